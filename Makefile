@@ -1,0 +1,46 @@
+# make demo   set up and run the main job on simulated data
+# make test   set up and run all tests (what CI runs)
+# make check  format, lint, types, import rules
+# make format rewrite the files in our style
+# make bench  the benchmarks
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test check format bench clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+# One stamp a set of extras, so that `make demo` installs no more than it needs.
+.venv/base: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --editable .
+	@touch $@
+.venv/test: .venv/base
+	$(PIP) --editable ".[test]"
+	@touch $@
+.venv/check: .venv/base
+	$(PIP) --editable ".[test,check]"
+	@touch $@
+
+demo: .venv/base
+	$(BIN)/faircal demo
+
+test: .venv/test
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: .venv/check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/check
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: .venv/test
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build dist faircal-demo

@@ -1,0 +1,99 @@
+"""Fair, calibrated probabilities for face verification, without sensitive attributes.
+
+Names are imported when they are first used, so that ``import faircal`` and ``faircal --help``
+stay quick.
+
+Examples
+--------
+>>> import faircal
+>>> data = faircal.simulate("small", seed=0)
+>>> cal, test = data.split(test_fold=5)
+>>> model = faircal.FairCal(n_clusters=20, random_state=0).fit(cal)
+>>> p = model.predict_proba(test)
+>>> bool(faircal.metrics.ks(p, test.genuine) < 0.1)
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from faircal._version import __version__
+from faircal.errors import DataError, FairCalError, ModelFileError, NotFittedError, ParameterError
+
+if TYPE_CHECKING:
+    from faircal import metrics
+    from faircal.auditing import Audit, audit
+    from faircal.calibrators import (
+        BetaCalibrator,
+        HistogramCalibrator,
+        IsotonicCalibrator,
+        PlattCalibrator,
+        SplineCalibrator,
+        TemperatureCalibrator,
+    )
+    from faircal.data import Dataset, load
+    from faircal.methods import FSN, GST, Baseline, FairCal, Oracle, load_model
+    from faircal.simulation import simulate
+
+_HOME = {
+    "Audit": "faircal.auditing",
+    "Baseline": "faircal.methods",
+    "BetaCalibrator": "faircal.calibrators",
+    "Dataset": "faircal.data",
+    "FSN": "faircal.methods",
+    "FairCal": "faircal.methods",
+    "GST": "faircal.methods",
+    "HistogramCalibrator": "faircal.calibrators",
+    "IsotonicCalibrator": "faircal.calibrators",
+    "Oracle": "faircal.methods",
+    "PlattCalibrator": "faircal.calibrators",
+    "SplineCalibrator": "faircal.calibrators",
+    "TemperatureCalibrator": "faircal.calibrators",
+    "audit": "faircal.auditing",
+    "load": "faircal.data",
+    "load_model": "faircal.methods",
+    "simulate": "faircal.simulation",
+}
+
+__all__ = [
+    "FSN",
+    "GST",
+    "Audit",
+    "Baseline",
+    "BetaCalibrator",
+    "DataError",
+    "Dataset",
+    "FairCal",
+    "FairCalError",
+    "HistogramCalibrator",
+    "IsotonicCalibrator",
+    "ModelFileError",
+    "NotFittedError",
+    "Oracle",
+    "ParameterError",
+    "PlattCalibrator",
+    "SplineCalibrator",
+    "TemperatureCalibrator",
+    "__version__",
+    "audit",
+    "load",
+    "load_model",
+    "metrics",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "metrics":
+        return importlib.import_module("faircal.metrics")
+    if name not in _HOME:
+        raise AttributeError(f"module 'faircal' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,70 @@
+"""Calibrators: one-dimensional maps from a similarity score to P(genuine).
+
+To add one, write a subclass of `Calibrator` in its own file and register it below; the contract
+tests pick it up from `CALIBRATORS`.
+"""
+
+from __future__ import annotations
+
+from sklearn.base import clone
+
+from faircal.calibrators.base import Calibrator
+from faircal.calibrators.beta import BetaCalibrator
+from faircal.calibrators.histogram import HistogramCalibrator
+from faircal.calibrators.isotonic import IsotonicCalibrator
+from faircal.calibrators.platt import PlattCalibrator
+from faircal.calibrators.spline import SplineCalibrator
+from faircal.calibrators.temperature import TemperatureCalibrator
+from faircal.errors import ParameterError
+from faircal.registry import Registry
+
+__all__ = [
+    "CALIBRATORS",
+    "BetaCalibrator",
+    "Calibrator",
+    "HistogramCalibrator",
+    "IsotonicCalibrator",
+    "PlattCalibrator",
+    "SplineCalibrator",
+    "TemperatureCalibrator",
+    "make_calibrator",
+]
+
+CALIBRATORS: Registry[type[Calibrator]] = Registry("calibrator")
+CALIBRATORS.register("beta", BetaCalibrator)
+CALIBRATORS.register("histogram", HistogramCalibrator)
+CALIBRATORS.register("isotonic", IsotonicCalibrator)
+CALIBRATORS.register("platt", PlattCalibrator)
+CALIBRATORS.register("temperature", TemperatureCalibrator)
+CALIBRATORS.register("spline", SplineCalibrator)
+
+
+def make_calibrator(
+    calibrator: str | Calibrator, score_range: tuple[float, float] = (-1.0, 1.0)
+) -> Calibrator:
+    """Return a new, unfitted calibrator for scores of the given range.
+
+    Parameters
+    ----------
+    calibrator : str or Calibrator
+        A registered name, or a calibrator whose other parameters are copied.
+    score_range : tuple of float, default=(-1.0, 1.0)
+        Lowest and highest possible score.
+
+    Examples
+    --------
+    >>> make_calibrator("beta", (0.0, 1.0))
+    BetaCalibrator(score_range=(0.0, 1.0))
+    >>> make_calibrator(HistogramCalibrator(n_bins=25), (0.0, 1.0)).n_bins
+    25
+    """
+    if isinstance(calibrator, str):
+        return CALIBRATORS[calibrator](score_range=score_range)
+    if isinstance(calibrator, Calibrator):
+        copy: Calibrator = clone(calibrator)
+        copy.set_params(score_range=score_range)
+        return copy
+    raise ParameterError(
+        f"calibrator: expected a name ({', '.join(CALIBRATORS)}) or a Calibrator; "
+        f"found {calibrator!r}"
+    )

@@ -1,0 +1,252 @@
+"""Logistic regression by Newton's method, unpenalised, with slopes of zero or more.
+
+A handful of features on many points: the calibrators beta, Platt and temperature are all
+
+    p = sigmoid(slopes · features + intercept)
+
+and differ only in features, targets and whether there is an intercept.
+
+Sums over the points go through einsum rather than the matrix product: the latter's threads cost
+more than they save at these sizes, and would let the last digits depend on their number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from faircal.calibrators._sample import Floats
+
+# The gradient is asked to fall to this part of fraction · (1 − fraction), its natural size.
+TOLERANCE = 1e-11
+MAX_ITERATIONS = 200
+# A Hessian eigenvalue below this part of the trace is rounding error, not curvature.
+DAMPING = 1e-13
+# A rough optimum on this many points, evenly picked, is a good start for the search on all.
+THINNED = 2048
+ROUGH_TOLERANCE = 1e-3
+# sigmoid(±1000) is exactly 1 or 0 in double precision, and unlike ±inf it can be written to JSON.
+CERTAIN = 1000.0
+
+
+@dataclass(frozen=True)
+class LogisticFit:
+    """Maximum-likelihood parameters, and the mean log-loss they reach."""
+
+    slopes: Floats
+    intercept: float
+    loss: float
+
+
+def finite_logit(probability: float) -> float:
+    """Return log(p / (1 − p)), with ±1000 in place of ±infinity.
+
+    Examples
+    --------
+    >>> finite_logit(0.5), finite_logit(1.0)
+    (0.0, 1000.0)
+    """
+    return float(np.clip(logit(probability), -CERTAIN, CERTAIN))
+
+
+def fit_nonnegative(
+    features: Floats, target: Floats, mass: Floats, *, intercept: bool = True
+) -> LogisticFit:
+    """Maximise the likelihood subject to every slope being zero or more.
+
+    The problem is convex, so the search over active sets is short. Walk straight from the
+    constrained optimum to the unconstrained one: the loss falls all the way, so the first step
+    must leave the feasible set, through some slope that is zero at the former and negative at the
+    latter. Hence the constrained optimum has a zero among the slopes that came out negative; try
+    each in turn, with the same argument on the features that remain.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_features, n)
+    target : ndarray of shape (n,)
+        Wanted probabilities; fractions are allowed.
+    mass : ndarray of shape (n,)
+        Weights, above zero.
+    intercept : bool, default=True
+        Whether the model has a free intercept; otherwise it is zero.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0]])
+    >>> fit = fit_nonnegative(x, np.array([0.25, 0.75]), np.ones(2))
+    >>> round(float(np.exp(fit.slopes[0])), 6), round(float(np.exp(fit.intercept)), 6)
+    (9.0, 0.333333)
+    >>> fit_nonnegative(x, np.array([0.75, 0.25]), np.ones(2)).slopes
+    array([0.])
+    """
+    fit = _fit_free(features, target, mass, intercept=intercept)
+    faces = []
+    for j in np.flatnonzero(fit.slopes < 0):
+        rest = np.delete(features, j, axis=0)
+        face = fit_nonnegative(rest, target, mass, intercept=intercept)
+        faces.append(LogisticFit(np.insert(face.slopes, j, 0.0), face.intercept, face.loss))
+    return min(faces, key=lambda face: face.loss) if faces else fit
+
+
+def _fit_free(features: Floats, target: Floats, mass: Floats, *, intercept: bool) -> LogisticFit:
+    """Maximise the likelihood with slopes of any sign."""
+    share = mass / mass.sum()
+    basis = _Basis.build(features, share, centre=intercept)
+    fraction = _dot(share, target)
+    theta = np.zeros(len(basis.rows))
+    if intercept:
+        theta[-1] = finite_logit(fraction)
+    theta, loss = _minimise(basis.rows, target, share, theta, fraction * (1.0 - fraction))
+    slopes = basis.slopes(theta)
+    constant = float(theta[-1] - slopes @ basis.means) if intercept else 0.0
+    return LogisticFit(slopes, constant, loss)
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """The features, made orthonormal under the sample's own distribution.
+
+    The two features of beta calibration are nearly collinear on cosines. In this basis the
+    Hessian starts as a multiple of the identity, so Newton's method does not see that.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n)
+        Orthonormal combinations of the kept features, then a row of ones if centred.
+    mix : ndarray of shape (n_kept, n_kept)
+        Lower triangular; feature − mean = mix @ rows, for the features kept.
+    kept : list of int
+        Features that are not, up to rounding, combinations of those before them.
+    means : ndarray of shape (n_features,)
+    """
+
+    rows: Floats
+    mix: Floats
+    kept: list[int]
+    means: Floats
+
+    @classmethod
+    def build(cls, features: Floats, share: Floats, *, centre: bool) -> _Basis:
+        """Run Gram–Schmidt, twice over each feature so that rounding leaves no trace."""
+        k, n = features.shape
+        rows = np.ones((k + centre, n))
+        means = _dots(features, share) if centre else np.zeros(k)
+        mix = np.zeros((k, k))
+        kept: list[int] = []
+        for j in range(k):
+            row = features[j] - means[j]
+            at = len(kept)
+            for i in [*range(at), *range(at)]:
+                overlap = _dot(share * row, rows[i])
+                mix[at, i] += overlap
+                row -= overlap * rows[i]
+            norm = float(np.sqrt(_dot(share * row, row)))
+            if norm <= 64 * np.finfo(np.float64).eps * np.abs(features[j]).max():
+                mix[at] = 0.0
+                continue
+            mix[at, at] = norm
+            np.divide(row, norm, out=rows[at])
+            kept.append(j)
+        if centre:
+            rows[len(kept)] = 1.0
+        used = len(kept)
+        return cls(rows[: used + centre], mix[:used, :used], kept, means)
+
+    def slopes(self, theta: Floats) -> Floats:
+        """Translate coefficients of the rows into slopes of the features."""
+        slopes = np.zeros(len(self.means))
+        slopes[self.kept] = np.linalg.solve(self.mix.T, theta[: len(self.kept)])
+        return slopes
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Loss, gradient and probabilities at one value of the parameters."""
+
+    theta: Floats
+    loss: float
+    gradient: Floats
+    probability: Floats
+
+    @classmethod
+    def at(cls, theta: Floats, rows: Floats, target: Floats, share: Floats) -> _Point:
+        eta = np.einsum("j,ji->i", theta, rows)
+        probability = expit(eta)
+        # log(1 + e^η) − y·η, written so that nothing overflows.
+        loss = np.maximum(eta, 0.0)
+        loss -= target * eta
+        np.abs(eta, out=eta)
+        np.negative(eta, out=eta)
+        loss += np.log1p(np.exp(eta, out=eta), out=eta)
+        gradient = _dots(rows, share * (probability - target))
+        return cls(theta, _dot(share, loss), gradient, probability)
+
+    @property
+    def steepness(self) -> float:
+        return float(np.abs(self.gradient).max(initial=0.0))
+
+
+def _minimise(
+    rows: Floats, target: Floats, share: Floats, theta: Floats, scale: float
+) -> tuple[Floats, float]:
+    """Minimise the mean log-loss from `theta` on, by way of a thinned problem if there are many.
+
+    `scale` is the natural size of a gradient. The points come sorted by score, so that every
+    k-th of them is a fair picture of all.
+    """
+    start = _Point.at(theta, rows, target, share)
+    every = target.size // THINNED
+    if every > 1:
+        few = np.ascontiguousarray(rows[:, ::every]), target[::every], share[::every]
+        rough = _newton(_Point.at(theta, *few), *few, ROUGH_TOLERANCE * scale * few[2].sum())
+        start = min(start, _Point.at(rough.theta, rows, target, share), key=lambda at: at.loss)
+    best = _newton(start, rows, target, share, TOLERANCE * scale)
+    return best.theta, best.loss
+
+
+def _newton(point: _Point, rows: Floats, target: Floats, share: Floats, tolerance: float) -> _Point:
+    """Step from `point` on until no part of the gradient is above `tolerance`.
+
+    Where the classes can be told apart perfectly the loss has no minimum: each step then divides
+    it by about e, and the tolerance on the gradient ends the search with finite parameters and a
+    mean log-loss of the tolerance's size.
+    """
+    for _ in range(MAX_ITERATIONS):
+        if point.steepness <= tolerance:
+            break
+        spread = share * point.probability * (1.0 - point.probability)
+        hessian = np.einsum("ji,ki->jk", rows * spread, rows)
+        hessian[np.diag_indices_from(hessian)] += DAMPING * np.trace(hessian)
+        step = np.asarray(np.linalg.solve(hessian, -point.gradient), dtype=np.float64)
+        following = _line_search(point, step, rows, target, share)
+        if following is None:
+            break
+        point = following
+    return point
+
+
+def _line_search(
+    point: _Point, step: Floats, rows: Floats, target: Floats, share: Floats
+) -> _Point | None:
+    """Halve `step` until the loss falls enough (Armijo); None if rounding hides any progress."""
+    promised = -float(point.gradient @ step)
+    # So near the optimum the loss is flat to the last digits, but the gradient still tells.
+    flat = promised <= 1e-12 * point.loss
+    for _ in range(40):
+        trial = _Point.at(point.theta + step, rows, target, share)
+        if flat:
+            return trial if trial.steepness < point.steepness else None
+        if trial.loss <= point.loss - 1e-4 * promised:
+            return trial
+        step, promised = step / 2, promised / 2
+    return None
+
+
+def _dot(left: Floats, right: Floats) -> float:
+    return float(np.einsum("i,i->", left, right))
+
+
+def _dots(rows: Floats, right: Floats) -> Floats:
+    return np.asarray(np.einsum("ji,i->j", rows, right), dtype=np.float64)

@@ -1,0 +1,218 @@
+"""The contract of every calibrator: score in, probability of a genuine pair out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.utils import ClassifierTags
+from sklearn.utils.metadata_routing import UNUSED
+
+from faircal.calibrators._sample import Floats, Sample, as_labels, as_scores, as_weights, tally
+from faircal.errors import DataError, NotFittedError, ParameterError
+
+
+class CalibratorNotFittedError(NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
+    """A calibrator was asked to predict before ``fit``; scikit-learn knows this error too."""
+
+
+class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
+    """A map from a similarity score to the probability that the pair is genuine.
+
+    This class checks and tallies the input; a subclass brings `_fit`, `_fit_constant` and
+    `_predict`, and names its fitted attributes in `_scalars` and `_arrays`.
+
+    Parameters
+    ----------
+    score_range : tuple of float, default=(-1.0, 1.0)
+        Lowest and highest possible score; the default is that of a cosine. Scores outside, in
+        ``fit`` as in ``predict``, are moved to the nearest end, so every map continues as a
+        constant beyond its range.
+
+    Notes
+    -----
+    The order of the pairs does not matter, a weight of 3 equals three copies of the pair, and a
+    weight of 0 equals leaving it out. With one class only, or when all scores are equal, the map
+    is constant at the weighted fraction of genuine pairs.
+    """
+
+    # Fitted attributes that make up the state, without their final underscore.
+    _scalars: ClassVar[tuple[str, ...]] = ()
+    _arrays: ClassVar[tuple[str, ...]] = ()
+
+    # Scikit-learn would otherwise take our names for X and y as metadata to be routed.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"scores": UNUSED, "genuine": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, str]] = {"scores": UNUSED}
+
+    def __init__(self, *, score_range: tuple[float, float] = (-1.0, 1.0)) -> None:
+        self.score_range = score_range
+
+    def fit(
+        self,
+        scores: npt.ArrayLike,
+        genuine: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Learn the map from labelled pairs.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+            Scores, higher for more alike.
+        genuine : array-like of shape (n,)
+            Whether each pair shows one person: booleans or 0/1.
+        sample_weight : array-like of shape (n,), optional
+            Weights of zero or more, not all zero; equal weights by default.
+
+        Returns
+        -------
+        self : Calibrator
+
+        Raises
+        ------
+        DataError
+            If the arrays do not fit together or hold values that cannot be used.
+        ParameterError
+            If a parameter of the constructor is out of bounds.
+        """
+        self._check_parameters()
+        found = as_scores(scores)
+        if found.size == 0:
+            raise DataError(
+                "scores: expected at least one pair; found 0 sample(s) (a minimum of 1 is required)"
+            )
+        labels = as_labels(genuine, found.size)
+        weight = as_weights(sample_weight, found.size)
+        sample = tally(self._clip(found), labels, weight)
+        if sample.is_constant:
+            self._fit_constant(sample)
+        else:
+            self._fit(sample)
+        return self
+
+    def predict(self, scores: npt.ArrayLike) -> Floats:
+        """Return the probability that each pair is genuine.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, 1)
+            Scores; there may be none.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n,)
+            Between 0 and 1.
+
+        Raises
+        ------
+        NotFittedError
+            If ``fit`` or ``set_state`` has not been called.
+        """
+        self._check_fitted()
+        probabilities = self._predict(self._clip(as_scores(scores)))
+        return np.clip(probabilities, 0.0, 1.0, out=probabilities)
+
+    def get_state(self) -> dict[str, Floats]:
+        """Return what ``fit`` learnt, as one-dimensional arrays.
+
+        The names are the same for every fit of a class; the lengths may differ. Together with
+        ``get_params`` they restore the calibrator exactly.
+        """
+        self._check_fitted()
+        state = {name: np.array([getattr(self, f"{name}_")]) for name in self._scalars}
+        state |= {name: getattr(self, f"{name}_").copy() for name in self._arrays}
+        return state
+
+    def set_state(self, state: Mapping[str, npt.ArrayLike]) -> Self:
+        """Take over what another calibrator of this class learnt.
+
+        Parameters
+        ----------
+        state : mapping from str to array-like of shape (m,)
+            As returned by ``get_state``.
+
+        Returns
+        -------
+        self : Calibrator
+        """
+        self._check_parameters()
+        expected = {*self._scalars, *self._arrays}
+        if set(state) != expected:
+            raise DataError(
+                f"state of {type(self).__name__}: expected {sorted(expected)}; "
+                f"found {sorted(state)}; was it saved by another kind of calibrator?"
+            )
+        arrays = {name: np.array(values, dtype=np.float64) for name, values in state.items()}
+        for name, array in arrays.items():
+            scalar = name in self._scalars
+            if array.ndim != 1 or array.size == 0 or (scalar and array.size > 1):
+                length = "1" if scalar else "1 or more"
+                raise DataError(
+                    f"state of {type(self).__name__}: expected {name} of one dimension and "
+                    f"length {length}; found shape {array.shape}"
+                )
+            setattr(self, f"{name}_", float(array[0]) if scalar else array)
+        return self
+
+    @abstractmethod
+    def _fit(self, sample: Sample) -> None:
+        """Learn from a sample with both classes and at least two distinct scores."""
+
+    @abstractmethod
+    def _fit_constant(self, sample: Sample) -> None:
+        """Learn the constant map, from a sample with one class or one distinct score."""
+
+    @abstractmethod
+    def _predict(self, scores: Floats) -> Floats:
+        """Return a new array of probabilities for scores within the range."""
+
+    def _check_parameters(self) -> None:
+        """Check the constructor's parameters; a subclass with its own checks those too."""
+        try:
+            low, high = (float(bound) for bound in self.score_range)
+        except (TypeError, ValueError):
+            low = high = np.nan
+        if not (np.isfinite(low) and np.isfinite(high) and np.isfinite(high - low) and low < high):
+            raise ParameterError(
+                "score_range: expected two finite numbers, the lower first; "
+                f"found {self.score_range!r}"
+            )
+
+    def _clip(self, scores: Floats) -> Floats:
+        low, high = self.score_range
+        return np.clip(scores, low, high)
+
+    def _normalise(self, scores: Floats) -> Floats:
+        """Map the score range onto [0, 1]; this is z in the formulas."""
+        low, high = self.score_range
+        return np.clip((scores - low) / (high - low), 0.0, 1.0)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise CalibratorNotFittedError(
+                f"this {type(self).__name__} is not fitted yet; call fit or set_state first"
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return all(hasattr(self, f"{name}_") for name in (*self._scalars, *self._arrays))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def check_count(name: str, value: Any, *, at_least: int) -> None:
+    """Raise a ParameterError unless `value` is a whole number of `at_least` or more."""
+    if not isinstance(value, Integral) or int(value) < at_least:
+        raise ParameterError(
+            f"{name}: expected a whole number of {at_least} or more; found {value!r}"
+        )

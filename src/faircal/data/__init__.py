@@ -1,0 +1,21 @@
+"""Images, pairs, embeddings and datasets: frozen, validated once at the door."""
+
+from faircal.data.dataset import Dataset
+from faircal.data.faults import Fault, find_faults
+from faircal.data.groups import Groups
+from faircal.data.readers import load
+from faircal.data.types import Embeddings, Feature, Images, Pairs
+from faircal.data.writers import save_dataset
+
+__all__ = [
+    "Dataset",
+    "Embeddings",
+    "Fault",
+    "Feature",
+    "Groups",
+    "Images",
+    "Pairs",
+    "find_faults",
+    "load",
+    "save_dataset",
+]

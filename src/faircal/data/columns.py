@@ -1,0 +1,165 @@
+"""Turning table columns into validated arrays, once, at the door.
+
+Every function takes a column and `where` (a file's name, for messages) and raises `DataError`
+with the file, the column, the row (counted from 1, the header not included) and the remedy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from faircal.errors import DataError
+
+UNKNOWN = -1
+
+_TRUE, _FALSE = ("1", "true", "1.0"), ("0", "false", "0.0")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A categorical column: `names[codes[i]]` is the value of row i, code −1 is *unknown*."""
+
+    codes: NDArray[np.int32]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
+        """Return the codes of `rows`."""
+        return self.codes[rows]
+
+    @classmethod
+    def of(cls, values: Any) -> Column:
+        """Encode any column (text, integer, boolean); empty, null and NaN are unknown.
+
+        Examples
+        --------
+        >>> Column.of(["b", "a", "", None, "b"])
+        Column(codes=array([ 1,  0, -1, -1,  1], dtype=int32), names=('a', 'b'))
+        """
+        array = _arrow(values)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if pa.types.is_floating(array.type):
+            array = _integers_from_floats(array)
+        text = pc.utf8_trim_whitespace(array.cast(pa.string()))
+        text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+        encoded = text.dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):  # zero chunks
+            encoded = pa.array([], pa.string()).dictionary_encode()
+        raw = np.asarray(encoded.indices.fill_null(UNKNOWN), dtype=np.int32)
+        found = encoded.dictionary.to_pylist()
+        # Sorted names make codes, and so every result, independent of the order of rows.
+        order = sorted(range(len(found)), key=found.__getitem__)
+        renumber = np.full(len(found) + 1, UNKNOWN, dtype=np.int32)
+        renumber[order] = np.arange(len(found), dtype=np.int32)
+        return cls(renumber[raw], tuple(found[i] for i in order))
+
+
+def _arrow(values: Any) -> pa.Array | pa.ChunkedArray:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        values = [None if value is None or value != value else str(value) for value in values]
+    return pa.array(values)
+
+
+def _integers_from_floats(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Print 1.0 as 1: a column of integers with gaps arrives as floating point."""
+    array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    whole = pc.all(pc.equal(pc.round(array), array)).as_py()
+    return array.cast(pa.int64()) if whole is not False else array
+
+
+def first_true(mask: NDArray[np.bool_]) -> int:
+    """Return the index of the first true element (there must be one)."""
+    return int(np.flatnonzero(mask)[0])
+
+
+def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
+    """Read a column of 0/1/true/false as booleans.
+
+    Examples
+    --------
+    >>> parse_genuine([1, 0, 1], "pairs")
+    array([ True, False,  True])
+    """
+    array = _arrow(values)
+    if pa.types.is_boolean(array.type) and array.null_count == 0:
+        return np.asarray(array, dtype=bool)
+    if (
+        pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    ) and not array.null_count:
+        numbers = np.asarray(array)
+        if np.isin(numbers, (0, 1)).all():
+            return np.asarray(numbers == 1, dtype=bool)
+    text = np.asarray(
+        pc.utf8_lower(pc.utf8_trim_whitespace(array.cast(pa.string()))).fill_null(""), dtype=object
+    )
+    true, false = np.isin(text, _TRUE), np.isin(text, _FALSE)
+    bad = ~(true | false)
+    if bad.any():
+        row = first_true(bad)
+        found = array[row].as_py()
+        raise DataError(
+            f"{where}, column 'genuine', row {row + 1}: expected 0, 1, true or false, "
+            f"found {found!r} ({int(bad.sum())} such rows); correct or remove them"
+        )
+    return np.asarray(true, dtype=bool)
+
+
+def parse_fold(values: Any, where: str) -> NDArray[Any]:
+    """Read fold names: an integer array where all are whole numbers, else text."""
+    array = _arrow(values)
+    if pa.types.is_floating(array.type):
+        array = _integers_from_floats(array)
+    if array.null_count:
+        row = first_true(np.asarray(array.is_null()))
+        raise DataError(
+            f"{where}, column 'fold', row {row + 1}: empty ({array.null_count} such rows); "
+            "give every pair a fold, or drop the column to have folds drawn"
+        )
+    try:
+        return np.asarray(array.cast(pa.int64()))
+    except pa.ArrowInvalid:
+        return np.asarray(array.cast(pa.string()).to_pylist(), dtype=np.str_)
+
+
+def parse_scores(
+    values: Any, name: str, where: str, low: float, high: float
+) -> NDArray[np.float64]:
+    """Read a score column; finite, and inside [low, high] but for rounding."""
+    array = _arrow(values)
+    try:
+        scores = np.asarray(pc.cast(array, pa.float64()).fill_null(np.nan), dtype=np.float64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(
+            f"{where}, column '{name}': expected numbers, found {array.type}; "
+            "correct the column or name another one as score"
+        ) from None
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        row = first_true(bad)
+        raise DataError(
+            f"{where}, column '{name}', row {row + 1}: expected a finite score, "
+            f"found {scores[row]} ({int(bad.sum())} such rows); correct or remove them"
+        )
+    slack = 1e-3 * (high - low)
+    bad = (scores < low - slack) | (scores > high + slack)
+    if bad.any():
+        row = first_true(bad)
+        raise DataError(
+            f"{where}, column '{name}', row {row + 1}: expected a score in [{low:g}, {high:g}], "
+            f"found {scores[row]:g} ({int(bad.sum())} such rows); "
+            "give the range your system uses (score_range, --score-range LOW,HIGH)"
+        )
+    return np.clip(scores, low, high)

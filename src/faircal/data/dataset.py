@@ -1,0 +1,373 @@
+"""The dataset: images, pairs and features, validated once; what every other part takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from faircal.data.build import build_images, build_pairs
+from faircal.data.columns import UNKNOWN
+from faircal.data.folds import draw_folds
+from faircal.data.groups import Groups, cross
+from faircal.data.tables import as_table
+from faircal.data.types import Embeddings, Feature, Features, Images, Pairs
+from faircal.errors import DataError, ParameterError
+from faircal.files import digest
+from faircal.registry import did_you_mean
+
+DEFAULT_FEATURE = "embedding"
+
+
+class Dataset:
+    """Face pairs with what is known of them. Do not change one in place; derive a new one.
+
+    Parameters
+    ----------
+    embeddings : array of shape (n_images, d), mapping from feature name to array, or None
+    pairs : table with ``left``, ``right``, ``genuine``, optional ``fold`` and ``score``
+        pandas, Polars, Arrow or a mapping from column to array. ``left`` and ``right`` are image
+        ids; without ids in `attributes` they are rows of `embeddings`.
+    attributes : table with one row per image, optional
+        ``image_id`` and ``identity`` where known, every other column is an attribute.
+    name : str
+        Shown in tables and reports.
+    normalize : bool
+        Scale embeddings to unit length before clustering and scoring.
+    score_range : (float, float)
+        The range of ready-made scores; cosines lie in (−1, 1).
+    seed : int
+        For drawing folds where `pairs` has none.
+
+    Attributes
+    ----------
+    images, pairs : Images, Pairs
+    features : Features
+        By name; `feature` is the one in use, `select` gives the dataset with another.
+    notes : tuple of str
+        What was done to the data on the way in, for reports.
+
+    Examples
+    --------
+    >>> data = Dataset(
+    ...     embeddings=np.array([[3.0, 4.0], [4.0, 3.0], [1.0, 0.0]]),
+    ...     pairs={"left": [0, 0], "right": [1, 2], "genuine": [1, 0], "fold": [1, 2]},
+    ...     attributes={"ethnicity": ["Asian", "Asian", "Black"]},
+    ... )
+    >>> data.scores.round(2)
+    array([0.96, 0.6 ])
+    >>> data.groups("ethnicity").cross
+    array([False,  True])
+    """
+
+    def __init__(
+        self,
+        *,
+        pairs: Any,
+        embeddings: Any = None,
+        attributes: Any = None,
+        name: str = "data",
+        normalize: bool = True,
+        score_range: tuple[float, float] = (-1.0, 1.0),
+        seed: int = 0,
+    ) -> None:
+        arrays = embeddings if isinstance(embeddings, Mapping) else {DEFAULT_FEATURE: embeddings}
+        matrices = {
+            key: value
+            if isinstance(value, Embeddings)
+            else Embeddings.of(value, f"embeddings '{key}'", normalize)
+            for key, value in arrays.items()
+            if value is not None
+        }
+        images = self._images(attributes, matrices)
+        table = as_table(pairs, "pairs")
+        built, scores = build_pairs(table, images, "pairs", check_range(score_range))
+        features = join_scores(matrices, scores, "pairs")
+        self._setup(
+            name,
+            images,
+            built,
+            Features(features, built),
+            next(iter(features)),
+            score_range,
+            (),
+            {},
+        )
+        check_vectors(self)
+        if built.fold is None:
+            self._draw(seed)
+
+    @staticmethod
+    def _images(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:
+        counts = {len(matrix) for matrix in matrices.values()}
+        if attributes is None:
+            if not counts:
+                raise DataError("embeddings are missing: give embeddings, or attributes by image")
+            return Images(pa.array(np.arange(min(counts))))
+        table = as_table(attributes, "attributes")
+        images = build_images(table, "attributes")
+        check_counts(
+            images, {f"embeddings '{k}'": len(v) for k, v in matrices.items()}, "attributes"
+        )
+        return images
+
+    def _setup(
+        self,
+        name: str,
+        images: Images,
+        pairs: Pairs,
+        features: Features,
+        feature: str,
+        score_range: tuple[float, float],
+        notes: tuple[str, ...],
+        provenance: Mapping[str, Any],
+    ) -> None:
+        self.name = name
+        self.images = images
+        self.pairs = pairs
+        self.features = features
+        self.feature = feature
+        self.score_range = score_range
+        self.notes = notes
+        self.provenance = provenance
+        self._memo: dict[Any, Any] = {}
+
+    @classmethod
+    def assemble(
+        cls,
+        name: str,
+        images: Images,
+        pairs: Pairs,
+        features: Mapping[str, Feature],
+        score_range: tuple[float, float] = (-1.0, 1.0),
+        notes: tuple[str, ...] = (),
+        provenance: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> Dataset:
+        """Build a dataset from validated parts, as the readers do."""
+        made = cls.__new__(cls)
+        made._setup(
+            name,
+            images,
+            pairs,
+            Features(features, pairs),
+            next(iter(features)),
+            score_range,
+            notes,
+            provenance or {},
+        )
+        if pairs.fold is None:
+            made._draw(seed)
+        return made
+
+    def _draw(self, seed: int) -> None:
+        """Give the pairs folds, and say so in the notes."""
+        fold, note = draw_folds(self.pairs, self.images.identity, len(self.images), seed)
+        self.pairs = replace(self.pairs, fold=fold)
+        self.notes = (*self.notes, note)
+
+    # ------------------------------------------------------------------ views
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Dataset {self.name!r}: {len(self.pairs)} pairs, {len(self.images)} images, "
+            f"features {', '.join(self.features)}, attributes {', '.join(self.images.attributes)}>"
+        )
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """The embeddings of the feature in use; None where there are only scores."""
+        return self.features[self.feature].embeddings
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Similarity of each pair under the feature in use, shape (n_pairs,)."""
+        return self.features.scores(self.feature)
+
+    @property
+    def genuine(self) -> NDArray[np.bool_]:
+        """Label of each pair; `DataError` where the pairs carry none."""
+        if self.pairs.genuine is None:
+            raise DataError(
+                f"{self.name}: the pairs have no column 'genuine'; "
+                "add it: labels are needed to fit and to measure"
+            )
+        return self.pairs.genuine
+
+    @property
+    def fold_names(self) -> list[Any]:
+        """The folds that occur, in order."""
+        if self.pairs.fold is None:
+            return []
+        names = np.unique(self.pairs.fold)
+        if self.drawn_folds:
+            names = names[names != UNKNOWN]
+        return [name.item() for name in names]
+
+    @property
+    def has_images(self) -> bool:
+        """Whether images are known: in a score table each side of a pair stands for its own."""
+        return not self.images.by_side
+
+    @property
+    def drawn_folds(self) -> bool:
+        """Whether faircal drew the folds (the data had none)."""
+        return any(note.startswith("folds drawn") for note in self.notes)
+
+    def used_images(self) -> NDArray[np.intp]:
+        """Rows of the distinct images that occur in the pairs, ascending."""
+        used = np.zeros(len(self.images), dtype=bool)
+        used[self.pairs.left] = True
+        used[self.pairs.right] = True
+        return np.flatnonzero(used)
+
+    def groups(self, attribute: str | None = None) -> Groups:
+        """Return the groups of all pairs for `attribute` (``a+b`` crosses; None: the default)."""
+        attribute = attribute or self.default_attribute
+        if attribute is None:
+            raise DataError(
+                f"{self.name}: there is no attribute column; "
+                "add one to images (or to the score table) to measure groups"
+            )
+        column = cross(self.images.attributes, attribute)
+        return Groups(column.names, column.take(self.pairs.left), column.take(self.pairs.right))
+
+    @property
+    def default_attribute(self) -> str | None:
+        """All attribute columns crossed, ``"a+b"``; None where there is none."""
+        return "+".join(self.images.crossed) or None
+
+    # --------------------------------------------------------------- derived
+
+    def select(self, feature: str) -> Dataset:
+        """Return the dataset with another feature in use."""
+        if feature not in self.features:
+            hint = did_you_mean(feature, self.features)
+            raise ParameterError(f"{self.name}: unknown feature {feature!r}; {hint}")
+        return self._derive(self.pairs, self.features, feature)
+
+    def subset(self, rows: NDArray[Any]) -> Dataset:
+        """Return the dataset of the pairs `rows` (indices or a mask); vectors are shared."""
+        index = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
+        pairs = self.pairs.subset(index)
+        return self._derive(pairs, self.features.subset(index, pairs), self.feature)
+
+    def _derive(self, pairs: Pairs, features: Features, feature: str) -> Dataset:
+        made = Dataset.__new__(Dataset)
+        made._setup(
+            self.name,
+            self.images,
+            pairs,
+            features,
+            feature,
+            self.score_range,
+            self.notes,
+            self.provenance,
+        )
+        return made
+
+    def split(self, test_fold: Any) -> tuple[Dataset, Dataset]:
+        """Return (calibration, test): all other folds, and `test_fold`.
+
+        Pairs that belong to no drawn fold are in neither.
+        """
+        folds = self.fold_names
+        if self.pairs.fold is None or test_fold not in folds:
+            known = ", ".join(map(str, folds)) or "none"
+            raise ParameterError(f"{self.name}: no fold {test_fold!r}; expected one of {known}")
+        test = self.pairs.fold == test_fold
+        calibration = ~test
+        if self.drawn_folds:
+            calibration &= self.pairs.fold != UNKNOWN
+        return self.subset(calibration), self.subset(test)
+
+    def memo(self, key: Any, compute: Any) -> Any:
+        """Return ``compute()``, remembered under `key`.
+
+        Lets methods fitted on the same data share work such as a clustering.
+        """
+        if key not in self._memo:
+            self._memo[key] = compute()
+        return self._memo[key]
+
+    def hash(self) -> str:
+        """SHA-256 over labels, folds, pairs, attributes and the features' values."""
+
+        def feed(update: Any) -> None:
+            for array in (self.pairs.left, self.pairs.right, self.pairs.genuine, self.pairs.fold):
+                if array is not None:
+                    update(np.ascontiguousarray(array).tobytes())
+            for key, column in sorted(self.images.attributes.items()):
+                update(f"{key}:{column.names}".encode())
+                update(column.codes.tobytes())
+            for key, feature in sorted(self.features.items()):
+                update(key.encode())
+                if feature.embeddings is not None:
+                    update(np.ascontiguousarray(feature.embeddings.vectors).view(np.uint8).data)
+                elif feature.scores is not None:
+                    update(feature.scores.tobytes())
+
+        return digest(feed)
+
+
+def check_range(score_range: tuple[float, float]) -> tuple[float, float]:
+    """Return `score_range` as two floats, low before high."""
+    low, high = map(float, score_range)
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ParameterError(f"score_range: expected low < high, found ({low:g}, {high:g})")
+    return low, high
+
+
+def check_counts(images: Images, rows: Mapping[str, int], where: str) -> None:
+    """Raise unless every embedding matrix has a row for each image."""
+    for what, count in rows.items():
+        if count != len(images):
+            raise DataError(
+                f"{what}: expected {len(images)} rows, one per row of {where}, found {count}; "
+                "save embeddings and images in the same order"
+            )
+
+
+def join_scores(
+    matrices: Mapping[str, Embeddings], scores: NDArray[np.float64] | None, where: str
+) -> dict[str, Feature]:
+    """Join embeddings with a ``score`` column; the column is then the similarity that counts."""
+    if scores is None and not matrices:
+        raise DataError(
+            f"{where}: there are neither embeddings nor a column 'score'; "
+            "supply embeddings.npy, or scores in the pairs"
+        )
+    if scores is None:
+        return {name: Feature(matrix) for name, matrix in matrices.items()}
+    if len(matrices) > 1:
+        raise DataError(
+            f"{where}: column 'score' does not say which of the features "
+            f"{', '.join(matrices)} it belongs to; remove it or keep one feature"
+        )
+    if not matrices:
+        return {"score": Feature(None, scores)}
+    return {name: Feature(matrix, scores) for name, matrix in matrices.items()}
+
+
+def check_vectors(data: Dataset) -> None:
+    """Raise when an image that a pair uses has a NaN, infinite or zero vector."""
+    used = data.used_images()
+    for name, feature in data.features.items():
+        if feature.embeddings is None:
+            continue
+        norms = feature.embeddings.norms[used]
+        bad = ~np.isfinite(norms) | (norms == 0)
+        if bad.any():
+            row = int(used[np.flatnonzero(bad)[0]])
+            raise DataError(
+                f"{data.name}, embeddings '{name}', image {data.images.ids[row]} (row {row + 1}): "
+                f"NaN, infinite or zero vector ({int(bad.sum())} such images in use); "
+                "embed these images again or drop their pairs"
+            )

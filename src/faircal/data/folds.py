@@ -1,0 +1,81 @@
+"""Drawing folds that share no person, for data that comes without folds."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from faircal.data.columns import UNKNOWN, Column
+from faircal.data.types import Pairs
+
+N_FOLDS = 5
+
+
+def draw_folds(
+    pairs: Pairs, identity: Column | None, n_images: int, seed: int, n_folds: int = N_FOLDS
+) -> tuple[NDArray[np.int64], str]:
+    """Assign people, and with them pairs, to folds 1…`n_folds`.
+
+    Where the pairs leave the people in many unconnected sets, whole sets go into a fold and no
+    pair is lost. Otherwise people are drawn at random, and a pair of two people who fell into
+    different folds belongs to none (fold −1). Without identities, images joined by genuine pairs
+    count as one person.
+
+    Returns
+    -------
+    fold : ndarray of shape (n_pairs,), int64
+    note : str
+        What was done, for the report.
+    """
+    people, source = _people(pairs, identity, n_images)
+    left, right = people[pairs.left], people[pairs.right]
+    n_people = int(people.max()) + 1
+    sets = _components(left, right, n_people)
+    weight = np.bincount(sets[left], minlength=int(sets.max()) + 1)
+    # A fold may be at most a third larger than its share, else sets are too coarse to balance.
+    if np.count_nonzero(weight) >= n_folds and weight.max() <= 4 / 3 * len(pairs) / n_folds:
+        fold_of_person = _spread(weight, n_folds, seed)[sets]
+    else:
+        count = np.bincount(np.concatenate([left, right]), minlength=n_people)
+        fold_of_person = _spread(count, n_folds, seed)
+    fold = np.where(fold_of_person[left] == fold_of_person[right], fold_of_person[left], UNKNOWN)
+    lost = int((fold == UNKNOWN).sum())
+    note = (
+        f"folds drawn: {n_folds} identity-disjoint folds, seed {seed}, people from {source}; "
+        f"{lost} of {len(pairs)} pairs join people of two folds and belong to none"
+    )
+    return fold.astype(np.int64), note
+
+
+def _people(pairs: Pairs, identity: Column | None, n_images: int) -> tuple[NDArray[np.int64], str]:
+    """Return a person's number for each image, and where it comes from."""
+    if identity is not None and len(identity.names):
+        people = identity.codes.astype(np.int64)
+        unknown = people == UNKNOWN
+        # An image of an unknown person is a person of its own.
+        people[unknown] = len(identity.names) + np.arange(int(unknown.sum()))
+        return people, "identities"
+    if pairs.genuine is None:
+        return np.arange(n_images), "images (no identities, no labels)"
+    same = _components(pairs.left[pairs.genuine], pairs.right[pairs.genuine], n_images)
+    return same, "genuine pairs (no identities)"
+
+
+def _components(left: NDArray[np.integer], right: NDArray[np.integer], n: int) -> NDArray[np.int64]:
+    graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
+def _spread(weight: NDArray[np.integer], n_folds: int, seed: int) -> NDArray[np.int64]:
+    """Deal things of unequal weight to folds 1…n, heaviest first, to the lightest fold so far."""
+    order = np.random.default_rng(seed).permutation(len(weight))
+    order = order[np.argsort(-weight[order], kind="stable")]
+    load = np.zeros(n_folds)
+    fold = np.empty(len(weight), dtype=np.int64)
+    for item in order:
+        lightest = int(np.argmin(load))
+        fold[item] = lightest + 1
+        load[lightest] += weight[item]
+    return fold

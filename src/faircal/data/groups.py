@@ -1,0 +1,82 @@
+"""Groups of pairs, from one attribute or several crossed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.data.columns import UNKNOWN, Column
+from faircal.errors import DataError
+from faircal.registry import did_you_mean
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of each pair's two images, as codes into `names`; −1 is unknown.
+
+    A pair belongs to a group only when both of its images do. A pair of two different groups is
+    *cross-group*; one with an unknown attribute is *unknown*; both count globally, in no group.
+    """
+
+    names: tuple[str, ...]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @cached_property
+    def unknown(self) -> NDArray[np.bool_]:
+        """Pairs with at least one unknown side, shape (n_pairs,)."""
+        return np.asarray((self.left == UNKNOWN) | (self.right == UNKNOWN))
+
+    @cached_property
+    def cross(self) -> NDArray[np.bool_]:
+        """Pairs of two different known groups, shape (n_pairs,)."""
+        return np.asarray((self.left != self.right) & ~self.unknown)
+
+    @cached_property
+    def pair(self) -> NDArray[np.int32]:
+        """Code of the group both images belong to, or −1, shape (n_pairs,)."""
+        return np.where(self.left == self.right, self.left, np.int32(UNKNOWN))
+
+    def renamed(self, names: Sequence[str]) -> Groups:
+        """Return the same groups coded by `names`; a group that is not among them is unknown."""
+        code = {name: i for i, name in enumerate(names)}
+        table = np.array(
+            [code.get(name, UNKNOWN) for name in self.names] + [UNKNOWN], dtype=np.int32
+        )
+        return Groups(tuple(names), table[self.left], table[self.right])
+
+
+def cross(columns: Mapping[str, Column], attribute: str) -> Column:
+    """Return the column of `attribute`; ``a+b`` crosses two columns into ``"A B"`` groups.
+
+    Examples
+    --------
+    >>> e, g = Column.of(["Asian", "Black", "Asian"]), Column.of(["F", "M", ""])
+    >>> cross({"ethnicity": e, "gender": g}, "ethnicity+gender")
+    Column(codes=array([ 0,  1, -1], dtype=int32), names=('Asian F', 'Black M'))
+    """
+    parts = attribute.split("+")
+    for part in parts:
+        if part not in columns:
+            hint = did_you_mean(part, columns)
+            raise DataError(f"attribute '{part}' is not in the data; {hint}")
+    codes = columns[parts[0]].codes.astype(np.int64)
+    names = list(columns[parts[0]].names)
+    for part in parts[1:]:
+        column = columns[part]
+        width = max(len(column.names), 1)
+        unknown = (codes == UNKNOWN) | (column.codes == UNKNOWN)
+        codes = np.where(unknown, UNKNOWN, codes * width + column.codes)
+        names = [f"{a} {b}" for a in names for b in column.names]
+    # Only combinations that occur are groups.
+    present = np.unique(codes[codes != UNKNOWN])
+    renumber = np.full(max(len(names), 1) + 1, UNKNOWN, dtype=np.int32)
+    renumber[present] = np.arange(len(present), dtype=np.int32)
+    return Column(renumber[codes], tuple(names[i] for i in present))

@@ -1,0 +1,267 @@
+"""From a dataset folder or a score table on disk to a `Dataset`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from faircal.data.build import build_images, build_pairs, crossable, look_up
+from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
+from faircal.data.dataset import (
+    DEFAULT_FEATURE,
+    Dataset,
+    check_counts,
+    check_range,
+    check_vectors,
+    join_scores,
+)
+from faircal.data.faults import Fault, raise_fault
+from faircal.data.tables import find_table, read_table, require_columns
+from faircal.data.types import Embeddings, Feature, Images, Pairs
+from faircal.errors import DataError
+from faircal.files import existing
+from faircal.registry import did_you_mean
+
+_SIDES = ("left", "right")
+#: Columns of a score table that are neither scores nor attributes.
+_RESERVED = {"genuine", "fold", "left", "right", "left_identity", "right_identity", "probability"}
+
+OnFault = Callable[[Fault], None]
+
+
+def load(
+    path: str | Path,
+    *,
+    features: Sequence[str] | None = None,
+    normalize: bool = True,
+    score_range: tuple[float, float] = (-1.0, 1.0),
+    seed: int = 0,
+    on_fault: OnFault = raise_fault,
+) -> Dataset:
+    """Read a dataset folder or a score table.
+
+    Parameters
+    ----------
+    path : path
+        A folder with ``images``, ``pairs`` and embeddings, or one table with ``genuine`` and
+        scores (``.csv``, ``.parquet``, ``.npz``).
+    features : sequence of str, optional
+        Which networks (embedding files, score columns) to read; all unless told.
+    normalize : bool
+        Scale embeddings to unit length before clustering and scoring.
+    score_range : (float, float)
+        The range of ready-made scores.
+    seed : int
+        For drawing folds where there are none.
+    on_fault : callable
+        Called with each fatal `Fault`; raises unless told otherwise. Where it returns, the
+        offending pairs are left out (``faircal check`` collects faults this way).
+    """
+    source = existing(path)
+    limits = check_range(score_range)
+    if source.is_dir():
+        return _read_folder(source, features, normalize, limits, seed, on_fault)
+    return _read_score_table(source, features, limits, seed)
+
+
+# ------------------------------------------------------------------ folders
+
+
+def _read_folder(
+    folder: Path,
+    features: Sequence[str] | None,
+    normalize: bool,
+    score_range: tuple[float, float],
+    seed: int,
+    on_fault: OnFault,
+) -> Dataset:
+    about = _read_about(folder)
+    images_file, pairs_file = find_table(folder, "images"), find_table(folder, "pairs")
+    table = read_table(images_file)
+    require_columns(table, ("image_id",), str(images_file))
+    images = build_images(table, str(images_file))
+    matrices = _read_embeddings(folder, features, normalize)
+    check_counts(images, {str(file): len(m) for file, m in matrices.values()}, images_file.name)
+    pairs_table = _known_pairs(read_table(pairs_file), images, str(pairs_file), on_fault)
+    pairs, scores = build_pairs(pairs_table, images, str(pairs_file), score_range)
+    found = join_scores({name: m for name, (_, m) in matrices.items()}, scores, str(pairs_file))
+    name = str(about.get("name", folder.resolve().name))
+    data = Dataset.assemble(name, images, pairs, found, score_range, (), about, seed)
+    if on_fault is raise_fault:
+        check_vectors(data)
+    return data
+
+
+def _known_pairs(table: pa.Table, images: Images, where: str, on_fault: OnFault) -> pa.Table:
+    """Leave out pairs with an unknown image, when the caller collects faults."""
+    if on_fault is raise_fault:
+        return table
+    require_columns(table, _SIDES, where)
+    for side in _SIDES:
+        known = look_up(table[side], side, images, where) >= 0
+        if not known.all():
+            row = int(np.flatnonzero(~known)[0])
+            on_fault(
+                Fault(
+                    "error",
+                    f"ids in column '{side}' of {Path(where).name} that are not among the images",
+                    int((~known).sum()),
+                    f"row {row + 1}: {table[side][row].as_py()!r}",
+                    "add the images or remove these pairs",
+                )
+            )
+            table = table.filter(pa.array(known))
+    return table
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    path = folder / "dataset.json"
+    if not path.exists():
+        return {}
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise DataError(f"{path}: not valid JSON ({error}); correct or remove it") from error
+    if not isinstance(about, dict):
+        raise DataError(f"{path}: expected an object with name, provenance, notes; correct it")
+    return about
+
+
+def _read_embeddings(
+    folder: Path, features: Sequence[str] | None, normalize: bool
+) -> dict[str, tuple[Path, Embeddings]]:
+    """Return each feature's file and embeddings; empty where the folder has none."""
+    single = [folder / f"embeddings{end}" for end in (".npy", ".npz")]
+    several = folder / "embeddings"
+    here = [path for path in single if path.exists()] + ([several] if several.is_dir() else [])
+    if len(here) > 1:
+        names = " and ".join(path.name for path in here)
+        raise DataError(f"{folder}: {names} are both there; keep one of them")
+    arrays: dict[str, tuple[Path, Any]] = {}
+    if several.is_dir():
+        arrays = {path.stem: (path, _read_array(path)) for path in sorted(several.glob("*.npy"))}
+        if not arrays:
+            raise DataError(f"{several}: expected one .npy file per network, found none; add them")
+    elif here and here[0].suffix == ".npy":
+        arrays = {DEFAULT_FEATURE: (here[0], _read_array(here[0]))}
+    elif here:
+        arrays = {name: (here[0], array) for name, array in _read_npz(here[0]).items()}
+    chosen = choose(arrays, features, str(folder), "embeddings") if arrays else []
+    return {
+        name: (arrays[name][0], Embeddings.of(arrays[name][1], str(arrays[name][0]), normalize))
+        for name in chosen
+    }
+
+
+def _read_array(path: Path) -> Any:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        reason = str(error).splitlines()[0][:160]
+        raise DataError(
+            f"{path}: cannot be read ({reason}); save it again with numpy.save"
+        ) from error
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (ValueError, OSError, EOFError) as error:
+        reason = str(error).splitlines()[0][:160]
+        raise DataError(
+            f"{path}: cannot be read ({reason}); save it again with numpy.savez"
+        ) from error
+
+
+def choose(known: dict[str, Any], wanted: Sequence[str] | None, where: str, what: str) -> list[str]:
+    """Return `wanted` (all of `known` unless told); an unknown one is an error with a hint."""
+    for name in wanted or ():
+        if name not in known:
+            raise DataError(f"{where}: no {what} named '{name}'; {did_you_mean(name, known)}")
+    return list(wanted or known)
+
+
+# -------------------------------------------------------------- score tables
+
+
+def _read_score_table(
+    path: Path, features: Sequence[str] | None, score_range: tuple[float, float], seed: int
+) -> Dataset:
+    table = read_table(path)
+    where = str(path)
+    require_columns(table, ("genuine",), where)
+    genuine = parse_genuine(table["genuine"], where)
+    scores = {
+        name: Feature(None, parse_scores(table[name], name, where, *score_range))
+        for name in _score_columns(table, features, where)
+    }
+    images = _sides(table, set(scores), where)
+    n = table.num_rows
+    fold = parse_fold(table["fold"], where) if "fold" in table.column_names else None
+    probability = None
+    if "probability" in table.column_names:
+        probability = parse_scores(table["probability"], "probability", where, 0.0, 1.0)
+    pairs = Pairs(np.arange(n), np.arange(n, 2 * n), genuine, fold, probability)
+    return Dataset.assemble(path.stem, images, pairs, scores, score_range, (), {}, seed)
+
+
+def _score_columns(table: pa.Table, features: Sequence[str] | None, where: str) -> list[str]:
+    if features:
+        return choose(dict.fromkeys(table.column_names), features, where, "column")
+    if "score" in table.column_names:
+        return ["score"]
+    floats = [
+        field.name
+        for field in table.schema
+        if pa.types.is_floating(field.type) and field.name not in _RESERVED
+    ]
+    if not floats and "probability" in table.column_names:
+        return ["probability"]
+    if not floats:
+        raise DataError(
+            f"{where}: no column 'score' and no floating-point column; "
+            "name the score columns with --features"
+        )
+    return floats
+
+
+def _sides(table: pa.Table, scores: set[str], where: str) -> Images:
+    """Read attributes and identities of both sides of each pair.
+
+    A score table knows no images, so each side of each pair counts as an image of its own:
+    rows 0…n−1 are the left sides, n…2n−1 the right ones.
+    """
+    attributes: dict[str, Column] = {}
+    crossed: dict[str, Column] = {}
+    for name in table.column_names:
+        if name in _RESERVED or name in scores or pa.types.is_floating(table[name].type):
+            continue
+        key = name.removeprefix("left_").removeprefix("right_")
+        if key in attributes:
+            continue
+        both = name if key == name else None
+        attributes[key] = _both_sides(table, key, both, where)
+        # A whole number by itself (a split, a row number) makes no groups unless asked for.
+        if both is None or not pa.types.is_integer(table[name].type):
+            crossed[key] = attributes[key]
+    identity = None
+    if {"left_identity", "right_identity"} & set(table.column_names):
+        identity = _both_sides(table, "identity", None, where)
+    ids = pa.array(np.arange(2 * table.num_rows))
+    return Images(ids, identity, attributes, crossable(crossed), by_side=True)
+
+
+def _both_sides(table: pa.Table, key: str, both: str | None, where: str) -> Column:
+    if both is not None:
+        column = Column.of(table[both])
+        return Column(np.concatenate([column.codes, column.codes]), column.names)
+    names = [f"{side}_{key}" for side in _SIDES]
+    require_columns(table, names, where)
+    sides = [table[name].cast(pa.string()).combine_chunks() for name in names]
+    return Column.of(pa.chunked_array(sides))

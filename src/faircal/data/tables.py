@@ -1,0 +1,115 @@
+"""Tables from files and from memory, all as Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from faircal.errors import DataError
+from faircal.files import existing
+from faircal.registry import did_you_mean
+
+#: Columns that are read as text, so that an id such as ``007`` stays what it is.
+ID_COLUMNS = ("image_id", "left", "right", "identity", "left_identity", "right_identity")
+TABLE_SUFFIXES = (".csv", ".parquet", ".npz")
+
+
+def as_table(source: Any, where: str) -> pa.Table:
+    """Return `source` as an Arrow table.
+
+    Takes Arrow, Polars and pandas tables (anything with Arrow's C stream), mappings from name to
+    array, and structured NumPy arrays.
+    """
+    try:
+        if isinstance(source, pa.Table):
+            return source
+        if isinstance(source, np.ndarray) and source.dtype.names:
+            source = {name: source[name] for name in source.dtype.names}
+        if isinstance(source, Mapping):
+            return pa.table({name: _column(values) for name, values in source.items()})
+        if hasattr(source, "__arrow_c_stream__"):
+            return pa.table(source)
+        if hasattr(source, "__dataframe__"):
+            return pa.interchange.from_dataframe(source)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"{where}: cannot be read as a table ({reason}); check its columns"
+        ) from error
+    raise DataError(
+        f"{where}: expected a table (pandas, Polars, Arrow, or a mapping from column to array), "
+        f"found {type(source).__name__}; convert it first"
+    )
+
+
+def _column(values: Any) -> Any:
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        return [None if value is None or value != value else value for value in values]
+    return values
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a ``.csv``, ``.parquet`` or ``.npz`` (one 1-d array a column) table."""
+    existing(path)
+    if path.is_dir():
+        raise DataError(f"{path}: expected a table, found a folder; give the path of a file")
+    if path.suffix not in TABLE_SUFFIXES:
+        raise DataError(f"{path}: expected a .csv, .parquet or .npz file; convert it first")
+    try:
+        if path.suffix == ".csv":
+            table = _read_csv(path)
+        elif path.suffix == ".parquet":
+            table = pq.read_table(path)
+        else:
+            with np.load(path, allow_pickle=False) as arrays:
+                table = pa.table({name: arrays[name] for name in arrays.files})
+    except (pa.ArrowInvalid, ValueError, OSError, EOFError) as error:
+        reason = str(error).splitlines()[0][:160]
+        raise DataError(f"{path}: cannot be read ({reason}); repair or export it again") from error
+    if not table.num_rows:
+        raise DataError(f"{path}: expected at least one row, found none; check the export")
+    twice = [name for name in table.column_names if table.column_names.count(name) > 1]
+    if twice:
+        raise DataError(f"{path}: column '{twice[0]}' appears more than once; rename one of them")
+    return table
+
+
+def _read_csv(path: Path) -> pa.Table:
+    text = {name: pa.string() for name in ID_COLUMNS}
+    options = pacsv.ConvertOptions(
+        column_types=text, strings_can_be_null=True, null_values=["", "NaN", "nan"]
+    )
+    return pacsv.read_csv(path, convert_options=options)
+
+
+def find_table(folder: Path, stem: str) -> Path:
+    """Return ``folder/stem.csv`` or ``folder/stem.parquet``; exactly one must be there."""
+    found = [
+        folder / f"{stem}{end}"
+        for end in (".csv", ".parquet")
+        if (folder / f"{stem}{end}").exists()
+    ]
+    if not found:
+        raise DataError(
+            f"{folder}: expected {stem}.csv or {stem}.parquet, found neither; "
+            "a dataset folder holds images, pairs and embeddings (see the README)"
+        )
+    if len(found) > 1:
+        raise DataError(
+            f"{folder}: both {stem}.csv and {stem}.parquet are there; remove one of them"
+        )
+    return found[0]
+
+
+def require_columns(table: pa.Table, names: Sequence[str], where: str) -> None:
+    """Raise when one of the columns `names` is not in `table`."""
+    for name in names:
+        if name not in table.column_names:
+            hint = did_you_mean(name, table.column_names)
+            raise DataError(f"{where}: column '{name}' is missing; add or rename it ({hint})")

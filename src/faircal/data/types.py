@@ -1,0 +1,202 @@
+"""The few frozen types that data is made of: embeddings, images, pairs, features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from faircal.data.columns import Column
+from faircal.errors import DataError
+
+#: Pairs whose rows are gathered at a time: two blocks of 512-d float32 rows stay in the cache.
+_BLOCK = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """The vectors of all images, one row each, as stored.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_images, d), float16 or float32
+        May be memory-mapped.
+    normalize : bool
+        Whether vectors are scaled to unit length when they are used (`unit`).
+    """
+
+    vectors: NDArray[Any]
+    normalize: bool = True
+
+    @classmethod
+    def of(cls, vectors: Any, where: str, normalize: bool = True) -> Embeddings:
+        """Validate `vectors`: two-dimensional, floating point; float64 becomes float32."""
+        array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
+        if array.ndim != 2 or not array.shape[1]:
+            raise DataError(
+                f"{where}: expected a matrix with one row per image, found shape {array.shape}; "
+                "save the embeddings as an array of shape (images, dimension)"
+            )
+        if array.dtype not in (np.float16, np.float32, np.float64):
+            raise DataError(
+                f"{where}: expected float16, float32 or float64, found {array.dtype}; "
+                "convert with .astype('float32')"
+            )
+        return cls(array.astype(np.float32) if array.dtype == np.float64 else array, normalize)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def dimension(self) -> int:
+        """Length of one vector."""
+        return int(self.vectors.shape[1])
+
+    @cached_property
+    def norms(self) -> NDArray[np.float32]:
+        """Euclidean length of each row, shape (n_images,); NaN or infinite where a row is."""
+        norms = np.empty(len(self), dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(self), _BLOCK):
+                block = self.vectors[start : start + _BLOCK].astype(np.float32, copy=False)
+                norms[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
+        return norms
+
+    def rows(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the vectors of `rows` as methods use them, shape (len(rows), d), float32.
+
+        Of unit length, unless ``normalize=False``.
+        """
+        taken = self.vectors[rows].astype(np.float32, copy=False)
+        if self.normalize:
+            taken = taken / self.norms[rows, None]
+        return taken
+
+    def cosine(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the cosine similarity of rows `left` and `right`, clipped to [−1, 1]."""
+        dot = np.empty(len(left), dtype=np.float32)
+        for start in range(0, len(left), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            a = self.vectors[left[block]].astype(np.float32, copy=False)
+            b = self.vectors[right[block]].astype(np.float32, copy=False)
+            np.einsum("ij,ij->i", a, b, out=dot[block])
+        lengths = self.norms[left].astype(np.float64) * self.norms[right]
+        return np.clip(dot / lengths, -1.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """What is known of each image besides its embedding.
+
+    Parameters
+    ----------
+    ids : pyarrow.Array
+        Image ids, unique, integers or text.
+    identity : Column or None
+        The person in each image.
+    attributes : mapping from name to Column
+        Sensitive columns (``ethnicity``, ``gender``, …).
+    crossed : tuple of str
+        The attributes that make the groups when none is named: normally all of them.
+    by_side : bool
+        True for a score table, which knows no images: each side of each pair stands for one.
+    """
+
+    ids: pa.Array
+    identity: Column | None = None
+    attributes: Mapping[str, Column] = field(default_factory=dict)
+    crossed: tuple[str, ...] = ()
+    by_side: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Two images compared, a pair an element.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n_pairs,), intp
+        Rows of the images table (and so of the embeddings).
+    genuine : ndarray of shape (n_pairs,), bool, or None
+        Same person or not; None where nobody knows (pairs to be scored).
+    fold : ndarray of shape (n_pairs,)
+        The fold a pair belongs to: integers or text. Where folds were drawn, −1 marks pairs whose
+        two people fell into different folds; they belong to none.
+    probability : ndarray of shape (n_pairs,), float64, or None
+        What somebody's model said, in a table that is to be audited.
+    """
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    genuine: NDArray[np.bool_] | None
+    fold: NDArray[Any] | None = None
+    probability: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def subset(self, rows: NDArray[np.intp]) -> Pairs:
+        """Return the pairs `rows`."""
+
+        def take(array: Any) -> Any:
+            return None if array is None else array[rows]
+
+        return Pairs(
+            self.left[rows],
+            self.right[rows],
+            take(self.genuine),
+            take(self.fold),
+            take(self.probability),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """What one face network gives: embeddings, ready-made scores of the pairs, or both."""
+
+    embeddings: Embeddings | None = None
+    scores: NDArray[np.float64] | None = None
+
+    def subset(self, rows: NDArray[np.intp]) -> Feature:
+        """Return the feature for the pairs `rows`; vectors are shared, not copied."""
+        return Feature(self.embeddings, None if self.scores is None else self.scores[rows])
+
+
+class Features(Mapping[str, Feature]):
+    """The features of a dataset by name; scores from embeddings are worked out once, when asked."""
+
+    def __init__(self, features: Mapping[str, Feature], pairs: Pairs) -> None:
+        self._features = dict(features)
+        self._pairs = pairs
+
+    def __getitem__(self, name: str) -> Feature:
+        return self._features[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._features)
+
+    def __len__(self) -> int:
+        return len(self._features)
+
+    def scores(self, name: str) -> NDArray[np.float64]:
+        """Return the scores of all pairs under feature `name`, shape (n_pairs,)."""
+        feature = self._features[name]
+        if feature.scores is not None:
+            return feature.scores
+        if feature.embeddings is None:
+            raise DataError(f"feature {name!r} has neither embeddings nor scores; supply one")
+        scores = feature.embeddings.cosine(self._pairs.left, self._pairs.right)
+        self._features[name] = Feature(feature.embeddings, scores)
+        return scores
+
+    def subset(self, rows: NDArray[np.intp], pairs: Pairs) -> Features:
+        """Return the features for the pairs `rows` (which are `pairs`)."""
+        return Features({name: feature.subset(rows) for name, feature in self.items()}, pairs)

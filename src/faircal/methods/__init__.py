@@ -1,0 +1,69 @@
+"""Methods by name, and how to add one.
+
+A method is a class in one file; importing the file registers it::
+
+    from faircal.methods import Method, register
+
+    @register
+    class Mine(Method):
+        name, title, needs = "mine", "Mine", Needs()
+        …
+"""
+
+from typing import Any, TypeVar
+
+from faircal.errors import ParameterError
+from faircal.methods.base import Claims, Diagnostics, Inputs, Method, Needs, Output
+from faircal.methods.baseline import Baseline
+from faircal.methods.faircal import FairCal
+from faircal.methods.fsn import FSN
+from faircal.methods.gst import GST
+from faircal.methods.modelfile import load_model, save_model
+from faircal.methods.oracle import Oracle
+from faircal.registry import Registry, did_you_mean
+
+METHODS: Registry[type[Method]] = Registry("method")
+
+M = TypeVar("M", bound=type[Method])
+
+
+def register(method: M) -> M:
+    """Make a method known by its `name` (use as a class decorator)."""
+    METHODS.register(method.name, method)
+    return method
+
+
+# In the order of the paper's tables.
+for _method in (Baseline, GST, FSN, FairCal, Oracle):
+    register(_method)
+
+
+def make_method(name: str, **parameters: Any) -> Method:
+    """Return an unfitted method by name; an unknown parameter is an error with a hint."""
+    method = METHODS[name]
+    known = method._get_param_names()
+    for parameter in parameters:
+        if parameter not in known:
+            hint = did_you_mean(parameter, known)
+            raise ParameterError(f"method {name} has no parameter {parameter!r}; {hint}")
+    return method(**parameters)
+
+
+__all__ = [
+    "FSN",
+    "GST",
+    "METHODS",
+    "Baseline",
+    "Claims",
+    "Diagnostics",
+    "FairCal",
+    "Inputs",
+    "Method",
+    "Needs",
+    "Oracle",
+    "Output",
+    "load_model",
+    "make_method",
+    "register",
+    "save_model",
+]

@@ -1,0 +1,47 @@
+"""Baseline: the cosine score, one calibrator for everybody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faircal.calibrators import Calibrator, make_calibrator
+from faircal.methods.base import Inputs, Method, Needs, Output
+
+
+class Baseline(Method):
+    """Rank by the raw score; calibrate it with one global map.
+
+    Parameters
+    ----------
+    calibrator : str or Calibrator
+        Score → probability map; see `faircal.calibrators`.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> data = faircal.simulate("small", seed=0)
+    >>> cal, test = data.split(test_fold=5)
+    >>> p = faircal.Baseline().fit(cal).predict_proba(test)
+    >>> p.shape == (len(test),)
+    True
+    """
+
+    name = "baseline"
+    title = "Baseline"
+    needs = Needs()
+
+    def __init__(self, calibrator: str | Calibrator = "beta") -> None:
+        self.calibrator = calibrator
+
+    def _fit(self, inputs: Inputs) -> None:
+        self.calibrator_ = make_calibrator(self.calibrator, inputs.score_range)
+        self.calibrator_.fit(inputs.score, inputs.genuine)
+
+    def _apply(self, inputs: Inputs) -> Output:
+        return Output(inputs.score, self.calibrator_.predict(inputs.score))
+
+    def _get_state(self) -> dict[str, Any]:
+        return self.calibrator_.get_state()
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self.calibrator_ = make_calibrator(self.calibrator, self.score_range_).set_state(state)

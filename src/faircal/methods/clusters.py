@@ -1,0 +1,125 @@
+"""What cluster methods share: K-means on the calibration images, and whose pairs are whose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.clustering import Clustering, kmeans
+from faircal.errors import DataError
+from faircal.methods.base import Inputs, Method
+
+Rows = NDArray[np.intp]
+
+
+class ClusterMethod(Method):
+    """A method that clusters the embeddings of the calibration images.
+
+    Subclasses take ``n_clusters``, ``n_init`` and ``random_state``. Two methods fitted on the
+    same dataset object with the same three share one clustering.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, d), float32
+    inertia_ : float
+        K-means' objective.
+    cluster_sizes_ : ndarray of shape (n_clusters,), int64
+        n_k: calibration pairs with at least one image in cluster k.
+    """
+
+    n_clusters: int
+    n_init: int
+    random_state: int
+    cluster_sizes_: NDArray[np.int64]
+
+    @property
+    def cluster_centers_(self) -> NDArray[np.float32]:
+        """Centres, shape (n_clusters, d)."""
+        return self.clustering_.centers
+
+    @property
+    def inertia_(self) -> float:
+        """K-means' objective: the sum of squared distances to the nearest centre."""
+        return self.clustering_.inertia
+
+    def _fit_clusters(self, inputs: Inputs) -> list[Rows]:
+        """Cluster the images of the calibration pairs; return S_k, the pairs of each cluster."""
+        embeddings = inputs.embeddings
+        if embeddings is None:
+            raise DataError(f"{self.name} needs embeddings")
+        key = ("kmeans", self.n_clusters, self.n_init, self.random_state)
+        self.clustering_: Clustering = inputs.memo(
+            key,
+            lambda: kmeans(
+                embeddings.rows(inputs.images),
+                self.n_clusters,
+                n_init=self.n_init,
+                random_state=self.random_state,
+            ),
+        )
+        self.normalize_ = embeddings.normalize
+        left, right = self._assign(inputs)
+        sets = members(left, right, self.n_clusters)
+        self.cluster_sizes_ = np.array([len(rows) for rows in sets], dtype=np.int64)
+        figures = self.diagnostics_.figures
+        figures["inertia"] = self.clustering_.inertia
+        figures["n_iter"] = self.clustering_.n_iter
+        figures["smallest_cluster_pairs"] = int(self.cluster_sizes_.min())
+        figures["largest_cluster_pairs"] = int(self.cluster_sizes_.max())
+        figures["share_of_pairs_in_two_clusters"] = float((left != right).mean())
+        return sets
+
+    def _assign(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the clusters (k1, k2) of each pair's two images."""
+        embeddings = inputs.embeddings
+        if embeddings is None:
+            raise DataError(f"{self.name} needs embeddings")
+        if embeddings.dimension != self.cluster_centers_.shape[1]:
+            raise DataError(
+                f"expected embeddings of dimension {self.cluster_centers_.shape[1]}, as the model was "
+                f"fitted on, found {embeddings.dimension}; use the network the model was made for"
+            )
+        if embeddings.normalize != self.normalize_:
+            raise DataError(
+                f"the model was fitted with normalize={self.normalize_}, the data was loaded with "
+                f"normalize={embeddings.normalize}; load it the same way"
+            )
+        cluster = np.zeros(len(embeddings), dtype=np.int32)
+        cluster[inputs.images] = self.clustering_.assign(embeddings.rows(inputs.images))
+        return cluster[inputs.left], cluster[inputs.right]
+
+    def _cluster_state(self) -> dict[str, Any]:
+        return {
+            "centers": self.clustering_.centers,
+            "inertia": self.clustering_.inertia,
+            "n_iter": self.clustering_.n_iter,
+            "cluster_sizes": self.cluster_sizes_,
+            "normalize": self.normalize_,
+        }
+
+    def _set_cluster_state(self, state: dict[str, Any]) -> None:
+        self.clustering_ = Clustering(
+            np.asarray(state["centers"], np.float32), float(state["inertia"]), int(state["n_iter"])
+        )
+        self.cluster_sizes_ = np.asarray(state["cluster_sizes"], np.int64)
+        self.normalize_ = bool(state["normalize"])
+
+
+def members(
+    left: NDArray[np.int32], right: NDArray[np.int32], n_clusters: int
+) -> list[Rows]:
+    """Return for each cluster the rows of the pairs with at least one image in it, ascending.
+
+    Examples
+    --------
+    >>> members(np.array([0, 0, 1]), np.array([0, 1, 1]), 2)
+    [array([0, 1]), array([1, 2])]
+    """
+    straddling = np.flatnonzero(left != right)
+    cluster = np.concatenate([left, right[straddling]])
+    row = np.concatenate([np.arange(len(left)), straddling])
+    order = np.lexsort((row, cluster))
+    ends = np.searchsorted(cluster[order], np.arange(1, n_clusters))
+    return np.split(row[order], ends)

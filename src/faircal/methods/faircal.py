@@ -1,0 +1,99 @@
+"""FairCal: cluster without labels, calibrate each cluster, mix the two clusters' maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from faircal.calibrators import Calibrator
+from faircal.methods.bank import CalibratorBank, prefixed, unprefixed
+from faircal.methods.base import Claims, Inputs, Needs, Output
+from faircal.methods.clusters import ClusterMethod
+
+
+class FairCal(ClusterMethod):
+    """The paper's method: fair, calibrated probabilities without sensitive attributes.
+
+    K-means cuts the embedding space into K clusters; S_k are the calibration pairs with at least
+    one image in cluster k, μ_k is a calibrator fitted on S_k. A pair with score s and images in
+    clusters k₁ and k₂ gets θ μ_k₁(s) + (1 − θ) μ_k₂(s), θ = |S_k₁| / (|S_k₁| + |S_k₂|).
+
+    Parameters
+    ----------
+    n_clusters : int
+        K.
+    calibrator : str or Calibrator
+        What each μ_k is; see `faircal.calibrators`.
+    n_init : int
+        Starts of K-means; the best one counts.
+    random_state : int
+        Seed of K-means.
+    min_pairs : int
+        A cluster with fewer pairs, or one class only, uses the global calibrator.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, d)
+    inertia_ : float
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+    diagnostics_ : Diagnostics
+        Which clusters fell back to the global map, and the sizes of clusters.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.FairCal(n_clusters=20).fit(cal)
+    >>> p = model.predict_proba(test)
+    >>> bool((p >= 0).all() and (p <= 1).all())
+    True
+    """
+
+    name = "faircal"
+    title = "FairCal"
+    needs = Needs(embeddings=True)
+    claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
+
+    def __init__(
+        self,
+        n_clusters: int = 100,
+        calibrator: str | Calibrator = "beta",
+        n_init: int = 1,
+        random_state: int = 0,
+        min_pairs: int = 10,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.calibrator = calibrator
+        self.n_init = n_init
+        self.random_state = random_state
+        self.min_pairs = min_pairs
+
+    def _fit(self, inputs: Inputs) -> None:
+        sets = self._fit_clusters(inputs)
+        self.bank_ = self._bank().fit(inputs.score, inputs.genuine, sets)
+        alone = int((~self.bank_.own).sum())
+        self.diagnostics_.figures["clusters_on_global_map"] = alone
+        if alone:
+            self.diagnostics_.note(
+                f"{alone} of {self.n_clusters} clusters have under {self.min_pairs} pairs or one class "
+                "only and use the global calibrator"
+            )
+
+    def _apply(self, inputs: Inputs) -> Output:
+        k1, k2 = self._assign(inputs)
+        p1, p2 = (self.bank_.predict(inputs.score, k) for k in (k1, k2))
+        n1, n2 = self.cluster_sizes_[k1], self.cluster_sizes_[k2]
+        theta = n1 / (n1 + n2)
+        probability = np.clip(p2 + theta * (p1 - p2), 0.0, 1.0)
+        return Output(probability, probability)
+
+    def _bank(self) -> CalibratorBank:
+        return CalibratorBank(self.calibrator, self.score_range_, self.min_pairs)
+
+    def _get_state(self) -> dict[str, Any]:
+        return {**self._cluster_state(), **prefixed("bank", self.bank_.get_state())}
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self._set_cluster_state(state)
+        self.bank_ = self._bank().set_state(unprefixed("bank", state))

@@ -1,0 +1,56 @@
+"""The registry of metrics that are one number per ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from faircal.metrics.accuracy import auroc
+from faircal.metrics.calibration import brier, ece, ks, nll
+from faircal.metrics.ranking import Ranking
+from faircal.registry import Registry
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that a benchmark reports for all pairs and for each group.
+
+    Parameters
+    ----------
+    name : str
+        As in the ``metric`` column of the results.
+    function : callable
+        From a `Ranking` to a float; NaN where the metric is undefined.
+    of : {"score", "probability"}
+        What it measures: the ranking of a method's decision scores or of its probabilities.
+    better : {"higher", "lower"}
+    title : str
+        For tables and figures.
+    deviations : bool
+        Whether the deviations over groups are reported too.
+
+    Examples
+    --------
+    >>> METRICS["auroc"].function(Ranking.of([0.1, 0.7], [0, 1]))
+    1.0
+    """
+
+    name: str
+    function: Callable[[Ranking], float]
+    of: Literal["score", "probability"]
+    better: Literal["higher", "lower"]
+    title: str
+    deviations: bool = False
+
+
+METRICS: Registry[Metric] = Registry("metric")
+
+for _metric in (
+    Metric("auroc", auroc, of="score", better="higher", title="AUROC"),
+    Metric("ks", ks, of="probability", better="lower", title="KS", deviations=True),
+    Metric("ece", ece, of="probability", better="lower", title="ECE", deviations=True),
+    Metric("brier", brier, of="probability", better="lower", title="Brier", deviations=True),
+    Metric("nll", nll, of="probability", better="lower", title="NLL"),
+):
+    METRICS.register(_metric.name, _metric)

@@ -1,0 +1,293 @@
+"""Operating points: the threshold for a wanted error rate, and the rates at a threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from faircal.errors import ParameterError
+from faircal.metrics.accuracy import as_rates, roc
+from faircal.metrics.ranking import BoolArray, FloatArray, IntArray, Ranking
+from faircal.registry import did_you_mean
+
+ThresholdRule = Literal["nearest", "interpolate", "conservative"]
+
+
+def threshold_at_fpr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
+    """Return the thresholds at given FPRs, interpolated linearly on the ROC curve.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    rates : array-like of float
+        False positive rates in [0, 1].
+    upper : float, default 1.0
+        Threshold of the curve's artificial first point, see `roc`. It matters only below the FPR
+        at which the highest score is an imposter's.
+
+    Returns
+    -------
+    ndarray of float64, of the shape of `rates`
+        NaN without imposters.
+
+    Examples
+    --------
+    >>> threshold_at_fpr(Ranking.of([0.9, 0.7, 0.5, 0.3], [1, 0, 1, 0]), [0.0, 0.25, 0.5])
+    array([0.9, 0.8, 0.5])
+    """
+    at = as_rates(rates)
+    if not ranking.n_imposter:
+        return np.full(at.shape, np.nan)
+    fpr, _, thresholds = roc(ranking, upper=upper)
+    return np.asarray(np.interp(at, fpr, thresholds))
+
+
+def threshold_at_fnr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
+    """Return the thresholds at given FNRs: interpolated over TPR, at 1 − rate, on the ROC curve.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    rates : array-like of float
+        False negative rates in [0, 1].
+    upper : float, default 1.0
+        Threshold of the curve's artificial first point, see `roc`.
+
+    Returns
+    -------
+    ndarray of float64, of the shape of `rates`
+        NaN without genuine pairs.
+
+    Examples
+    --------
+    >>> threshold_at_fnr(Ranking.of([0.9, 0.7, 0.5, 0.3], [1, 0, 1, 0]), [0.0, 0.25, 0.5])
+    array([0.3, 0.6, 0.7])
+    """
+    at = as_rates(rates)
+    if not ranking.n_genuine:
+        return np.full(at.shape, np.nan)
+    _, tpr, thresholds = roc(ranking, upper=upper)
+    return np.asarray(np.interp(1 - at, tpr, thresholds))
+
+
+def fpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
+    """Return the FPR at given thresholds, interpolated linearly between the scores.
+
+    At a score of the ranking it is the counted rate; between two scores it is a fraction of a
+    pair, which keeps small groups comparable. `rates_at_threshold` only counts.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    at : array-like of float
+        Thresholds; NaN gives NaN.
+    upper : float, default 1.0
+        Where the rate reaches 0 above the largest score; see `roc`.
+
+    Returns
+    -------
+    ndarray of float64, of the shape of `at`
+        NaN without imposters.
+
+    Examples
+    --------
+    >>> fpr_at_threshold(Ranking.of([0.9, 0.6, 0.2], [1, 0, 0]), [0.95, 0.6, 0.4])
+    array([0.  , 0.5 , 0.75])
+    """
+    return _over_threshold(ranking, ranking.fp, ranking.n_imposter, at, upper)
+
+
+def tpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
+    """Return the TPR at given thresholds; everything else is as in `fpr_at_threshold`.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    at : array-like of float
+        Thresholds; NaN gives NaN.
+    upper : float, default 1.0
+        Where the rate reaches 0 above the largest score; see `roc`.
+
+    Returns
+    -------
+    ndarray of float64, of the shape of `at`
+        NaN without genuine pairs.
+
+    Examples
+    --------
+    >>> tpr_at_threshold(Ranking.of([0.8, 0.6, 0.2], [1, 1, 0]), [0.9, 0.7, 0.1])
+    array([0.25, 0.75, 1.  ])
+    """
+    return _over_threshold(ranking, ranking.tp, ranking.n_genuine, at, upper)
+
+
+def fnr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
+    """Return the FNR at given thresholds: 1 − `tpr_at_threshold`.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    at : array-like of float
+        Thresholds; NaN gives NaN.
+    upper : float, default 1.0
+        Where the rate reaches 1 above the largest score; see `roc`.
+
+    Returns
+    -------
+    ndarray of float64, of the shape of `at`
+        NaN without genuine pairs.
+
+    Examples
+    --------
+    >>> fnr_at_threshold(Ranking.of([0.8, 0.6, 0.2], [1, 1, 0]), 0.6)
+    array(0.)
+    """
+    return np.asarray(1 - tpr_at_threshold(ranking, at, upper=upper))
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCounts:
+    """Counted errors at thresholds; every field has the shape of the thresholds asked for."""
+
+    false_positives: IntArray
+    imposters: IntArray
+    false_negatives: IntArray
+    genuine: IntArray
+
+    @property
+    def fpr(self) -> FloatArray:
+        """False positives among imposters; NaN without imposters."""
+        return _quotient(self.false_positives, self.imposters)
+
+    @property
+    def fnr(self) -> FloatArray:
+        """False negatives among genuine pairs; NaN without genuine pairs."""
+        return _quotient(self.false_negatives, self.genuine)
+
+    @property
+    def tpr(self) -> FloatArray:
+        """1 − FNR."""
+        return np.asarray(1 - self.fnr)
+
+
+def rates_at_threshold(ranking: Ranking, at: npt.ArrayLike) -> ErrorCounts:
+    """Count the errors of the decision ``score >= threshold``.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    at : array-like of float
+        Thresholds. NaN, the threshold that does not exist, decides nothing: no errors in no
+        trials, hence rates of NaN.
+
+    Returns
+    -------
+    ErrorCounts
+        Counts and, from them, `fpr`, `fnr` and `tpr`.
+
+    Examples
+    --------
+    >>> counts = rates_at_threshold(Ranking.of([0.9, 0.6, 0.2], [1, 0, 0]), [0.95, 0.6, 0.4])
+    >>> counts.false_positives
+    array([0, 1, 1])
+    >>> counts.fnr
+    array([1., 0., 0.])
+    """
+    t = np.asarray(at, dtype=np.float64)
+    # How many distinct scores are at least t; NaN sorts last, so it accepts nothing.
+    accepted = len(ranking.thresholds) - np.searchsorted(ranking.thresholds[::-1], t)
+    false_positives = np.concatenate([[0], ranking.fp])[accepted]
+    true_positives = np.concatenate([[0], ranking.tp])[accepted]
+    genuine = np.where(np.isnan(t), 0, ranking.n_genuine)
+    imposters = np.where(np.isnan(t), 0, ranking.n_imposter)
+    return ErrorCounts(
+        np.asarray(false_positives), imposters, np.asarray(genuine - true_positives), genuine
+    )
+
+
+def find_threshold(
+    ranking: Ranking, target_fpr: float, *, rule: ThresholdRule = "nearest"
+) -> float:
+    """Return the threshold that FSN and GST set for a wanted FPR.
+
+    The decision is ``score >= threshold``. A point of the ROC curve that rejects everything has
+    no score of its own; its threshold here is the next number above the largest score.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    target_fpr : float
+        The wanted FPR, in [0, 1].
+    rule : {"nearest", "interpolate", "conservative"}, default "nearest"
+        - ``nearest``: of the corners of the ROC curve, those with the FPR nearest to the target;
+          of these the lowest threshold. This is the rule of the paper's code, but for the point
+          that rejects everything, whose threshold there is 1 or more above the largest score.
+        - ``interpolate``: linear interpolation of threshold over FPR on the full curve.
+        - ``conservative``: the lowest threshold whose FPR does not exceed the target.
+
+    Returns
+    -------
+    float
+        NaN without imposters. Without genuine pairs the rules work on imposters alone; the curve
+        then has no corners, so ``nearest`` considers every point.
+
+    Examples
+    --------
+    >>> ranking = Ranking.of([0.9, 0.8, 0.7, 0.6, 0.5], [1, 1, 0, 1, 0])
+    >>> find_threshold(ranking, 0.001)
+    0.8
+    >>> find_threshold(ranking, 0.4), find_threshold(ranking, 0.4, rule="conservative")
+    (0.6, 0.8)
+    """
+    target = float(as_rates(target_fpr))
+    if rule not in get_args(ThresholdRule):
+        raise ParameterError(
+            f"unknown threshold rule {rule!r}; {did_you_mean(str(rule), get_args(ThresholdRule))}"
+        )
+    if not ranking.n_imposter:
+        return float("nan")
+    fpr, _, thresholds = roc(ranking)
+    thresholds[0] = np.nextafter(ranking.scores[0], np.inf)
+    if rule == "interpolate":
+        return float(np.interp(target, fpr, thresholds))
+    if rule == "conservative":
+        return float(thresholds[np.searchsorted(fpr, target, side="right") - 1])
+    corners = _corners(ranking)
+    distance = np.abs(fpr[corners] - target)
+    # Thresholds descend, so the last of the nearest points has the lowest.
+    return float(thresholds[corners][np.flatnonzero(distance == distance.min())[-1]])
+
+
+def _corners(ranking: Ranking) -> BoolArray:
+    """Say which points of `roc` are corners, in the sense of scikit-learn's ``roc_curve``.
+
+    A point is no corner when it lies midway between its neighbours; (0, 0), the highest score and
+    the lowest are always corners.
+    """
+    keep = np.ones(len(ranking.fp) + 1, dtype=np.bool_)
+    if ranking.n_genuine:
+        keep[2:-1] = (np.diff(ranking.fp, 2) != 0) | (np.diff(ranking.tp, 2) != 0)
+    return keep
+
+
+def _over_threshold(
+    ranking: Ranking, counts: IntArray, total: int, at: npt.ArrayLike, upper: float
+) -> FloatArray:
+    """Interpolate a rate over threshold, down to 0 at `upper` or just above the largest score."""
+    t = np.asarray(at, dtype=np.float64)
+    if not total:
+        return np.full(t.shape, np.nan)
+    thresholds, rates = ranking.thresholds[::-1], counts[::-1] / total
+    # Where the largest score is at `upper` or beyond, a point there would have two rates: the
+    # counted one and 0. The counted one is what a decision at that threshold would give.
+    if upper > thresholds[-1]:
+        thresholds, rates = np.append(thresholds, upper), np.append(rates, 0.0)
+    return np.asarray(np.interp(t, thresholds, rates, right=0.0))
+
+
+def _quotient(errors: IntArray, trials: IntArray) -> FloatArray:
+    """Divide, giving NaN where there is no trial."""
+    return np.where(trials > 0, errors / np.maximum(trials, 1), np.nan)

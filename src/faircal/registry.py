@@ -1,0 +1,72 @@
+"""Named things that can be added to: methods, calibrators, metrics, presets."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from faircal.errors import ParameterError
+
+T = TypeVar("T")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the hint that ends an "unknown name" message.
+
+    Examples
+    --------
+    >>> did_you_mean("isotnic", ["beta", "isotonic"])
+    'did you mean isotonic? (known: beta, isotonic)'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    listing = f"known: {', '.join(names)}" if names else "there are none"
+    return f"did you mean {close[0]}? ({listing})" if close else listing
+
+
+class Registry(Mapping[str, T]):
+    """A mapping from name to thing, filled by registration, with helpful look-up errors.
+
+    Parameters
+    ----------
+    kind : str
+        What the things are, in the singular; used in messages.
+
+    Examples
+    --------
+    >>> shapes = Registry[type]("shape")
+    >>> shapes.register("round", float)
+    >>> shapes["round"]
+    <class 'float'>
+    >>> shapes["rund"]
+    Traceback (most recent call last):
+    ...
+    faircal.errors.ParameterError: unknown shape 'rund'; did you mean round? (known: round)
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._things: dict[str, T] = {}
+
+    def register(self, name: str, thing: T) -> None:
+        """Add `thing` under `name`; a name can be taken only once."""
+        if name in self._things:
+            raise ParameterError(f"{self.kind} {name!r} is registered already; choose another name")
+        self._things[name] = thing
+
+    def __getitem__(self, name: str) -> T:
+        try:
+            return self._things[name]
+        except KeyError:
+            hint = did_you_mean(str(name), self._things)
+            raise ParameterError(f"unknown {self.kind} {name!r}; {hint}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._things)
+
+    def __len__(self) -> int:
+        return len(self._things)

@@ -1,0 +1,152 @@
+"""Thresholds for rates and rates at thresholds, worked out by hand."""
+
+import numpy as np
+import pytest
+
+from faircal.errors import ParameterError
+from faircal.metrics import (
+    Ranking,
+    find_threshold,
+    fnr_at_threshold,
+    fpr_at_threshold,
+    rates_at_threshold,
+    threshold_at_fnr,
+    threshold_at_fpr,
+    tpr_at_threshold,
+)
+
+NAN = float("nan")
+RULES = ["nearest", "interpolate", "conservative"]
+
+
+@pytest.fixture
+def ranking():
+    # FPR 0, 1/4 at 0.7, 1/2 at 0.5, 3/4 at 0.3, 1 at 0.1; TPR 1/2 at 0.9, 1 at 0.6.
+    return Ranking.of([0.9, 0.7, 0.6, 0.5, 0.3, 0.1], [1, 0, 1, 0, 0, 0])
+
+
+@pytest.fixture
+def imposter_first():
+    return Ranking.of([0.8, 0.7, 0.5, 0.3], [0, 1, 1, 0])
+
+
+class TestInterpolatedThresholds:
+    def test_over_fpr(self, ranking):
+        # 0.125 lies half way from (0, 0.9) to (1/4, 0.7); at 1/4 the lowest threshold is 0.6.
+        got = threshold_at_fpr(ranking, [0, 0.125, 0.25, 0.5, 1])
+        np.testing.assert_allclose(got, [0.9, 0.8, 0.6, 0.5, 0.1])
+
+    def test_over_tpr_for_fnr(self, ranking):
+        # FNR 0.25 is TPR 0.75, half way from (1/2, 0.7) to (1, 0.6).
+        np.testing.assert_allclose(threshold_at_fnr(ranking, [0.25, 0.5]), [0.65, 0.7])
+
+    def test_below_the_first_imposter_the_upper_end_counts(self, imposter_first):
+        # Half way from the artificial (0, upper) to (1/2, 0.8).
+        np.testing.assert_allclose(threshold_at_fpr(imposter_first, 0.25), 0.9)
+        np.testing.assert_allclose(threshold_at_fpr(imposter_first, 0.25, upper=2.0), 1.4)
+
+    def test_one_class(self):
+        genuine, imposter = Ranking.of([0.4, 0.8], [1, 1]), Ranking.of([0.4, 0.8], [0, 0])
+        assert np.isnan(threshold_at_fpr(genuine, [0.1, 0.5])).all()
+        assert np.isnan(threshold_at_fnr(imposter, [0.1, 0.5])).all()
+        assert threshold_at_fpr(imposter, 0.5) == 0.8
+        assert threshold_at_fnr(genuine, 0.5) == 0.8
+
+
+class TestInterpolatedRates:
+    def test_between_and_at_scores(self, ranking):
+        # 0.4 lies half way from FPR 1/2 (0.5) to 3/4 (0.3).
+        got = fpr_at_threshold(ranking, [0.95, 0.7, 0.6, 0.4, 0.0])
+        np.testing.assert_allclose(got, [0, 0.25, 0.25, 0.625, 1])
+
+    def test_tpr_and_fnr(self, ranking):
+        # 0.95 lies half way from the artificial (1, 0) to (0.9, 1/2); 0.65 half way to 1.
+        np.testing.assert_allclose(tpr_at_threshold(ranking, [0.95, 0.65, 0.2]), [0.25, 0.75, 1])
+        np.testing.assert_allclose(fnr_at_threshold(ranking, [0.95, 0.65, 0.2]), [0.75, 0.25, 0])
+
+    @pytest.mark.parametrize("scores", [[1.0, 0.5], [1.5, 0.5], [30.0, 0.5]])
+    def test_largest_score_at_or_above_the_upper_end_is_counted(self, scores):
+        top = scores[0]
+        got = fpr_at_threshold(Ranking.of(scores, [0, 0]), [top, np.nextafter(top, np.inf)])
+        assert got.tolist() == [0.5, 0.0]
+
+    def test_undefined_and_infinite_thresholds(self, ranking):
+        got = fpr_at_threshold(ranking, [NAN, np.inf, -np.inf])
+        assert np.isnan(got[0])
+        assert got[1:].tolist() == [0.0, 1.0]
+
+    def test_absent_class_is_nan(self):
+        assert np.isnan(fpr_at_threshold(Ranking.of([0.4], [1]), [0.1])).all()
+        assert np.isnan(fnr_at_threshold(Ranking.of([0.4], [0]), [0.1])).all()
+
+
+class TestCountedRates:
+    def test_accepts_at_the_threshold(self, ranking):
+        counts = rates_at_threshold(ranking, [0.95, 0.7, 0.4, 0.1])
+        assert counts.false_positives.tolist() == [0, 1, 2, 4]
+        assert counts.imposters.tolist() == [4, 4, 4, 4]
+        assert counts.false_negatives.tolist() == [2, 1, 0, 0]
+        assert counts.genuine.tolist() == [2, 2, 2, 2]
+        assert counts.fpr.tolist() == [0, 0.25, 0.5, 1]
+        assert counts.tpr.tolist() == [0, 0.5, 1, 1]
+
+    def test_threshold_that_does_not_exist_decides_nothing(self, ranking):
+        counts = rates_at_threshold(ranking, NAN)
+        assert counts.imposters == counts.genuine == 0
+        assert counts.false_positives == counts.false_negatives == 0
+        assert np.isnan(counts.fpr)
+        assert np.isnan(counts.fnr)
+
+    def test_absent_class_is_nan(self):
+        counts = rates_at_threshold(Ranking.of([0.4, 0.6], [1, 1]), [0.5])
+        assert np.isnan(counts.fpr).all()
+        assert counts.fnr.tolist() == [0.5]
+
+
+class TestFindThreshold:
+    def test_nearest_takes_the_lowest_score_above_the_first_imposter(self):
+        ranking = Ranking.of([0.9, 0.8, 0.7, 0.6, 0.2], [1, 1, 0, 1, 0])
+        assert find_threshold(ranking, 0.001) == 0.8
+
+    def test_nearest_takes_the_lowest_threshold_of_equally_near_points(self, imposter_first):
+        # FPR 0 (nothing accepted) and 1/2 (down to 0.5) are equally near to 1/4.
+        assert find_threshold(imposter_first, 0.25) == 0.5
+
+    @pytest.mark.parametrize("rule", ["nearest", "conservative"])
+    def test_imposter_on_top_falls_back_to_just_above_it(self, imposter_first, rule):
+        threshold = find_threshold(imposter_first, 0.001, rule=rule)
+        assert threshold == np.nextafter(0.8, 1)
+        assert rates_at_threshold(imposter_first, threshold).false_positives == 0
+
+    def test_imposter_on_top_interpolated_stays_at_it(self, imposter_first):
+        threshold = find_threshold(imposter_first, 0.001, rule="interpolate")
+        assert threshold == pytest.approx(0.8, abs=1e-12)
+        assert find_threshold(imposter_first, 0.0, rule="interpolate") == np.nextafter(0.8, 1)
+
+    def test_nearest_looks_at_corners_only(self):
+        # Four imposters in a row after a genuine pair: FPR 1/2 and 3/4 lie on a straight line.
+        ranking = Ranking.of([0.9, 0.8, 0.7, 0.6, 0.5], [1, 0, 0, 0, 0])
+        assert find_threshold(ranking, 0.45) == 0.9
+        assert find_threshold(ranking, 0.45, rule="conservative") == 0.8
+        # 0.45 lies a fifth of the way back from 1/2 (0.7) to 1/4 (0.8).
+        assert find_threshold(ranking, 0.45, rule="interpolate") == pytest.approx(0.72)
+
+    def test_conservative_takes_the_lowest_threshold_of_the_largest_allowed_fpr(self, ranking):
+        assert find_threshold(ranking, 0.25, rule="conservative") == 0.6
+        assert find_threshold(ranking, 0.49, rule="conservative") == 0.6
+        assert find_threshold(ranking, 0.50, rule="conservative") == 0.5
+
+    @pytest.mark.parametrize("rule", RULES)
+    def test_without_imposters_there_is_no_threshold(self, rule):
+        assert np.isnan(find_threshold(Ranking.of([0.4, 0.6], [1, 1]), 0.001, rule=rule))
+
+    @pytest.mark.parametrize("rule", RULES)
+    def test_without_genuine_pairs_imposters_decide(self, rule):
+        ranking = Ranking.of([0.9, 0.8, 0.7, 0.6, 0.5], [0] * 5)
+        assert find_threshold(ranking, 0.4, rule=rule) == 0.8
+
+    def test_refuses_an_unknown_rule_and_a_percentage(self, ranking):
+        with pytest.raises(ParameterError, match="did you mean nearest"):
+            find_threshold(ranking, 0.001, rule="neares")
+        with pytest.raises(ParameterError, match=r"write 1 % as 0\.01"):
+            find_threshold(ranking, 5.0)
