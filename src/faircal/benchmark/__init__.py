@@ -1,0 +1,6 @@
+"""Leave-one-fold-out benchmarks: methods × calibrators × clusters × features × attributes."""
+
+from faircal.benchmark.run import run_benchmark
+from faircal.benchmark.settings import Settings
+
+__all__ = ["Settings", "run_benchmark"]

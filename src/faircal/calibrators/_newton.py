@@ -19,11 +19,15 @@ from scipy.special import expit, logit
 
 from faircal.calibrators._sample import Floats
 
-# The gradient is asked to fall to this part of fraction · (1 − fraction), its natural size.
+# The gradient, and the gain from another step, are asked to fall to this part of
+# fraction · (1 − fraction), the natural size of a gradient.
 TOLERANCE = 1e-11
 MAX_ITERATIONS = 200
 # A Hessian eigenvalue below this part of the trace is rounding error, not curvature.
 DAMPING = 1e-13
+NO_CURVATURE = 1e-200
+# No step may change log-odds by more than this many times their present size.
+MAX_STRIDE = 1000.0
 # A rough optimum on this many points, evenly picked, is a good start for the search on all.
 THINNED = 2048
 ROUGH_TOLERANCE = 1e-3
@@ -207,41 +211,61 @@ def _minimise(
 
 
 def _newton(point: _Point, rows: Floats, target: Floats, share: Floats, tolerance: float) -> _Point:
-    """Step from `point` on until no part of the gradient is above `tolerance`.
+    """Step from `point` on until gradient and promised gain are within `tolerance`.
 
     Where the classes can be told apart perfectly the loss has no minimum: each step then divides
-    it by about e, and the tolerance on the gradient ends the search with finite parameters and a
-    mean log-loss of the tolerance's size.
+    it by about e. The gain that the next step promises is of the size of what is left of the
+    loss, and ends the search there with finite parameters. (The gradient alone would end it too
+    early when the classes all but touch: there the slopes have a long way to go.)
     """
+    reach = np.abs(rows).max(axis=1)
     for _ in range(MAX_ITERATIONS):
-        if point.steepness <= tolerance:
+        step = _direction(point, rows, share)
+        # Far from the optimum the curvature can all but vanish, and with it any sense of scale.
+        limit = MAX_STRIDE * (1.0 + float(reach @ np.abs(point.theta)))
+        step *= min(1.0, limit / max(float(reach @ np.abs(step)), 1.0))
+        gain = -float(point.gradient @ step)
+        if max(gain, point.steepness) <= tolerance:
             break
-        spread = share * point.probability * (1.0 - point.probability)
-        hessian = np.einsum("ji,ki->jk", rows * spread, rows)
-        hessian[np.diag_indices_from(hessian)] += DAMPING * np.trace(hessian)
-        step = np.asarray(np.linalg.solve(hessian, -point.gradient), dtype=np.float64)
-        following = _line_search(point, step, rows, target, share)
+        following = _line_search(point, step, gain, rows, target, share)
         if following is None:
             break
         point = following
     return point
 
 
+def _direction(point: _Point, rows: Floats, share: Floats) -> Floats:
+    """Return Newton's step, or one down the gradient where there is no curvature to speak of."""
+    curvature = share * point.probability * (1.0 - point.probability)
+    hessian = np.einsum("ji,ki->jk", rows * curvature, rows)
+    trace = float(np.trace(hessian))
+    hessian[np.diag_indices_from(hessian)] += DAMPING * max(trace, NO_CURVATURE)
+    return np.asarray(np.linalg.solve(hessian, -point.gradient), dtype=np.float64)
+
+
 def _line_search(
-    point: _Point, step: Floats, rows: Floats, target: Floats, share: Floats
+    point: _Point, step: Floats, gain: float, rows: Floats, target: Floats, share: Floats
 ) -> _Point | None:
-    """Halve `step` until the loss falls enough (Armijo); None if rounding hides any progress."""
-    promised = -float(point.gradient @ step)
+    """Halve `step` until the loss falls enough (Armijo); None if rounding hides any progress.
+
+    A step may lower the loss and still end high up the other side of the valley, where the
+    curvature is lost. While the way on is uphill, halving goes on for as long as it helps.
+    """
     # So near the optimum the loss is flat to the last digits, but the gradient still tells.
-    flat = promised <= 1e-12 * point.loss
-    for _ in range(40):
+    flat = gain <= 1e-12 * point.loss
+    best: _Point | None = None
+    for _ in range(60):
         trial = _Point.at(point.theta + step, rows, target, share)
         if flat:
             return trial if trial.steepness < point.steepness else None
-        if trial.loss <= point.loss - 1e-4 * promised:
-            return trial
-        step, promised = step / 2, promised / 2
-    return None
+        if trial.loss <= (point.loss - 1e-4 * gain if best is None else best.loss):
+            best = trial
+            if float(trial.gradient @ step) <= 0.25 * gain:
+                return best
+        elif best is not None:
+            return best
+        step, gain = step / 2, gain / 2
+    return best
 
 
 def _dot(left: Floats, right: Floats) -> float:

@@ -39,10 +39,11 @@ class BetaCalibrator(Calibrator):
     On cosines the two terms are nearly collinear and this second fit is the usual case.
 
     When a score separates the classes perfectly the likelihood has no maximum; the fit stops
-    when its gradient is 1e-11 of its natural size, with finite parameters and a mean log-loss
-    within 1e-9 of the limit. With two distinct scores the terms are interchangeable and b is 0. A
-    constant map has a = b = 0; for one class only, c is ±1000, where the probability is exactly
-    0 or 1.
+    when another step would gain next to nothing, with finite parameters and a mean log-loss
+    within 1e-9 of the limit (unless the classes touch to within about 1e-6 of their spread,
+    where rounding ends it earlier). With two distinct scores the terms are interchangeable and
+    b is 0. A constant map has a = b = 0; for one class only, c is ±1000, where the probability is
+    exactly 0 or 1.
 
     Examples
     --------

@@ -10,8 +10,8 @@ from scipy.interpolate import CubicSpline
 from faircal.calibrators._sample import Floats, Sample
 from faircal.calibrators.base import Calibrator, check_count
 
-# Beyond this many points the layout of `_lay_out` is thinned; the spline cannot tell.
-MAX_POINTS = 5_000_000
+# Weights that add up to more are laid out with fewer, heavier copies; never fewer than one a score.
+MAX_POINTS = 1_000_000
 
 
 class SplineCalibrator(Calibrator):
@@ -40,7 +40,8 @@ class SplineCalibrator(Calibrator):
     -----
     Equal scores share their labels evenly and take the mean of the derivative over the places
     they hold, so that the order of the pairs does not matter. A weight counts as so many copies;
-    a pair of fractional weight w stands for ⌈w⌉ copies of equal parts. The map is kept at every
+    a fractional weight w stands for ⌈w⌉ copies of equal parts, and weights that add up to more
+    than a million for fewer copies, which changes the map by about one in a million. The map is kept at every
     distinct score, so the state grows with the training set.
 
     Examples
@@ -81,7 +82,7 @@ class SplineCalibrator(Calibrator):
 
 
 def _lay_out(mass: Floats) -> tuple[np.ndarray[tuple[int], np.dtype[np.intp]], Floats]:
-    """Split each score's mass into equal points of mass at most one.
+    """Split each score's mass into equal points, of mass at most one unless there are too many.
 
     Returns
     -------

@@ -104,6 +104,8 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     claims: ClassVar[Claims] = Claims()
     #: Whether the parameter ``target_fpr`` fits the method to one false-positive rate.
     fitted_to_rate: ClassVar[bool] = False
+    #: A yardstick that no deployment could use: set apart in tables, never the best.
+    yardstick: ClassVar[bool] = False
 
     diagnostics_: Diagnostics
     score_range_: tuple[float, float]

@@ -37,6 +37,7 @@ class Oracle(Method):
     title = "Oracle"
     needs = Needs(groups_to_fit=True, groups_to_apply=True)
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
+    yardstick = True
 
     def __init__(
         self,

@@ -1,0 +1,6 @@
+"""Tables, figures and pages, from the results store only."""
+
+from faircal.report.page import write_report
+from faircal.report.tables import Results, Table, further_tables, main_tables
+
+__all__ = ["Results", "Table", "further_tables", "main_tables", "write_report"]

@@ -100,9 +100,7 @@ class Population:
             blocks.append(np.sqrt(np.float32(share)) * axes[self.codes(number)])
         return np.concatenate(blocks, axis=1)
 
-    def embed(
-        self, group: Rows, person: Rows, dimension: int, rng: np.random.Generator
-    ) -> Floats:
+    def embed(self, group: Rows, person: Rows, dimension: int, rng: np.random.Generator) -> Floats:
         """Draw the embeddings of images.
 
         Only element by element operations are used, so the result does not depend on a linear
@@ -178,4 +176,4 @@ def spectrum(dimension: int, effective: float) -> Floats:
             low = k
         else:
             high = k
-    return np.sqrt(power / power.sum()).astype(np.float32)
+    return np.asarray(np.sqrt(power / power.sum()), dtype=np.float32)

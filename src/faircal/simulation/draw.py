@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from faircal.data import Dataset, Embeddings, Feature, Images, Pairs
 from faircal.data.columns import Column
+from faircal.data.dataset import DEFAULT_FEATURE
 from faircal.errors import ParameterError
 from faircal.simulation.presets import N_FOLDS, PRESETS, Preset
-from faircal.simulation.sampling import Layout, Partners
+from faircal.simulation.sampling import Layout
 
-_FEATURE = "simulated"
 _LEAST_DIMENSION = 16
 
 
@@ -54,25 +53,24 @@ def simulate(
     Examples
     --------
     >>> data = simulate("small", seed=3, people=80)
-    >>> data
-    <Dataset 'small (simulated)': 3200 pairs, 800 images, features simulated, attributes ethnicity, gender>
+    >>> data.name, len(data.pairs), data.embeddings.vectors.shape
+    ('small (simulated)', 3200, (800, 128))
     >>> data.fold_names
     [1, 2, 3, 4, 5]
     """
-    name, chosen = preset, PRESETS[preset]
-    _whole("seed", seed, 0)
-    plan, layout = _plan(chosen, people, images, pairs, dimension)
+    seed = _whole("seed", seed, 0)
+    plan, layout = _plan(PRESETS[preset], people, images, pairs, dimension)
     vectors_seed, pairs_seed = np.random.SeedSequence(seed).spawn(2)
     vectors = plan.population.embed(
         layout.group, layout.person, plan.dimension, np.random.default_rng(vectors_seed)
     )
     sizes = {key: getattr(plan, key) for key in ("people", "images", "pairs", "dimension")}
     return Dataset.assemble(
-        f"{name} (simulated)",
+        f"{preset} (simulated)",
         _images(plan, layout),
         _pairs(plan, layout, np.random.default_rng(pairs_seed)),
-        {_FEATURE: Feature(Embeddings.of(vectors, "simulated embeddings"))},
-        provenance={"simulated": True, "preset": name, "seed": seed, **sizes},
+        {DEFAULT_FEATURE: Feature(Embeddings.of(vectors, "simulated embeddings"))},
+        provenance={"simulated": True, "preset": preset, "seed": seed, **sizes},
     )
 
 
@@ -85,39 +83,49 @@ def _plan(
 ) -> tuple[Preset, Layout]:
     """Return the preset with the sizes asked for, and its people and images."""
     groups = len(preset.population.groups)
-    people = preset.people if people is None else people
-    _whole("people", people, 2 * preset.splits * groups, "two for each group of each split")
-    if images is None:
-        images = preset.images * people // preset.people
-    _whole("images", images, 2 * people, f"two for each of {people} people")
-    dimension = preset.dimension if dimension is None else dimension
-    _whole("dimension", dimension, _LEAST_DIMENSION)
-    layout = Layout.of(people, images, preset.splits, groups)
-    most = min(
-        # One pair is left for rounding.
-        int((partners.most() - 1) / _shares(preset)[kind])
-        for kind, partners in layout.runs().items()
-        if _shares(preset)[kind]
+    people = _whole(
+        "people",
+        preset.people if people is None else people,
+        2 * preset.splits * groups,
+        "two for each group of each split",
     )
-    if pairs is None:
-        pairs = min(preset.pairs * images // preset.images, most)
-    least = 8 * preset.splits * groups
-    _whole("pairs", pairs, least, "eight for each group of each split")
+    images = _whole(
+        "images",
+        preset.images * people // preset.people if images is None else images,
+        2 * people,
+        f"two for each of {people} people",
+    )
+    dimension = _whole(
+        "dimension", preset.dimension if dimension is None else dimension, _LEAST_DIMENSION
+    )
+    layout = Layout.of(people, images, preset.splits, groups)
+    least, most = 4 * preset.splits * groups, _most_pairs(preset, layout)
+    scaled = min(max(preset.pairs * images // preset.images, least), most)
+    pairs = _whole(
+        "pairs",
+        scaled if pairs is None else pairs,
+        least,
+        "four for each group of each split",
+    )
     if pairs > most:
         raise ParameterError(
             f"pairs: expected at most {most}, as many as {people} people in {images} images give "
             f"without repeats, found {pairs}; ask for fewer pairs or more images"
         )
-    sizes = {"people": people, "images": images, "pairs": pairs, "dimension": dimension}
-    return dataclasses.replace(preset, **sizes), layout
+    plan = dataclasses.replace(
+        preset, people=people, images=images, pairs=pairs, dimension=dimension
+    )
+    return plan, layout
 
 
-def _whole(name: str, value: Any, least: int, why: str = "") -> None:
-    reason = f" ({why})" if why else ""
+def _whole(name: str, value: Any, least: int, why: str = "") -> int:
+    """Return `value` as int; `ParameterError` unless it is a whole number, at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        reason = f" ({why})" if why else ""
         raise ParameterError(
             f"{name}: expected a whole number of at least {least}{reason}, found {value!r}"
         )
+    return int(value)
 
 
 def _shares(preset: Preset) -> dict[str, float]:
@@ -125,6 +133,21 @@ def _shares(preset: Preset) -> dict[str, float]:
     genuine = 1 / (1 + preset.imposters_per_genuine)
     across = (1 - genuine) * preset.cross_group_share
     return {"genuine": genuine, "within": 1 - genuine - across, "across": across}
+
+
+def _counts(preset: Preset, pairs: int) -> dict[str, int]:
+    """Return how many of `pairs` pairs are of each kind."""
+    counts = {kind: round(pairs * _shares(preset)[kind]) for kind in ("genuine", "across")}
+    return {**counts, "within": pairs - sum(counts.values())}
+
+
+def _most_pairs(preset: Preset, layout: Layout) -> int:
+    """Return the largest number of pairs for which there are enough distinct ones of each kind."""
+    limits = {kind: partners.most() for kind, partners in layout.runs().items()}
+    most = min(int(limits[kind] / share) for kind, share in _shares(preset).items() if share)
+    while any(count > limits[kind] for kind, count in _counts(preset, most).items()):
+        most -= 1  # a step or two, for rounding
+    return most
 
 
 def _images(plan: Preset, layout: Layout) -> Images:
@@ -143,13 +166,12 @@ def _images(plan: Preset, layout: Layout) -> Images:
 
 def _pairs(plan: Preset, layout: Layout, rng: np.random.Generator) -> Pairs:
     """Draw the pairs inside splits; ordered by split, in it by kind and group."""
-    shares, runs = _shares(plan), layout.runs()
-    counts = {kind: round(plan.pairs * shares[kind]) for kind in ("genuine", "across")}
-    counts["within"] = plan.pairs - sum(counts.values())
+    counts = _counts(plan, plan.pairs)
     parts = [
         (left, right, np.full(len(left), kind == "genuine"))
-        for kind, partners in runs.items()
-        for left, right in _draw(partners, counts[kind], rng)
+        for kind, partners in layout.runs().items()
+        if counts[kind]
+        for left, right in partners.draw(counts[kind], rng)
     ]
     left, right, genuine = (np.concatenate(part) for part in zip(*parts, strict=True))
     split = layout.split[layout.person[left]]
@@ -159,9 +181,3 @@ def _pairs(plan: Preset, layout: Layout, rng: np.random.Generator) -> Pairs:
     left, right = np.where(swap, right, left), np.where(swap, left, right)
     fold = split * N_FOLDS // plan.splits + 1
     return Pairs(left, right, genuine, fold)
-
-
-def _draw(
-    partners: Partners, n: int, rng: np.random.Generator
-) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    return list(partners.draw(n, rng)) if n else []

@@ -1,0 +1,264 @@
+"""Running a benchmark: folds → fit → score → measure → results, cell by cell."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from faircal._version import __version__
+from faircal.benchmark.settings import Cell, Plan, Settings, build_method, make_plan
+from faircal.data import Dataset
+from faircal.errors import ParameterError
+from faircal.files import output_folder, write_text
+from faircal.measures import Measure, Rankings, condition, measure
+from faircal.methods import METHODS, Method
+from faircal.results import Row, read_run, summarise, write_results, write_run
+
+PARTS = "parts"
+
+#: Called with (cells done, cells in all, what was done last).
+Progress = Callable[[int, int, str], None]
+
+
+def run_benchmark(
+    data: Dataset,
+    out: str | Path,
+    settings: Settings | None = None,
+    *,
+    jobs: int | None = None,
+    resume: bool = False,
+    progress: Progress = lambda done, total, label: None,
+) -> list[Row]:
+    """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
+
+    Each cell is written as it ends, so an interrupted run goes on with ``resume=True``. The
+    results depend on data, settings and seed alone, not on `jobs`.
+
+    Parameters
+    ----------
+    data : Dataset
+    out : path
+    settings : Settings, optional
+    jobs : int, optional
+        Cells worked on at a time; as many as there are cores, unless told.
+    resume : bool
+        Keep the cells that an earlier run with the same settings finished.
+    progress : callable
+        Called as cells end.
+
+    Returns
+    -------
+    list of Row
+        What ``results.csv`` holds.
+    """
+    started = time.perf_counter()
+    settings = settings or Settings()
+    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    if jobs < 1:
+        raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
+    plan = make_plan(data, settings)
+    folder = output_folder(out)
+    parts = _open_parts(folder, plan, resume)
+    record = _record(data, plan, jobs)
+    write_run(folder, {**record, "status": "running"})
+    done = {cell for cell in plan.cells if (parts / f"{cell.key}.json").exists()}
+    progress(len(done), len(plan.cells), "start")
+    _work(data, plan, parts, done, jobs, progress)
+    rows, fits = _collect(data, plan, parts)
+    write_results(folder, rows)
+    wall = round(time.perf_counter() - started, 3)
+    write_run(folder, {**record, "status": "done", "wall_time_s": wall, "fits": fits})
+    return rows
+
+
+def _open_parts(folder: Path, plan: Plan, resume: bool) -> Path:
+    """Return the folder of finished cells; empty unless `resume` and the settings agree."""
+    parts = folder / PARTS
+    if resume:
+        before = read_run(folder).get("fingerprint")
+        if before not in (None, plan.fingerprint):
+            raise ParameterError(
+                f"{folder}: --resume, but the data or settings differ from those of the earlier run; "
+                "run without --resume or choose another folder"
+            )
+    elif parts.exists():
+        shutil.rmtree(parts)
+    parts.mkdir(parents=True, exist_ok=True)
+    return parts
+
+
+def _record(data: Dataset, plan: Plan, jobs: int) -> dict[str, Any]:
+    packages = ("numpy", "scipy", "scikit-learn", "pyarrow")
+    return {
+        "kind": "benchmark",
+        "dataset": data.name,
+        "simulated": bool(data.provenance.get("simulated", False)),
+        "provenance": dict(data.provenance),
+        "pairs": len(data),
+        "images": len(data.images) if data.has_images else None,
+        "folds": data.fold_names,
+        "settings": plan.settings.as_json(),
+        "attributes": list(plan.attributes),
+        "left_out": dict(plan.left_out),
+        "notes": list(data.notes),
+        "data_sha256": plan.data_hash,
+        "fingerprint": plan.fingerprint,
+        "jobs": jobs,
+        "versions": {
+            "faircal": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+    }
+
+
+def _work(
+    data: Dataset, plan: Plan, parts: Path, done: set[Cell], jobs: int, progress: Progress
+) -> None:
+    """Run the cells that are not done, `jobs` batches at a time."""
+    batches = _batches([cell for cell in plan.cells if cell not in done])
+    for feature in {cell.feature for cell in plan.cells}:
+        data.features.scores(feature)  # once, before the folds take their share
+    finished = len(done)
+    # One BLAS thread each: the same sums whatever the number of jobs, and no fight over cores.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
+        waiting = {pool.submit(_run_batch, data, plan, batch, parts): batch for batch in batches}
+        try:
+            while waiting:
+                ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    batch = waiting.pop(future)
+                    future.result()
+                    finished += len(batch)
+                    last = batch[-1]
+                    progress(finished, len(plan.cells), f"{last.feature}, fold {last.fold}")
+        except BaseException:
+            _cancel(waiting)
+            raise
+
+
+def _cancel(waiting: Iterable[Future[None]]) -> None:
+    for future in waiting:
+        future.cancel()
+
+
+def _batches(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Put cells together that share calibration pairs and clustering."""
+
+    def shared(cell: Cell) -> tuple[str, str, str]:
+        return cell.feature, str(cell.fold), str(cell.clusters)
+
+    batches = [list(batch) for _, batch in groupby(sorted(cells, key=shared), key=shared)]
+    # Clusterings take longest: start them first.
+    return sorted(batches, key=lambda batch: -(batch[0].clusters or 0))
+
+
+def _run_batch(data: Dataset, plan: Plan, batch: list[Cell], parts: Path) -> None:
+    calibration, test = data.select(batch[0].feature).split(batch[0].fold)
+    for cell in batch:
+        part = run_cell(calibration, test, cell, plan)
+        write_text(parts / f"{cell.key}.json", json.dumps(part))
+
+
+def run_cell(calibration: Dataset, test: Dataset, cell: Cell, plan: Plan) -> dict[str, Any]:
+    """Fit, apply and measure one cell; return its measures by attribute, and how the fit went."""
+    started = time.perf_counter()
+    measures: list[tuple[str, list[Measure]]] = []
+    figures: dict[str, float] = {}
+    notes: list[str] = []
+    fitted: dict[Any, Method] = {}  # by what the fit depends on
+
+    def fit(**more: Any) -> Method:
+        method = build_method(cell, plan.settings, **more)
+        key = str(method)
+        if key not in fitted:
+            fitted[key] = method.fit(calibration)
+            figures.update(fitted[key].diagnostics_.figures)
+            notes.extend(fitted[key].diagnostics_.notes)
+        return fitted[key]
+
+    for attribute in plan.attributes:
+        found = _measured(fit(attribute=attribute), calibration, test, attribute, plan.settings)
+        if plan.settings.retune and METHODS[cell.method].fitted_to_rate:
+            for rate in plan.settings.rates:
+                tuned = fit(attribute=attribute, target_fpr=rate)
+                other = _measured(tuned, calibration, test, attribute, plan.settings)
+                found = _replace(found, other, rate)
+        measures.append((attribute or "", found))
+    return {
+        "measures": measures,
+        "figures": figures,
+        "notes": notes,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def _measured(
+    method: Method, calibration: Dataset, test: Dataset, attribute: str | None, settings: Settings
+) -> list[Measure]:
+    def rankings(part: Dataset) -> Rankings:
+        output = method.apply(part)
+        groups = None if attribute is None else part.groups(attribute)
+        return Rankings.of(
+            output.score, output.probability, part.genuine, groups, part.score_range[1]
+        )
+
+    source = rankings(calibration) if settings.threshold_on == "calibration" else None
+    return measure(rankings(test), rates=settings.rates, threshold_from=source)
+
+
+def _replace(found: list[Measure], other: list[Measure], rate: float) -> list[Measure]:
+    """Take from `other` what is reported at the false-positive rate `rate`."""
+    conditions = {condition("fpr", rate), condition("global_fpr", rate)}
+    return [
+        new if old.condition in conditions else old for old, new in zip(found, other, strict=True)
+    ]
+
+
+def _collect(data: Dataset, plan: Plan, parts: Path) -> tuple[list[Row], list[dict[str, Any]]]:
+    """Join the cells, in the order of the plan whatever the order in which they ended."""
+    loaded = {cell: json.loads((parts / f"{cell.key}.json").read_text("utf-8")) for cell in plan.cells}
+    rows = [row for cell in plan.cells for row in _rows(data, plan, cell, loaded[cell]["measures"])]
+    fits = [
+        {
+            "feature": cell.feature,
+            "method": cell.method,
+            "calibrator": cell.calibrator,
+            "clusters": cell.clusters,
+            "fold": cell.fold,
+            **{key: loaded[cell][key] for key in ("seconds", "figures", "notes")},
+        }
+        for cell in plan.cells
+    ]
+    return summarise(rows), fits
+
+
+def _rows(data: Dataset, plan: Plan, cell: Cell, measures: Any) -> Iterator[Row]:
+    clusters = "" if cell.clusters is None else str(cell.clusters)
+    for attribute, found in measures:
+        for group, under, metric, value in found:
+            yield Row(
+                data.name,
+                cell.feature,
+                cell.method,
+                cell.calibrator,
+                clusters,
+                str(plan.settings.seed),
+                str(cell.fold),
+                attribute,
+                group,
+                under,
+                metric,
+                value,
+            )

@@ -1,0 +1,194 @@
+"""What a benchmark is asked to do, and the list of cells that follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from faircal._version import __version__
+from faircal.calibrators import CALIBRATORS
+from faircal.data import Dataset
+from faircal.errors import DataError, ParameterError
+from faircal.measures import RATES
+from faircal.methods import METHODS, make_method
+
+ThresholdOn = Literal["test", "calibration"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a benchmark; an empty list means the default.
+
+    Parameters
+    ----------
+    methods : tuple of str
+        Every installed method that the data can serve, unless told.
+    calibrators : tuple of str
+    clusters : tuple of int
+        Each is run; more than one is a sweep.
+    features : tuple of str
+        All of the data's, unless told.
+    attributes : tuple of str
+        ``a+b`` crosses; all columns crossed, unless told.
+    threshold_on : {"test", "calibration"}
+        Where operating thresholds come from: the test fold, as in the paper, or the calibration
+        folds, as in use.
+    retune : bool
+        Fit methods that are made for one false-positive rate anew for each reported rate.
+    parameters : mapping from method to its parameters
+    n_init : int
+        Starts of K-means.
+    seed : int
+    rates : tuple of float
+        Global error rates at which groups are compared.
+    """
+
+    methods: tuple[str, ...] = ()
+    calibrators: tuple[str, ...] = ("beta",)
+    clusters: tuple[int, ...] = (100,)
+    features: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    threshold_on: ThresholdOn = "test"
+    retune: bool = False
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    n_init: int = 1
+    seed: int = 0
+    rates: tuple[float, ...] = RATES
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings as plain values, for the record of the run."""
+        return asdict(self)
+
+
+class Cell(NamedTuple):
+    """One fit: a method on one feature with one fold left out."""
+
+    feature: str
+    fold: Any
+    method: str
+    calibrator: str
+    clusters: int | None
+    parameters: tuple[tuple[str, Any], ...]
+
+    @property
+    def key(self) -> str:
+        """A file name for the cell, the same in every run."""
+        text = json.dumps(self, default=str)
+        return f"{self.method}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells of a benchmark in the order of its results, and what was left out, with the reason."""
+
+    settings: Settings
+    cells: tuple[Cell, ...]
+    attributes: tuple[str | None, ...]
+    left_out: Mapping[str, str]
+    data_hash: str
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that changes a cell's numbers besides the cell itself."""
+        shared = {
+            "version": __version__,
+            "data": self.data_hash,
+            "attributes": self.attributes,
+            "threshold_on": self.settings.threshold_on,
+            "retune": self.settings.retune,
+            "n_init": self.settings.n_init,
+            "seed": self.settings.seed,
+            "rates": self.settings.rates,
+        }
+        return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
+
+
+def make_plan(data: Dataset, settings: Settings) -> Plan:
+    """Check `settings` against `data` and list the cells; anything wrong is raised here, at once."""
+    _check(settings)
+    folds = data.fold_names
+    if len(folds) < 2:
+        raise DataError(
+            f"{data.name}: expected two or more folds, found {len(folds)}; "
+            "give more, or drop the column 'fold' to have five drawn"
+        )
+    features = tuple(data.select(name).feature for name in settings.features or data.features)
+    attributes = settings.attributes or ((data.default_attribute,) if data.default_attribute else ())
+    for attribute in attributes:
+        data.groups(attribute)
+    methods, left_out = _methods(data, settings, features)
+    cells = [
+        Cell(feature, fold, method, calibrator, k, _fixed(settings.parameters.get(method, {})))
+        for feature in features
+        for method in methods
+        for calibrator in settings.calibrators
+        for k in (settings.clusters if _takes(method, "n_clusters") else (None,))
+        for fold in folds
+    ]
+    _check_cells(cells, settings)
+    return Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
+
+
+def _fixed(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(parameters.items()))
+
+
+def _takes(method: str, parameter: str) -> bool:
+    return parameter in METHODS[method]._get_param_names()
+
+
+def _methods(
+    data: Dataset, settings: Settings, features: Sequence[str]
+) -> tuple[list[str], dict[str, str]]:
+    """Return the methods to run and, for those left out by default, the reason."""
+    chosen: list[str] = []
+    left_out: dict[str, str] = {}
+    for name in settings.methods or METHODS:
+        needs = METHODS[name].needs
+        missing = next(filter(None, (needs.missing(data.select(f)) for f in features)), None)
+        if missing is None:
+            chosen.append(name)
+        elif settings.methods:
+            raise DataError(f"{data.name}: method {name} cannot run: {missing}; leave it out")
+        else:
+            left_out[name] = missing
+    return chosen, left_out
+
+
+def _check(settings: Settings) -> None:
+    for name in settings.calibrators:
+        CALIBRATORS[name]
+    for name in (*settings.methods, *settings.parameters):
+        METHODS[name]
+    for k in settings.clusters:
+        if k < 1:
+            raise ParameterError(f"clusters: expected 1 or more, found {k}")
+    for rate in settings.rates:
+        if not 0 < rate < 1:
+            raise ParameterError(f"rates: expected rates between 0 and 1, found {rate:g}")
+    for what in ("methods", "calibrators", "clusters", "features", "attributes", "rates"):
+        values = getattr(settings, what)
+        twice = [value for i, value in enumerate(values) if value in values[:i]]
+        if twice:
+            raise ParameterError(f"{what}: {twice[0]} is given twice; name it once")
+
+
+def _check_cells(cells: Sequence[Cell], settings: Settings) -> None:
+    for cell in cells:
+        build_method(cell, settings)
+
+
+def build_method(cell: Cell, settings: Settings, **more: Any) -> Any:
+    """Return the unfitted method of a cell; `more` are parameters that it takes, if it does."""
+    offered = {
+        "calibrator": cell.calibrator,
+        "n_clusters": cell.clusters,
+        "n_init": settings.n_init,
+        "random_state": settings.seed,
+        **more,
+    }
+    taken = {key: value for key, value in offered.items() if _takes(cell.method, key)}
+    return make_method(cell.method, **{**taken, **dict(cell.parameters)})

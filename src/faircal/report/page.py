@@ -1,0 +1,207 @@
+"""``report.html``: one self-contained page, made from the results store alone."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+
+from faircal._version import __version__
+from faircal.errors import DataError
+from faircal.files import write_text
+from faircal.report.svg import DotPlot
+from faircal.report.tables import Results, Table, Variant, further_tables, main_tables, percent
+from faircal.results import INTERVALS, REPORT, read_results, read_run
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is shown for one attribute."""
+
+    attribute: str
+    summary: list[str]
+    tables: list[Table]
+    figures: list[DotPlot]
+    further: list[Table]
+
+
+def write_report(folder: str | Path) -> Path:
+    """Write ``report.html`` into a folder of results, recomputing nothing; return its path."""
+    home = Path(folder)
+    results = Results(read_results(home))
+    if not results.rows:
+        raise DataError(f"{home}: results.csv has no rows; run the benchmark or audit again")
+    run = read_run(home)
+    intervals = _read_intervals(home)
+    sections = [_section(results, attribute, intervals) for attribute in results.attributes]
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(_resource("page.html"))
+    text = template.render(
+        dataset=results.dataset,
+        kind=run.get("kind", "benchmark"),
+        simulated=bool(run.get("simulated")),
+        sections=sections,
+        intervals=intervals,
+        interval_kind=run.get("interval_kind", ""),
+        notes=_notes(run),
+        facts=_facts(run),
+        style=_resource("page.css"),
+        version=__version__,
+    )
+    write_text(home / REPORT, text)
+    return home / REPORT
+
+
+def _resource(name: str) -> str:
+    return files("faircal.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _section(results: Results, attribute: str, intervals: list[dict[str, Any]]) -> Section:
+    return Section(
+        attribute,
+        _summary(results, attribute),
+        main_tables(results, attribute),
+        _figures(results, attribute, intervals),
+        further_tables(results, attribute),
+    )
+
+
+def _rates(results: Results, feature: str, variant: Variant, attribute: str, under: str) -> dict[str, float]:
+    return {
+        group: results.value(feature, variant, attribute, group, under, "fpr").mean
+        for group in results.groups(attribute)
+    }
+
+
+def _summary(results: Results, attribute: str) -> list[str]:
+    """Say in plain words who is treated differently, and what each method changes."""
+    conditions = results.rates("global_fpr")
+    if not conditions or not results.groups(attribute):
+        return []
+    under = conditions[-1]
+    feature = results.features[0]
+    said = []
+    for variant in results.variants:
+        rates = {g: v for g, v in _rates(results, feature, variant, attribute, under).items() if v == v}
+        if not rates:
+            continue
+        worst, best = max(rates, key=rates.__getitem__), min(rates, key=rates.__getitem__)
+        times = rates[worst] / rates[best] if rates[best] > 0 else np.inf
+        ratio = f"{times:.1f} times as many" if np.isfinite(times) else "against none"
+        said.append(
+            f"{results.label(variant)}: with one threshold set so that {percent(under)} of all strangers "
+            f"are taken for the same person, this happens to {100 * rates[worst]:.2f} % of the pairs of "
+            f"{worst} and {100 * rates[best]:.2f} % of {best} ({ratio})."
+        )
+    return said
+
+
+def _figures(results: Results, attribute: str, intervals: list[dict[str, Any]]) -> list[DotPlot]:
+    groups = results.groups(attribute)
+    if not groups:
+        return []
+    figures = []
+    for feature in results.features:
+        name = f" ({feature})" if len(results.features) > 1 else ""
+        for under in results.rates("global_fpr")[-1:]:
+            low, high = _ends(results, feature, attribute, under, intervals)
+            figures.append(
+                DotPlot(
+                    f"False-positive rate of each group at a global rate of {percent(under)}{name}",
+                    "FPR, percent; the dashed line is the global rate",
+                    groups,
+                    _series(results, feature, attribute, under, "fpr"),
+                    float(under.split("=")[1]),
+                    low,
+                    high,
+                )
+            )
+        calibration = _series(results, feature, attribute, "", "ks")
+        if any(value == value for values in calibration.values() for value in values):
+            title = f"Calibration error (KS) of each group{name}"
+            figures.append(DotPlot(title, "KS, percent; 0 is perfect", groups, calibration))
+    return figures
+
+
+def _series(
+    results: Results, feature: str, attribute: str, under: str, metric: str
+) -> dict[str, list[float]]:
+    return {
+        results.label(variant): [
+            results.value(feature, variant, attribute, group, under, metric).mean
+            for group in results.groups(attribute)
+        ]
+        for variant in results.variants
+    }
+
+
+def _ends(
+    results: Results, feature: str, attribute: str, under: str, intervals: list[dict[str, Any]]
+) -> tuple[dict[str, list[float]] | None, dict[str, list[float]] | None]:
+    """Return the intervals' ends for the figure; None where the store has none (a benchmark)."""
+    found = {
+        row["group"]: (row["low"], row["high"])
+        for row in intervals
+        if (row["feature"], row["attribute"], row["condition"], row["metric"])
+        == (feature, attribute, under, "fpr")
+    }
+    if not found:
+        return None, None
+    label = results.label(results.variants[0])
+    pairs = [found.get(group, (np.nan, np.nan)) for group in results.groups(attribute)]
+    return {label: [low for low, _ in pairs]}, {label: [high for _, high in pairs]}
+
+
+def _read_intervals(folder: Path) -> list[dict[str, Any]]:
+    path = folder / INTERVALS
+    if not path.exists():
+        return []
+    numbers = ("value", "low", "high", "level", "errors", "trials")
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            {key: float(value) if key in numbers else value for key, value in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def _notes(run: dict[str, Any]) -> list[str]:
+    notes = [str(note) for note in run.get("notes", [])]
+    notes += [f"{method} was left out: {why}." for method, why in run.get("left_out", {}).items()]
+    fits = run.get("fits", [])
+    notes += sorted({f"{fit['method']}: {note}" for fit in fits for note in fit.get("notes", [])})
+    return notes
+
+
+def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return how it was computed, as (name, value) pairs."""
+    facts: list[tuple[str, str]] = []
+    for key in ("pairs", "images", "people", "folds", "attributes", "data_sha256", "wall_time_s", "jobs"):
+        if run.get(key) is not None:
+            facts.append((key.replace("_", " "), _plain(run[key])))
+    facts += [(f"setting: {key}", _plain(value)) for key, value in run.get("settings", {}).items()]
+    facts += [(f"version: {key}", _plain(value)) for key, value in run.get("versions", {}).items()]
+    for method, objective in _objectives(run).items():
+        facts.append((f"K-means objective, {method}", objective))
+    return facts
+
+
+def _objectives(run: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for fit in run.get("fits", []):
+        if "inertia" in fit.get("figures", {}):
+            name = f"{fit['feature']}, K = {fit['clusters']}"
+            text = f"{fit['figures']['inertia']:.6g}"
+            if text not in found.setdefault(name, []):
+                found[name].append(text)
+    return {name: ", ".join(values) for name, values in found.items()}
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "default"
+    return str(value)

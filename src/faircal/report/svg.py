@@ -1,0 +1,136 @@
+"""A dot plot as inline SVG: groups down, values across, a marker per method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+#: Okabe and Ito's colours: told apart by colour-blind readers; markers tell them apart in grey.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_WIDTH, _LEFT, _RIGHT, _ROW, _TOP = 760, 150, 24, 34, 16
+
+
+@dataclass(frozen=True)
+class DotPlot:
+    """What is drawn: the table behind the figure.
+
+    Parameters
+    ----------
+    title : str
+    axis : str
+        What the horizontal axis shows.
+    rows : sequence of str
+        Groups, top to bottom.
+    series : mapping from method to its value (a fraction) in each row
+    mark : float, optional
+        A vertical line, such as the global rate.
+    low, high : mapping as `series`, optional
+        Ends of intervals, drawn as bars.
+    """
+
+    title: str
+    axis: str
+    rows: Sequence[str]
+    series: Mapping[str, Sequence[float]]
+    mark: float | None = None
+    low: Mapping[str, Sequence[float]] | None = None
+    high: Mapping[str, Sequence[float]] | None = None
+
+    def svg(self) -> str:
+        """Return the figure as an ``<svg>`` element with a description for screen readers."""
+        height = _TOP + _ROW * len(self.rows) + 44
+        parts = [
+            f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(self._words(), True)}">',
+            *self._frame(),
+        ]
+        for index, (name, values) in enumerate(self.series.items()):
+            parts += self._dots(index, name, values)
+        return "\n".join([*parts, "</svg>"])
+
+    def legend(self) -> list[tuple[str, str]]:
+        """Return (method, marker as SVG) pairs."""
+        return [
+            (name, f'<svg viewBox="-7 -7 14 14" class="key" aria-hidden="true">{_marker(i, 0, 0)}</svg>')
+            for i, name in enumerate(self.series)
+        ]
+
+    def _words(self) -> str:
+        said = []
+        for name, values in self.series.items():
+            listed = ", ".join(
+                f"{row} {100 * value:.2f} %"
+                for row, value in zip(self.rows, values, strict=True)
+                if not np.isnan(value)
+            )
+            said.append(f"{name}: {listed}")
+        return f"{self.title}. {'; '.join(said)}."
+
+    def _end(self) -> float:
+        """The right end of the axis: a round number above every value."""
+        ends = [*self.series.values(), *(self.high or {}).values(), [self.mark or 0.0]]
+        largest = max((v for values in ends for v in values if not np.isnan(v)), default=0.0) or 1e-3
+        step = 10.0 ** np.floor(np.log10(largest))
+        return float(next(m * step for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if m * step >= largest))
+
+    def _x(self, value: float) -> float:
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * value / self._end()
+
+    def _frame(self) -> list[str]:
+        bottom = _TOP + _ROW * len(self.rows)
+        parts = []
+        for tick in np.linspace(0, self._end(), 5 if self._end() != 0 else 1):
+            x = self._x(float(tick))
+            parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}"/>')
+            parts.append(
+                f'<text class="tick" x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{100 * tick:.3g}</text>'
+            )
+        if self.mark is not None:
+            x = self._x(self.mark)
+            parts.append(f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}"/>')
+        for i, row in enumerate(self.rows):
+            y = _TOP + _ROW * (i + 0.5)
+            parts.append(
+                f'<text class="row" x="{_LEFT - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(row)}</text>'
+            )
+        middle = (_LEFT + _WIDTH - _RIGHT) / 2
+        parts.append(
+            f'<text class="axis" x="{middle}" y="{bottom + 36}" text-anchor="middle">{escape(self.axis)}</text>'
+        )
+        return parts
+
+    def _dots(self, index: int, name: str, values: Sequence[float]) -> list[str]:
+        parts = []
+        # Methods stand a little above each other so that equal values stay visible.
+        offset = (index - (len(self.series) - 1) / 2) * min(6, 24 / len(self.series))
+        for i, (row, value) in enumerate(zip(self.rows, values, strict=True)):
+            if np.isnan(value):
+                continue
+            y = _TOP + _ROW * (i + 0.5) + offset
+            if self.low is not None and self.high is not None:
+                ends = self._x(self.low[name][i]), self._x(self.high[name][i])
+                colour = COLOURS[index % len(COLOURS)]
+                parts.append(
+                    f'<line class="bar" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y:.1f}" y2="{y:.1f}" '
+                    f'stroke="{colour}"/>'
+                )
+            words = f"{name}, {row}: {100 * value:.2f} %"
+            parts.append(f"<g><title>{escape(words)}</title>{_marker(index, self._x(value), y)}</g>")
+        return parts
+
+
+def _marker(index: int, x: float, y: float) -> str:
+    """Return a marker: shape and colour both tell the method."""
+    colour = COLOURS[index % len(COLOURS)]
+    shapes = (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>',
+        f'<rect x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9" fill="{colour}"/>',
+        f'<path d="M{x:.1f} {y - 6:.1f}l5.5 10h-11z" fill="{colour}"/>',
+        f'<path d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z" fill="{colour}"/>',
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="none" stroke="{colour}" stroke-width="2"/>',
+        f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="none" stroke="{colour}" stroke-width="2"/>',
+        f'<path d="M{x - 5:.1f} {y - 5:.1f}l10 10m0 -10l-10 10" stroke="{colour}" stroke-width="2.5"/>',
+    )
+    return shapes[index % len(shapes)]

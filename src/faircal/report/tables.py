@@ -1,0 +1,310 @@
+"""Tables as people read them, made from the results store alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faircal.methods import METHODS
+from faircal.metrics import METRICS
+from faircal.results import ALL, GLOBAL, MEAN, STD, Row
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number in a table: a fraction, its spread over folds (NaN without folds), whether it's best."""
+
+    mean: float
+    std: float = float("nan")
+    best: bool = False
+
+    @property
+    def text(self) -> str:
+        """Percent with two decimals; a dash where undefined."""
+        return "–" if np.isnan(self.mean) else f"{100 * self.mean:.2f}"
+
+    @property
+    def spread(self) -> str:
+        """The spread in percent, or nothing."""
+        return "" if np.isnan(self.std) else f"{100 * self.std:.2f}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table."""
+
+    label: str
+    values: tuple[Value, ...]
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A column: under which block it stands, its name, and which way is better ("" for neither)."""
+
+    block: str
+    name: str
+    better: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with everything needed to show it anywhere; values are fractions."""
+
+    key: str
+    title: str
+    caption: str
+    headings: tuple[Heading, ...]
+    lines: tuple[Line, ...]
+
+    def records(self) -> list[dict[str, object]]:
+        """Return the table as plain records, for ``--json``."""
+        return [
+            {
+                "label": line.label,
+                "block": heading.block,
+                "column": heading.name,
+                "value": None if np.isnan(value.mean) else value.mean,
+                "std": None if np.isnan(value.std) else value.std,
+                "best": value.best,
+            }
+            for line in self.lines
+            for heading, value in zip(self.headings, line.values, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with its calibrator and number of clusters: one row of a table."""
+
+    method: str
+    calibrator: str
+    clusters: str
+
+    @property
+    def yardstick(self) -> bool:
+        """Whether the method is shown apart and never best."""
+        return self.method in METHODS and METHODS[self.method].yardstick
+
+
+class Results:
+    """The rows of a results store, looked up by what they are."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = list(rows)
+        self._values: dict[tuple[str, ...], float] = {}
+        for row in self.rows:
+            key = (row.feature, row.method, row.calibrator, row.clusters, row.fold, row.attribute)
+            self._values[(*key, row.group, row.condition, row.metric)] = row.value
+
+    def _distinct(self, field: str) -> list[str]:
+        return list(dict.fromkeys(getattr(row, field) for row in self.rows))
+
+    @property
+    def features(self) -> list[str]:
+        """Features in order of appearance."""
+        return self._distinct("feature")
+
+    @property
+    def attributes(self) -> list[str]:
+        """Attributes in order of appearance."""
+        return self._distinct("attribute")
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset."""
+        return self.rows[0].dataset if self.rows else ""
+
+    @property
+    def variants(self) -> list[Variant]:
+        """Methods with calibrator and clusters; yardsticks last."""
+        found = dict.fromkeys(Variant(row.method, row.calibrator, row.clusters) for row in self.rows)
+        return sorted(found, key=lambda variant: variant.yardstick)
+
+    def label(self, variant: Variant) -> str:
+        """Return the variant's name, as long as needed to tell it from the others."""
+        title = METHODS[variant.method].title if variant.method in METHODS else variant.method
+        same = [other for other in self.variants if other.method == variant.method]
+        more = []
+        if len({other.clusters for other in same}) > 1:
+            more.append(f"K = {variant.clusters}")
+        if len({other.calibrator for other in same}) > 1:
+            more.append(variant.calibrator)
+        return ", ".join([title or "scores", *more])
+
+    def groups(self, attribute: str) -> list[str]:
+        """Return the groups of `attribute`."""
+        found = dict.fromkeys(row.group for row in self.rows if row.attribute == attribute)
+        return [group for group in found if group not in (GLOBAL, ALL)]
+
+    def rates(self, kind: str) -> list[str]:
+        """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
+        found = dict.fromkeys(row.condition for row in self.rows)
+        return [under for under in found if under.split("=")[0] == kind]
+
+    def value(
+        self, feature: str, variant: Variant, attribute: str, group: str, condition: str, metric: str
+    ) -> Value:
+        """Look a value up: mean and std over folds, or the one value of an audit."""
+        front = (feature, variant.method, variant.calibrator, variant.clusters)
+        back = (attribute, group, condition, metric)
+        mean = self._values.get((*front, MEAN, *back))
+        if mean is None:
+            return Value(self._values.get((*front, "", *back), float("nan")))
+        return Value(mean, self._values.get((*front, STD, *back), float("nan")))
+
+
+def percent(condition: str) -> str:
+    """Print the rate of a condition, ``global_fpr=0.001`` → ``0.1 %``."""
+    return f"{100 * float(condition.split('=')[1]):g} %"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column to be filled: where its values are in the results."""
+
+    name: str
+    metric: str
+    group: str = GLOBAL
+    condition: str = ""
+    better: str = "lower"
+
+
+def method_table(
+    results: Results, attribute: str, key: str, title: str, caption: str, wanted: Sequence[Wanted]
+) -> Table:
+    """Build a table with a row per method and a block of columns per feature, best in bold."""
+    headings = tuple(
+        Heading(feature, want.name, want.better) for feature in results.features for want in wanted
+    )
+    grid = [
+        [
+            results.value(feature, variant, attribute, want.group, want.condition, want.metric)
+            for feature in results.features
+            for want in wanted
+        ]
+        for variant in results.variants
+    ]
+    contest = [i for i, variant in enumerate(results.variants) if not variant.yardstick]
+    for column, heading in enumerate(headings):
+        if heading.better:
+            _mark_best(grid, contest, column, max if heading.better == "higher" else min)
+    lines = tuple(
+        Line(results.label(variant), tuple(values), variant.yardstick)
+        for variant, values in zip(results.variants, grid, strict=True)
+    )
+    return Table(key, title, caption, headings, lines)
+
+
+def _mark_best(
+    grid: list[list[Value]], contest: list[int], column: int, best: Callable[[list[float]], float]
+) -> None:
+    """Mark the best value of a column, and those that print the same."""
+    shown = {i: round(100 * grid[i][column].mean, 2) for i in contest}
+    known = [value for value in shown.values() if not np.isnan(value)]
+    if len(contest) < 2 or not known:
+        return
+    for i in contest:
+        if shown[i] == best(known):
+            value = grid[i][column]
+            grid[i][column] = Value(value.mean, value.std, best=True)
+
+
+def accuracy_table(results: Results, attribute: str) -> Table:
+    """The paper's first table: global accuracy."""
+    wanted = [Wanted("AUROC", "auroc", better="higher")]
+    wanted += [
+        Wanted(f"TPR @ {percent(under)} FPR", "tpr", condition=under, better="higher")
+        for under in results.rates("fpr")
+    ]
+    return method_table(
+        results,
+        attribute,
+        "accuracy",
+        "Accuracy",
+        "Over all pairs. Percent; higher is better.",
+        wanted,
+    )
+
+
+_OVER = (("mean", "Mean"), ("aad", "AAD"), ("mad", "MAD"), ("std", "STD"))
+
+
+def calibration_table(results: Results, attribute: str, metric: str = "ks") -> Table:
+    """The paper's second table: calibration error over groups."""
+    title = METRICS[metric].title
+    wanted = [Wanted(f"{title} {name}", f"{metric}_{key}", group=ALL) for key, name in _OVER]
+    return method_table(
+        results,
+        attribute,
+        f"calibration-{metric}",
+        f"Fairness calibration ({title})",
+        f"{title} of each group: mean over groups, average (AAD) and largest (MAD) absolute deviation "
+        "from it, standard deviation (STD). Percent; lower is better.",
+        wanted,
+    )
+
+
+def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Table:
+    """The paper's third table: predictive equality (``fpr``), or equal opportunity (``fnr``)."""
+    upper = metric.upper()
+    wanted = [
+        Wanted(f"{name} @ {percent(under)}", f"{metric}_{key}", group=ALL, condition=under)
+        for under in results.rates(f"global_{metric}")
+        for key, name in _OVER[1:]
+    ]
+    title = "Predictive equality" if metric == "fpr" else "Equal opportunity"
+    return method_table(
+        results,
+        attribute,
+        f"equality-{metric}",
+        f"{title} ({upper} deviations)",
+        f"Deviation of the groups' {upper} at the threshold of a given global {upper}. "
+        "Percent; lower is better.",
+        wanted,
+    )
+
+
+def group_table(results: Results, attribute: str, metric: str, condition: str = "") -> Table:
+    """A metric of each group, and of all pairs, by method.
+
+    Under a condition the values share a fixed global rate, so none is better than another.
+    """
+    title, better = metric.upper(), ""
+    if metric in METRICS:
+        title, better = METRICS[metric].title, METRICS[metric].better
+    names = [(GLOBAL, "Global"), *((group, group) for group in results.groups(attribute))]
+    wanted = [Wanted(name, metric, group, condition, better) for group, name in names]
+    where, hint = "", f" {better} is better."
+    if condition:
+        rate = condition.split("=")[0].removeprefix("global_").upper()
+        where, hint = f" at a global {rate} of {percent(condition)}", " equal is better."
+    return method_table(
+        results,
+        attribute,
+        f"groups-{metric}-{condition}",
+        f"{title} by group{where}",
+        f"{title} of all pairs and of each group. Percent;{hint}",
+        wanted,
+    )
+
+
+def main_tables(results: Results, attribute: str) -> list[Table]:
+    """The three tables of the paper's main text; the last two need groups."""
+    tables = [accuracy_table(results, attribute)]
+    if results.groups(attribute):
+        tables += [calibration_table(results, attribute), equality_table(results, attribute)]
+    return tables
+
+
+def further_tables(results: Results, attribute: str) -> list[Table]:
+    """What the report shows besides the main tables."""
+    if not results.groups(attribute):
+        return []
+    tables = [equality_table(results, attribute, "fnr")]
+    tables += [calibration_table(results, attribute, metric) for metric in ("ece", "brier")]
+    tables.append(group_table(results, attribute, "ks"))
+    tables += [group_table(results, attribute, "fpr", under) for under in results.rates("global_fpr")]
+    return tables

@@ -1,0 +1,118 @@
+"""The results store: one long table, one value a row, and a record of the run beside it.
+
+``DIR/results.csv`` holds fractions, never percent; ``DIR/run.json`` says how they were made. Both
+are written whole or not at all. The report reads these files and nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from faircal.errors import DataError
+from faircal.files import existing, write_text
+
+RESULTS, RUN, REPORT, INTERVALS = "results.csv", "run.json", "report.html", "intervals.csv"
+GLOBAL, ALL = "global", "all"
+MEAN, STD = "mean", "std"
+
+
+class Row(NamedTuple):
+    """One value with everything that says what it is; fields that don't apply are empty."""
+
+    dataset: str
+    feature: str
+    method: str
+    calibrator: str
+    clusters: str
+    seed: str
+    fold: str
+    attribute: str
+    group: str
+    condition: str
+    metric: str
+    value: float
+
+
+COLUMNS = Row._fields
+
+
+def summarise(rows: Iterable[Row]) -> list[Row]:
+    """Return `rows` with, behind each value's folds, their mean and standard deviation (ddof 0).
+
+    A fold where a value is undefined (NaN) is left out of both.
+    """
+    values: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        values.setdefault((*row[:6], *row[7:11]), []).append(row)
+    summed: list[Row] = []
+    for folds in values.values():
+        known = np.array([row.value for row in folds if not np.isnan(row.value)])
+        mean, std = (float(known.mean()), float(known.std())) if len(known) else (np.nan, np.nan)
+        summed += [*folds, folds[0]._replace(fold=MEAN, value=mean)]
+        summed.append(folds[0]._replace(fold=STD, value=std))
+    return summed
+
+
+def as_table(rows: Iterable[Row]) -> pa.Table:
+    """Return rows as an Arrow table with the columns of ``results.csv``."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+    types = [pa.string()] * (len(COLUMNS) - 1) + [pa.float64()]
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+    return pa.table(dict(zip(COLUMNS, arrays, strict=True)))
+
+
+def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a table as CSV text; floats are printed so that they read back exactly."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([repr(float(v)) if isinstance(v, float) else v for v in row] for row in rows)
+    return buffer.getvalue()
+
+
+def write_results(folder: Path, rows: Iterable[Row]) -> None:
+    """Write ``results.csv``."""
+    write_text(folder / RESULTS, csv_text(COLUMNS, rows))
+
+
+def write_run(folder: Path, run: dict[str, Any]) -> None:
+    """Write ``run.json``."""
+    write_text(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
+
+
+def read_results(folder: str | Path) -> list[Row]:
+    """Read ``results.csv`` of a benchmark or an audit."""
+    path = existing(folder) / RESULTS
+    if not path.exists():
+        raise DataError(f"{path}: not found; give the folder that 'faircal benchmark' or 'audit' wrote")
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file)
+        header = next(reader, [])
+        if tuple(header[: len(COLUMNS)]) != COLUMNS:
+            raise DataError(f"{path}: expected columns {', '.join(COLUMNS)}; run the benchmark again")
+        try:
+            return [Row(*line[:11], float(line[11])) for line in reader]
+        except (ValueError, IndexError, TypeError) as error:
+            raise DataError(f"{path}, line {reader.line_num}: {error}; run the benchmark again") from error
+
+
+def read_run(folder: str | Path) -> dict[str, Any]:
+    """Read ``run.json``; an empty record where there is none."""
+    path = Path(folder) / RUN
+    if not path.exists():
+        return {}
+    try:
+        run = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path}: not valid JSON ({error}); run the benchmark again") from error
+    if not isinstance(run, dict):
+        raise DataError(f"{path}: expected an object; run the benchmark again")
+    return run
