@@ -97,7 +97,16 @@ class Audit:
                 errors = value * trials
                 rows.append(
                     Interval(
-                        self.attribute, group, condition, metric, value, low, high, level, errors, trials
+                        self.attribute,
+                        group,
+                        condition,
+                        metric,
+                        value,
+                        low,
+                        high,
+                        level,
+                        errors,
+                        trials,
                     )
                 )
         return rows
@@ -194,13 +203,17 @@ def audit(
     """
     labelled = parse_genuine(genuine, "genuine")
     if score is None and probability is None:
-        raise ParameterError("audit: expected score or probability, found neither; give one of them")
+        raise ParameterError(
+            "audit: expected score or probability, found neither; give one of them"
+        )
     n = len(labelled)
     ranked = _numbers(score if score is not None else probability, "score", n)
     said = _numbers(probability, "probability", n) if probability is not None else None
     if said is not None and ((said < 0) | (said > 1)).any():
         row = int(np.flatnonzero((said < 0) | (said > 1))[0])
-        raise DataError(f"probability, row {row + 1}: expected 0 to 1, found {said[row]:g}; correct it")
+        raise DataError(
+            f"probability, row {row + 1}: expected 0 to 1, found {said[row]:g}; correct it"
+        )
     if score is None:
         said = ranked
     pair_groups = _groups(groups, n)
@@ -235,7 +248,9 @@ def _numbers(values: Any, name: str, n: int) -> Float64:
         raise DataError(f"{name}: expected {n} values, one per pair, found shape {array.shape}")
     if not np.isfinite(array).all():
         row = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise DataError(f"{name}, row {row + 1}: expected a finite number, found {array[row]}; correct it")
+        raise DataError(
+            f"{name}, row {row + 1}: expected a finite number, found {array[row]}; correct it"
+        )
     return array
 
 
@@ -244,7 +259,9 @@ def _groups(groups: Any, n: int) -> Groups | None:
         return groups
     array = np.asarray(groups, dtype=object)
     if array.shape not in ((n,), (n, 2)):
-        raise DataError(f"groups: expected shape ({n},) or ({n}, 2), found {array.shape}; one per pair")
+        raise DataError(
+            f"groups: expected shape ({n},) or ({n}, 2), found {array.shape}; one per pair"
+        )
     column = Column.of(array.ravel(order="F"))
     left, right = (column.codes, column.codes) if array.ndim == 1 else np.split(column.codes, 2)
     return Groups(column.names, left, right)
@@ -257,7 +274,9 @@ def _people(left: Any, right: Any, groups: Groups | None, n: int) -> dict[str, i
     sides = [np.asarray(side, dtype=object) for side in (left, right)]
     for side in sides:
         if side.shape != (n,):
-            raise DataError(f"identities: expected {n} values, one per pair, found shape {side.shape}")
+            raise DataError(
+                f"identities: expected {n} values, one per pair, found shape {side.shape}"
+            )
     codes = np.split(Column.of(np.concatenate(sides)).codes, 2)
 
     def count(where_left: Any, where_right: Any) -> int:

@@ -144,7 +144,8 @@ def _lloyd(points: Float32, centers: Float32, max_iter: int, shift: float) -> Cl
     squares = _squares(points)
     labels = np.full(len(points), -1, dtype=np.int32)
     inertia, iteration, moved = np.inf, 0, np.inf
-    for iteration in range(1, max_iter + 1):
+    while iteration < max_iter:
+        iteration += 1
         before = labels
         labels = np.empty_like(before)
         half = np.empty(len(points), dtype=np.float32)  # halved distance to the nearest centre

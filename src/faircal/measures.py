@@ -119,9 +119,7 @@ def _deviations(metric: str, under: str, values: dict[str, float]) -> Iterator[M
             yield Measure(ALL, under, f"{metric}_{name}", function(of_groups))
 
 
-def _accuracy(
-    test: Rankings, rates: Sequence[float], source: Rankings | None
-) -> Iterator[Measure]:
+def _accuracy(test: Rankings, rates: Sequence[float], source: Rankings | None) -> Iterator[Measure]:
     """TPR at a false-positive rate, of the test pairs' ROC or at the calibration threshold."""
     overall = test.scores[GLOBAL]
     if source is None:

@@ -92,16 +92,22 @@ def read_results(folder: str | Path) -> list[Row]:
     """Read ``results.csv`` of a benchmark or an audit."""
     path = existing(folder) / RESULTS
     if not path.exists():
-        raise DataError(f"{path}: not found; give the folder that 'faircal benchmark' or 'audit' wrote")
+        raise DataError(
+            f"{path}: not found; give the folder that 'faircal benchmark' or 'audit' wrote"
+        )
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file)
         header = next(reader, [])
         if tuple(header[: len(COLUMNS)]) != COLUMNS:
-            raise DataError(f"{path}: expected columns {', '.join(COLUMNS)}; run the benchmark again")
+            raise DataError(
+                f"{path}: expected columns {', '.join(COLUMNS)}; run the benchmark again"
+            )
         try:
-            return [Row(*line[:11], float(line[11])) for line in reader]
+            return [Row._make([*line[:11], float(line[11])]) for line in reader]
         except (ValueError, IndexError, TypeError) as error:
-            raise DataError(f"{path}, line {reader.line_num}: {error}; run the benchmark again") from error
+            raise DataError(
+                f"{path}, line {reader.line_num}: {error}; run the benchmark again"
+            ) from error
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:

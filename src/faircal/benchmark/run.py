@@ -38,7 +38,7 @@ def run_benchmark(
     *,
     jobs: int | None = None,
     resume: bool = False,
-    progress: Progress = lambda done, total, label: None,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
 
@@ -73,6 +73,7 @@ def run_benchmark(
     record = _record(data, plan, jobs)
     write_run(folder, {**record, "status": "running"})
     done = {cell for cell in plan.cells if (parts / f"{cell.key}.json").exists()}
+    progress = progress or _silent
     progress(len(done), len(plan.cells), "start")
     _work(data, plan, parts, done, jobs, progress)
     rows, fits = _collect(data, plan, parts)
@@ -82,6 +83,10 @@ def run_benchmark(
     return rows
 
 
+def _silent(*_: Any) -> None:
+    """Show no progress."""
+
+
 def _open_parts(folder: Path, plan: Plan, resume: bool) -> Path:
     """Return the folder of finished cells; empty unless `resume` and the settings agree."""
     parts = folder / PARTS
@@ -89,7 +94,7 @@ def _open_parts(folder: Path, plan: Plan, resume: bool) -> Path:
         before = read_run(folder).get("fingerprint")
         if before not in (None, plan.fingerprint):
             raise ParameterError(
-                f"{folder}: --resume, but the data or settings differ from those of the earlier run; "
+                f"{folder}: data or settings differ from those of the run to resume; "
                 "run without --resume or choose another folder"
             )
     elif parts.exists():
@@ -228,7 +233,9 @@ def _replace(found: list[Measure], other: list[Measure], rate: float) -> list[Me
 
 def _collect(data: Dataset, plan: Plan, parts: Path) -> tuple[list[Row], list[dict[str, Any]]]:
     """Join the cells, in the order of the plan whatever the order in which they ended."""
-    loaded = {cell: json.loads((parts / f"{cell.key}.json").read_text("utf-8")) for cell in plan.cells}
+    loaded = {
+        cell: json.loads((parts / f"{cell.key}.json").read_text("utf-8")) for cell in plan.cells
+    }
     rows = [row for cell in plan.cells for row in _rows(data, plan, cell, loaded[cell]["measures"])]
     fits = [
         {

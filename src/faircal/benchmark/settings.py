@@ -82,7 +82,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a benchmark in the order of its results, and what was left out, with the reason."""
+    """The cells of a benchmark in the order of its results, and what was left out and why."""
 
     settings: Settings
     cells: tuple[Cell, ...]
@@ -107,7 +107,7 @@ class Plan:
 
 
 def make_plan(data: Dataset, settings: Settings) -> Plan:
-    """Check `settings` against `data` and list the cells; anything wrong is raised here, at once."""
+    """Check `settings` against `data` and list the cells; what is wrong is raised here, at once."""
     _check(settings)
     folds = data.fold_names
     if len(folds) < 2:
@@ -116,7 +116,9 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
             "give more, or drop the column 'fold' to have five drawn"
         )
     features = tuple(data.select(name).feature for name in settings.features or data.features)
-    attributes = settings.attributes or ((data.default_attribute,) if data.default_attribute else ())
+    attributes = settings.attributes or (
+        (data.default_attribute,) if data.default_attribute else ()
+    )
     for attribute in attributes:
         data.groups(attribute)
     methods, left_out = _methods(data, settings, features)

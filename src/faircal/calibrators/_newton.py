@@ -246,26 +246,17 @@ def _direction(point: _Point, rows: Floats, share: Floats) -> Floats:
 def _line_search(
     point: _Point, step: Floats, gain: float, rows: Floats, target: Floats, share: Floats
 ) -> _Point | None:
-    """Halve `step` until the loss falls enough (Armijo); None if rounding hides any progress.
-
-    A step may lower the loss and still end high up the other side of the valley, where the
-    curvature is lost. While the way on is uphill, halving goes on for as long as it helps.
-    """
+    """Halve `step` until the loss falls enough (Armijo); None if rounding hides any progress."""
     # So near the optimum the loss is flat to the last digits, but the gradient still tells.
     flat = gain <= 1e-12 * point.loss
-    best: _Point | None = None
     for _ in range(60):
         trial = _Point.at(point.theta + step, rows, target, share)
         if flat:
             return trial if trial.steepness < point.steepness else None
-        if trial.loss <= (point.loss - 1e-4 * gain if best is None else best.loss):
-            best = trial
-            if float(trial.gradient @ step) <= 0.25 * gain:
-                return best
-        elif best is not None:
-            return best
+        if trial.loss <= point.loss - 1e-4 * gain:
+            return trial
         step, gain = step / 2, gain / 2
-    return best
+    return None
 
 
 def _dot(left: Floats, right: Floats) -> float:

@@ -41,8 +41,8 @@ class SplineCalibrator(Calibrator):
     Equal scores share their labels evenly and take the mean of the derivative over the places
     they hold, so that the order of the pairs does not matter. A weight counts as so many copies;
     a fractional weight w stands for ⌈w⌉ copies of equal parts, and weights that add up to more
-    than a million for fewer copies, which changes the map by about one in a million. The map is kept at every
-    distinct score, so the state grows with the training set.
+    than a million for fewer copies, which the map hardly shows. The map is kept at every distinct
+    score, so the state grows with the training set.
 
     Examples
     --------

@@ -49,8 +49,8 @@ def build_images(table: pa.Table, where: str) -> Images:
         if len(counts) != len(ids):
             repeated = counts.filter(pc.greater(pc.struct_field(counts, "counts"), 1))
             raise DataError(
-                f"{where}, column 'image_id': id {repeated[0]['values'].as_py()!r} occurs more than "
-                f"once ({len(repeated)} such ids); give every image an id of its own"
+                f"{where}, column 'image_id': id {repeated[0]['values'].as_py()!r} is not "
+                f"unique ({len(repeated)} such ids); give every image an id of its own"
             )
     else:
         ids = pa.array(np.arange(table.num_rows))

@@ -261,8 +261,8 @@ def _groups(data: Dataset) -> Iterator[Fault]:
             "group too small to say anything about",
             1,
             f"{row.group!r} has {people}{row.genuine} genuine and {row.imposter} imposter pairs",
-            f"needs {LEAST_PEOPLE} people, {LEAST_GENUINE} genuine, {LEAST_IMPOSTERS} imposter pairs; "
-            "collect more or merge groups",
+            f"{LEAST_PEOPLE} people, {LEAST_GENUINE} genuine and {LEAST_IMPOSTERS} imposter pairs "
+            "are needed: collect more or merge groups",
         )
 
 

@@ -23,8 +23,8 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
     folder = output_folder(path)
     images = {"image_id": data.images.ids}
     if data.images.identity is not None:
-        images["identity"] = _decoded(data.images.identity)
-    images |= {name: _decoded(column) for name, column in data.images.attributes.items()}
+        images["identity"] = decoded(data.images.identity)
+    images |= {name: decoded(column) for name, column in data.images.attributes.items()}
     _write_csv(folder / "images.csv", images)
 
     ids = data.images.ids
@@ -49,7 +49,8 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
     return folder
 
 
-def _decoded(column: Column) -> pa.Array:
+def decoded(column: Column) -> pa.Array:
+    """Return a categorical column as text, null where unknown."""
     codes = pa.array(column.codes, mask=column.codes < 0)
     return pa.DictionaryArray.from_arrays(
         codes, pa.array(column.names, pa.string())

@@ -49,6 +49,29 @@ def make_method(name: str, **parameters: Any) -> Method:
     return method(**parameters)
 
 
+def properties() -> list[dict[str, str | bool]]:
+    """Return the paper's table of properties, from what the methods declare.
+
+    Examples
+    --------
+    >>> [row["method"] for row in properties() if row["no_attribute_to_apply"] is False]
+    ['gst', 'oracle']
+    """
+    return [
+        {
+            "method": name,
+            "title": method.title,
+            "improves_accuracy": method.claims.improves_accuracy,
+            "fairly_calibrated": method.claims.fairly_calibrated,
+            "predictive_equality": method.claims.predictive_equality,
+            "no_attribute_to_fit": not method.needs.groups_to_fit,
+            "no_attribute_to_apply": not method.needs.groups_to_apply,
+            "no_training": not method.needs.training,
+        }
+        for name, method in METHODS.items()
+    ]
+
+
 __all__ = [
     "FSN",
     "GST",
@@ -64,6 +87,7 @@ __all__ = [
     "Output",
     "load_model",
     "make_method",
+    "properties",
     "register",
     "save_model",
 ]

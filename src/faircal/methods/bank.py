@@ -68,7 +68,7 @@ class CalibratorBank:
         return probability
 
     def get_state(self) -> dict[str, Any]:
-        """Return the fitted state as plain arrays: values of all maps in a row, with their lengths."""
+        """Return the fitted state as arrays: values of all maps in a row, with their lengths."""
         state: dict[str, Any] = {"own": self.own}
         fitted = [self.fallback, *(m for m in self.maps if m is not None)]
         states = [calibrator.get_state() for calibrator in fitted]
@@ -86,7 +86,8 @@ class CalibratorBank:
             for key in keys
         }
         restored = [
-            self._new().set_state({key: parts[key][i] for key in keys}) for i in range(1 + own.sum())
+            self._new().set_state({key: parts[key][i] for key in keys})
+            for i in range(1 + own.sum())
         ]
         self.fallback = restored[0]
         following = iter(restored[1:])

@@ -177,7 +177,9 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         needs = self.needs
         problem = needs.missing(data)
         if problem is not None:
-            raise DataError(f"{data.name}: {self.name} cannot be used: {problem}; choose another method")
+            raise DataError(
+                f"{data.name}: {self.name} cannot be used: {problem}; choose another method"
+            )
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
             attribute = self._attribute(data)

@@ -78,8 +78,8 @@ class ClusterMethod(Method):
             raise DataError(f"{self.name} needs embeddings")
         if embeddings.dimension != self.cluster_centers_.shape[1]:
             raise DataError(
-                f"expected embeddings of dimension {self.cluster_centers_.shape[1]}, as the model was "
-                f"fitted on, found {embeddings.dimension}; use the network the model was made for"
+                f"expected {self.cluster_centers_.shape[1]}-d embeddings, as in fitting, "
+                f"found {embeddings.dimension}; use the network the model was made for"
             )
         if embeddings.normalize != self.normalize_:
             raise DataError(
@@ -107,9 +107,7 @@ class ClusterMethod(Method):
         self.normalize_ = bool(state["normalize"])
 
 
-def members(
-    left: NDArray[np.int32], right: NDArray[np.int32], n_clusters: int
-) -> list[Rows]:
+def members(left: NDArray[np.int32], right: NDArray[np.int32], n_clusters: int) -> list[Rows]:
     """Return for each cluster the rows of the pairs with at least one image in it, ascending.
 
     Examples

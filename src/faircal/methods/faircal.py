@@ -76,8 +76,8 @@ class FairCal(ClusterMethod):
         self.diagnostics_.figures["clusters_on_global_map"] = alone
         if alone:
             self.diagnostics_.note(
-                f"{alone} of {self.n_clusters} clusters have under {self.min_pairs} pairs or one class "
-                "only and use the global calibrator"
+                f"{alone} of {self.n_clusters} clusters have under {self.min_pairs} pairs or only "
+                "one class and use the global calibrator"
             )
 
     def _apply(self, inputs: Inputs) -> Output:

@@ -13,7 +13,9 @@ from faircal.methods.base import Inputs
 def fit_groups(inputs: Inputs) -> Groups:
     """Return the groups that the method declared to need."""
     if inputs.groups is None:
-        raise DataError("the method needs groups and did not declare it; set its class variable 'needs'")
+        raise DataError(
+            "the method needs groups and did not declare it; set its class variable 'needs'"
+        )
     return inputs.groups
 
 

@@ -64,7 +64,9 @@ class GST(Method):
         groups = fit_groups(inputs)
         self.groups_ = groups.names
         shifts = threshold_shifts(inputs, group_rows(groups), self.target_fpr, self.threshold_rule)
-        without = [name for name, shift in zip(self.groups_, shifts, strict=True) if np.isnan(shift)]
+        without = [
+            name for name, shift in zip(self.groups_, shifts, strict=True) if np.isnan(shift)
+        ]
         if without:
             self.diagnostics_.note(f"groups without imposters, not shifted: {', '.join(without)}")
         self.shifts_ = np.nan_to_num(shifts)
@@ -73,7 +75,8 @@ class GST(Method):
 
     def _shifted(self, inputs: Inputs) -> Float64:
         group = fit_groups(inputs).renamed(self.groups_).pair
-        return inputs.score - np.append(self.shifts_, 0.0)[group]  # −1, no group, is the last
+        shift: Float64 = np.append(self.shifts_, 0.0)[group]  # −1, no group, is the last
+        return inputs.score - shift
 
     def _apply(self, inputs: Inputs) -> Output:
         score = self._shifted(inputs)

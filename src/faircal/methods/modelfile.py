@@ -1,8 +1,8 @@
-"""The model file ``*.faircal``: one file, a JSON header and raw arrays, nothing to execute.
+r"""The model file ``*.faircal``: one file, a JSON header and raw arrays, nothing to execute.
 
 Layout (all integers little-endian)::
 
-    8 bytes   b"FAIRCAL\\n"
+    8 bytes   b"FAIRCAL\n"
     4 bytes   version of this layout
     8 bytes   length of the header
     header    JSON: method, parameters, score range, values, and for each array its dtype, shape;
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,9 @@ def load_model(path: str | Path) -> Method:
     """Read a model file; anything wrong with it is one clear `ModelFileError`."""
     source = existing(path)
     if source.is_dir():
-        raise ModelFileError(f"{source}: expected a model file, found a folder; give the .faircal file")
+        raise ModelFileError(
+            f"{source}: expected a model file, found a folder; give the .faircal file"
+        )
     try:
         return decode(source.read_bytes())
     except ModelFileError as error:
@@ -57,7 +60,8 @@ def load_model(path: str | Path) -> Method:
 
 def encode(model: Method) -> bytes:
     """Return the bytes of a model file; the same model gives the same bytes."""
-    values, arrays = {}, {}
+    values: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
     for key, value in model._get_state().items():
         (arrays if isinstance(value, np.ndarray) else values)[key] = value
     header = {
@@ -103,11 +107,13 @@ def decode(blob: bytes) -> Method:
 def _open(blob: bytes) -> tuple[dict[str, Any], memoryview]:
     """Check magic, version and checksum; return the header and the part with the arrays."""
     if len(blob) < _FRONT.size + _CHECKSUM or not blob.startswith(MAGIC):
-        raise ModelFileError("not a faircal model file, or cut off; give a file made by 'faircal fit'")
+        raise ModelFileError(
+            "not a faircal model file, or cut off; give a file made by 'faircal fit'"
+        )
     _, version, length = _FRONT.unpack_from(blob)
     if version > VERSION:
         raise ModelFileError(
-            f"written in format {version} by a newer faircal (this one reads up to {VERSION}); upgrade faircal"
+            f"written in format {version} by a newer faircal; this one reads {VERSION}: upgrade"
         )
     if hashlib.sha256(blob[:-_CHECKSUM]).digest() != blob[-_CHECKSUM:]:
         raise ModelFileError("damaged: its checksum does not match; copy or fit it again")
@@ -144,10 +150,7 @@ def _length(spec: Any) -> int:
     dtype, shape = spec
     if dtype not in _DTYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
         raise ModelFileError("damaged: an array of unknown kind; copy or fit it again")
-    count = 1
-    for n in shape:
-        count *= n
-    return count * np.dtype(dtype).itemsize
+    return int(math.prod(shape) * np.dtype(dtype).itemsize)
 
 
 def _plain(value: Any) -> Any:
@@ -160,6 +163,8 @@ def _plain(value: Any) -> Any:
 
 def _lively(value: Any) -> Any:
     if isinstance(value, dict):
-        parameters = {k: tuple(v) if isinstance(v, list) else v for k, v in value["parameters"].items()}
+        parameters = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in value["parameters"].items()
+        }
         return CALIBRATORS[value["calibrator"]](**parameters)
     return value

@@ -39,7 +39,9 @@ def write_report(folder: str | Path) -> Path:
     run = read_run(home)
     intervals = _read_intervals(home)
     sections = [_section(results, attribute, intervals) for attribute in results.attributes]
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     template = environment.from_string(_resource("page.html"))
     text = template.render(
         dataset=results.dataset,
@@ -71,7 +73,9 @@ def _section(results: Results, attribute: str, intervals: list[dict[str, Any]]) 
     )
 
 
-def _rates(results: Results, feature: str, variant: Variant, attribute: str, under: str) -> dict[str, float]:
+def _rates(
+    results: Results, feature: str, variant: Variant, attribute: str, under: str
+) -> dict[str, float]:
     return {
         group: results.value(feature, variant, attribute, group, under, "fpr").mean
         for group in results.groups(attribute)
@@ -85,18 +89,23 @@ def _summary(results: Results, attribute: str) -> list[str]:
         return []
     under = conditions[-1]
     feature = results.features[0]
-    said = []
+    intro = (
+        f"One threshold for all, set so that {percent(under)} of all pairs of strangers are taken "
+        "for the same person, does so for these shares of pairs of the worst and the best group:"
+    )
+    said = [intro]
     for variant in results.variants:
-        rates = {g: v for g, v in _rates(results, feature, variant, attribute, under).items() if v == v}
+        rates = {
+            g: v for g, v in _rates(results, feature, variant, attribute, under).items() if v == v
+        }
         if not rates:
             continue
         worst, best = max(rates, key=rates.__getitem__), min(rates, key=rates.__getitem__)
         times = rates[worst] / rates[best] if rates[best] > 0 else np.inf
         ratio = f"{times:.1f} times as many" if np.isfinite(times) else "against none"
         said.append(
-            f"{results.label(variant)}: with one threshold set so that {percent(under)} of all strangers "
-            f"are taken for the same person, this happens to {100 * rates[worst]:.2f} % of the pairs of "
-            f"{worst} and {100 * rates[best]:.2f} % of {best} ({ratio})."
+            f"{results.label(variant)}: {100 * rates[worst]:.2f} % of {worst}, "
+            f"{100 * rates[best]:.2f} % of {best} ({ratio})."
         )
     return said
 
@@ -179,14 +188,20 @@ def _notes(run: dict[str, Any]) -> list[str]:
 
 def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
     """Return how it was computed, as (name, value) pairs."""
-    facts: list[tuple[str, str]] = []
-    for key in ("pairs", "images", "people", "folds", "attributes", "data_sha256", "wall_time_s", "jobs"):
-        if run.get(key) is not None:
-            facts.append((key.replace("_", " "), _plain(run[key])))
+    plain = (
+        "pairs",
+        "images",
+        "people",
+        "folds",
+        "attributes",
+        "data_sha256",
+        "wall_time_s",
+        "jobs",
+    )
+    facts = [(key.replace("_", " "), _plain(run[key])) for key in plain if run.get(key) is not None]
     facts += [(f"setting: {key}", _plain(value)) for key, value in run.get("settings", {}).items()]
     facts += [(f"version: {key}", _plain(value)) for key, value in run.get("versions", {}).items()]
-    for method, objective in _objectives(run).items():
-        facts.append((f"K-means objective, {method}", objective))
+    facts += [(f"K-means objective, {name}", text) for name, text in _objectives(run).items()]
     return facts
 
 

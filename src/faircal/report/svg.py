@@ -42,20 +42,17 @@ class DotPlot:
     def svg(self) -> str:
         """Return the figure as an ``<svg>`` element with a description for screen readers."""
         height = _TOP + _ROW * len(self.rows) + 44
-        parts = [
-            f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(self._words(), True)}">',
-            *self._frame(),
-        ]
+        words = escape(self._words(), quote=True)
+        parts = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{words}">']
+        parts += self._frame()
         for index, (name, values) in enumerate(self.series.items()):
             parts += self._dots(index, name, values)
         return "\n".join([*parts, "</svg>"])
 
     def legend(self) -> list[tuple[str, str]]:
         """Return (method, marker as SVG) pairs."""
-        return [
-            (name, f'<svg viewBox="-7 -7 14 14" class="key" aria-hidden="true">{_marker(i, 0, 0)}</svg>')
-            for i, name in enumerate(self.series)
-        ]
+        open_tag = '<svg viewBox="-7 -7 14 14" class="key" aria-hidden="true">'
+        return [(name, f"{open_tag}{_marker(i, 0, 0)}</svg>") for i, name in enumerate(self.series)]
 
     def _words(self) -> str:
         said = []
@@ -71,7 +68,9 @@ class DotPlot:
     def _end(self) -> float:
         """The right end of the axis: a round number above every value."""
         ends = [*self.series.values(), *(self.high or {}).values(), [self.mark or 0.0]]
-        largest = max((v for values in ends for v in values if not np.isnan(v)), default=0.0) or 1e-3
+        largest = (
+            max((v for values in ends for v in values if not np.isnan(v)), default=0.0) or 1e-3
+        )
         step = 10.0 ** np.floor(np.log10(largest))
         return float(next(m * step for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if m * step >= largest))
 
@@ -80,25 +79,19 @@ class DotPlot:
 
     def _frame(self) -> list[str]:
         bottom = _TOP + _ROW * len(self.rows)
-        parts = []
-        for tick in np.linspace(0, self._end(), 5 if self._end() != 0 else 1):
+        parts = [
+            f'<rect class="band" x="0" y="{_TOP + _ROW * i}" width="{_WIDTH}" height="{_ROW}"/>'
+            for i in range(0, len(self.rows), 2)
+        ]
+        for tick in np.linspace(0, self._end(), 5):
             x = self._x(float(tick))
-            parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}"/>')
-            parts.append(
-                f'<text class="tick" x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{100 * tick:.3g}</text>'
-            )
+            parts.append(_vertical("grid", x, bottom))
+            parts.append(_text("tick", x, bottom + 16, f"{100 * tick:.3g}"))
         if self.mark is not None:
-            x = self._x(self.mark)
-            parts.append(f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}"/>')
+            parts.append(_vertical("mark", self._x(self.mark), bottom))
         for i, row in enumerate(self.rows):
-            y = _TOP + _ROW * (i + 0.5)
-            parts.append(
-                f'<text class="row" x="{_LEFT - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(row)}</text>'
-            )
-        middle = (_LEFT + _WIDTH - _RIGHT) / 2
-        parts.append(
-            f'<text class="axis" x="{middle}" y="{bottom + 36}" text-anchor="middle">{escape(self.axis)}</text>'
-        )
+            parts.append(_text("row", _LEFT - 10, _TOP + _ROW * (i + 0.5) + 4, row, anchor="end"))
+        parts.append(_text("axis", (_LEFT + _WIDTH - _RIGHT) / 2, bottom + 36, self.axis))
         return parts
 
     def _dots(self, index: int, name: str, values: Sequence[float]) -> list[str]:
@@ -111,26 +104,45 @@ class DotPlot:
             y = _TOP + _ROW * (i + 0.5) + offset
             if self.low is not None and self.high is not None:
                 ends = self._x(self.low[name][i]), self._x(self.high[name][i])
-                colour = COLOURS[index % len(COLOURS)]
-                parts.append(
-                    f'<line class="bar" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y:.1f}" y2="{y:.1f}" '
-                    f'stroke="{colour}"/>'
-                )
-            words = f"{name}, {row}: {100 * value:.2f} %"
-            parts.append(f"<g><title>{escape(words)}</title>{_marker(index, self._x(value), y)}</g>")
+                path = f"M{ends[0]:.1f} {y:.1f}H{ends[1]:.1f}"
+                parts.append(f'<path class="bar" d="{path}" stroke="{_colour(index)}"/>')
+            words = escape(f"{name}, {row}: {100 * value:.2f} %")
+            parts.append(f"<g><title>{words}</title>{_marker(index, self._x(value), y)}</g>")
         return parts
+
+
+def _colour(index: int) -> str:
+    return COLOURS[index % len(COLOURS)]
+
+
+def _vertical(kind: str, x: float, bottom: float) -> str:
+    return f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{bottom}"/>'
+
+
+def _text(kind: str, x: float, y: float, words: str, anchor: str = "middle") -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{kind}" {place}>{escape(words)}</text>'
+
+
+#: Shapes around the origin; filled first, then open ones, so that grey print tells them apart.
+_FILLED = (
+    '<circle r="5"/>',
+    '<rect x="-4.5" y="-4.5" width="9" height="9"/>',
+    '<path d="M0 -6l5.5 10h-11z"/>',
+    '<path d="M0 -6l6 6l-6 6l-6 -6z"/>',
+)
+_OPEN = (
+    '<circle r="4.5"/>',
+    '<rect x="-4" y="-4" width="8" height="8"/>',
+    '<path d="M-5 -5l10 10m0 -10l-10 10"/>',
+)
 
 
 def _marker(index: int, x: float, y: float) -> str:
     """Return a marker: shape and colour both tell the method."""
-    colour = COLOURS[index % len(COLOURS)]
-    shapes = (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"/>',
-        f'<rect x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9" fill="{colour}"/>',
-        f'<path d="M{x:.1f} {y - 6:.1f}l5.5 10h-11z" fill="{colour}"/>',
-        f'<path d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z" fill="{colour}"/>',
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="none" stroke="{colour}" stroke-width="2"/>',
-        f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="none" stroke="{colour}" stroke-width="2"/>',
-        f'<path d="M{x - 5:.1f} {y - 5:.1f}l10 10m0 -10l-10 10" stroke="{colour}" stroke-width="2.5"/>',
-    )
-    return shapes[index % len(shapes)]
+    which = index % (len(_FILLED) + len(_OPEN))
+    where = f'transform="translate({x:.1f} {y:.1f})"'
+    if which < len(_FILLED):
+        return f'<g {where} fill="{_colour(index)}">{_FILLED[which]}</g>'
+    paint = f'fill="none" stroke="{_colour(index)}" stroke-width="2"'
+    return f"<g {where} {paint}>{_OPEN[which - len(_FILLED)]}</g>"

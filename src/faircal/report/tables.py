@@ -14,7 +14,7 @@ from faircal.results import ALL, GLOBAL, MEAN, STD, Row
 
 @dataclass(frozen=True)
 class Value:
-    """A number in a table: a fraction, its spread over folds (NaN without folds), whether it's best."""
+    """A number in a table: a fraction, its spread over folds (NaN without), whether it's best."""
 
     mean: float
     std: float = float("nan")
@@ -120,7 +120,9 @@ class Results:
     @property
     def variants(self) -> list[Variant]:
         """Methods with calibrator and clusters; yardsticks last."""
-        found = dict.fromkeys(Variant(row.method, row.calibrator, row.clusters) for row in self.rows)
+        found = dict.fromkeys(
+            Variant(row.method, row.calibrator, row.clusters) for row in self.rows
+        )
         return sorted(found, key=lambda variant: variant.yardstick)
 
     def label(self, variant: Variant) -> str:
@@ -145,7 +147,13 @@ class Results:
         return [under for under in found if under.split("=")[0] == kind]
 
     def value(
-        self, feature: str, variant: Variant, attribute: str, group: str, condition: str, metric: str
+        self,
+        feature: str,
+        variant: Variant,
+        attribute: str,
+        group: str,
+        condition: str,
+        metric: str,
     ) -> Value:
         """Look a value up: mean and std over folds, or the one value of an audit."""
         front = (feature, variant.method, variant.calibrator, variant.clusters)
@@ -241,8 +249,8 @@ def calibration_table(results: Results, attribute: str, metric: str = "ks") -> T
         attribute,
         f"calibration-{metric}",
         f"Fairness calibration ({title})",
-        f"{title} of each group: mean over groups, average (AAD) and largest (MAD) absolute deviation "
-        "from it, standard deviation (STD). Percent; lower is better.",
+        f"{title} of each group: mean over groups, average (AAD) and largest (MAD) absolute "
+        "deviation from it, standard deviation (STD). Percent; lower is better.",
         wanted,
     )
 
@@ -306,5 +314,7 @@ def further_tables(results: Results, attribute: str) -> list[Table]:
     tables = [equality_table(results, attribute, "fnr")]
     tables += [calibration_table(results, attribute, metric) for metric in ("ece", "brier")]
     tables.append(group_table(results, attribute, "ks"))
-    tables += [group_table(results, attribute, "fpr", under) for under in results.rates("global_fpr")]
+    tables += [
+        group_table(results, attribute, "fpr", under) for under in results.rates("global_fpr")
+    ]
     return tables

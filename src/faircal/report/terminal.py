@@ -11,27 +11,39 @@ from faircal.report.tables import Line, Table, Value
 
 
 def show(table: Table, console: Console) -> None:
-    """Print a table: percent, best in bold, yardsticks set apart in italics."""
-    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    shown.add_column("")
-    several = len({heading.block for heading in table.headings}) > 1
-    for heading in table.headings:
-        name = f"{heading.block}\n{heading.name}" if several else heading.name
-        shown.add_column(name, justify="right", no_wrap=True)
-    contest = [line for line in table.lines if not line.apart]
-    for line in contest:
-        _add(shown, line, end=line is contest[-1] and len(contest) < len(table.lines))
-    for line in table.lines:
-        if line.apart:
-            _add(shown, line, end=False)
+    """Print a table: percent, best in bold, yardsticks set apart in italics.
+
+    One part under the other for several features, since terminals are narrow.
+    """
     console.print(Text(table.title, style="bold"))
     console.print(Text(table.caption, style="dim"))
-    console.print(shown)
+    blocks = list(dict.fromkeys(heading.block for heading in table.headings))
+    for block in blocks:
+        if len(blocks) > 1:
+            console.print(Text(f"\n {block}", style="bold"))
+        columns = [i for i, heading in enumerate(table.headings) if heading.block == block]
+        console.print(_part(table, columns))
 
 
-def _add(shown: RichTable, line: Line, end: bool) -> None:
+def _part(table: Table, columns: list[int]) -> RichTable:
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    shown.add_column("", no_wrap=True)
+    for i in columns:
+        shown.add_column(
+            table.headings[i].name.replace(" @ ", "\n@ "), justify="right", no_wrap=True
+        )
+    contest = [line for line in table.lines if not line.apart]
+    apart = [line for line in table.lines if line.apart]
+    for line in contest:
+        _add(shown, line, columns, end=bool(apart) and line is contest[-1])
+    for line in apart:
+        _add(shown, line, columns, end=False)
+    return shown
+
+
+def _add(shown: RichTable, line: Line, columns: list[int], end: bool) -> None:
     style = "italic" if line.apart else ""
-    cells = [_cell(value, style) for value in line.values]
+    cells = [_cell(line.values[i], style) for i in columns]
     shown.add_row(Text(line.label, style=style), *cells, end_section=end)
 
 

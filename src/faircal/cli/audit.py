@@ -1,0 +1,253 @@
+"""``faircal audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.options import (
+    CommaList,
+    json_option,
+    note,
+    parse_value,
+    print_json,
+    reads_data,
+    working,
+)
+
+if TYPE_CHECKING:
+    from faircal.auditing import Audit
+    from faircal.data import Dataset
+    from faircal.methods import Method
+
+
+@click.command(
+    epilog="Example: faircal audit scores.csv --attribute ethnicity --threshold 0.4 --out audit/"
+)
+@reads_data
+@click.option(
+    "--attribute",
+    default=None,
+    help="Attribute that makes the groups; a+b crosses  [default: all crossed]",
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Score the pairs with this model first.",
+)
+@click.option(
+    "--threshold",
+    type=float,
+    default=None,
+    help="Decision threshold in use: error rates there, counted.",
+)
+@click.option(
+    "--rates",
+    type=CommaList(float),
+    default="0.001,0.01",
+    show_default=True,
+    help="Global error rates to compare at.",
+)
+@click.option(
+    "--features", type=CommaList(), default=(), help="Networks or score columns  [default: all]"
+)
+@click.option("--fold", default=None, help="Audit the pairs of this fold only.")
+@json_option
+def command(
+    data: Path,
+    score_range: tuple[float, float],
+    raw: bool,
+    attribute: str | None,
+    out: Path,
+    model: Path | None,
+    threshold: float | None,
+    rates: tuple[float, ...],
+    features: tuple[str, ...],
+    fold: str | None,
+    as_json: bool,
+) -> None:
+    """Measure the scores of DATA by group: a score table or a folder, with or without a model.
+
+    A table may carry a column probability beside its scores; it is then measured too. Writes
+    results.csv, intervals.csv, run.json and report.html. Intervals are pair-wise Wilson intervals:
+    they take pairs as independent and are too narrow where pairs share people.
+    """
+    from faircal.auditing import INTERVAL_KIND
+    from faircal.data import load
+    from faircal.methods import load_model
+    from faircal.report import write_report
+
+    fitted = None if model is None else load_model(model)
+    loaded = load(data, features=features or None, score_range=score_range, normalize=not raw)
+    notes = list(loaded.notes)
+    if fold is not None:
+        loaded = loaded.split(parse_value(fold))[1]
+    attribute = attribute or loaded.default_attribute
+    if attribute is None:
+        notes.append("the data has no attribute: only global figures")
+    with working("measuring"):
+        audits = [
+            _audit(loaded.select(name), fitted, attribute, threshold, rates)
+            for name in loaded.features
+        ]
+        _write(
+            out,
+            audits,
+            loaded,
+            notes,
+            {"threshold": threshold, "rates": list(rates), "model": model},
+        )
+    page = write_report(out)
+    for text in notes:
+        note(f"note: {text}")
+    note(f"intervals: {INTERVAL_KIND}")
+    if as_json:
+        print_json(
+            {
+                "report": str(page),
+                "audit": [a._asdict() for each in audits for a in each.intervals()],
+            }
+        )
+    else:
+        for each in audits:
+            _show(each, threshold, rates)
+        click.echo(f"report: {page}")
+
+
+def _audit(
+    data: Dataset,
+    model: Method | None,
+    attribute: str | None,
+    threshold: float | None,
+    rates: tuple[float, ...],
+) -> Audit:
+    from faircal.auditing import audit
+
+    output = None if model is None else model.apply(data)
+    identity = data.images.identity
+    people: dict[str, Any] = {}
+    if identity is not None:
+        people = {
+            "left_identity": identity.take(data.pairs.left),
+            "right_identity": identity.take(data.pairs.right),
+        }
+    return audit(
+        genuine=data.genuine,
+        score=data.scores if output is None else output.score,
+        probability=data.pairs.probability if output is None else output.probability,
+        groups=None if attribute is None else data.groups(attribute),
+        threshold=threshold,
+        rates=rates,
+        score_range=data.score_range,
+        dataset=data.name,
+        feature=data.feature,
+        attribute=attribute or "",
+        method="" if model is None else model.name,
+        **people,
+    )
+
+
+def _write(
+    out: Path, audits: list[Audit], data: Dataset, notes: list[str], settings: dict[str, Any]
+) -> None:
+    import platform
+
+    from faircal._version import __version__
+    from faircal.auditing import Interval
+    from faircal.files import output_folder, write_text
+    from faircal.results import INTERVALS, csv_text, write_results, write_run
+
+    folder = output_folder(out)
+    write_results(folder, [row for audit in audits for row in audit.rows])
+    lines = [(audit.feature, *row) for audit in audits for row in audit.intervals()]
+    write_text(folder / INTERVALS, csv_text(("feature", *Interval._fields), lines))
+    groups = None if not audits[0].groups else data.groups(audits[0].attribute)
+    shares = (
+        {}
+        if groups is None
+        else {
+            "cross_group_pairs": int(groups.cross.sum()),
+            "unknown_pairs": int(groups.unknown.sum()),
+        }
+    )
+    if shares.get("unknown_pairs"):
+        notes.append(
+            f"{shares['unknown_pairs']} of {len(data)} pairs "
+            f"({100 * shares['unknown_pairs'] / len(data):.1f} %) have an unknown group: "
+            "they count globally only"
+        )
+    write_run(
+        folder,
+        {
+            "kind": "audit",
+            "dataset": data.name,
+            "simulated": bool(data.provenance.get("simulated", False)),
+            "pairs": len(data),
+            **shares,
+            "people": audits[0].people,
+            "attributes": [audits[0].attribute],
+            "interval_kind": audits[0].interval_kind,
+            "settings": settings,
+            "notes": notes,
+            "data_sha256": data.hash(),
+            "versions": {"faircal": __version__, "python": platform.python_version()},
+        },
+    )
+
+
+def _show(audit: Audit, threshold: float | None, rates: tuple[float, ...]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from faircal.cli.options import out
+    from faircal.results import GLOBAL
+
+    under = "" if threshold is not None else f"global_fpr={rates[-1]:g}"
+    where = (
+        f"at threshold {threshold:g}"
+        if threshold is not None
+        else f"at a global FPR of {100 * rates[-1]:g} %"
+    )
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title=f"{audit.dataset}, {audit.feature}: error rates {where}, percent",
+    )
+    for name in (
+        audit.attribute or "pairs",
+        "people",
+        "genuine",
+        "imposter",
+        "FPR",
+        "interval",
+        "FNR",
+        "interval",
+        "KS",
+    ):
+        table.add_column(name, justify="right" if name != (audit.attribute or "pairs") else "left")
+    measured = {found.metric for found in audit.measures}
+    for group in (GLOBAL, *audit.groups):
+        genuine, imposter = audit.trials[group]
+        cells = [
+            "–" if audit.people is None else str(audit.people[group]),
+            str(genuine),
+            str(imposter),
+        ]
+        for metric in ("fpr", "fnr"):
+            low, high = audit.interval(metric, group=group, condition=under)
+            value = audit.value(metric, group=group, condition=under)
+            cells += [
+                _percent(value),
+                f"{_percent(low)} to {_percent(high)}" if low == low else "–",
+            ]
+        cells.append(_percent(audit.value("ks", group=group)) if "ks" in measured else "–")
+        table.add_row(group, *cells)
+    out().print(table)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.2f}" if value == value else "–"

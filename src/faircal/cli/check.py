@@ -1,0 +1,126 @@
+"""``faircal check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.options import json_option, note, out, print_json, reads_data
+
+if TYPE_CHECKING:
+    from faircal.data import Dataset, Fault
+
+
+@click.command(epilog="Example: faircal check faces/")
+@reads_data
+@click.option(
+    "--attribute", default=None, help="Attribute to describe, a+b crosses  [default: all crossed]"
+)
+@json_option
+def command(
+    data: Path, score_range: tuple[float, float], raw: bool, attribute: str | None, as_json: bool
+) -> int:
+    """Describe the dataset DATA (a folder or a score table) and find what is wrong with it.
+
+    Exits 0 when the data can be used, 2 when not. Every fault comes with a count, an example and
+    what to do.
+    """
+    from faircal.data import find_faults, load
+
+    fatal: list[Fault] = []
+    loaded = load(data, score_range=score_range, normalize=not raw, on_fault=fatal.append)
+    faults = fatal + find_faults(loaded)
+    about = describe(loaded, attribute)
+    errors = [fault for fault in faults if fault.severity == "error"]
+    if as_json:
+        print_json({**about, "usable": not errors, "faults": [vars(fault) for fault in faults]})
+    else:
+        _show(about, faults)
+    for fault in errors:
+        note(f"faircal: {loaded.name}: {fault}")
+    return 2 if errors else 0
+
+
+def describe(data: Dataset, attribute: str | None) -> dict[str, Any]:
+    """Return the facts about a dataset."""
+    import numpy as np
+
+    from faircal.data.faults import describe_groups
+
+    genuine = data.pairs.genuine
+    fold = data.pairs.fold
+    attribute = attribute or data.default_attribute
+    about: dict[str, Any] = {
+        "name": data.name,
+        "simulated": bool(data.provenance.get("simulated", False)),
+        "pairs": len(data),
+        "genuine": None if genuine is None else int(genuine.sum()),
+        "imposter": None if genuine is None else int((~genuine).sum()),
+        "images": len(data.images) if data.has_images else None,
+        "identities": None if data.images.identity is None else len(data.images.identity.names),
+        "features": {
+            name: f"{f.embeddings.dimension}-d embeddings" if f.embeddings else "scores"
+            for name, f in data.features.items()
+        },
+        "attributes": {name: list(c.names) for name, c in data.images.attributes.items()},
+        "folds": {str(name): int(np.sum(fold == name)) for name in data.fold_names},
+        "attribute": attribute,
+        "groups": [],
+    }
+    if attribute is not None:
+        groups = data.groups(attribute)
+        about["groups"] = [vars(size) for size in describe_groups(data, attribute)]
+        about["cross_group_pairs"] = int(groups.cross.sum())
+        about["unknown_pairs"] = int(groups.unknown.sum())
+    return about
+
+
+def _show(about: dict[str, Any], faults: list[Fault]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    console = out()
+    facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_row("dataset", about["name"] + (" (simulated)" if about["simulated"] else ""))
+    labels = (
+        ""
+        if about["genuine"] is None
+        else f" ({about['genuine']} genuine, {about['imposter']} imposter)"
+    )
+    facts.add_row("pairs", f"{about['pairs']}{labels}")
+    for key in ("images", "identities"):
+        facts.add_row(key, "unknown" if about[key] is None else str(about[key]))
+    facts.add_row("features", ", ".join(f"{k} ({v})" for k, v in about["features"].items()))
+    facts.add_row(
+        "attributes",
+        ", ".join(f"{k} ({len(v)} values)" for k, v in about["attributes"].items()) or "none",
+    )
+    facts.add_row("folds", ", ".join(f"{k}: {v} pairs" for k, v in about["folds"].items()))
+    console.print(facts)
+    if about["groups"]:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in (about["attribute"], "people", "genuine", "imposter"):
+            table.add_column(name, justify="left" if name == about["attribute"] else "right")
+        for row in about["groups"]:
+            table.add_row(*("–" if value is None else str(value) for value in row.values()))
+        console.print(table)
+        cross, unknown, share = (
+            about["cross_group_pairs"],
+            about["unknown_pairs"],
+            100 / about["pairs"],
+        )
+        console.print(
+            f"cross-group pairs: {cross} ({cross * share:.1f} %), "
+            f"of unknown group: {unknown} ({unknown * share:.1f} %)"
+        )
+    styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
+    for fault in faults:
+        line = Text(fault.severity, style=styles[fault.severity]).append(
+            f"  {fault}", style="default"
+        )
+        console.print(line, soft_wrap=True)
+    if not any(fault.severity != "note" for fault in faults):
+        console.print("no faults found")

@@ -1,0 +1,95 @@
+"""``faircal fit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from faircal.cli.options import (
+    json_option,
+    note,
+    parse_settings,
+    parse_value,
+    print_json,
+    reads_data,
+    seed_option,
+    working,
+)
+
+
+@click.command(
+    epilog="Example: faircal fit faces/ --method faircal --clusters 100 --out faces.faircal"
+)
+@reads_data
+@click.option(
+    "--method", default="faircal", show_default=True, help="Method; see 'faircal methods'."
+)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Model file to write.")
+@click.option(
+    "--clusters", type=click.IntRange(1), default=None, help="Clusters (K)  [default: the method's]"
+)
+@click.option(
+    "--calibrator", default=None, help="beta, histogram, isotonic, platt, temperature or spline."
+)
+@click.option(
+    "--feature", default=None, help="Which network or score column  [default: the only one]"
+)
+@click.option("--attribute", default=None, help="Attribute of methods that need one; a+b crosses.")
+@click.option("--leave-out", default=None, metavar="FOLD", help="Fold to keep for testing.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any parameter of the method."
+)
+@seed_option
+@json_option
+def command(
+    data: Path,
+    score_range: tuple[float, float],
+    raw: bool,
+    method: str,
+    out: Path,
+    clusters: int | None,
+    calibrator: str | None,
+    feature: str | None,
+    attribute: str | None,
+    leave_out: str | None,
+    settings: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Fit a method on the labelled pairs of DATA and write a model file.
+
+    All pairs are used for fitting, unless a fold is left out.
+    """
+    from faircal.data import load
+    from faircal.errors import ParameterError
+    from faircal.methods import METHODS, make_method
+
+    taken = METHODS[method]._get_param_names()
+    given = {"n_clusters": clusters, "calibrator": calibrator, "attribute": attribute}
+    options = {"n_clusters": "--clusters", "calibrator": "--calibrator", "attribute": "--attribute"}
+    parameters = {key: value for key, value in given.items() if value is not None}
+    for key in parameters:
+        if key not in taken:
+            raise ParameterError(f"method {method} takes no {options[key]}; leave it out")
+    if "random_state" in taken:
+        parameters["random_state"] = seed
+    model = make_method(method, **{**parameters, **parse_settings(settings)})
+
+    loaded = load(
+        data, features=[feature] if feature else None, score_range=score_range, normalize=not raw
+    )
+    if len(loaded.features) > 1:
+        known = ", ".join(loaded.features)
+        raise ParameterError(f"{data}: has several features ({known}); choose one with --feature")
+    if leave_out is not None:
+        loaded = loaded.split(parse_value(leave_out))[0]
+    with working(f"fitting {method} on {len(loaded)} pairs"):
+        model.fit(loaded)
+    model.save(out)
+    for text in model.diagnostics_.notes:
+        note(f"note: {text}")
+    if as_json:
+        print_json({"model": str(out), "method": method, "figures": model.diagnostics_.figures})
+    else:
+        click.echo(str(out))

@@ -1,0 +1,110 @@
+"""The command ``faircal``: finds the command, and turns every error into one line and a code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from faircal._version import __version__
+from faircal.errors import FairCalError
+from faircal.registry import did_you_mean
+
+#: In the order in which people meet them. Each is a module here with a click command `command`.
+COMMANDS = {
+    "demo": "Run the main job on built-in simulated data.",
+    "simulate": "Write a simulated dataset folder.",
+    "check": "Describe a dataset and find what is wrong with it.",
+    "fit": "Fit a method on labelled pairs and write a model file.",
+    "score": "Score pairs with a model.",
+    "audit": "Measure scores by group.",
+    "benchmark": "Compare methods by leave-one-fold-out.",
+    "report": "Write the report of a benchmark or an audit again.",
+    "methods": "List the methods and their properties.",
+}
+
+
+class Commands(click.Group):
+    """Commands are imported when they are called, so that ``--help`` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in our order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import and return a command."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"faircal.cli.{name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one may have been meant."""
+        if args and args[0] not in COMMANDS:
+            raise click.UsageError(
+                f"no command {args[0]!r}; {did_you_mean(args[0], COMMANDS)}", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: faircal demo. Every command has --help with an example.",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="faircal")
+@click.option("--verbose", is_flag=True, help="Show the trace of an error.")
+def cli(verbose: bool) -> None:
+    """Fair, calibrated probabilities for face verification, without sensitive attributes."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; exit 0 done, 2 bad input or wrong usage, 1 anything else."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    verbose = "--verbose" in words
+    words = [word for word in words if word != "--verbose"]
+    sys.exit(_run(words, verbose))
+
+
+def _run(words: list[str], verbose: bool) -> int:
+    try:
+        code: Any = cli.main(words, prog_name="faircal", standalone_mode=False)
+    except click.ClickException as error:
+        return _fail(error.format_message(), error.exit_code or 2, verbose)
+    except FairCalError as error:
+        return _fail(str(error), 2, verbose)
+    except (click.Abort, KeyboardInterrupt):
+        return _fail(
+            "interrupted; what is written stays, a benchmark goes on with --resume", 130, False
+        )
+    except BrokenPipeError:
+        return 1
+    except Exception as error:  # the last resort of a command line
+        text = f"{type(error).__name__}: {error}"
+        return _fail(
+            f"unexpected error ({text}); run again with --verbose and report it", 1, verbose
+        )
+    return code if isinstance(code, int) else 0
+
+
+def _fail(text: str, code: int, verbose: bool) -> int:
+    if verbose:
+        traceback.print_exc()
+    line = " ".join(text.split())
+    click.echo(f"faircal: {line}", err=True)
+    return code
+
+
+if __name__ == "__main__":
+    main()
