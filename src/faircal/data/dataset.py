@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from faircal.registry import did_you_mean
 DEFAULT_FEATURE = "embedding"
 
 
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Dataset:
     """Face pairs with what is known of them. Do not change one in place; derive a new one.
 
@@ -64,6 +65,16 @@ class Dataset:
     array([False,  True])
     """
 
+    name: str
+    images: Images
+    pairs: Pairs
+    features: Features
+    feature: str
+    score_range: tuple[float, float]
+    notes: tuple[str, ...]
+    provenance: Mapping[str, Any]
+    _memo: dict[Any, Any] = field(repr=False)
+
     def __init__(
         self,
         *,
@@ -83,58 +94,13 @@ class Dataset:
             for key, value in arrays.items()
             if value is not None
         }
-        images = self._images(attributes, matrices)
-        table = as_table(pairs, "pairs")
-        built, scores = build_pairs(table, images, "pairs", check_range(score_range))
-        features = join_scores(matrices, scores, "pairs")
-        self._setup(
-            name,
-            images,
-            built,
-            Features(features, built),
-            next(iter(features)),
-            score_range,
-            (),
-            {},
+        images = _images_of(attributes, matrices)
+        limits = check_range(score_range)
+        built, scores = build_pairs(as_table(pairs, "pairs"), images, "pairs", limits)
+        self._fill(
+            name, images, built, join_scores(matrices, scores, "pairs"), limits, (), {}, seed
         )
         check_vectors(self)
-        if built.fold is None:
-            self._draw(seed)
-
-    @staticmethod
-    def _images(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:
-        counts = {len(matrix) for matrix in matrices.values()}
-        if attributes is None:
-            if not counts:
-                raise DataError("embeddings are missing: give embeddings, or attributes by image")
-            return Images(pa.array(np.arange(min(counts))))
-        table = as_table(attributes, "attributes")
-        images = build_images(table, "attributes")
-        check_counts(
-            images, {f"embeddings '{k}'": len(v) for k, v in matrices.items()}, "attributes"
-        )
-        return images
-
-    def _setup(
-        self,
-        name: str,
-        images: Images,
-        pairs: Pairs,
-        features: Features,
-        feature: str,
-        score_range: tuple[float, float],
-        notes: tuple[str, ...],
-        provenance: Mapping[str, Any],
-    ) -> None:
-        self.name = name
-        self.images = images
-        self.pairs = pairs
-        self.features = features
-        self.feature = feature
-        self.score_range = score_range
-        self.notes = notes
-        self.provenance = provenance
-        self._memo: dict[Any, Any] = {}
 
     @classmethod
     def assemble(
@@ -150,25 +116,39 @@ class Dataset:
     ) -> Dataset:
         """Build a dataset from validated parts, as the readers do."""
         made = cls.__new__(cls)
-        made._setup(
-            name,
-            images,
-            pairs,
-            Features(features, pairs),
-            next(iter(features)),
-            score_range,
-            notes,
-            provenance or {},
-        )
-        if pairs.fold is None:
-            made._draw(seed)
+        made._fill(name, images, pairs, features, score_range, notes, provenance or {}, seed)
         return made
 
-    def _draw(self, seed: int) -> None:
-        """Give the pairs folds, and say so in the notes."""
-        fold, note = draw_folds(self.pairs, self.images.identity, len(self.images), seed)
-        self.pairs = replace(self.pairs, fold=fold)
-        self.notes = (*self.notes, note)
+    def _fill(
+        self,
+        name: str,
+        images: Images,
+        pairs: Pairs,
+        features: Mapping[str, Feature],
+        score_range: tuple[float, float],
+        notes: tuple[str, ...],
+        provenance: Mapping[str, Any],
+        seed: int,
+    ) -> None:
+        """Set the fields of a new dataset; folds are drawn where the pairs have none."""
+        if pairs.fold is None:
+            fold, note = draw_folds(pairs, images.identity, len(images), seed)
+            pairs, notes = replace(pairs, fold=fold), (*notes, note)
+        self._set(
+            name=name,
+            images=images,
+            pairs=pairs,
+            features=Features(features, pairs),
+            feature=next(iter(features)),
+            score_range=score_range,
+            notes=notes,
+            provenance=provenance,
+            _memo={},
+        )
+
+    def _set(self, **values: Any) -> None:
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
 
     # ------------------------------------------------------------------ views
 
@@ -251,26 +231,18 @@ class Dataset:
         if feature not in self.features:
             hint = did_you_mean(feature, self.features)
             raise ParameterError(f"{self.name}: unknown feature {feature!r}; {hint}")
-        return self._derive(self.pairs, self.features, feature)
+        return self._derive(feature=feature)
 
     def subset(self, rows: NDArray[Any]) -> Dataset:
         """Return the dataset of the pairs `rows` (indices or a mask); vectors are shared."""
         index = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
         pairs = self.pairs.subset(index)
-        return self._derive(pairs, self.features.subset(index, pairs), self.feature)
+        return self._derive(pairs=pairs, features=self.features.subset(index, pairs))
 
-    def _derive(self, pairs: Pairs, features: Features, feature: str) -> Dataset:
+    def _derive(self, **changes: Any) -> Dataset:
         made = Dataset.__new__(Dataset)
-        made._setup(
-            self.name,
-            self.images,
-            pairs,
-            features,
-            feature,
-            self.score_range,
-            self.notes,
-            self.provenance,
-        )
+        made._set(**{f.name: getattr(self, f.name) for f in fields(self)})
+        made._set(**changes, _memo={})
         return made
 
     def split(self, test_fold: Any) -> tuple[Dataset, Dataset]:
@@ -315,6 +287,17 @@ class Dataset:
                     update(feature.scores.tobytes())
 
         return digest(feed)
+
+
+def _images_of(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:
+    counts = {len(matrix) for matrix in matrices.values()}
+    if attributes is None:
+        if not counts:
+            raise DataError("embeddings are missing: give embeddings, or attributes by image")
+        return Images(pa.array(np.arange(min(counts))))
+    images = build_images(as_table(attributes, "attributes"), "attributes")
+    check_counts(images, {f"embeddings '{k}'": len(v) for k, v in matrices.items()}, "attributes")
+    return images
 
 
 def check_range(score_range: tuple[float, float]) -> tuple[float, float]:
