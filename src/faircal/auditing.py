@@ -51,6 +51,14 @@ class Audit:
     trials : dict from group to (genuine, imposter) counts
     interval_kind : str
         How the intervals were made.
+
+    Examples
+    --------
+    >>> found = audit(score=[0.9, 0.4, 0.3], genuine=[1, 0, 0], groups=list("AAB"), threshold=0.4)
+    >>> found.value("fpr"), found.value("fpr", group="A"), found.value("fnr", group="B")
+    (0.5, 1.0, nan)
+    >>> found.table.num_rows == len(found.measures)
+    True
     """
 
     measures: list[Measure]
@@ -201,21 +209,22 @@ def audit(
     >>> [round(end, 2) for end in a.interval("fpr", group="B")]
     [0.09, 0.91]
     """
+    if np.ndim(genuine) != 1:
+        raise DataError(f"genuine: expected one value per pair, found shape {np.shape(genuine)}")
     labelled = parse_genuine(genuine, "genuine")
     if score is None and probability is None:
         raise ParameterError(
             "audit: expected score or probability, found neither; give one of them"
         )
     n = len(labelled)
-    ranked = _numbers(score if score is not None else probability, "score", n)
     said = _numbers(probability, "probability", n) if probability is not None else None
     if said is not None and ((said < 0) | (said > 1)).any():
         row = int(np.flatnonzero((said < 0) | (said > 1))[0])
         raise DataError(
             f"probability, row {row + 1}: expected 0 to 1, found {said[row]:g}; correct it"
         )
-    if score is None:
-        said = ranked
+    # The same array for both, where there is only one, is sorted only once.
+    ranked = said if score is None else _numbers(score, "score", n)
     pair_groups = _groups(groups, n)
     people = _people(left_identity, right_identity, pair_groups, n)
     upper = score_range[1] if score is not None else 1.0
@@ -255,7 +264,11 @@ def _numbers(values: Any, name: str, n: int) -> Float64:
 
 
 def _groups(groups: Any, n: int) -> Groups | None:
-    if groups is None or isinstance(groups, Groups):
+    if groups is None:
+        return None
+    if isinstance(groups, Groups):
+        if len(groups) != n:
+            raise DataError(f"groups: expected {n}, one per pair, found {len(groups)}")
         return groups
     array = np.asarray(groups, dtype=object)
     if array.shape not in ((n,), (n, 2)):

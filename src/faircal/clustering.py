@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +43,9 @@ class Clustering:
     def assign(self, vectors: Float32) -> NDArray[np.int32]:
         """Return the nearest centre of each row of `vectors`, shape (n,)."""
         labels = np.empty(len(vectors), dtype=np.int32)
-        for block, distance in _distances(vectors, self.centers):
+        # As in fitting: far from the origin, float32 products would drown the distances.
+        origin = self.centers.mean(axis=0, dtype=np.float64).astype(np.float32)
+        for block, distance in _distances(vectors, self.centers - origin, origin):
             labels[block] = distance.argmin(axis=1)
         return labels
 
@@ -76,13 +80,15 @@ def kmeans(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    if not 1 <= n_clusters <= len(vectors):
+    _check_whole("n_clusters", n_clusters, 1)
+    _check_whole("n_init", n_init, 1)
+    _check_whole("max_iter", max_iter, 1)
+    _check_whole("random_state", random_state, 0)
+    if n_clusters > len(vectors):
         raise ParameterError(
             f"n_clusters: expected 1 to {len(vectors)} (the number of images), found {n_clusters}; "
             "choose fewer clusters (--clusters)"
         )
-    if n_init < 1:
-        raise ParameterError(f"n_init: expected 1 or more, found {n_init}")
     rng = np.random.default_rng(random_state)
     # Distances do not change with the origin; small numbers keep float32 products exact enough.
     mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -99,17 +105,28 @@ def kmeans(
     return Clustering(best.centers + mean, best.inertia, best.n_iter)
 
 
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ParameterError(f"{name}: expected a whole number of {least} or more, found {value!r}")
+
+
 def _squares(vectors: Float32) -> Float32:
     return np.asarray(np.einsum("ij,ij->i", vectors, vectors), dtype=np.float32)
 
 
-def _distances(vectors: Float32, centers: Float32) -> Iterator[tuple[slice, Float32]]:
-    """Give, block by block, ½|c|² − x·c: the squared distance, halved, less ½|x|²."""
+def _distances(
+    vectors: Float32, centers: Float32, origin: Float32 | None = None
+) -> Iterator[tuple[slice, Float32]]:
+    """Give, block by block, ½|c|² − x·c: the squared distance, halved, less ½|x|².
+
+    Where `origin` is given, it is taken off `vectors` first; `centers` are without it already.
+    """
     half = _squares(centers) / 2
     transposed = np.ascontiguousarray(centers.T)
     for start in range(0, len(vectors), _BLOCK):
         block = slice(start, start + _BLOCK)
-        yield block, half - vectors[block] @ transposed
+        points: Float32 = vectors[block] if origin is None else vectors[block] - origin
+        yield block, half - points @ transposed
 
 
 def _start(points: Float32, n_clusters: int, rng: np.random.Generator) -> Float32:

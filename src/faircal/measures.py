@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.data import Groups
+from faircal.errors import DataError
 from faircal.metrics import (
     DEVIATIONS,
     METRICS,
@@ -59,6 +60,12 @@ class Rankings:
         upper: float = 1.0,
     ) -> Rankings:
         """Sort once for scores, once for probabilities; groups are cut out of the sorted order."""
+        for name in (GLOBAL, ALL):
+            if groups is not None and name in groups.names:
+                raise DataError(
+                    f"a group is called {name!r}, a name that results keep for numbers over all "
+                    "pairs or groups; rename the group"
+                )
 
         def cut(values: Float64 | None) -> dict[str, Ranking]:
             if values is None:

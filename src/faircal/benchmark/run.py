@@ -19,11 +19,11 @@ from threadpoolctl import threadpool_limits
 from faircal._version import __version__
 from faircal.benchmark.settings import Cell, Plan, Settings, build_method, make_plan
 from faircal.data import Dataset
-from faircal.errors import ParameterError
+from faircal.errors import FairCalError, ParameterError
 from faircal.files import output_folder, write_text
 from faircal.measures import Measure, Rankings, condition, measure
 from faircal.methods import METHODS, Method
-from faircal.results import Row, read_run, summarise, write_results, write_run
+from faircal.results import RUN, Row, read_run, summarise, write_results, write_run
 
 PARTS = "parts"
 
@@ -68,6 +68,7 @@ def run_benchmark(
     if jobs < 1:
         raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
     plan = make_plan(data, settings)
+    is_new = not Path(out).exists()
     folder = output_folder(out)
     parts = _open_parts(folder, plan, resume)
     record = _record(data, plan, jobs)
@@ -75,7 +76,11 @@ def run_benchmark(
     done = {cell for cell in plan.cells if (parts / f"{cell.key}.json").exists()}
     progress = progress or _silent
     progress(len(done), len(plan.cells), "start")
-    _work(data, plan, parts, done, jobs, progress)
+    try:
+        _work(data, plan, parts, done, jobs, progress)
+    except FairCalError:
+        _leave_no_trace(folder, parts, is_new)
+        raise
     rows, fits = _collect(data, plan, parts)
     write_results(folder, rows)
     wall = round(time.perf_counter() - started, 3)
@@ -101,6 +106,16 @@ def _open_parts(folder: Path, plan: Plan, resume: bool) -> Path:
         shutil.rmtree(parts)
     parts.mkdir(parents=True, exist_ok=True)
     return parts
+
+
+def _leave_no_trace(folder: Path, parts: Path, is_new: bool) -> None:
+    """Undo the start of a run whose input turned out to be bad before any cell was finished."""
+    if any(parts.iterdir()):
+        return
+    parts.rmdir()
+    (folder / RUN).unlink()
+    if is_new:
+        folder.rmdir()
 
 
 def _record(data: Dataset, plan: Plan, jobs: int) -> dict[str, Any]:

@@ -115,6 +115,7 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
             f"{data.name}: expected two or more folds, found {len(folds)}; "
             "give more, or drop the column 'fold' to have five drawn"
         )
+    _check_folds(data, folds)
     features = tuple(data.select(name).feature for name in settings.features or data.features)
     attributes = settings.attributes or (
         (data.default_attribute,) if data.default_attribute else ()
@@ -130,7 +131,9 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
         for k in (settings.clusters if _takes(method, "n_clusters") else (None,))
         for fold in folds
     ]
-    _check_cells(cells, settings)
+    for cell in cells:
+        build_method(cell, settings)
+    _check_clusters(data, cells)
     return Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
 
 
@@ -178,9 +181,27 @@ def _check(settings: Settings) -> None:
             raise ParameterError(f"{what}: {twice[0]} is given twice; name it once")
 
 
-def _check_cells(cells: Sequence[Cell], settings: Settings) -> None:
-    for cell in cells:
-        build_method(cell, settings)
+def _check_folds(data: Dataset, folds: Sequence[Any]) -> None:
+    """Raise where the calibration pairs of a fold would be of one class."""
+    for fold in folds:
+        genuine = data.split(fold)[0].genuine
+        if genuine.all() or not genuine.any():
+            raise DataError(
+                f"{data.name}: without fold {fold}, expected genuine and imposter pairs, found one "
+                "class only; mix both classes in every fold"
+            )
+
+
+def _check_clusters(data: Dataset, cells: Sequence[Cell]) -> None:
+    """Raise where a fold leaves fewer images than clusters."""
+    most = max((cell.clusters or 0 for cell in cells), default=0)
+    for fold in data.fold_names if most else ():
+        images = len(data.split(fold)[0].used_images())
+        if most > images:
+            raise ParameterError(
+                f"{data.name}: without fold {fold} there are {images} images for {most} "
+                "clusters; choose fewer (--clusters)"
+            )
 
 
 def build_method(cell: Cell, settings: Settings, **more: Any) -> Any:

@@ -9,9 +9,10 @@ import click
 
 from faircal.cli.options import (
     CommaList,
+    check_folder,
+    fold_named,
     json_option,
     note,
-    parse_value,
     print_json,
     reads_data,
     working,
@@ -81,11 +82,12 @@ def command(
     from faircal.methods import load_model
     from faircal.report import write_report
 
+    check_folder(out)
     fitted = None if model is None else load_model(model)
     loaded = load(data, features=features or None, score_range=score_range, normalize=not raw)
     notes = list(loaded.notes)
     if fold is not None:
-        loaded = loaded.split(parse_value(fold))[1]
+        loaded = loaded.split(fold_named(loaded, fold))[1]
     attribute = attribute or loaded.default_attribute
     if attribute is None:
         notes.append("the data has no attribute: only global figures")

@@ -9,6 +9,8 @@ import click
 
 from faircal.cli.options import (
     CommaList,
+    check_folder,
+    check_settings,
     json_option,
     parse_settings,
     reads_data,
@@ -104,6 +106,7 @@ def command(
     from faircal.benchmark import Settings
     from faircal.data import load
 
+    check_folder(out)
     with working(f"reading {data}"):
         loaded = load(
             data, features=features or None, score_range=score_range, normalize=not raw, seed=seed
@@ -130,4 +133,6 @@ def _by_method(assignments: tuple[str, ...]) -> dict[str, dict[str, Any]]:
                 f"expected method.name=value, found {name!r}", param_hint="--set"
             )
         found.setdefault(method, {})[parameter] = value
+    for method, settings in found.items():
+        check_settings(method, settings)
     return found

@@ -31,15 +31,16 @@ def command(
 
     fatal: list[Fault] = []
     loaded = load(data, score_range=score_range, normalize=not raw, on_fault=fatal.append)
-    faults = fatal + find_faults(loaded)
     about = describe(loaded, attribute)
+    faults = fatal + find_faults(loaded, attribute)
     errors = [fault for fault in faults if fault.severity == "error"]
     if as_json:
         print_json({**about, "usable": not errors, "faults": [vars(fault) for fault in faults]})
     else:
         _show(about, faults)
-    for fault in errors:
-        note(f"faircal: {loaded.name}: {fault}")
+    if errors:
+        more = f" (and {len(errors) - 1} more, listed above)" if errors[1:] else ""
+        note(f"faircal: {data}: {errors[0]}{more}")
     return 2 if errors else 0
 
 

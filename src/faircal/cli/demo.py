@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from faircal.cli.options import json_option, note, seed_option, working
+from faircal.cli.options import check_folder, json_option, note, seed_option, working
 from faircal.cli.running import benchmark_and_show
 
 #: Large enough to resolve a false-positive rate of 0.1 % in each of its eight groups.
@@ -42,6 +42,7 @@ def command(out: Path, everything: bool, jobs: int | None, seed: int, as_json: b
     from faircal.methods import METHODS
     from faircal.simulation import simulate
 
+    check_folder(out)
     names = tuple(
         name for name, method in METHODS.items() if everything or method.needs.extra is None
     )

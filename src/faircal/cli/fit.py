@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 
 from faircal.cli.options import (
+    check_file,
+    check_settings,
+    fold_named,
     json_option,
     note,
     parse_settings,
-    parse_value,
     print_json,
     reads_data,
     seed_option,
@@ -65,6 +67,7 @@ def command(
     from faircal.errors import ParameterError
     from faircal.methods import METHODS, make_method
 
+    check_file(out)
     taken = METHODS[method]._get_param_names()
     given = {"n_clusters": clusters, "calibrator": calibrator, "attribute": attribute}
     options = {"n_clusters": "--clusters", "calibrator": "--calibrator", "attribute": "--attribute"}
@@ -74,7 +77,9 @@ def command(
             raise ParameterError(f"method {method} takes no {options[key]}; leave it out")
     if "random_state" in taken:
         parameters["random_state"] = seed
-    model = make_method(method, **{**parameters, **parse_settings(settings)})
+    more = parse_settings(settings)
+    check_settings(method, more)
+    model = make_method(method, **{**parameters, **more})
 
     loaded = load(
         data, features=[feature] if feature else None, score_range=score_range, normalize=not raw
@@ -83,7 +88,9 @@ def command(
         known = ", ".join(loaded.features)
         raise ParameterError(f"{data}: has several features ({known}); choose one with --feature")
     if leave_out is not None:
-        loaded = loaded.split(parse_value(leave_out))[0]
+        loaded = loaded.split(fold_named(loaded, leave_out))[0]
+        for text in loaded.notes:
+            note(f"note: {text}")
     with working(f"fitting {method} on {len(loaded)} pairs"):
         model.fit(loaded)
     model.save(out)

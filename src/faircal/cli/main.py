@@ -60,6 +60,7 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
+    no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: faircal demo. Every command has --help with an example.",
 )
@@ -80,8 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(words: list[str], verbose: bool) -> int:
     try:
         code: Any = cli.main(words, prog_name="faircal", standalone_mode=False)
-    except click.ClickException as error:
-        return _fail(error.format_message(), error.exit_code or 2, verbose)
+    except click.UsageError as error:
+        return _fail(f"{error.format_message().rstrip('.')}; {_help(error)}", 2, verbose)
     except FairCalError as error:
         return _fail(str(error), 2, verbose)
     except (click.Abort, KeyboardInterrupt):
@@ -96,6 +97,11 @@ def _run(words: list[str], verbose: bool) -> int:
             f"unexpected error ({text}); run again with --verbose and report it", 1, verbose
         )
     return code if isinstance(code, int) else 0
+
+
+def _help(error: click.UsageError) -> str:
+    path = "faircal" if error.ctx is None else error.ctx.command_path
+    return f"see '{path} --help'"
 
 
 def _fail(text: str, code: int, verbose: bool) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
@@ -19,6 +21,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+if TYPE_CHECKING:
+    from faircal.data import Dataset
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,7 +62,13 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar with the time left on standard error; gives ``update(done, total, label)``."""
+    """Show a bar with the time left on standard error; gives ``update(done, total, label)``.
+
+    Where standard error is no terminal nothing is shown: a log wants no bars.
+    """
+    if not err().is_terminal:
+        yield lambda *_: None
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -68,7 +79,7 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[label]}"),
     )
-    with Progress(*columns, console=err(), transient=not err().is_terminal) as progress:
+    with Progress(*columns, console=err()) as progress:
         task = progress.add_task(what, total=None, label="")
 
         def update(done: int, total: int, label: str) -> None:
@@ -79,8 +90,9 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner on standard error while something takes its time."""
-    with err().status(what):
+    """Show a spinner on standard error, where it is a terminal, while something takes time."""
+    console = err()
+    with console.status(what) if console.is_terminal else nullcontext():
         yield
 
 
@@ -129,12 +141,67 @@ class ScoreRange(click.ParamType[Any]):
         return low, high
 
 
+def check_output(path: Path) -> None:
+    """Raise when `path` can't be written, before any work is done for it; makes nothing."""
+    from faircal.errors import ParameterError
+
+    home = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if home != path and not home.is_dir():
+        raise ParameterError(f"cannot write {path}: {home} is a file; choose another path")
+    if not os.access(home, os.W_OK):
+        raise ParameterError(f"cannot write {path}: {home} is not writable; choose another path")
+
+
+def check_file(path: Path) -> None:
+    """Raise when `path` can't be written as a file."""
+    from faircal.errors import ParameterError
+
+    if path.is_dir():
+        raise ParameterError(f"{path} is a folder; give the path of a file to write")
+    check_output(path)
+
+
+def check_folder(path: Path) -> None:
+    """Raise when `path` can't be used as a folder to write to."""
+    from faircal.errors import ParameterError
+
+    if path.exists() and not path.is_dir():
+        raise ParameterError(f"cannot use {path} as output folder: it is a file; give another path")
+    check_output(path)
+
+
+def fold_named(data: Dataset, text: str) -> Any:
+    """Return the fold that prints as `text`; the text itself where there is none."""
+    return next((name for name in data.fold_names if str(name) == text), text)
+
+
 def parse_value(text: str) -> Any:
     """Read a parameter's value: JSON where it is JSON (3, 0.5, true), else text."""
     try:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def check_settings(method: str, settings: Mapping[str, Any]) -> None:
+    """Raise where a parameter given by ``--set`` is not of the kind of its default."""
+    from faircal.errors import ParameterError
+    from faircal.methods import METHODS
+
+    kinds = {
+        int: (int, "a whole number"),
+        float: (int | float, "a number"),
+        bool: (bool, "true or false"),
+    }
+    defaults = inspect.signature(METHODS[method]).parameters
+    for name, value in settings.items():
+        if name in defaults:
+            kind, expected = kinds.get(type(defaults[name].default), (str, "text"))
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+                raise ParameterError(
+                    f"--set {name}: expected {expected}, found {value!r}; "
+                    f"{method}'s default is {defaults[name].default!r}"
+                )
 
 
 def parse_settings(assignments: tuple[str, ...]) -> dict[str, Any]:

@@ -10,8 +10,10 @@ import click
 
 from faircal.cli.options import (
     CommaList,
+    check_file,
+    fold_named,
     json_option,
-    parse_value,
+    note,
     print_json,
     progress_bar,
     reads_data,
@@ -74,6 +76,7 @@ def command(
         raise ParameterError(
             f"--out {out}: expected a name that ends in .parquet or .csv; choose one"
         )
+    check_file(out)
     fitted = load_model(model)
     loaded = load(
         data, features=[feature] if feature else None, score_range=score_range, normalize=not raw
@@ -82,7 +85,9 @@ def command(
         known = ", ".join(loaded.features)
         raise ParameterError(f"{data}: has several features ({known}); choose one with --feature")
     if fold is not None:
-        loaded = loaded.split(parse_value(fold))[1]
+        loaded = loaded.split(fold_named(loaded, fold))[1]
+        for text in loaded.notes:
+            note(f"note: {text}")
     _check_keep(loaded, keep)
     with atomic_path(out) as temporary, progress_bar("scoring") as update:
         _write(_batches(fitted, loaded, keep, update), temporary, out.suffix)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from faircal.cli.options import json_option, print_json, seed_option, working
+from faircal.cli.options import check_folder, json_option, print_json, seed_option, working
 
 
 @click.command(epilog="Example: faircal simulate small /tmp/small --seed 3")
@@ -47,6 +47,7 @@ def command(
     from faircal.data import save_dataset
     from faircal.simulation import simulate
 
+    check_folder(folder)
     with working(f"simulating {preset}"):
         data = simulate(
             preset, seed=seed, people=people, images=images, pairs=pairs, dimension=dimension

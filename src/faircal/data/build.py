@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from faircal.data.columns import Column, first_true, parse_fold, parse_genuine, parse_scores
+from faircal.data.columns import (
+    Column,
+    as_text,
+    first_true,
+    parse_fold,
+    parse_genuine,
+    parse_scores,
+)
 from faircal.data.tables import require_columns
 from faircal.data.types import Images, Pairs
 from faircal.errors import DataError
@@ -22,7 +31,7 @@ def parse_ids(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], pa.string())
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = array.cast(array.type.value_type)
     if array.null_count:
         row = first_true(np.asarray(array.is_null()))
         raise DataError(
@@ -31,7 +40,7 @@ def parse_ids(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
         )
     if pa.types.is_integer(array.type):
         return array.cast(pa.int64())
-    text = array.cast(pa.string())
+    text = as_text(array, f"{where}, column '{name}'")
     try:
         numbers = text.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -41,7 +50,10 @@ def parse_ids(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
 
 
 def build_images(table: pa.Table, where: str) -> Images:
-    """Read the images table: ids (row numbers where there are none), identity, attributes."""
+    """Read the images table: ids (row numbers where there are none), identity, attributes.
+
+    Fractions, lists and bytes (a quality, a box, a thumbnail) make no groups and are passed over.
+    """
     names = table.column_names
     if "image_id" in names:
         ids = parse_ids(table["image_id"], "image_id", where)
@@ -54,13 +66,37 @@ def build_images(table: pa.Table, where: str) -> Images:
             )
     else:
         ids = pa.array(np.arange(table.num_rows))
-    identity = Column.of(table["identity"]) if "identity" in names else None
+    identity = None
+    if "identity" in names:
+        identity = Column.of(table["identity"], f"{where}, column 'identity'")
     attributes = {
-        name: Column.of(table[name])
+        name: Column.of(table[name], f"{where}, column '{name}'")
         for name in names
-        if name not in ("image_id", "identity") and not pa.types.is_floating(table[name].type)
+        if name not in ("image_id", "identity") and makes_groups(table[name])
     }
+    require_crossable(attributes, where)
     return Images(ids, identity, attributes, crossable(attributes))
+
+
+def makes_groups(column: pa.ChunkedArray) -> bool:
+    """Whether a column can be an attribute: text, whole numbers (floats, too), true and false."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        known = column.filter(pc.invert(pc.is_nan(column)))
+        whole = pc.and_(pc.equal(pc.round(known), known), pc.less(pc.abs(known), 2.0**53))
+        return bool(pc.all(whole, min_count=0).as_py())
+    bytes_ = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return not (pa.types.is_nested(kind) or bytes_ or pa.types.is_fixed_size_binary(kind))
+
+
+def require_crossable(attributes: Iterable[str], where: str) -> None:
+    """Raise where an attribute's name holds the sign that crosses two."""
+    for name in attributes:
+        if "+" in name:
+            raise DataError(
+                f"{where}, column '{name}': an attribute's name cannot hold '+', which crosses two "
+                "attributes; rename it"
+            )
 
 
 def crossable(attributes: dict[str, Column]) -> tuple[str, ...]:

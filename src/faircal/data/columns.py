@@ -36,7 +36,7 @@ class Column:
         return self.codes[rows]
 
     @classmethod
-    def of(cls, values: Any) -> Column:
+    def of(cls, values: Any, where: str = "column") -> Column:
         """Encode any column (text, integer, boolean); empty, null and NaN are unknown.
 
         Examples
@@ -44,12 +44,10 @@ class Column:
         >>> Column.of(["b", "a", "", None, "b"])
         Column(codes=array([ 1,  0, -1, -1,  1], dtype=int32), names=('a', 'b'))
         """
-        array = _arrow(values)
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+        array = _arrow(values, where)
         if pa.types.is_floating(array.type):
             array = _integers_from_floats(array)
-        text = pc.utf8_trim_whitespace(array.cast(pa.string()))
+        text = pc.utf8_trim_whitespace(as_text(array, where))
         text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
         encoded = text.dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
@@ -65,12 +63,26 @@ class Column:
         return cls(renumber[raw], tuple(found[i] for i in order))
 
 
-def _arrow(values: Any) -> pa.Array | pa.ChunkedArray:
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
+def _arrow(values: Any, where: str) -> pa.Array | pa.ChunkedArray:
+    """Return a column as Arrow; one stored as codes and names (categorical) is spelt out."""
     if isinstance(values, np.ndarray) and values.dtype == object:
         values = [None if value is None or value != value else str(value) for value in values]
-    return pa.array(values)
+    try:
+        array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"{where}: cannot be read ({reason}); give one value per row") from error
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def as_text(array: pa.Array | pa.ChunkedArray, where: str) -> pa.Array | pa.ChunkedArray:
+    """Return a column as text; a list, a structure or bytes that are no text are an error."""
+    try:
+        return array.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(
+            f"{where}: expected text or numbers, found {array.type}; convert or remove the column"
+        ) from None
 
 
 def _integers_from_floats(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -93,7 +105,8 @@ def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
     >>> parse_genuine([1, 0, 1], "pairs")
     array([ True, False,  True])
     """
-    array = _arrow(values)
+    column = f"{where}, column 'genuine'"
+    array = _arrow(values, column)
     if pa.types.is_boolean(array.type) and array.null_count == 0:
         return np.asarray(array, dtype=bool)
     if (
@@ -103,7 +116,7 @@ def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
         if np.isin(numbers, (0, 1)).all():
             return np.asarray(numbers == 1, dtype=bool)
     text = np.asarray(
-        pc.utf8_lower(pc.utf8_trim_whitespace(array.cast(pa.string()))).fill_null(""), dtype=object
+        pc.utf8_lower(pc.utf8_trim_whitespace(as_text(array, column))).fill_null(""), dtype=object
     )
     true, false = np.isin(text, _TRUE), np.isin(text, _FALSE)
     bad = ~(true | false)
@@ -111,7 +124,7 @@ def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
         row = first_true(bad)
         found = array[row].as_py()
         raise DataError(
-            f"{where}, column 'genuine', row {row + 1}: expected 0, 1, true or false, "
+            f"{column}, row {row + 1}: expected 0, 1, true or false, "
             f"found {found!r} ({int(bad.sum())} such rows); correct or remove them"
         )
     return np.asarray(true, dtype=bool)
@@ -119,26 +132,27 @@ def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
 
 def parse_fold(values: Any, where: str) -> NDArray[Any]:
     """Read fold names: an integer array where all are whole numbers, else text."""
-    array = _arrow(values)
+    column = f"{where}, column 'fold'"
+    array = _arrow(values, column)
     if pa.types.is_floating(array.type):
         array = _integers_from_floats(array)
     if array.null_count:
         row = first_true(np.asarray(array.is_null()))
         raise DataError(
-            f"{where}, column 'fold', row {row + 1}: empty ({array.null_count} such rows); "
+            f"{column}, row {row + 1}: empty ({array.null_count} such rows); "
             "give every pair a fold, or drop the column to have folds drawn"
         )
     try:
         return np.asarray(array.cast(pa.int64()))
-    except pa.ArrowInvalid:
-        return np.asarray(array.cast(pa.string()).to_pylist(), dtype=np.str_)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return np.asarray(as_text(array, column).to_pylist(), dtype=np.str_)
 
 
 def parse_scores(
     values: Any, name: str, where: str, low: float, high: float
 ) -> NDArray[np.float64]:
     """Read a score column; finite, and inside [low, high] but for rounding."""
-    array = _arrow(values)
+    array = _arrow(values, f"{where}, column '{name}'")
     try:
         scores = np.asarray(pc.cast(array, pa.float64()).fill_null(np.nan), dtype=np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -21,6 +21,7 @@ from faircal.files import digest
 from faircal.registry import did_you_mean
 
 DEFAULT_FEATURE = "embedding"
+COSINE_RANGE = (-1.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -134,6 +135,8 @@ class Dataset:
         if pairs.fold is None:
             fold, note = draw_folds(pairs, images.identity, len(images), seed)
             pairs, notes = replace(pairs, fold=fold), (*notes, note)
+        if all(feature.scores is None for feature in features.values()):
+            score_range = COSINE_RANGE  # whatever was said of ready-made scores
         self._set(
             name=name,
             images=images,
@@ -270,9 +273,10 @@ class Dataset:
         return self._memo[key]
 
     def hash(self) -> str:
-        """SHA-256 over labels, folds, pairs, attributes and the features' values."""
+        """SHA-256 over labels, folds, pairs, attributes, and the features' values and use."""
 
         def feed(update: Any) -> None:
+            update(str(self.score_range).encode())
             for array in (self.pairs.left, self.pairs.right, self.pairs.genuine, self.pairs.fold):
                 if array is not None:
                     update(np.ascontiguousarray(array).tobytes())
@@ -282,21 +286,25 @@ class Dataset:
             for key, feature in sorted(self.features.items()):
                 update(key.encode())
                 if feature.embeddings is not None:
+                    update(str(feature.embeddings.normalize).encode())
                     update(np.ascontiguousarray(feature.embeddings.vectors).view(np.uint8).data)
-                elif feature.scores is not None:
+                if feature.scores is not None:
                     update(feature.scores.tobytes())
 
         return digest(feed)
 
 
 def _images_of(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:
-    counts = {len(matrix) for matrix in matrices.values()}
-    if attributes is None:
-        if not counts:
-            raise DataError("embeddings are missing: give embeddings, or attributes by image")
-        return Images(pa.array(np.arange(min(counts))))
-    images = build_images(as_table(attributes, "attributes"), "attributes")
-    check_counts(images, {f"embeddings '{k}'": len(v) for k, v in matrices.items()}, "attributes")
+    counts = {f"embeddings '{name}'": len(matrix) for name, matrix in matrices.items()}
+    if attributes is not None:
+        images = build_images(as_table(attributes, "attributes"), "attributes")
+        check_counts(images, counts, "attributes")
+    elif counts:
+        first, count = next(iter(counts.items()))
+        images = Images(pa.array(np.arange(count)))
+        check_counts(images, counts, first)
+    else:
+        raise DataError("embeddings are missing: give embeddings, or attributes by image")
     return images
 
 
@@ -339,8 +347,11 @@ def join_scores(
     return {name: Feature(matrix, scores) for name, matrix in matrices.items()}
 
 
-def check_vectors(data: Dataset) -> None:
-    """Raise when an image that a pair uses has a NaN, infinite or zero vector."""
+def check_vectors(data: Dataset, files: Mapping[str, str] | None = None) -> None:
+    """Raise when an image that a pair uses has a NaN, infinite or zero vector.
+
+    `files` says where each feature's embeddings come from.
+    """
     used = data.used_images()
     for name, feature in data.features.items():
         if feature.embeddings is None:
@@ -349,8 +360,9 @@ def check_vectors(data: Dataset) -> None:
         bad = ~np.isfinite(norms) | (norms == 0)
         if bad.any():
             row = int(used[np.flatnonzero(bad)[0]])
+            where = (files or {}).get(name, f"{data.name}, embeddings '{name}'")
             raise DataError(
-                f"{data.name}, embeddings '{name}', image {data.images.ids[row]} (row {row + 1}): "
+                f"{where}, row {row + 1} (image {data.images.ids[row]}): "
                 f"NaN, infinite or zero vector ({int(bad.sum())} such images in use); "
                 "embed these images again or drop their pairs"
             )

@@ -40,8 +40,11 @@ def raise_fault(fault: Fault) -> None:
     raise DataError(str(fault))
 
 
-def find_faults(data: Dataset) -> list[Fault]:
-    """Return everything worth telling about `data`, errors first."""
+def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
+    """Return everything worth telling about `data`, errors first.
+
+    `attribute` makes the groups whose sizes are looked at; all columns crossed unless told.
+    """
     checks: tuple[Callable[[Dataset], Iterator[Fault]], ...] = (
         _labels,
         _folds,
@@ -51,10 +54,10 @@ def find_faults(data: Dataset) -> list[Fault]:
         _crossing,
         _vectors,
         _spelling,
-        _groups,
     )
     rank = {"error": 0, "warning": 1, "note": 2}
     found = [fault for check in checks for fault in check(data)]
+    found += _groups(data, attribute or data.default_attribute)
     return sorted(found, key=lambda fault: rank[fault.severity])
 
 
@@ -205,15 +208,17 @@ def _vectors(data: Dataset) -> Iterator[Fault]:
                 image = data.images.ids[int(np.flatnonzero(mask)[0])]
                 what = f"NaN, infinite or zero vectors in embeddings '{name}'"
                 yield Fault(severity, what, int(mask.sum()), f"image {image}", remedy)  # type: ignore[arg-type]
-        yield from _equal_vectors(data, name, feature.embeddings.vectors)
+        yield from _equal_vectors(data, name, feature.embeddings.vectors, ~bad)
 
 
-def _equal_vectors(data: Dataset, name: str, vectors: NDArray[np.floating]) -> Iterator[Fault]:
+def _equal_vectors(
+    data: Dataset, name: str, vectors: NDArray[np.floating], sound: NDArray[np.bool_]
+) -> Iterator[Fault]:
     rows = np.ascontiguousarray(vectors).view(
         np.dtype((np.void, vectors.itemsize * vectors.shape[1]))
     )
     _, first, inverse = np.unique(rows.ravel(), return_index=True, return_inverse=True)
-    again = first[inverse] != np.arange(len(vectors))
+    again = (first[inverse] != np.arange(len(vectors))) & sound
     if again.any():
         row = int(np.flatnonzero(again)[0])
         ids = data.images.ids
@@ -222,7 +227,7 @@ def _equal_vectors(data: Dataset, name: str, vectors: NDArray[np.floating]) -> I
             f"images with the same vector as another in embeddings '{name}'",
             int(again.sum()),
             f"images {ids[int(first[inverse][row])]} and {ids[row]}",
-            "the same picture under two ids: keep one",
+            "perhaps one picture under two ids: keep one",
         )
 
 
@@ -241,8 +246,7 @@ def _spelling(data: Dataset) -> Iterator[Fault]:
                 )
 
 
-def _groups(data: Dataset) -> Iterator[Fault]:
-    attribute = data.default_attribute
+def _groups(data: Dataset, attribute: str | None) -> Iterator[Fault]:
     if attribute is None:
         yield Fault(
             "note",

@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from faircal.data.build import build_images, build_pairs, crossable, look_up
-from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
+from faircal.data.build import (
+    build_images,
+    build_pairs,
+    crossable,
+    look_up,
+    makes_groups,
+    require_crossable,
+)
+from faircal.data.columns import Column, as_text, parse_fold, parse_genuine, parse_scores
 from faircal.data.dataset import (
     DEFAULT_FEATURE,
     Dataset,
@@ -21,7 +28,14 @@ from faircal.data.dataset import (
     join_scores,
 )
 from faircal.data.faults import Fault, raise_fault
-from faircal.data.tables import find_table, read_table, require_columns
+from faircal.data.tables import (
+    UNREADABLE,
+    find_table,
+    read_npz,
+    read_table,
+    require_columns,
+    short,
+)
 from faircal.data.types import Embeddings, Feature, Images, Pairs
 from faircal.errors import DataError
 from faircal.files import existing
@@ -93,7 +107,7 @@ def _read_folder(
     name = str(about.get("name", folder.resolve().name))
     data = Dataset.assemble(name, images, pairs, found, score_range, (), about, seed)
     if on_fault is raise_fault:
-        check_vectors(data)
+        check_vectors(data, {feature: str(file) for feature, (file, _) in matrices.items()})
     return data
 
 
@@ -102,8 +116,10 @@ def _known_pairs(table: pa.Table, images: Images, where: str, on_fault: OnFault)
     if on_fault is raise_fault:
         return table
     require_columns(table, _SIDES, where)
+    usable = np.ones(table.num_rows, dtype=bool)
     for side in _SIDES:
         known = look_up(table[side], side, images, where) >= 0
+        usable &= known
         if not known.all():
             row = int(np.flatnonzero(~known)[0])
             on_fault(
@@ -115,8 +131,8 @@ def _known_pairs(table: pa.Table, images: Images, where: str, on_fault: OnFault)
                     "add the images or remove these pairs",
                 )
             )
-            table = table.filter(pa.array(known))
-    return table
+    # Where no pair is usable, all are kept: the reader then says what is wrong with the first.
+    return table.filter(pa.array(usable)) if usable.any() else table
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -150,7 +166,7 @@ def _read_embeddings(
     elif here and here[0].suffix == ".npy":
         arrays = {DEFAULT_FEATURE: (here[0], _read_array(here[0]))}
     elif here:
-        arrays = {name: (here[0], array) for name, array in _read_npz(here[0]).items()}
+        arrays = {name: (here[0], array) for name, array in _read_arrays(here[0]).items()}
     chosen = choose(arrays, features, str(folder), "embeddings") if arrays else []
     return {
         name: (arrays[name][0], Embeddings.of(arrays[name][1], str(arrays[name][0]), normalize))
@@ -160,23 +176,25 @@ def _read_embeddings(
 
 def _read_array(path: Path) -> Any:
     try:
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)  # np.load would take other things, too
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0][:160]
+    except UNREADABLE as error:
         raise DataError(
-            f"{path}: cannot be read ({reason}); save it again with numpy.save"
+            f"{path}: cannot be read ({short(error)}); save it again with numpy.save"
         ) from error
 
 
-def _read_npz(path: Path) -> dict[str, Any]:
+def _read_arrays(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (ValueError, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0][:160]
+        arrays = read_npz(path)
+    except UNREADABLE as error:
         raise DataError(
-            f"{path}: cannot be read ({reason}); save it again with numpy.savez"
+            f"{path}: cannot be read ({short(error)}); save it again with numpy.savez"
         ) from error
+    if not arrays:
+        raise DataError(f"{path}: expected one array per network, found none; add them")
+    return arrays
 
 
 def choose(known: dict[str, Any], wanted: Sequence[str] | None, where: str, what: str) -> list[str]:
@@ -240,7 +258,7 @@ def _sides(table: pa.Table, scores: set[str], where: str) -> Images:
     attributes: dict[str, Column] = {}
     crossed: dict[str, Column] = {}
     for name in table.column_names:
-        if name in _RESERVED or name in scores or pa.types.is_floating(table[name].type):
+        if name in _RESERVED or name in scores or not _is_attribute(table[name]):
             continue
         key = name.removeprefix("left_").removeprefix("right_")
         if key in attributes:
@@ -250,6 +268,7 @@ def _sides(table: pa.Table, scores: set[str], where: str) -> Images:
         # A whole number by itself (a split, a row number) makes no groups unless asked for.
         if both is None or not pa.types.is_integer(table[name].type):
             crossed[key] = attributes[key]
+    require_crossable(attributes, where)
     identity = None
     if {"left_identity", "right_identity"} & set(table.column_names):
         identity = _both_sides(table, "identity", None, where)
@@ -257,11 +276,16 @@ def _sides(table: pa.Table, scores: set[str], where: str) -> Images:
     return Images(ids, identity, attributes, crossable(crossed), by_side=True)
 
 
+def _is_attribute(column: pa.ChunkedArray) -> bool:
+    """Whether a column can be an attribute; in a score table, numbers with a point are scores."""
+    return makes_groups(column) and not pa.types.is_floating(column.type)
+
+
 def _both_sides(table: pa.Table, key: str, both: str | None, where: str) -> Column:
     if both is not None:
-        column = Column.of(table[both])
+        column = Column.of(table[both], f"{where}, column '{both}'")
         return Column(np.concatenate([column.codes, column.codes]), column.names)
     names = [f"{side}_{key}" for side in _SIDES]
     require_columns(table, names, where)
-    sides = [table[name].cast(pa.string()).combine_chunks() for name in names]
-    return Column.of(pa.chunked_array(sides))
+    sides = [as_text(table[name], f"{where}, column '{name}'") for name in names]
+    return Column.of(pa.chunked_array([chunk for side in sides for chunk in side.chunks]))

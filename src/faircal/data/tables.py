@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+from pyarrow.interchange import from_dataframe
 
 from faircal.errors import DataError
 from faircal.files import existing
@@ -28,17 +31,17 @@ def as_table(source: Any, where: str) -> pa.Table:
     """
     try:
         if isinstance(source, pa.Table):
-            return source
+            return without_index(source)
         if isinstance(source, np.ndarray) and source.dtype.names:
             source = {name: source[name] for name in source.dtype.names}
         if isinstance(source, Mapping):
             return pa.table({name: _column(values) for name, values in source.items()})
         if hasattr(source, "__arrow_c_stream__"):
-            return pa.table(source)
+            return without_index(pa.table(source))
         if hasattr(source, "__dataframe__"):
-            return pa.interchange.from_dataframe(source)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
-        reason = str(error).splitlines()[0]
+            return without_index(from_dataframe(source))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
         raise DataError(
             f"{where}: cannot be read as a table ({reason}); check its columns"
         ) from error
@@ -54,6 +57,12 @@ def _column(values: Any) -> Any:
     return values
 
 
+def without_index(table: pa.Table) -> pa.Table:
+    """Return `table` less the row numbers that pandas writes along: they are no attribute."""
+    index = [name for name in table.column_names if not name or name.startswith("__index_level_")]
+    return table.drop_columns(index) if index else table
+
+
 def read_table(path: Path) -> pa.Table:
     """Read a ``.csv``, ``.parquet`` or ``.npz`` (one 1-d array a column) table."""
     existing(path)
@@ -67,17 +76,34 @@ def read_table(path: Path) -> pa.Table:
         elif path.suffix == ".parquet":
             table = pq.read_table(path)
         else:
-            with np.load(path, allow_pickle=False) as arrays:
-                table = pa.table({name: arrays[name] for name in arrays.files})
-    except (pa.ArrowInvalid, ValueError, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0][:160]
-        raise DataError(f"{path}: cannot be read ({reason}); repair or export it again") from error
+            table = pa.table(read_npz(path))
+    except (*UNREADABLE, pa.ArrowException) as error:
+        raise DataError(
+            f"{path}: cannot be read ({short(error)}); repair or export it again"
+        ) from error
     if not table.num_rows:
         raise DataError(f"{path}: expected at least one row, found none; check the export")
     twice = [name for name in table.column_names if table.column_names.count(name) > 1]
     if twice:
         raise DataError(f"{path}: column '{twice[0]}' appears more than once; rename one of them")
-    return table
+    return without_index(table)
+
+
+#: What reading a damaged file raises.
+UNREADABLE = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+def short(error: Exception) -> str:
+    """Return the first line of an error's text, cut to fit a message."""
+    return str(error).partition("\n")[0][:160] or type(error).__name__
+
+
+def read_npz(path: Path) -> dict[str, Any]:
+    """Read the arrays of an ``.npz`` file; anything else under that name is a ``ValueError``."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("not an archive of arrays")
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -85,7 +111,11 @@ def _read_csv(path: Path) -> pa.Table:
     options = pacsv.ConvertOptions(
         column_types=text, strings_can_be_null=True, null_values=["", "NaN", "nan"]
     )
-    return pacsv.read_csv(path, convert_options=options)
+    table = pacsv.read_csv(path, convert_options=options)
+    for field in table.schema:
+        if pa.types.is_binary(field.type):
+            raise ValueError(f"column '{field.name}' is not UTF-8 text")
+    return table
 
 
 def find_table(folder: Path, stem: str) -> Path:

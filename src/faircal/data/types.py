@@ -36,7 +36,13 @@ class Embeddings:
     @classmethod
     def of(cls, vectors: Any, where: str, normalize: bool = True) -> Embeddings:
         """Validate `vectors`: two-dimensional, floating point; float64 becomes float32."""
-        array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
+        try:
+            array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
+        except ValueError as error:
+            raise DataError(
+                f"{where}: expected rows of equal length, found {type(vectors).__name__} of "
+                "unequal ones; save one vector per image"
+            ) from error
         if array.ndim != 2 or not array.shape[1]:
             raise DataError(
                 f"{where}: expected a matrix with one row per image, found shape {array.shape}; "
@@ -47,7 +53,10 @@ class Embeddings:
                 f"{where}: expected float16, float32 or float64, found {array.dtype}; "
                 "convert with .astype('float32')"
             )
-        return cls(array.astype(np.float32) if array.dtype == np.float64 else array, normalize)
+        if array.dtype == np.float64:
+            with np.errstate(over="ignore"):  # becomes infinite, and is reported as such
+                array = array.astype(np.float32)
+        return cls(array, normalize)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -173,9 +182,15 @@ class Feature:
 class Features(Mapping[str, Feature]):
     """The features of a dataset by name; scores from embeddings are worked out once, when asked."""
 
-    def __init__(self, features: Mapping[str, Feature], pairs: Pairs) -> None:
+    def __init__(
+        self,
+        features: Mapping[str, Feature],
+        pairs: Pairs,
+        cosines: Mapping[str, NDArray[np.float64]] | None = None,
+    ) -> None:
         self._features = dict(features)
         self._pairs = pairs
+        self._cosines = dict(cosines or {})
 
     def __getitem__(self, name: str) -> Feature:
         return self._features[name]
@@ -193,10 +208,14 @@ class Features(Mapping[str, Feature]):
             return feature.scores
         if feature.embeddings is None:
             raise DataError(f"feature {name!r} has neither embeddings nor scores; supply one")
-        scores = feature.embeddings.cosine(self._pairs.left, self._pairs.right)
-        self._features[name] = Feature(feature.embeddings, scores)
-        return scores
+        if name not in self._cosines:
+            self._cosines[name] = feature.embeddings.cosine(self._pairs.left, self._pairs.right)
+        return self._cosines[name]
 
     def subset(self, rows: NDArray[np.intp], pairs: Pairs) -> Features:
         """Return the features for the pairs `rows` (which are `pairs`)."""
-        return Features({name: feature.subset(rows) for name, feature in self.items()}, pairs)
+        return Features(
+            {name: feature.subset(rows) for name, feature in self.items()},
+            pairs,
+            {name: cosines[rows] for name, cosines in self._cosines.items()},
+        )

@@ -17,10 +17,14 @@ from faircal.files import atomic_path, output_folder, write_text
 
 
 def save_dataset(data: Dataset, path: str | Path) -> Path:
-    """Write `data` as a dataset folder; each file appears whole or not at all."""
+    """Write `data` as a dataset folder; each file appears whole or not at all.
+
+    Folds that faircal drew are not written: they are drawn again, and reported, on reading.
+    """
     if not data.has_images:
         raise DataError(f"{data.name}: only datasets with images can be written as a folder")
     folder = output_folder(path)
+    _check_free(folder, several=DEFAULT_FEATURE not in data.features)
     images = {"image_id": data.images.ids}
     if data.images.identity is not None:
         images["identity"] = decoded(data.images.identity)
@@ -31,10 +35,14 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
     pairs: dict[str, Any] = {
         "left": ids.take(pa.array(data.pairs.left)),
         "right": ids.take(pa.array(data.pairs.right)),
-        "genuine": np.asarray(data.genuine, dtype=np.int8),
     }
-    if data.pairs.fold is not None:
+    if data.pairs.genuine is not None:
+        pairs["genuine"] = data.pairs.genuine.astype(np.int8)
+    if data.pairs.fold is not None and not data.drawn_folds:
         pairs["fold"] = pa.array(data.pairs.fold)
+    for feature in data.features.values():
+        if feature.scores is not None:
+            pairs["score"] = feature.scores
     _write_csv(folder / "pairs.csv", pairs)
 
     for name, feature in data.features.items():
@@ -47,6 +55,17 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
     about = {"name": data.name, **data.provenance}
     write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
     return folder
+
+
+def _check_free(folder: Path, several: bool) -> None:
+    """Raise where a file of another format would stand beside ours and make two of one thing."""
+    embeddings = "embeddings.npy" if several else "embeddings"
+    for name in ("images.parquet", "pairs.parquet", "embeddings.npz", embeddings):
+        if (folder / name).exists():
+            raise DataError(
+                f"{folder}: {name} is there already, and a dataset has one of each; "
+                "remove it or choose another folder"
+            )
 
 
 def decoded(column: Column) -> pa.Array:

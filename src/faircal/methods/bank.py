@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator, make_calibrator
+from faircal.errors import DataError
 
 Float64 = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -57,7 +58,8 @@ class CalibratorBank:
 
         A negative number in `which` asks for the global calibrator.
         """
-        use = np.where(np.append(self.own, False), np.arange(len(self.maps) + 1), -1)[which]
+        known = np.where(np.append(self.own, False), np.arange(len(self.maps) + 1), -1)
+        use = known[np.maximum(which, -1)]
         order = np.argsort(use, kind="stable")
         ends = np.searchsorted(use[order], np.arange(-1, len(self.maps) + 1))
         probability = np.empty(len(score))
@@ -93,6 +95,12 @@ class CalibratorBank:
         following = iter(restored[1:])
         self.maps = [next(following) if mine else None for mine in own]
         return self
+
+
+def check_count(name: str, values: Any, expected: int) -> None:
+    """Raise unless restored `values` are a list or 1-d array with one entry for each set."""
+    if np.shape(values) != (expected,):
+        raise DataError(f"{name}: expected {expected} entries, found shape {np.shape(values)}")
 
 
 def prefixed(prefix: str, state: dict[str, Any]) -> dict[str, Any]:

@@ -120,9 +120,15 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 f"{data.name}: expected genuine and imposter pairs, found one class only "
                 f"({len(inputs)} pairs); add the other class"
             )
+        if self.needs.groups_to_fit:
+            self.attribute_ = self._attribute(data, fitting=True)
         self.diagnostics_ = Diagnostics()
         self.score_range_ = inputs.score_range
-        self._fit(inputs)
+        try:
+            self._fit(inputs)
+        except BaseException:
+            del self.score_range_  # half a fit is none
+            raise
         return self
 
     def apply(self, data: Dataset) -> Output:
@@ -168,10 +174,10 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore what `_get_state` gave."""
 
-    def _attribute(self, data: Dataset) -> str | None:
-        """Return the attribute whose groups the method may see; None for the default."""
-        wanted: str | None = getattr(self, "attribute_", None) or getattr(self, "attribute", None)
-        return wanted or data.default_attribute
+    def _attribute(self, data: Dataset, fitting: bool) -> str | None:
+        """Return the attribute whose groups the method may see: when applying, the fitted one."""
+        fitted: str | None = None if fitting else getattr(self, "attribute_", None)
+        return fitted or getattr(self, "attribute", None) or data.default_attribute
 
     def _inputs(self, data: Dataset, fitting: bool) -> Inputs:
         needs = self.needs
@@ -182,10 +188,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             )
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
-            attribute = self._attribute(data)
-            groups = data.groups(attribute)
-            if fitting:
-                self.attribute_ = attribute
+            groups = data.groups(self._attribute(data, fitting))
         return Inputs(
             score=data.scores,
             score_range=data.score_range,

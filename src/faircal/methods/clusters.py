@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from faircal.clustering import Clustering, kmeans
 from faircal.errors import DataError
+from faircal.methods.bank import check_count
 from faircal.methods.base import Inputs, Method
 
 Rows = NDArray[np.intp]
@@ -100,10 +101,12 @@ class ClusterMethod(Method):
         }
 
     def _set_cluster_state(self, state: dict[str, Any]) -> None:
-        self.clustering_ = Clustering(
-            np.asarray(state["centers"], np.float32), float(state["inertia"]), int(state["n_iter"])
-        )
+        centers = np.asarray(state["centers"], np.float32)
+        if centers.ndim != 2:
+            raise DataError(f"centers: expected a matrix, found shape {centers.shape}")
+        self.clustering_ = Clustering(centers, float(state["inertia"]), int(state["n_iter"]))
         self.cluster_sizes_ = np.asarray(state["cluster_sizes"], np.int64)
+        check_count("cluster_sizes", self.cluster_sizes_, len(centers))
         self.normalize_ = bool(state["normalize"])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import CalibratorBank, prefixed, unprefixed
+from faircal.methods.bank import CalibratorBank, check_count, prefixed, unprefixed
 from faircal.methods.base import Claims, Inputs, Needs, Output
 from faircal.methods.clusters import ClusterMethod
 
@@ -84,7 +84,7 @@ class FairCal(ClusterMethod):
         k1, k2 = self._assign(inputs)
         p1, p2 = (self.bank_.predict(inputs.score, k) for k in (k1, k2))
         n1, n2 = self.cluster_sizes_[k1], self.cluster_sizes_[k2]
-        theta = n1 / (n1 + n2)
+        theta = n1 / np.maximum(n1 + n2, 1)  # two clusters without pairs: both maps are global
         probability = np.clip(p2 + theta * (p1 - p2), 0.0, 1.0)
         return Output(probability, probability)
 
@@ -97,3 +97,4 @@ class FairCal(ClusterMethod):
     def _set_state(self, state: dict[str, Any]) -> None:
         self._set_cluster_state(state)
         self.bank_ = self._bank().set_state(unprefixed("bank", state))
+        check_count("bank", self.bank_.own, len(self.cluster_sizes_))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import prefixed, unprefixed
+from faircal.methods.bank import check_count, prefixed, unprefixed
 from faircal.methods.base import Claims, Inputs, Needs, Output
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.normalization import Float64, shifted_calibrator, threshold_shifts
@@ -96,5 +96,6 @@ class FSN(ClusterMethod):
     def _set_state(self, state: dict[str, Any]) -> None:
         self._set_cluster_state(state)
         self.shifts_ = state["shifts"]
+        check_count("shifts", self.shifts_, len(self.cluster_sizes_))
         calibrator = shifted_calibrator(self.calibrator, self.score_range_, self.shifts_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import prefixed, unprefixed
+from faircal.methods.bank import check_count, prefixed, unprefixed
 from faircal.methods.base import Claims, Inputs, Method, Needs, Output
 from faircal.methods.groupwise import fit_groups, group_rows
 from faircal.methods.normalization import Float64, shifted_calibrator, threshold_shifts
@@ -94,5 +94,6 @@ class GST(Method):
         self.attribute_ = state["attribute"]
         self.groups_ = tuple(state["groups"])
         self.shifts_ = state["shifts"]
+        check_count("shifts", self.shifts_, len(self.groups_))
         calibrator = shifted_calibrator(self.calibrator, self.score_range_, self.shifts_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))

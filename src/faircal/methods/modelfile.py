@@ -24,7 +24,7 @@ import numpy as np
 
 from faircal._version import __version__
 from faircal.calibrators import CALIBRATORS, Calibrator
-from faircal.errors import FairCalError, ModelFileError, NotFittedError
+from faircal.errors import FairCalError, ModelFileError, NotFittedError, ParameterError
 from faircal.files import atomic_path, existing
 from faircal.methods.base import Diagnostics, Method
 
@@ -46,7 +46,20 @@ def save_model(model: Method, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Method:
-    """Read a model file; anything wrong with it is one clear `ModelFileError`."""
+    """Read a model file; anything wrong with it is one clear `ModelFileError`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.Baseline().fit(cal)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/m.faircal")
+    ...     again = faircal.load_model(f"{folder}/m.faircal")
+    >>> bool((again.predict_proba(test) == model.predict_proba(test)).all())
+    True
+    """
     source = existing(path)
     if source.is_dir():
         raise ModelFileError(
@@ -96,10 +109,18 @@ def decode(blob: bytes) -> Method:
         model.score_range_ = (float(low), float(high))
         model.diagnostics_ = Diagnostics(list(header["notes"]), dict(header["figures"]))
         model._set_state({**header["values"], **_arrays(header["arrays"], body)})
-    except (FairCalError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (
+        FairCalError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+    ) as error:
+        writer = str(header.get("faircal", "?"))
         raise ModelFileError(
-            f"the model cannot be rebuilt ({error}); it was written by faircal "
-            f"{header.get('faircal', '?')}, this is {__version__}: fit it again"
+            f"the model cannot be rebuilt ({_line(error)}); it was written by faircal "
+            f"{_line(writer)}, this is {__version__}: fit it again"
         ) from error
     return model
 
@@ -142,6 +163,11 @@ def _arrays(specs: dict[str, Any], body: memoryview) -> dict[str, np.ndarray[Any
     return arrays
 
 
+def _line(text: object, most: int = 200) -> str:
+    """Return `text` as one short line: it comes from the file, so it can be anything."""
+    return " ".join(str(text).split())[:most]
+
+
 def _padding(length: int) -> int:
     return -length % _ALIGN
 
@@ -156,8 +182,14 @@ def _length(spec: Any) -> int:
 def _plain(value: Any) -> Any:
     """Turn a parameter into JSON; a calibrator becomes its name and parameters."""
     if isinstance(value, Calibrator):
-        name = next(name for name, kind in CALIBRATORS.items() if kind is type(value))
-        return {"calibrator": name, "parameters": value.get_params(deep=False)}
+        names = [name for name, kind in CALIBRATORS.items() if kind is type(value)]
+        if not names:
+            raise ParameterError(
+                f"cannot save a model with a {type(value).__name__}: it is not registered; "
+                "add it to faircal.calibrators.CALIBRATORS first"
+            )
+        parameters = {k: _plain(v) for k, v in value.get_params(deep=False).items()}
+        return {"calibrator": names[0], "parameters": parameters}
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -36,4 +36,6 @@ def shifted_calibrator(
 ) -> Calibrator:
     """Return an unfitted calibrator for shifted scores: their range moves with the shifts."""
     low, high = score_range
+    if not len(shifts):
+        return make_calibrator(calibrator, score_range)
     return make_calibrator(calibrator, (low - float(shifts.max()), high - float(shifts.min())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import CalibratorBank, prefixed, unprefixed
+from faircal.methods.bank import CalibratorBank, check_count, prefixed, unprefixed
 from faircal.methods.base import Claims, Inputs, Method, Needs, Output
 from faircal.methods.groupwise import fit_groups, group_rows
 
@@ -77,3 +77,4 @@ class Oracle(Method):
         self.attribute_ = state["attribute"]
         self.groups_ = tuple(state["groups"])
         self.bank_ = self._bank().set_state(unprefixed("bank", state))
+        check_count("bank", self.bank_.own, len(self.groups_))

@@ -82,32 +82,47 @@ def _rates(
     }
 
 
+def _points(results: Results, attribute: str) -> list[str]:
+    """Return the operating points to show: a given threshold (""), else the highest global rate."""
+    given = any(
+        row.metric == "fpr" and not row.condition and row.attribute == attribute
+        for row in results.rows
+    )
+    return [""] if given else results.rates("global_fpr")[-1:]
+
+
 def _summary(results: Results, attribute: str) -> list[str]:
     """Say in plain words who is treated differently, and what each method changes."""
-    conditions = results.rates("global_fpr")
-    if not conditions or not results.groups(attribute):
+    if not results.groups(attribute):
         return []
-    under = conditions[-1]
-    feature = results.features[0]
-    intro = (
-        f"One threshold for all, set so that {percent(under)} of all pairs of strangers are taken "
-        "for the same person, does so for these shares of pairs of the worst and the best group:"
-    )
-    said = [intro]
-    for variant in results.variants:
-        rates = {
-            g: v for g, v in _rates(results, feature, variant, attribute, under).items() if v == v
-        }
-        if not rates:
-            continue
-        worst, best = max(rates, key=rates.__getitem__), min(rates, key=rates.__getitem__)
-        times = rates[worst] / rates[best] if rates[best] > 0 else np.inf
-        ratio = f"{times:.1f} times as many" if np.isfinite(times) else "against none"
-        said.append(
-            f"{results.label(variant)}: {100 * rates[worst]:.2f} % of {worst}, "
-            f"{100 * rates[best]:.2f} % of {best} ({ratio})."
+    said = []
+    for under in _points(results, attribute):
+        setting = (
+            f"a threshold that does so to {percent(under)} of all" if under else "the given one"
         )
+        said.append(
+            "Share of pairs of strangers that are taken for the same person, in the worst and in "
+            f"the best group, with one threshold for everybody ({setting}):"
+        )
+        for feature in results.features:
+            for variant in results.variants:
+                said += _contrast(results, feature, variant, attribute, under)
     return said
+
+
+def _contrast(
+    results: Results, feature: str, variant: Variant, attribute: str, under: str
+) -> list[str]:
+    rates = _rates(results, feature, variant, attribute, under)
+    known = {group: rate for group, rate in rates.items() if rate == rate}
+    if not known:
+        return []
+    worst, best = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+    times = known[worst] / known[best] if known[best] > 0 else np.inf
+    ratio = f"{times:.1f} times as many" if np.isfinite(times) else "against none"
+    name = results.label(variant) + (f" ({feature})" if len(results.features) > 1 else "")
+    high, low = 100 * known[worst], 100 * known[best]
+    return [f"{name}: {high:.2f} % of {worst}, {low:.2f} % of {best} ({ratio})."]
 
 
 def _figures(results: Results, attribute: str, intervals: list[dict[str, Any]]) -> list[DotPlot]:
@@ -117,15 +132,16 @@ def _figures(results: Results, attribute: str, intervals: list[dict[str, Any]]) 
     figures = []
     for feature in results.features:
         name = f" ({feature})" if len(results.features) > 1 else ""
-        for under in results.rates("global_fpr")[-1:]:
+        for under in _points(results, attribute):
             low, high = _ends(results, feature, attribute, under, intervals)
+            where = f"a global rate of {percent(under)}" if under else "the given threshold"
             figures.append(
                 DotPlot(
-                    f"False-positive rate of each group at a global rate of {percent(under)}{name}",
-                    "FPR, percent; the dashed line is the global rate",
+                    f"False-positive rate of each group at {where}{name}",
+                    "FPR, percent" + ("; the dashed line is the global rate" if under else ""),
                     groups,
                     _series(results, feature, attribute, under, "fpr"),
-                    float(under.split("=")[1]),
+                    float(under.split("=")[1]) if under else None,
                     low,
                     high,
                 )

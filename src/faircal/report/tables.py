@@ -59,6 +59,11 @@ class Table:
     headings: tuple[Heading, ...]
     lines: tuple[Line, ...]
 
+    @property
+    def measured(self) -> bool:
+        """Whether there is anything to show."""
+        return any(value.mean == value.mean for line in self.lines for value in line.values)
+
     def records(self) -> list[dict[str, object]]:
         """Return the table as plain records, for ``--json``."""
         return [
@@ -300,11 +305,11 @@ def group_table(results: Results, attribute: str, metric: str, condition: str = 
 
 
 def main_tables(results: Results, attribute: str) -> list[Table]:
-    """The three tables of the paper's main text; the last two need groups."""
+    """The three tables of the paper's main text, as far as they were measured."""
     tables = [accuracy_table(results, attribute)]
     if results.groups(attribute):
         tables += [calibration_table(results, attribute), equality_table(results, attribute)]
-    return tables
+    return [table for table in tables if table.measured]
 
 
 def further_tables(results: Results, attribute: str) -> list[Table]:
@@ -317,4 +322,4 @@ def further_tables(results: Results, attribute: str) -> list[Table]:
     tables += [
         group_table(results, attribute, "fpr", under) for under in results.rates("global_fpr")
     ]
-    return tables
+    return [table for table in tables if table.measured]

@@ -1,0 +1,128 @@
+"""The page: self-contained, honest about simulation, safe with hostile names."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import faircal
+from faircal.benchmark import Settings, run_benchmark
+from faircal.report import write_report
+from faircal.report.svg import DotPlot
+from faircal.results import read_results
+
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """Checks that tags close in order; collects text by tag, and attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.text, self.attributes = [], {}, []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and data.strip():
+            self.text.setdefault(self.open[-1], []).append(data.strip())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    data = faircal.simulate("small", seed=0)
+    run_benchmark(data, folder, Settings(clusters=(5,)), jobs=1)
+    write_report(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return Page((folder / "report.html").read_text("utf-8"))
+
+
+def test_the_page_is_well_formed_and_fetches_nothing(folder, page):
+    names = {name for name, _ in page.attributes}
+    assert not names & {"src", "href", "srcset"}
+    text = (folder / "report.html").read_text("utf-8")
+    assert "http" not in text
+    assert "@import" not in text
+    assert "url(" not in text
+    assert "<script" not in text
+
+
+def test_simulated_data_is_called_simulated(page):
+    assert "Simulated data." in page.text["strong"]
+
+
+def test_the_tables_hold_the_results(folder, page):
+    rows = read_results(folder)
+    for method in ("baseline", "faircal"):
+        (row,) = [
+            row
+            for row in rows
+            if (row.method, row.metric, row.group, row.fold) == (method, "auroc", "global", "mean")
+        ]
+        shown = page.text["td"] + page.text["strong"]
+        assert f"{100 * row.value:.2f}" in shown
+
+
+def test_figures_carry_their_values_as_words(page):
+    labels = [value for name, value in page.attributes if name == "aria-label"]
+    assert any(label.startswith("False-positive rate of each group") for label in labels)
+    assert sum("Asian F" in label for label in labels) >= 2
+
+
+def test_writing_again_changes_neither_results_nor_page(folder):
+    before = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+    write_report(folder)
+    assert {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()} == before
+
+
+def test_names_from_the_data_cannot_break_out(tmp_path):
+    evil = '<script>alert("x")</script>'
+    rng = np.random.default_rng(0)
+    n = 400
+    data = faircal.Dataset(
+        name=evil,
+        pairs={
+            "left": np.arange(n),
+            "right": np.arange(n) + n,
+            "genuine": np.arange(n) % 2,
+            "score": rng.uniform(-1, 1, n),
+            "fold": np.arange(n) // 2 % 2,
+        },
+        attributes={"group": np.tile([evil, "b & c"], n)},
+    )
+    run_benchmark(data, tmp_path, Settings(), jobs=1)
+    text = write_report(tmp_path).read_text("utf-8")
+    assert "<script" not in text
+    Page(text)
+
+
+def test_a_folder_without_results_is_one_clear_error(tmp_path):
+    with pytest.raises(faircal.DataError, match=re.escape("results.csv: not found")):
+        write_report(tmp_path)
+
+
+def test_dot_plot_axis_ends_at_a_round_number_above_all_values():
+    plot = DotPlot("t", "a", ["x", "y"], {"m": [0.021, float("nan")]}, mark=0.01)
+    assert plot._end() == pytest.approx(0.03)
+    svg = plot.svg()
+    assert svg.count("<title>") == 1  # the undefined value is not drawn
+    assert "m, x: 2.10 %" in svg
