@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,17 +232,17 @@ def audit(
     rankings = Rankings.of(ranked, said, labelled, pair_groups, upper)
     found = measure(rankings, rates=rates)
     if threshold is not None:
-        found += _at_threshold(rankings, float(threshold))
+        found += _at_threshold(rankings, threshold)
     trials = {g: (r.n_genuine, r.n_imposter) for g, r in rankings.scores.items()}
     names = pair_groups.names if pair_groups is not None else ()
     return Audit(found, names, people, trials, **labels)
 
 
-def _at_threshold(rankings: Rankings, threshold: float) -> Iterator[Measure]:
+def _at_threshold(rankings: Rankings, threshold: Any) -> Iterator[Measure]:
     """Counted error rates of a decision at `threshold`."""
-    if not np.isfinite(threshold):
-        raise ParameterError(f"threshold: expected a finite number, found {threshold}")
-    yield Measure(GLOBAL, "", "threshold", threshold)
+    if not isinstance(threshold, Real) or not np.isfinite(threshold):
+        raise ParameterError(f"threshold: expected a finite number, found {threshold!r}")
+    yield Measure(GLOBAL, "", "threshold", float(threshold))
     for group, ranking in rankings.scores.items():
         counts = rates_at_threshold(ranking, threshold)
         for metric in ("fpr", "fnr", "tpr"):

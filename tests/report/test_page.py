@@ -122,7 +122,7 @@ def test_a_folder_without_results_is_one_clear_error(tmp_path):
 
 def test_dot_plot_axis_ends_at_a_round_number_above_all_values():
     plot = DotPlot("t", "a", ["x", "y"], {"m": [0.021, float("nan")]}, mark=0.01)
-    assert plot._end() == pytest.approx(0.03)
+    assert plot._ticks == pytest.approx([0, 0.01, 0.02, 0.03])
     svg = plot.svg()
     assert svg.count("<title>") == 1  # the undefined value is not drawn
     assert "m, x: 2.10 %" in svg

@@ -66,13 +66,21 @@ class Column:
 def _arrow(values: Any, where: str) -> pa.Array | pa.ChunkedArray:
     """Return a column as Arrow; one stored as codes and names (categorical) is spelt out."""
     if isinstance(values, np.ndarray) and values.dtype == object:
-        values = [None if value is None or value != value else str(value) for value in values]
+        values = [None if is_missing(value) else str(value) for value in values]
     try:
         array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{where}: cannot be read ({reason}); give one value per row") from error
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def is_missing(value: Any) -> bool:
+    """Whether an object stands for nothing: None, NaN, or pandas' NA (which is like no number)."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):
+        return True
 
 
 def as_text(array: pa.Array | pa.ChunkedArray, where: str) -> pa.Array | pa.ChunkedArray:

@@ -57,7 +57,7 @@ def load(
     seed: int = 0,
     on_fault: OnFault = raise_fault,
 ) -> Dataset:
-    """Read a dataset folder or a score table.
+    r"""Read a dataset folder or a score table.
 
     Parameters
     ----------
@@ -75,6 +75,16 @@ def load(
     on_fault : callable
         Called with each fatal `Fault`; raises unless told otherwise. Where it returns, the
         offending pairs are left out (``faircal check`` collects faults this way).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "scores.csv"
+    ...     _ = table.write_text("genuine,score,fold,ethnicity\n1,0.9,1,Asian\n0,0.2,2,Black\n")
+    ...     data = load(table)
+    >>> data.scores, data.default_attribute
+    (array([0.9, 0.2]), 'ethnicity')
     """
     source = existing(path)
     limits = check_range(score_range)

@@ -14,6 +14,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from pyarrow.interchange import from_dataframe
 
+from faircal.data.columns import is_missing
 from faircal.errors import DataError
 from faircal.files import existing
 from faircal.registry import did_you_mean
@@ -53,7 +54,7 @@ def as_table(source: Any, where: str) -> pa.Table:
 
 def _column(values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.dtype == object:
-        return [None if value is None or value != value else value for value in values]
+        return [None if is_missing(value) else value for value in values]
     return values
 
 

@@ -81,7 +81,8 @@ class FairCal(ClusterMethod):
             )
 
     def _apply(self, inputs: Inputs) -> Output:
-        k1, k2 = self._assign(inputs)
+        # The lower cluster first: the same sum to the last digit whichever image is on the left.
+        k1, k2 = np.sort(self._assign(inputs), axis=0)
         p1, p2 = (self.bank_.predict(inputs.score, k) for k in (k1, k2))
         n1, n2 = self.cluster_sizes_[k1], self.cluster_sizes_[k2]
         theta = n1 / np.maximum(n1 + n2, 1)  # two clusters without pairs: both maps are global

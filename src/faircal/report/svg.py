@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Okabe and Ito's colours: told apart by colour-blind readers; markers tell them apart in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _WIDTH, _LEFT, _RIGHT, _ROW, _TOP = 760, 150, 24, 34, 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DotPlot:
     """What is drawn: the table behind the figure.
 
@@ -65,17 +67,18 @@ class DotPlot:
             said.append(f"{name}: {listed}")
         return f"{self.title}. {'; '.join(said)}."
 
-    def _end(self) -> float:
-        """The right end of the axis: a round number above every value."""
+    @cached_property
+    def _ticks(self) -> NDArray[np.float64]:
+        """Round numbers from 0 to at least the largest value, about five of them."""
         ends = [*self.series.values(), *(self.high or {}).values(), [self.mark or 0.0]]
-        largest = (
-            max((v for values in ends for v in values if not np.isnan(v)), default=0.0) or 1e-3
-        )
-        step = 10.0 ** np.floor(np.log10(largest))
-        return float(next(m * step for m in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if m * step >= largest))
+        values = [value for several in ends for value in several if not np.isnan(value)]
+        largest = max(values, default=0.0) or 1e-3
+        base = 10.0 ** np.floor(np.log10(largest / 4))
+        step = next(m * base for m in (1, 2, 2.5, 5, 10) if m * base >= largest / 4)
+        return np.asarray(step * np.arange(np.ceil(largest / step - 1e-9) + 1))
 
     def _x(self, value: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * value / self._end()
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * value / float(self._ticks[-1])
 
     def _frame(self) -> list[str]:
         bottom = _TOP + _ROW * len(self.rows)
@@ -83,7 +86,7 @@ class DotPlot:
             f'<rect class="band" x="0" y="{_TOP + _ROW * i}" width="{_WIDTH}" height="{_ROW}"/>'
             for i in range(0, len(self.rows), 2)
         ]
-        for tick in np.linspace(0, self._end(), 5):
+        for tick in self._ticks:
             x = self._x(float(tick))
             parts.append(_vertical("grid", x, bottom))
             parts.append(_text("tick", x, bottom + 16, f"{100 * tick:.3g}"))

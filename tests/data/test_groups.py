@@ -1,0 +1,78 @@
+"""Groups of pairs, one attribute or several crossed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from faircal.data import Groups
+from faircal.data.columns import Column
+from faircal.data.groups import cross
+from faircal.errors import DataError
+
+NAMES = ("A", "B")
+CODES = st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=1)
+
+
+def groups_of(pairs):
+    left, right = np.array(pairs, dtype=np.int32).T
+    return Groups(NAMES, left, right)
+
+
+def test_by_hand():
+    groups = groups_of([(0, 0), (1, 1), (0, 1), (1, -1), (-1, -1)])
+    assert groups.pair.tolist() == [0, 1, -1, -1, -1]
+    assert groups.cross.tolist() == [False, False, True, False, False]
+    assert groups.unknown.tolist() == [False, False, False, True, True]
+    assert len(groups) == 5
+
+
+@given(CODES)
+def test_every_pair_is_in_a_group_or_cross_or_unknown(pairs):
+    groups = groups_of(pairs)
+    inside = groups.pair >= 0
+    assert (inside.astype(int) + groups.cross + groups.unknown == 1).all()
+
+
+@given(CODES)
+def test_swapping_left_and_right_changes_nothing(pairs):
+    groups, swapped = groups_of(pairs), groups_of([pair[::-1] for pair in pairs])
+    for name in ("pair", "cross", "unknown"):
+        np.testing.assert_array_equal(getattr(groups, name), getattr(swapped, name))
+
+
+def test_renamed():
+    groups = groups_of([(0, 0), (1, 1), (0, 1), (-1, 0)]).renamed(["C", "B"])
+    assert groups.names == ("C", "B")
+    assert groups.left.tolist() == [-1, 1, -1, -1]
+    assert groups.right.tolist() == [-1, 1, 1, -1]
+
+
+def test_cross_of_three_keeps_what_occurs():
+    columns = {
+        "a": Column.of(["x", "y", "x", ""]),
+        "b": Column.of(["1", "2", "2", "1"]),
+        "c": Column.of(["p", "p", "q", "p"]),
+    }
+    crossed = cross(columns, "a+b+c")
+    assert crossed.names == ("x 1 p", "x 2 q", "y 2 p")
+    assert crossed.codes.tolist() == [0, 2, 1, -1]
+    assert cross(columns, "b+a").names == ("1 x", "2 x", "2 y")
+    assert cross(columns, "a").names == ("x", "y")
+
+
+def test_cross_with_an_empty_column():
+    columns = {"a": Column.of(["x", "y"]), "b": Column.of([None, None])}
+    for attribute in ("a+b", "b+a", "b"):
+        crossed = cross(columns, attribute)
+        assert crossed.names == ()
+        assert crossed.codes.tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("attribute", ["gendr", "ethnicity+gendr", "gendr+ethnicity"])
+def test_unknown_attribute(attribute):
+    columns = {"ethnicity": Column.of(["x"]), "gender": Column.of(["F"])}
+    with pytest.raises(DataError, match="'gendr' is not in the data; did you mean gender"):
+        cross(columns, attribute)

@@ -1,0 +1,135 @@
+"""Embeddings, pairs and features."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from faircal.data import Embeddings, Feature, Pairs
+from faircal.data.types import Features
+from faircal.errors import DataError
+
+VECTORS = np.random.default_rng(1).normal(size=(40, 7)).astype(np.float32)
+
+
+def cosine64(vectors, left, right):
+    a, b = vectors[left].astype(np.float64), vectors[right].astype(np.float64)
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("given_as", "kept_as"),
+    [(np.float16, np.float16), (np.float32, np.float32), (np.float64, np.float32)],
+)
+def test_dtype(given_as, kept_as):
+    made = Embeddings.of(VECTORS.astype(given_as), "here")
+    assert made.vectors.dtype == kept_as
+    assert made.rows(np.arange(3)).dtype == np.float32
+    assert made.norms.dtype == np.float32
+    assert made.cosine(np.arange(3), np.arange(3)).dtype == np.float64
+    assert (len(made), made.dimension) == (40, 7)
+
+
+def test_float32_is_not_copied():
+    assert Embeddings.of(VECTORS, "here").vectors is VECTORS
+
+
+@pytest.mark.parametrize(
+    ("vectors", "found"),
+    [
+        (np.zeros(3, np.float32), r"shape \(3,\)"),
+        (np.zeros((2, 3, 4), np.float32), r"shape \(2, 3, 4\)"),
+        (np.zeros((3, 0), np.float32), r"shape \(3, 0\)"),
+        (np.zeros((3, 2), int), "int64"),
+        (np.zeros((3, 2), complex), "complex128"),
+        ([["a", "b"]], "<U1"),
+        ([[1.0], [1.0, 2.0]], "unequal"),
+    ],
+)
+def test_refused(vectors, found):
+    with pytest.raises(DataError, match=f"here: expected .*{found}"):
+        Embeddings.of(vectors, "here")
+
+
+def test_too_large_for_float32_becomes_infinite_in_silence():
+    made = Embeddings.of(np.array([[1e300, 0.0], [1.0, 0.0]]), "here")
+    assert np.isinf(made.norms).tolist() == [True, False]
+
+
+def test_rows_are_of_unit_length_unless_told():
+    rows = np.array([5, 0, 5])
+    made = Embeddings.of(VECTORS, "here")
+    np.testing.assert_allclose(np.linalg.norm(made.rows(rows), axis=1), 1, rtol=1e-6)
+    stored = Embeddings.of(VECTORS, "here", normalize=False)
+    np.testing.assert_array_equal(stored.rows(rows), VECTORS[rows])
+    # a cosine is a cosine either way
+    np.testing.assert_array_equal(stored.cosine(rows, rows[::-1]), made.cosine(rows, rows[::-1]))
+
+
+def test_cosine_against_float64():
+    rng = np.random.default_rng(2)
+    left, right = rng.integers(40, size=(2, 3000))  # more than one block
+    found = Embeddings.of(VECTORS, "here").cosine(left, right)
+    np.testing.assert_allclose(found, cosine64(VECTORS, left, right), atol=5e-7)
+
+
+@given(
+    arrays(np.float32, (4, 3), elements=st.floats(-1000, 1000, width=32)).filter(
+        lambda a: (np.abs(a).max(1) > 1e-3).all()
+    )
+)
+def test_cosine_is_symmetric_and_clipped(vectors):
+    made = Embeddings.of(vectors, "here")
+    left, right = (index.ravel() for index in np.indices((4, 4)))
+    found = made.cosine(left, right)
+    assert (np.abs(found) <= 1).all()
+    np.testing.assert_array_equal(found, made.cosine(right, left))
+    np.testing.assert_allclose(found, cosine64(vectors, left, right), atol=2e-6)
+
+
+def test_norms_tell_what_is_wrong():
+    vectors = VECTORS[:4].copy()
+    vectors[0], vectors[1], vectors[2] = np.nan, np.inf, 0
+    norms = Embeddings.of(vectors, "here").norms
+    assert np.isnan(norms[0])
+    assert np.isinf(norms[1])
+    assert norms[2] == 0
+    assert np.isfinite(norms[3])
+
+
+def test_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Embeddings.of(VECTORS, "here").vectors = VECTORS
+
+
+def test_subset_of_pairs():
+    pairs = Pairs(np.arange(4), np.arange(4) + 4, np.array([True, False, True, False]))
+    part = pairs.subset(np.array([3, 0]))
+    assert part.left.tolist() == [3, 0]
+    assert part.right.tolist() == [7, 4]
+    assert part.genuine.tolist() == [False, True]
+    assert part.fold is None
+
+
+def test_features_work_cosines_out_once_and_keep_them_apart_from_given_scores():
+    pairs = Pairs(np.arange(5), np.arange(5) + 5, None)
+    given_scores = np.linspace(0, 1, 5)
+    both = {"net": Feature(Embeddings.of(VECTORS, "")), "ready": Feature(None, given_scores)}
+    features = Features(both, pairs)
+    assert features.scores("net") is features.scores("net")
+    assert features["net"].scores is None
+    assert features.scores("ready") is given_scores
+    rows = np.array([4, 1])
+    part = features.subset(rows, pairs.subset(rows))
+    np.testing.assert_array_equal(part.scores("net"), features.scores("net")[rows])
+    np.testing.assert_array_equal(part.scores("ready"), given_scores[rows])
+
+
+def test_feature_with_nothing():
+    with pytest.raises(DataError, match="'net' has neither embeddings nor scores"):
+        Features({"net": Feature()}, Pairs(np.arange(1), np.arange(1), None)).scores("net")
