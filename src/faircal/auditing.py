@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,11 +239,15 @@ def audit(
 
 def _at_threshold(rankings: Rankings, threshold: Any) -> Iterator[Measure]:
     """Counted error rates of a decision at `threshold`."""
-    if not isinstance(threshold, Real) or not np.isfinite(threshold):
+    try:
+        at = float(threshold)
+    except (TypeError, ValueError):
+        at = float("nan")
+    if not np.isfinite(at):
         raise ParameterError(f"threshold: expected a finite number, found {threshold!r}")
-    yield Measure(GLOBAL, "", "threshold", float(threshold))
+    yield Measure(GLOBAL, "", "threshold", at)
     for group, ranking in rankings.scores.items():
-        counts = rates_at_threshold(ranking, threshold)
+        counts = rates_at_threshold(ranking, at)
         for metric in ("fpr", "fnr", "tpr"):
             yield Measure(group, "", metric, float(getattr(counts, metric)))
 

@@ -171,6 +171,12 @@ SIMULATE = [
     Case("simulate: seed is a word", "simulate small d --seed abc", "--seed", "integer"),
     Case("simulate: out is a file", "simulate small notes.txt", "notes.txt", "another path"),
     Case("simulate: out below a file", "simulate small notes.txt/d", "notes.txt", "another path"),
+    Case(
+        "simulate: into a dataset of another layout",
+        "simulate small two",
+        "two: embeddings is there already",
+        "choose another folder",
+    ),
 ]
 
 FOLDER = [
@@ -699,6 +705,13 @@ FIT_CASES = [
     Case("fit: no labels", FIT, "column 'genuine'", "add it", column(PAIRS, "genuine", None)),
     Case("fit: out is a folder", "fit faces --out two", "two", "the path of a file"),
     Case("fit: out below a file", "fit faces --out notes.txt/m", "notes.txt", "another path"),
+    Case(
+        "fit: one class is left, folds drawn",
+        f"{FIT} --leave-out 1",
+        "one class only",
+        "add the other class",
+        column(PAIRS, "fold", None),
+    ),
 ]
 
 NEWER = several(patch(MODEL, 8, struct.pack("<I", 99)))
@@ -756,6 +769,13 @@ SCORE_CASES = [
         "score baseline.faircal scores.csv --score-range -2,2 --out s.csv",
         "scores",
         "use the same score_range",
+    ),
+    Case(
+        "score: other dimension, folds drawn",
+        f"score {MODEL} wide --fold 1 --out s.csv",
+        "4-d",
+        "use the network",
+        column("wide/pairs.csv", "fold", None),
     ),
 ]
 
@@ -909,6 +929,13 @@ BENCHMARK = [
         "benchmark faces --out notes.txt/b",
         "notes.txt",
         "another path",
+    ),
+    Case(
+        "benchmark: unknown method, folds drawn",
+        f"{BENCH} --methods nope",
+        "'nope'",
+        "known: ",
+        column(PAIRS, "fold", None),
     ),
 ]
 

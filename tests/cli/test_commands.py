@@ -166,6 +166,31 @@ def test_check_of_a_table(table, run_command):
     assert about["features"] == {"score": "scores"}
 
 
+def test_check_gives_each_fault_a_count_an_example_and_a_remedy(world, run_here):
+    vectors = np.load("faces/embeddings.npy")
+    vectors[2] = np.nan
+    np.save("faces/embeddings.npy", vectors)
+    lines = Path("faces/pairs.csv").read_text().splitlines()
+    lines[3] = lines[3].replace("i00", "nobody")
+    lines.append(lines[1])
+    Path("faces/pairs.csv").write_text("\n".join(lines) + "\n")
+    done = run_here(["check", "faces", "--json"])
+    assert done.code == 2
+    about = json.loads(done.out)
+    assert not about["usable"]
+    for fault in about["faults"]:
+        assert list(fault) == ["severity", "what", "count", "example", "remedy"]
+        assert fault["count"] >= 1
+        assert fault["example"]
+        assert fault["remedy"]
+    severities = [fault["severity"] for fault in about["faults"]]
+    assert severities[:2] == ["error", "error"]
+    assert "duplicate pairs" in {fault["what"] for fault in about["faults"]}
+    said = " ".join(run_here(["check", "faces"]).out.split())
+    for fault in about["faults"]:
+        assert f"{fault['what']}: {fault['count']} (for example {fault['example']})" in said
+
+
 # ---------------------------------------------------------------------- fit and score
 
 
@@ -232,6 +257,18 @@ def test_score_keeps_columns_of_one_fold(faces, data, model, tmp_path, run_comma
     groups = part.groups("ethnicity")
     assert scored["left_ethnicity"].to_pylist() == [groups.names[c] for c in groups.left]
     assert scored["right_ethnicity"].to_pylist() == [groups.names[c] for c in groups.right]
+
+
+def test_folds_by_name(world, run_here):
+    """A fold that looks like a number among others that do not is found by its name."""
+    table = pacsv.read_csv("scores.csv")
+    names = ["1" if fold == 1 else "b" for fold in table["fold"].to_pylist()]
+    table = table.drop_columns("fold").append_column("fold", pa.array(names))
+    pacsv.write_csv(table, "named.csv")
+    for fold in ("1", "b"):
+        words = ["score", "baseline.faircal", "named.csv", "--fold", fold, "--out", "s.csv"]
+        done = run_here([*words, "--json"])
+        assert (done.code, json.loads(done.out)["pairs"]) == (0, names.count(fold))
 
 
 def test_score_needs_no_labels(faces, model, data, tmp_path, run_command):

@@ -16,7 +16,7 @@ from faircal.simulation import simulate
 @pytest.fixture(scope="module")
 def sound():
     """Large enough in every group: 8 groups of 30 people."""
-    return simulate("small", people=240, images=1200, pairs=9600, dimension=16)
+    return simulate("small", people=240, images=1440, pairs=9600, dimension=16)
 
 
 def rebuilt(data, *, pairs=None, images=None, vectors=None):
@@ -181,7 +181,7 @@ def test_equal_vectors(sound):
 
 @pytest.mark.parametrize("genuine", [True, False])
 def test_one_class_only(sound, genuine):
-    people = Column(np.full(1200, -1, dtype=np.int32), sound.images.identity.names)
+    people = Column(np.full(1440, -1, dtype=np.int32), sound.images.identity.names)
     data = rebuilt(
         sound,
         pairs={"genuine": np.full(len(sound), genuine)},
@@ -238,8 +238,7 @@ def test_errors_come_first(sound):
         pairs={"fold": None},
     )
     severities = [fault.severity for fault in find_faults(data)]
-    assert severities == ["error", "warning", "note"] or severities[0] == "error"
-    assert severities == sorted(severities, key=["error", "warning", "note"].index)
+    assert severities == ["error", "warning", "note"]
 
 
 def test_sizes_of_groups(sound):

@@ -92,6 +92,15 @@ def test_cosine_is_symmetric_and_clipped(vectors):
     np.testing.assert_allclose(found, cosine64(vectors, left, right), atol=2e-6)
 
 
+def test_the_order_in_memory_does_not_matter():
+    left, right = np.random.default_rng(3).integers(40, size=(2, 100))
+    rows, columns = (
+        Embeddings.of(order(VECTORS), "here") for order in (np.array, np.asfortranarray)
+    )
+    np.testing.assert_array_equal(rows.cosine(left, right), columns.cosine(left, right))
+    np.testing.assert_array_equal(rows.rows(left), columns.rows(left))
+
+
 def test_norms_tell_what_is_wrong():
     vectors = VECTORS[:4].copy()
     vectors[0], vectors[1], vectors[2] = np.nan, np.inf, 0

@@ -27,6 +27,9 @@ from faircal.results import RUN, Row, read_run, summarise, write_results, write_
 
 PARTS = "parts"
 
+#: Seconds between two looks at what the workers have finished.
+_REFRESH = 0.5
+
 #: Called with (cells done, cells in all, what was done last).
 Progress = Callable[[int, int, str], None]
 
@@ -150,19 +153,20 @@ def _work(
     batches = _batches([cell for cell in plan.cells if cell not in done])
     for feature in {cell.feature for cell in plan.cells}:
         data.features.scores(feature)  # once, before the folds take their share
-    finished = len(done)
+    finished: list[Cell] = []  # filled by the workers; append is atomic
     # One BLAS thread each: the same sums whatever the number of jobs, and no fight over cores.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(_run_batch, data, plan, batch, parts): batch for batch in batches}
+        waiting = {pool.submit(_run_batch, data, plan, batch, parts, finished) for batch in batches}
         try:
             while waiting:
-                ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                ended, waiting = wait(waiting, timeout=_REFRESH, return_when=FIRST_COMPLETED)
                 for future in ended:
-                    batch = waiting.pop(future)
                     future.result()
-                    finished += len(batch)
-                    last = batch[-1]
-                    progress(finished, len(plan.cells), f"{last.feature}, fold {last.fold}")
+                if finished:
+                    label = (
+                        f"{finished[-1].method}, {finished[-1].feature}, fold {finished[-1].fold}"
+                    )
+                    progress(len(done) + len(finished), len(plan.cells), label)
         except BaseException:
             _cancel(waiting)
             raise
@@ -184,11 +188,14 @@ def _batches(cells: Iterable[Cell]) -> list[list[Cell]]:
     return sorted(batches, key=lambda batch: -(batch[0].clusters or 0))
 
 
-def _run_batch(data: Dataset, plan: Plan, batch: list[Cell], parts: Path) -> None:
+def _run_batch(
+    data: Dataset, plan: Plan, batch: list[Cell], parts: Path, finished: list[Cell]
+) -> None:
     calibration, test = data.select(batch[0].feature).split(batch[0].fold)
     for cell in batch:
         part = run_cell(calibration, test, cell, plan)
         write_text(parts / f"{cell.key}.json", json.dumps(part))
+        finished.append(cell)
 
 
 def run_cell(calibration: Dataset, test: Dataset, cell: Cell, plan: Plan) -> dict[str, Any]:

@@ -89,12 +89,10 @@ def command(
         raise ParameterError(f"{data}: has several features ({known}); choose one with --feature")
     if leave_out is not None:
         loaded = loaded.split(fold_named(loaded, leave_out))[0]
-        for text in loaded.notes:
-            note(f"note: {text}")
     with working(f"fitting {method} on {len(loaded)} pairs"):
         model.fit(loaded)
     model.save(out)
-    for text in model.diagnostics_.notes:
+    for text in (*(loaded.notes if leave_out is not None else ()), *model.diagnostics_.notes):
         note(f"note: {text}")
     if as_json:
         print_json({"model": str(out), "method": method, "figures": model.diagnostics_.figures})

@@ -27,11 +27,11 @@ def benchmark_and_show(
     from faircal.report import write_report
     from faircal.results import RESULTS, read_run
 
-    for text in data.notes:
-        note(f"note: {text}")
     with progress_bar("benchmark") as update:
         rows = run_benchmark(data, folder, settings, jobs=jobs, resume=resume, progress=update)
     run = read_run(folder)
+    for text in data.notes:
+        note(f"note: {text}")
     for method, why in run["left_out"].items():
         note(f"note: {method} is left out: {why}")
     page = write_report(folder)

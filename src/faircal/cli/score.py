@@ -86,11 +86,11 @@ def command(
         raise ParameterError(f"{data}: has several features ({known}); choose one with --feature")
     if fold is not None:
         loaded = loaded.split(fold_named(loaded, fold))[1]
-        for text in loaded.notes:
-            note(f"note: {text}")
     _check_keep(loaded, keep)
     with atomic_path(out) as temporary, progress_bar("scoring") as update:
         _write(_batches(fitted, loaded, keep, update), temporary, out.suffix)
+    for text in loaded.notes if fold is not None else ():
+        note(f"note: {text}")
     if as_json:
         print_json({"out": str(out), "pairs": len(loaded)})
     else:

@@ -72,7 +72,7 @@ class Embeddings:
         norms = np.empty(len(self), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(self), _BLOCK):
-                block = self.vectors[start : start + _BLOCK].astype(np.float32, copy=False)
+                block = _float32(self.vectors[start : start + _BLOCK])
                 norms[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
         return norms
 
@@ -81,7 +81,7 @@ class Embeddings:
 
         Of unit length, unless ``normalize=False``.
         """
-        taken = self.vectors[rows].astype(np.float32, copy=False)
+        taken = _float32(self.vectors[rows])
         if self.normalize:
             taken = taken / self.norms[rows, None]
         return taken
@@ -91,11 +91,15 @@ class Embeddings:
         dot = np.empty(len(left), dtype=np.float32)
         for start in range(0, len(left), _BLOCK):
             block = slice(start, start + _BLOCK)
-            a = self.vectors[left[block]].astype(np.float32, copy=False)
-            b = self.vectors[right[block]].astype(np.float32, copy=False)
+            a, b = _float32(self.vectors[left[block]]), _float32(self.vectors[right[block]])
             np.einsum("ij,ij->i", a, b, out=dot[block])
         lengths = self.norms[left].astype(np.float64) * self.norms[right]
         return np.clip(dot / lengths, -1.0, 1.0)
+
+
+def _float32(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Return rows as float32 in C order: sums come out the same however they are stored."""
+    return np.ascontiguousarray(rows, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
