@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,27 +16,12 @@ from faircal.errors import DataError, ParameterError
 from faircal.measures import RATES, Measure, Rankings, measure
 from faircal.metrics import rates_at_threshold, wilson
 from faircal.registry import did_you_mean
-from faircal.results import GLOBAL, Row, as_table
+from faircal.results import GLOBAL, Interval, Row, as_table
 
 Float64 = NDArray[np.float64]
 
 #: How intervals are made for now, said wherever they are shown.
 INTERVAL_KIND = "pair-wise Wilson (pairs taken as independent: too narrow where pairs share people)"
-
-
-class Interval(NamedTuple):
-    """A rate with the counts behind it and its interval."""
-
-    attribute: str
-    group: str
-    condition: str
-    metric: str
-    value: float
-    low: float
-    high: float
-    level: float
-    errors: float
-    trials: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,20 +88,8 @@ class Audit:
             if trials is not None:
                 low, high = self.interval(metric, group=group, condition=condition, level=level)
                 errors = value * trials
-                rows.append(
-                    Interval(
-                        self.attribute,
-                        group,
-                        condition,
-                        metric,
-                        value,
-                        low,
-                        high,
-                        level,
-                        errors,
-                        trials,
-                    )
-                )
+                where = (self.feature, self.attribute, group, condition, metric)
+                rows.append(Interval(*where, value, low, high, level, errors, trials))
         return rows
 
     @property

@@ -11,7 +11,7 @@ import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,22 @@ class Row(NamedTuple):
 
 
 COLUMNS = Row._fields
+
+
+class Interval(NamedTuple):
+    """A rate with its interval and the counts behind it."""
+
+    feature: str
+    attribute: str
+    group: str
+    condition: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    level: float
+    errors: float
+    trials: float
 
 
 def summarise(rows: Iterable[Row]) -> list[Row]:
@@ -88,6 +104,11 @@ def write_run(folder: Path, run: dict[str, Any]) -> None:
     write_text(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
 
 
+def write_intervals(folder: Path, intervals: Iterable[Interval]) -> None:
+    """Write ``intervals.csv``."""
+    write_text(folder / INTERVALS, csv_text(Interval._fields, intervals))
+
+
 def read_results(folder: str | Path) -> list[Row]:
     """Read ``results.csv`` of a benchmark or an audit."""
     path = existing(folder) / RESULTS
@@ -95,19 +116,48 @@ def read_results(folder: str | Path) -> list[Row]:
         raise DataError(
             f"{path}: not found; give the folder that 'faircal benchmark' or 'audit' wrote"
         )
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        header = next(reader, [])
-        if tuple(header[: len(COLUMNS)]) != COLUMNS:
-            raise DataError(
-                f"{path}: expected columns {', '.join(COLUMNS)}; run the benchmark again"
-            )
-        try:
-            return [Row._make([*line[:11], float(line[11])]) for line in reader]
-        except (ValueError, IndexError, TypeError) as error:
-            raise DataError(
-                f"{path}, line {reader.line_num}: {error}; run the benchmark again"
-            ) from error
+    return [Row._make(values) for values in _read_csv(path, Row)]
+
+
+def read_intervals(folder: str | Path) -> list[Interval]:
+    """Read ``intervals.csv`` of an audit; none where there is no such file."""
+    path = Path(folder) / INTERVALS
+    if not path.exists():
+        return []
+    return [Interval._make(values) for values in _read_csv(path, Interval)]
+
+
+def _read_csv(path: Path, kind: type[Row] | type[Interval]) -> list[list[Any]]:
+    """Read a table of the fields of `kind`; those that are numbers are converted."""
+    numbers = [of is float for of in get_type_hints(kind).values()]
+    rows: list[list[Any]] = []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file)
+            if tuple(next(reader, ())) != kind._fields:
+                raise DataError(
+                    f"{path}: expected columns {', '.join(kind._fields)}; run the benchmark or audit again"
+                )
+            for line in reader:
+                pairs = zip(line, numbers, strict=True)
+                rows.append([float(text) if number else text for text, number in pairs])
+    except (ValueError, OSError, csv.Error) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"{path}, line {len(rows) + 2}: cannot be read ({error}); run the benchmark or audit again"
+        ) from error
+    return rows
+
+
+#: What a record may hold under these keys, where it has them.
+_SHAPES: dict[str, type] = {
+    "settings": dict,
+    "versions": dict,
+    "left_out": dict,
+    "notes": list,
+    "fits": list,
+}
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
@@ -117,8 +167,19 @@ def read_run(folder: str | Path) -> dict[str, Any]:
         return {}
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise DataError(f"{path}: not valid JSON ({error}); run the benchmark again") from error
+    except (ValueError, OSError) as error:
+        raise DataError(
+            f"{path}: not valid JSON ({error}); run the benchmark or audit again"
+        ) from error
     if not isinstance(run, dict):
-        raise DataError(f"{path}: expected an object; run the benchmark again")
+        raise DataError(f"{path}: expected an object; run the benchmark or audit again")
+    for key, kind in _SHAPES.items():
+        if not isinstance(run.get(key, kind()), kind):
+            raise DataError(
+                f"{path}: '{key}' is not a {kind.__name__}; run the benchmark or audit again"
+            )
+    if not all(isinstance(fit, dict) for fit in run.get("fits", ())):
+        raise DataError(
+            f"{path}: 'fits' is not a list of objects; run the benchmark or audit again"
+        )
     return run

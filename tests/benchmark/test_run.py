@@ -231,3 +231,10 @@ def test_data_without_groups_is_measured_globally(tmp_path):
     assert {row.attribute for row in rows} == {""}
     assert {row.method for row in rows} == {"baseline", "fsn", "faircal"}
     assert set(json.loads((tmp_path / "run.json").read_text())["left_out"]) == {"gst", "oracle"}
+
+
+def test_a_file_in_the_way_of_the_parts_is_one_clear_error(data, tmp_path):
+    (tmp_path / "parts").write_text("mine")
+    with pytest.raises(faircal.ParameterError, match=r"cannot use .*parts as output folder"):
+        run_benchmark(data, tmp_path, SETTINGS)
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]

@@ -105,10 +105,9 @@ def _open_parts(folder: Path, plan: Plan, resume: bool) -> Path:
                 f"{folder}: data or settings differ from those of the run to resume; "
                 "run without --resume or choose another folder"
             )
-    elif parts.exists():
+    elif parts.is_dir():
         shutil.rmtree(parts)
-    parts.mkdir(parents=True, exist_ok=True)
-    return parts
+    return output_folder(parts)
 
 
 def _leave_no_trace(folder: Path, parts: Path, is_new: bool) -> None:

@@ -159,14 +159,12 @@ def _write(
     import platform
 
     from faircal._version import __version__
-    from faircal.auditing import Interval
-    from faircal.files import output_folder, write_text
-    from faircal.results import INTERVALS, csv_text, write_results, write_run
+    from faircal.files import output_folder
+    from faircal.results import write_intervals, write_results, write_run
 
     folder = output_folder(out)
     write_results(folder, [row for audit in audits for row in audit.rows])
-    lines = [(audit.feature, *row) for audit in audits for row in audit.intervals()]
-    write_text(folder / INTERVALS, csv_text(("feature", *Interval._fields), lines))
+    write_intervals(folder, [row for audit in audits for row in audit.intervals()])
     groups = None if not audits[0].groups else data.groups(audits[0].attribute)
     shares = (
         {}

@@ -65,7 +65,7 @@ def command(
 ) -> None:
     """Score the pairs of DATA with MODEL: columns left, right, score, probability.
 
-    The pairs need no labels. The file appears when all pairs are scored.
+    The pairs of a folder need no labels. The file appears when all pairs are scored.
     """
     from faircal.data import load
     from faircal.errors import ParameterError

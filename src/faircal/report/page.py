@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +15,7 @@ from faircal.errors import DataError
 from faircal.files import write_text
 from faircal.report.svg import DotPlot
 from faircal.report.tables import Results, Table, Variant, further_tables, main_tables, percent
-from faircal.results import INTERVALS, REPORT, read_results, read_run
+from faircal.results import REPORT, Interval, read_intervals, read_results, read_run
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ def write_report(folder: str | Path) -> Path:
     if not results.rows:
         raise DataError(f"{home}: results.csv has no rows; run the benchmark or audit again")
     run = read_run(home)
-    intervals = _read_intervals(home)
+    intervals = read_intervals(home)
     sections = [_section(results, attribute, intervals) for attribute in results.attributes]
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -63,7 +62,7 @@ def _resource(name: str) -> str:
     return files("faircal.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _section(results: Results, attribute: str, intervals: list[dict[str, Any]]) -> Section:
+def _section(results: Results, attribute: str, intervals: list[Interval]) -> Section:
     return Section(
         attribute,
         _summary(results, attribute),
@@ -125,7 +124,7 @@ def _contrast(
     return [f"{name}: {high:.2f} % of {worst}, {low:.2f} % of {best} ({ratio})."]
 
 
-def _figures(results: Results, attribute: str, intervals: list[dict[str, Any]]) -> list[DotPlot]:
+def _figures(results: Results, attribute: str, intervals: list[Interval]) -> list[DotPlot]:
     groups = results.groups(attribute)
     if not groups:
         return []
@@ -166,13 +165,13 @@ def _series(
 
 
 def _ends(
-    results: Results, feature: str, attribute: str, under: str, intervals: list[dict[str, Any]]
+    results: Results, feature: str, attribute: str, under: str, intervals: list[Interval]
 ) -> tuple[dict[str, list[float]] | None, dict[str, list[float]] | None]:
     """Return the intervals' ends for the figure; None where the store has none (a benchmark)."""
     found = {
-        row["group"]: (row["low"], row["high"])
+        row.group: (row.low, row.high)
         for row in intervals
-        if (row["feature"], row["attribute"], row["condition"], row["metric"])
+        if (row.feature, row.attribute, row.condition, row.metric)
         == (feature, attribute, under, "fpr")
     }
     if not found:
@@ -180,18 +179,6 @@ def _ends(
     label = results.label(results.variants[0])
     pairs = [found.get(group, (np.nan, np.nan)) for group in results.groups(attribute)]
     return {label: [low for low, _ in pairs]}, {label: [high for _, high in pairs]}
-
-
-def _read_intervals(folder: Path) -> list[dict[str, Any]]:
-    path = folder / INTERVALS
-    if not path.exists():
-        return []
-    numbers = ("value", "low", "high", "level", "errors", "trials")
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            {key: float(value) if key in numbers else value for key, value in row.items()}
-            for row in csv.DictReader(file)
-        ]
 
 
 def _notes(run: dict[str, Any]) -> list[str]:
