@@ -21,6 +21,7 @@ from faircal.files import existing, write_text
 
 RESULTS, RUN, REPORT, INTERVALS = "results.csv", "run.json", "report.html", "intervals.csv"
 GLOBAL, ALL = "global", "all"
+AGAIN = "run the benchmark or audit again"
 MEAN, STD = "mean", "std"
 
 
@@ -135,9 +136,7 @@ def _read_csv(path: Path, kind: type[Row] | type[Interval]) -> list[list[Any]]:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
             if tuple(next(reader, ())) != kind._fields:
-                raise DataError(
-                    f"{path}: expected columns {', '.join(kind._fields)}; run the benchmark or audit again"
-                )
+                raise DataError(f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}")
             for line in reader:
                 pairs = zip(line, numbers, strict=True)
                 rows.append([float(text) if number else text for text, number in pairs])
@@ -145,7 +144,7 @@ def _read_csv(path: Path, kind: type[Row] | type[Interval]) -> list[list[Any]]:
         if isinstance(error, DataError):
             raise
         raise DataError(
-            f"{path}, line {len(rows) + 2}: cannot be read ({error}); run the benchmark or audit again"
+            f"{path}, line {len(rows) + 2}: cannot be read ({error}); {AGAIN}"
         ) from error
     return rows
 
@@ -168,18 +167,12 @@ def read_run(folder: str | Path) -> dict[str, Any]:
     try:
         run = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise DataError(
-            f"{path}: not valid JSON ({error}); run the benchmark or audit again"
-        ) from error
+        raise DataError(f"{path}: not valid JSON ({error}); {AGAIN}") from error
     if not isinstance(run, dict):
-        raise DataError(f"{path}: expected an object; run the benchmark or audit again")
+        raise DataError(f"{path}: expected an object; {AGAIN}")
     for key, kind in _SHAPES.items():
         if not isinstance(run.get(key, kind()), kind):
-            raise DataError(
-                f"{path}: '{key}' is not a {kind.__name__}; run the benchmark or audit again"
-            )
+            raise DataError(f"{path}: '{key}' is not a {kind.__name__}; {AGAIN}")
     if not all(isinstance(fit, dict) for fit in run.get("fits", ())):
-        raise DataError(
-            f"{path}: 'fits' is not a list of objects; run the benchmark or audit again"
-        )
+        raise DataError(f"{path}: 'fits' is not a list of objects; {AGAIN}")
     return run
