@@ -261,7 +261,7 @@ def _people(left: Any, right: Any, groups: Groups | None, n: int) -> dict[str, i
     """Count the people of all pairs and of each group."""
     if left is None or right is None:
         return None
-    sides = [np.asarray(side, dtype=object) for side in (left, right)]
+    sides = [np.asarray(side) for side in (left, right)]
     for side in sides:
         if side.shape != (n,):
             raise DataError(

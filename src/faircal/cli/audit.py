@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.options import (
-    CommaList,
+    Source,
     check_folder,
+    features_option,
     fold_named,
     json_option,
     note,
     print_json,
+    rates_option,
     reads_data,
     working,
 )
@@ -46,22 +48,12 @@ if TYPE_CHECKING:
     default=None,
     help="Decision threshold in use: error rates there, counted.",
 )
-@click.option(
-    "--rates",
-    type=CommaList(float),
-    default="0.001,0.01",
-    show_default=True,
-    help="Global error rates to compare at.",
-)
-@click.option(
-    "--features", type=CommaList(), default=(), help="Networks or score columns  [default: all]"
-)
+@rates_option
+@features_option
 @click.option("--fold", default=None, help="Audit the pairs of this fold only.")
 @json_option
 def command(
-    data: Path,
-    score_range: tuple[float, float],
-    raw: bool,
+    source: Source,
     attribute: str | None,
     out: Path,
     model: Path | None,
@@ -78,13 +70,12 @@ def command(
     they take pairs as independent and are too narrow where pairs share people.
     """
     from faircal.auditing import INTERVAL_KIND
-    from faircal.data import load
     from faircal.methods import load_model
     from faircal.report import write_report
 
     check_folder(out)
     fitted = None if model is None else load_model(model)
-    loaded = load(data, features=features or None, score_range=score_range, normalize=not raw)
+    loaded = source.load(features)
     notes = list(loaded.notes)
     if fold is not None:
         loaded = loaded.split(fold_named(loaded, fold))[1]
@@ -134,8 +125,8 @@ def _audit(
     people: dict[str, Any] = {}
     if identity is not None:
         people = {
-            "left_identity": identity.take(data.pairs.left),
-            "right_identity": identity.take(data.pairs.right),
+            f"{side}_identity": identity.known(getattr(data.pairs, side))
+            for side in ("left", "right")
         }
     return audit(
         genuine=data.genuine,

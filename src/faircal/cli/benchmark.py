@@ -9,10 +9,14 @@ import click
 
 from faircal.cli.options import (
     CommaList,
+    Source,
     check_folder,
     check_settings,
+    features_option,
+    jobs_option,
     json_option,
     parse_settings,
+    rates_option,
     reads_data,
     seed_option,
     working,
@@ -41,9 +45,7 @@ from faircal.cli.running import benchmark_and_show
     show_default=True,
     help="Numbers of clusters; a list sweeps.",
 )
-@click.option(
-    "--features", type=CommaList(), default=(), help="Networks or score columns  [default: all]"
-)
+@features_option
 @click.option(
     "--attribute",
     type=CommaList(),
@@ -58,13 +60,7 @@ from faircal.cli.running import benchmark_and_show
     help="Where thresholds come from.",
 )
 @click.option("--retune", is_flag=True, help="Fit FSN and GST anew for each reported FPR.")
-@click.option(
-    "--rates",
-    type=CommaList(float),
-    default="0.001,0.01",
-    show_default=True,
-    help="Global error rates to compare at.",
-)
+@rates_option
 @click.option(
     "--n-init", type=click.IntRange(1), default=1, show_default=True, help="Starts of K-means."
 )
@@ -75,16 +71,12 @@ from faircal.cli.running import benchmark_and_show
     metavar="METHOD.NAME=VALUE",
     help="Any parameter of a method.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1), default=None, help="Cells at a time  [default: cores]"
-)
+@jobs_option
 @click.option("--resume", is_flag=True, help="Go on where an earlier run stopped.")
 @seed_option
 @json_option
 def command(
-    data: Path,
-    score_range: tuple[float, float],
-    raw: bool,
+    source: Source,
     out: Path,
     methods: tuple[str, ...],
     calibrators: tuple[str, ...],
@@ -104,13 +96,10 @@ def command(
     the same results.csv, whatever the number of jobs.
     """
     from faircal.benchmark import Settings
-    from faircal.data import load
 
     check_folder(out)
-    with working(f"reading {data}"):
-        loaded = load(
-            data, features=features or None, score_range=score_range, normalize=not raw, seed=seed
-        )
+    with working(f"reading {source.path}"):
+        loaded = source.load(features, seed=seed)
     settings = Settings(
         methods=methods,
         calibrators=calibrators,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.options import json_option, note, out, print_json, reads_data
+from faircal.cli.options import Source, json_option, note, out, print_json, reads_data
 
 if TYPE_CHECKING:
     from faircal.data import Dataset, Fault
@@ -19,18 +18,16 @@ if TYPE_CHECKING:
     "--attribute", default=None, help="Attribute to describe, a+b crosses  [default: all crossed]"
 )
 @json_option
-def command(
-    data: Path, score_range: tuple[float, float], raw: bool, attribute: str | None, as_json: bool
-) -> int:
+def command(source: Source, attribute: str | None, as_json: bool) -> int:
     """Describe the dataset DATA (a folder or a score table) and find what is wrong with it.
 
     Exits 0 when the data can be used, 2 when not. Every fault comes with a count, an example and
     what to do.
     """
-    from faircal.data import find_faults, load
+    from faircal.data import find_faults
 
     fatal: list[Fault] = []
-    loaded = load(data, score_range=score_range, normalize=not raw, on_fault=fatal.append)
+    loaded = source.load(on_fault=fatal.append)
     about = describe(loaded, attribute)
     faults = fatal + find_faults(loaded, attribute)
     errors = [fault for fault in faults if fault.severity == "error"]
@@ -40,7 +37,7 @@ def command(
         _show(about, faults)
     if errors:
         more = f" (and {len(errors) - 1} more, listed above)" if errors[1:] else ""
-        note(f"faircal: {data}: {errors[0]}{more}")
+        note(f"faircal: {source.path}: {errors[0]}{more}")
     return 2 if errors else 0
 
 

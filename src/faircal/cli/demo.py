@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from faircal.cli.options import check_folder, json_option, note, seed_option, working
+from faircal.cli.options import check_folder, jobs_option, json_option, note, seed_option, working
 from faircal.cli.running import benchmark_and_show
 
 #: Large enough to resolve a false-positive rate of 0.1 % in each of its eight groups.
@@ -26,9 +26,7 @@ PRESET = "bfw-like"
 @click.option(
     "--all", "everything", is_flag=True, help="Run every installed method, the trained ones too."
 )
-@click.option(
-    "--jobs", type=click.IntRange(1), default=None, help="Cells at a time  [default: cores]"
-)
+@jobs_option
 @seed_option
 @json_option
 def command(out: Path, everything: bool, jobs: int | None, seed: int, as_json: bool) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from faircal.cli.options import (
+    Source,
     check_file,
     check_settings,
+    feature_option,
     fold_named,
     json_option,
     note,
@@ -34,9 +36,7 @@ from faircal.cli.options import (
 @click.option(
     "--calibrator", default=None, help="beta, histogram, isotonic, platt, temperature or spline."
 )
-@click.option(
-    "--feature", default=None, help="Which network or score column  [default: the only one]"
-)
+@feature_option
 @click.option("--attribute", default=None, help="Attribute of methods that need one; a+b crosses.")
 @click.option("--leave-out", default=None, metavar="FOLD", help="Fold to keep for testing.")
 @click.option(
@@ -45,9 +45,7 @@ from faircal.cli.options import (
 @seed_option
 @json_option
 def command(
-    data: Path,
-    score_range: tuple[float, float],
-    raw: bool,
+    source: Source,
     method: str,
     out: Path,
     clusters: int | None,
@@ -63,7 +61,6 @@ def command(
 
     All pairs are used for fitting, unless a fold is left out.
     """
-    from faircal.data import load
     from faircal.errors import ParameterError
     from faircal.methods import METHODS, make_method
 
@@ -81,12 +78,7 @@ def command(
     check_settings(method, more)
     model = make_method(method, **{**parameters, **more})
 
-    loaded = load(
-        data, features=[feature] if feature else None, score_range=score_range, normalize=not raw
-    )
-    if len(loaded.features) > 1:
-        known = ", ".join(loaded.features)
-        raise ParameterError(f"{data}: has several features ({known}); choose one with --feature")
+    loaded = source.load_one(feature)
     if leave_out is not None:
         loaded = loaded.split(fold_named(loaded, leave_out))[0]
     with working(f"fitting {method} on {len(loaded)} pairs"):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -24,8 +26,6 @@ from rich.progress import (
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: Widest line where the output is no terminal and has no width of its own.
 _PLAIN_WIDTH = 140
@@ -215,23 +215,77 @@ def parse_settings(assignments: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-data_argument = click.argument("data", type=click.Path(path_type=Path))
-score_range_option = click.option(
-    "--score-range",
-    type=ScoreRange(),
-    default="-1,1",
-    show_default=True,
-    help="Range of ready-made scores.",
-)
 seed_option = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-raw_option = click.option(
-    "--raw", is_flag=True, help="Keep embeddings as stored: no scaling to unit length."
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(1), default=None, help="Cells at a time  [default: cores]"
+)
+rates_option = click.option(
+    "--rates",
+    type=CommaList(float),
+    default="0.001,0.01",
+    show_default=True,
+    help="Global error rates to compare at.",
+)
+features_option = click.option(
+    "--features", type=CommaList(), default=(), help="Networks or score columns  [default: all]"
+)
+feature_option = click.option(
+    "--feature", default=None, help="Which network or score column  [default: the only one]"
 )
 
 
-def reads_data(function: F) -> F:
-    """Add the argument DATA and the options that say how to read it."""
-    return data_argument(score_range_option(raw_option(function)))
+@dataclass(frozen=True)
+class Source:
+    """The argument DATA with the options that say how to read it."""
+
+    path: Path
+    score_range: tuple[float, float]
+    raw: bool
+
+    def load(self, features: Sequence[str] = (), **more: Any) -> Dataset:
+        """Read the data; `more` goes to `faircal.load`."""
+        from faircal.data import load
+
+        return load(
+            self.path,
+            features=features or None,
+            score_range=self.score_range,
+            normalize=not self.raw,
+            **more,
+        )
+
+    def load_one(self, feature: str | None) -> Dataset:
+        """Read the data with one feature: the one named, or the only one."""
+        from faircal.errors import ParameterError
+
+        data = self.load([feature] if feature else ())
+        if len(data.features) > 1:
+            known = ", ".join(data.features)
+            raise ParameterError(
+                f"{self.path}: has several features ({known}); choose one with --feature"
+            )
+        return data
+
+
+def reads_data(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument DATA and the options that say how to read it; gives ``source``."""
+
+    @click.argument("data", type=click.Path(path_type=Path))
+    @click.option(
+        "--score-range",
+        type=ScoreRange(),
+        default="-1,1",
+        show_default=True,
+        help="Range of ready-made scores.",
+    )
+    @click.option(
+        "--raw", is_flag=True, help="Keep embeddings as stored: no scaling to unit length."
+    )
+    @wraps(function)
+    def reading(data: Path, score_range: tuple[float, float], raw: bool, **rest: Any) -> Any:
+        return function(source=Source(data, score_range, raw), **rest)
+
+    return reading

@@ -10,7 +10,9 @@ import click
 
 from faircal.cli.options import (
     CommaList,
+    Source,
     check_file,
+    feature_option,
     fold_named,
     json_option,
     note,
@@ -33,9 +35,7 @@ BATCH = 100_000
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, help=".parquet or .csv file to write."
 )
-@click.option(
-    "--feature", default=None, help="Which network or score column  [default: the only one]"
-)
+@feature_option
 @click.option("--fold", default=None, help="Score the pairs of this fold only.")
 @click.option(
     "--keep",
@@ -53,9 +53,7 @@ BATCH = 100_000
 @json_option
 def command(
     model: Path,
-    data: Path,
-    score_range: tuple[float, float],
-    raw: bool,
+    source: Source,
     out: Path,
     feature: str | None,
     fold: str | None,
@@ -67,7 +65,6 @@ def command(
 
     The pairs of a folder need no labels. The file appears when all pairs are scored.
     """
-    from faircal.data import load
     from faircal.errors import ParameterError
     from faircal.files import atomic_path
     from faircal.methods import load_model
@@ -78,12 +75,7 @@ def command(
         )
     check_file(out)
     fitted = load_model(model)
-    loaded = load(
-        data, features=[feature] if feature else None, score_range=score_range, normalize=not raw
-    )
-    if len(loaded.features) > 1:
-        known = ", ".join(loaded.features)
-        raise ParameterError(f"{data}: has several features ({known}); choose one with --feature")
+    loaded = source.load_one(feature)
     if fold is not None:
         loaded = loaded.split(fold_named(loaded, fold))[1]
     _check_keep(loaded, keep)

@@ -35,6 +35,11 @@ class Column:
         """Return the codes of `rows`."""
         return self.codes[rows]
 
+    def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the codes of `rows` as numbers, NaN where unknown."""
+        codes = self.codes[rows]
+        return np.where(codes == UNKNOWN, np.nan, codes)
+
     @classmethod
     def of(cls, values: Any, where: str = "column") -> Column:
         """Encode any column (text, integer, boolean); empty, null and NaN are unknown.
