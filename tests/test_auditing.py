@@ -134,6 +134,12 @@ class TestValues:
         assert found.value("fnr", condition="global_fnr=0.05") == pytest.approx(0.05, abs=1e-9)
         assert found.value("tpr", condition="fpr=0.05") > 0.5
 
+    def test_an_audit_is_equal_to_itself_alone(self):
+        # It holds lists and NaN, so comparing contents could mislead; as an object it can be a key.
+        one, two = by_hand(), by_hand()
+        assert one != two
+        assert len({one, two}) == 2
+
 
 class TestOneClass:
     @pytest.mark.parametrize(
@@ -342,6 +348,8 @@ class TestErrors:
             ({"score": [0.1, float("nan")]}, "score, row 2: expected a finite number, found nan"),
             ({"probability": [0.1, float("inf")]}, "probability, row 2: expected a finite number"),
             ({"probability": [0.1, 1.5]}, "probability, row 2: expected 0 to 1, found 1.5"),
+            ({"probability": [1.0, 1.5]}, "probability, row 2: expected 0 to 1, found 1.5"),
+            ({"probability": [0.0, -0.5]}, "probability, row 2: expected 0 to 1, found -0.5"),
             ({"score": [0.1, 0.2], "groups": ["A"]}, r"groups: expected shape \(2,\) or \(2, 2\)"),
             (
                 {"score": [0.1, 0.2], "groups": [["A", "B", "C"]] * 2},

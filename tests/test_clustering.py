@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from faircal.clustering import Clustering, _lloyd, kmeans
+from faircal.clustering import Clustering, _lloyd, _start, kmeans
 from faircal.errors import ParameterError
 
 
@@ -53,7 +53,38 @@ class TestAgainstScikitLearn:
         np.testing.assert_array_equal(found.assign(points), theirs.predict(points))
 
 
+class TestStart:
+    @pytest.mark.parametrize("seed", range(12))
+    def test_each_point_is_drawn_once(self, seed):
+        # A point already chosen is at distance 0; any other is exactly 1/64, 225/64 or 4 away.
+        points = np.array([[2.0], [2.125], [4.0]], dtype=np.float32)
+        found = _start(points, 3, np.random.default_rng(seed))
+        assert sorted(found.ravel().tolist()) == [2.0, 2.125, 4.0]
+
+    def test_rounding_does_not_draw_a_point_twice(self):
+        # So far out, float32 products can leave a distance of 2 from a point to itself. A draw
+        # at a tenth of the way through the distances would then find the first point again.
+        class Low:
+            def integers(self, n):
+                return 0
+
+            def random(self, n):
+                return np.full(n, 0.1)
+
+        for seed in range(30):
+            one = np.random.default_rng(seed).normal(100, 1, 512).astype(np.float32)
+            points = np.stack([one, one + np.float32(0.125)])  # 8 apart
+            np.testing.assert_array_equal(_start(points, 2, Low()), points)
+
+
 class TestLloyd:
+    def test_two_iterations_by_hand(self):
+        # The first moves the centres to 0.5 and 9.5, the second finds every point where it was.
+        points = np.array([[0.0], [1.0], [9.0], [10.0]], dtype=np.float32)
+        found = _lloyd(points, np.array([[0.0], [10.0]], dtype=np.float32), 50, 0.0)
+        assert found.centers.ravel().tolist() == [0.5, 9.5]
+        assert (found.n_iter, found.inertia) == (2, 1.0)
+
     def test_centers_are_the_means_of_their_points(self):
         points = blobs()
         found = kmeans(points, 12, tol=0.0)
@@ -85,8 +116,9 @@ class TestLloyd:
         points = blobs(4000)
         assert kmeans(points, 30, tol=0.1).n_iter < kmeans(points, 30, tol=0.0).n_iter
 
-    def test_max_iter(self):
-        assert kmeans(blobs(), 12, max_iter=2, tol=0.0).n_iter == 2
+    @pytest.mark.parametrize("most", [1, 2, 3])
+    def test_max_iter(self, most):
+        assert kmeans(blobs(), 12, max_iter=most, tol=0.0).n_iter == most
 
     def test_more_rows_than_a_block(self):
         points = blobs(5000, dimension=4)
@@ -138,6 +170,7 @@ class TestRepeatable:
     def test_the_best_start_counts(self):
         points = blobs(600)
         several = [kmeans(points, 25, n_init=n, random_state=0).inertia for n in (1, 2, 4, 8)]
+        assert kmeans(points, 25).inertia == several[0]  # one start unless told
         assert several == sorted(several, reverse=True)
         assert several[-1] < several[0]
 
@@ -147,6 +180,7 @@ class TestEmptyClusters:
         points = np.ones((8, 3), dtype=np.float32)
         found = kmeans(points, 4)
         assert found.inertia == 0
+        assert found.n_iter == 2  # centres that stay put end it, although labels keep moving
         np.testing.assert_array_equal(found.centers, np.ones((4, 3)))
         assert set(found.assign(points)) <= set(range(4))
 
@@ -172,6 +206,7 @@ class TestEmptyClusters:
         found = _lloyd(points, start, 50, 0.0)
         assert sorted(found.centers.ravel()) == [1.0, 30.0]
         assert found.inertia == 2.0
+        assert _lloyd(points, start, 1, 0.0).centers.ravel().tolist() == [1.0, 30.0]  # at once
 
     @settings(deadline=None, max_examples=80)
     @given(data=st.data())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -176,6 +178,12 @@ def test_without_groups(sample):
 def test_one_array_for_both_is_sorted_once(sample):
     rankings = Rankings.of(sample[1], sample[1], *sample[2:])
     assert rankings.scores is rankings.probabilities
+
+
+def test_rankings_are_frozen(sample):
+    rankings = Rankings.of(*sample)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rankings.upper = 2.0
 
 
 def test_a_group_without_pairs_is_left_out_of_deviations(sample):

@@ -10,6 +10,7 @@ import pytest
 import faircal
 from faircal.benchmark import Settings, run, run_benchmark
 from faircal.metrics import Ranking, fpr_at_threshold, ks, threshold_at_fpr, tpr_at_threshold
+from faircal.results import Row, as_table, summarise
 
 ATTRIBUTE = "ethnicity+gender"
 SETTINGS = Settings(clusters=(8,), attributes=(ATTRIBUTE,))
@@ -64,6 +65,25 @@ def test_summary_rows_are_mean_and_population_std_over_folds(finished):
     values = [by_fold[str(fold)] for fold in range(1, 6)]
     assert by_fold["mean"] == pytest.approx(np.mean(values), abs=1e-15)
     assert by_fold["std"] == pytest.approx(np.std(values), abs=1e-15)
+
+
+def test_summary_by_hand():
+    # Attributes share a group's name; one has a single fold, one no value at all.
+    row = Row("d", "f", "m", "beta", "", "0", "1", "gender", "global", "", "ks", 0.1)
+    rows = [row, row._replace(fold="2", value=0.3), row._replace(attribute="age", value=0.7)]
+    rows.append(row._replace(attribute="race", value=float("nan")))
+    found = {(r.attribute, r.fold): r.value for r in summarise(rows)}
+    assert len(found) == 4 + 2 * 3
+    assert found["gender", "mean"] == pytest.approx(0.2)
+    assert found["gender", "std"] == pytest.approx(0.1)
+    assert (found["age", "mean"], found["age", "std"]) == (0.7, 0.0)
+    assert np.isnan([found["race", "mean"], found["race", "std"]]).all()
+
+
+def test_a_table_of_no_rows_has_its_columns():
+    table = as_table([])
+    assert table.num_rows == 0
+    assert tuple(table.column_names) == Row._fields
 
 
 def test_methods_without_clusters_leave_that_field_empty(finished):

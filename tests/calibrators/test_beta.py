@@ -187,3 +187,11 @@ def test_never_above_scipy(rows):
     calibrator = BetaCalibrator().fit(scores, genuine, weight)
     found = fitted_loss(calibrator, scores, genuine, weight)
     assert found <= least_loss(scores, genuine, weight) + 1e-9
+
+
+def test_an_imposter_of_next_to_no_weight_leaves_no_nan():
+    # The weighted fraction of genuine pairs rounds to a hair above 1 here.
+    weight = [1.64157316370002e-15, 3.5, 4.2, 0.3, 3.1, 0.7, 0.2]
+    scores = np.arange(7) / 10
+    fitted = BetaCalibrator().fit(scores, [0, 1, 1, 1, 1, 1, 1], sample_weight=weight)
+    np.testing.assert_allclose(fitted.predict(scores)[1:], 1.0, atol=1e-9)

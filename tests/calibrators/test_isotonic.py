@@ -33,6 +33,12 @@ def test_agrees_with_scikit_learn(cosines, decimals):
     np.testing.assert_allclose(found, reference.predict(grid), atol=1e-12)
 
 
+def test_flat_stretches_keep_both_their_ends():
+    calibrator = IsotonicCalibrator().fit([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0, 0, 0, 1, 1, 1])
+    assert calibrator.knots_.tolist() == [0.1, 0.3, 0.4, 0.6]
+    assert calibrator.values_.tolist() == [0, 0, 1, 1]
+
+
 def test_only_the_knots_are_kept(cosines):
     scores, genuine = cosines(2000)
     calibrator = IsotonicCalibrator().fit(scores, genuine)

@@ -34,6 +34,13 @@ def test_a_repeated_feature_is_used_once():
     np.testing.assert_allclose(fit.slopes, [1.0, 0.0], atol=1e-9)
 
 
+def test_a_repeated_feature_with_a_zero_is_used_once():
+    # 3x − 3·mean leaves 7e-17 here: rounding, measured by the largest value and not the smallest.
+    x = np.array([0.0, 0.1, 0.2, 0.7])
+    fit = fit_nonnegative(np.stack([x, 3 * x]), expit(x), np.ones(4))
+    np.testing.assert_allclose(fit.slopes, [1.0, 0.0], atol=1e-9)
+
+
 def test_a_constant_feature_gets_no_slope():
     x = np.array([[0.3, 0.3, 0.3]])
     fit = fit_nonnegative(x, np.array([0.0, 1.0, 1.0]), np.ones(3))
@@ -47,6 +54,17 @@ def test_both_slopes_negative_leave_the_constant():
     fit = fit_nonnegative(x, target, np.ones(100))
     np.testing.assert_array_equal(fit.slopes, [0.0, 0.0])
     assert expit(fit.intercept) == pytest.approx(target.mean())
+
+
+def test_of_two_negative_slopes_the_better_is_dropped():
+    # The free slopes solve a − b = −log 3, a + b = −log 9: both are negative. Without the first
+    # feature the mean target at x₁ = 1 is (0.1 + 4 · 0.75)/5 = 0.62, a slope of log(62/38);
+    # without the second the mean at x₀ = 1 is 0.22, which leaves the constant, and a higher loss.
+    x = np.array([[1.0, 1.0, -1.0, -1.0], [-1.0, 1.0, 1.0, -1.0]])
+    target, mass = np.array([0.25, 0.1, 0.75, 0.9]), np.array([4.0, 1.0, 4.0, 1.0])
+    fit = fit_nonnegative(x, target, mass)
+    np.testing.assert_allclose(fit.slopes, [0.0, np.log(62 / 38)], atol=1e-9)
+    assert fit.loss == pytest.approx(-0.62 * np.log(0.62) - 0.38 * np.log(0.38))
 
 
 def test_without_intercept():

@@ -51,6 +51,12 @@ def test_follows_the_rule(cosines, n, n_knots):
     np.testing.assert_allclose(calibrator.predict(2 * grid - 1), expected, atol=1e-10)
 
 
+def test_six_knots_unless_told(cosines):
+    sample = cosines(67)
+    default, six = SplineCalibrator().fit(*sample), SplineCalibrator(n_knots=6).fit(*sample)
+    np.testing.assert_array_equal(default.values_, six.values_)
+
+
 def test_two_pairs_by_hand():
     # z = 0.4, 0.6; H = 0, 1/2; S = 0.2, 0.5: the line from −0.2 to 0 has slope 0.2.
     calibrator = SplineCalibrator().fit([-0.2, 0.2], [False, True])

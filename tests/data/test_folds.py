@@ -125,3 +125,14 @@ def test_a_fold_of_minus_one_that_was_given_is_a_fold():
     )
     assert not data.drawn_folds
     assert data.fold_names == [-1, 2]
+
+
+def test_a_set_too_large_for_its_fold_is_cut_into_people():
+    # Twenty people in one chain of 19 pairs, and five couples: a fold's share is 24 / 5 pairs.
+    chain = np.arange(20)
+    couples = np.arange(20, 30)
+    left = np.concatenate([chain[:-1], couples[::2]])
+    right = np.concatenate([chain[1:], couples[1::2]])
+    fold, _ = draw_folds(Pairs(left, right, np.zeros(24, dtype=bool)), None, 30, 0)
+    assert (fold[:19] == -1).any()
+    assert len(set(fold) - {-1}) == 5

@@ -76,3 +76,10 @@ def test_unknown_attribute(attribute):
     columns = {"ethnicity": Column.of(["x"]), "gender": Column.of(["F"])}
     with pytest.raises(DataError, match="'gendr' is not in the data; did you mean gender"):
         cross(columns, attribute)
+
+
+def test_groups_are_the_same_only_when_they_are_one_object():
+    codes = np.array([0, 1, 0], dtype=np.int32)
+    groups = Groups(("a", "b"), codes, codes)
+    assert groups == groups
+    assert groups != Groups(("a", "b"), codes, codes)

@@ -133,6 +133,17 @@ class TestParameters:
         assert sorted(vars(model)) == sorted(parameters)
         assert model.get_params(deep=False) == vars(model)
 
+    def test_defaults(self):
+        clusters = {"n_clusters": 100, "n_init": 1, "random_state": 0}
+        rate = {"target_fpr": 1e-3, "threshold_rule": "nearest"}
+        expected = {
+            "faircal": {"calibrator": "beta", "min_pairs": 10, **clusters},
+            "fsn": {"calibrator": "beta", **rate, **clusters},
+            "gst": {"calibrator": "beta", "attribute": None, **rate},
+            "oracle": {"calibrator": "beta", "attribute": None, "min_pairs": 10},
+        }
+        assert {name: make_method(name).get_params() for name in expected} == expected
+
     def test_set_params(self, name, make, parts):
         calibration, test = parts
         changed = make(name).set_params(calibrator="isotonic").fit(calibration)

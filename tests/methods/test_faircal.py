@@ -58,6 +58,11 @@ def test_mixture_of_the_two_clusters(parts, calibrator):
     np.testing.assert_allclose(model.predict_proba(test), expected, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(model.decision_scores(test), model.predict_proba(test))
     assert model.cluster_sizes_.tolist() == sizes
+    figures = model.diagnostics_.figures
+    assert figures["smallest_cluster_pairs"] == min(sizes) < max(sizes)
+    assert figures["largest_cluster_pairs"] == max(sizes)
+    in_two = [k1 != k2 for k1, k2 in clusters_of_pairs(calibration, model.cluster_centers_)]
+    assert figures["share_of_pairs_in_two_clusters"] == pytest.approx(np.mean(in_two))
     assert model.diagnostics_.notes == []
 
 

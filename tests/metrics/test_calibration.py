@@ -50,6 +50,11 @@ class TestMassCuts:
         assert (cuts[0], cuts[-1], len(cuts)) == (0, n, min(n, 25) + 1)
         assert np.diff(cuts).min() >= 1
 
+    def test_no_values_no_bins(self):
+        assert mass_cuts(0, 4).tolist() == [0]
+        empty = Ranking.of([0.5], [1]).subset([False])
+        assert reliability(empty, n_bins=4).count.shape == (0,)
+
 
 class TestEce:
     def test_equal_mass(self):

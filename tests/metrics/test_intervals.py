@@ -24,6 +24,13 @@ def test_ends_are_exact():
     assert high[1] == 1.0
 
 
+def test_ends_are_exact_for_a_single_trial():
+    # At this level rounding alone would put the lower end at −5.6e-17.
+    low, high = wilson([0, 1], 1, 0.99)
+    assert low[0] == 0.0
+    assert high[1] == 1.0
+
+
 def test_no_trials_no_interval():
     low, high = wilson([0, 1], [0, 4])
     assert np.isnan([low[0], high[0]]).all()

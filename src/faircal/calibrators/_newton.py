@@ -98,7 +98,7 @@ def _fit_free(features: Floats, target: Floats, mass: Floats, *, intercept: bool
     """Maximise the likelihood with slopes of any sign."""
     share = mass / mass.sum()
     basis = _Basis.build(features, share, centre=intercept)
-    fraction = _dot(share, target)
+    fraction = min(_dot(share, target), 1.0)  # rounding may leave it a hair above
     theta = np.zeros(len(basis.rows))
     if intercept:
         theta[-1] = finite_logit(fraction)
