@@ -134,6 +134,8 @@ class Dataset:
         """Set the fields of a new dataset; folds are drawn where the pairs have none."""
         if pairs.fold is None:
             fold, note = draw_folds(pairs, images.identity, len(images), seed)
+            if images.by_side and images.identity is None:
+                note += "; the table names no people, so folds may share them after all"
             pairs, notes = replace(pairs, fold=fold), (*notes, note)
         if all(feature.scores is None for feature in features.values()):
             score_range = COSINE_RANGE  # whatever was said of ready-made scores

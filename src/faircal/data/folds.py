@@ -18,10 +18,10 @@ def draw_folds(
 ) -> tuple[NDArray[np.int64], str]:
     """Assign people, and with them pairs, to folds 1…`n_folds`.
 
-    Where the pairs leave the people in many unconnected sets, whole sets go into a fold and no
-    pair is lost. Otherwise people are drawn at random, and a pair of two people who fell into
-    different folds belongs to none (fold −1). Without identities, images joined by genuine pairs
-    count as one person.
+    People whom pairs connect go into a fold together where their set is not too large, and no pair
+    of theirs is lost. The people of larger sets are drawn at random, and a pair of two who fell
+    into different folds belongs to none (fold −1). Without identities, images joined by genuine
+    pairs count as one person.
 
     Returns
     -------
@@ -33,13 +33,14 @@ def draw_folds(
     left, right = people[pairs.left], people[pairs.right]
     n_people = int(people.max()) + 1
     sets = _components(left, right, n_people)
-    weight = np.bincount(sets[left], minlength=int(sets.max()) + 1)
-    # A fold may be at most a third larger than its share, else sets are too coarse to balance.
-    if np.count_nonzero(weight) >= n_folds and weight.max() <= 4 / 3 * len(pairs) / n_folds:
-        fold_of_person = _spread(weight, n_folds, seed)[sets]
-    else:
-        count = np.bincount(np.concatenate([left, right]), minlength=n_people)
-        fold_of_person = _spread(count, n_folds, seed)
+    size = np.bincount(sets[left], minlength=int(sets.max()) + 1)  # in pairs
+    # A fold may be at most a third larger than its share; what is larger goes person by person.
+    whole = size <= 4 / 3 * len(pairs) / n_folds
+    _, unit = np.unique(
+        np.where(whole[sets], sets, len(size) + np.arange(n_people)), return_inverse=True
+    )
+    weight = np.bincount(unit[np.concatenate([left, right])], minlength=int(unit.max()) + 1)
+    fold_of_person = _spread(weight, n_folds, seed)[unit]
     fold = np.where(fold_of_person[left] == fold_of_person[right], fold_of_person[left], UNKNOWN)
     lost = int((fold == UNKNOWN).sum())
     note = (
