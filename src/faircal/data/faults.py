@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from faircal.data.columns import UNKNOWN
 from faircal.data.dataset import Dataset
-from faircal.errors import DataError
 
 #: Below these counts a group's figures are noise: by the rule of three, 300 imposters without a
 #: false match still allow a rate of 1 %.
@@ -34,11 +33,6 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.what}: {self.count} (for example {self.example}); {self.remedy}"
-
-
-def raise_fault(fault: Fault) -> None:
-    """Raise an error as `DataError`; what readers do unless told to collect."""
-    raise DataError(str(fault))
 
 
 def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:

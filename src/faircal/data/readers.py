@@ -27,7 +27,7 @@ from faircal.data.dataset import (
     check_vectors,
     join_scores,
 )
-from faircal.data.faults import Fault, raise_fault
+from faircal.data.faults import Fault
 from faircal.data.tables import (
     UNREADABLE,
     find_table,
@@ -45,7 +45,8 @@ _SIDES = ("left", "right")
 #: Columns of a score table that are neither scores nor attributes.
 _RESERVED = {"genuine", "fold", "left", "right", "left_identity", "right_identity", "probability"}
 
-OnFault = Callable[[Fault], None]
+#: Called with each fault that makes data unusable; None: raise.
+OnFault = Callable[[Fault], None] | None
 
 
 def load(
@@ -55,7 +56,7 @@ def load(
     normalize: bool = True,
     score_range: tuple[float, float] = (-1.0, 1.0),
     seed: int = 0,
-    on_fault: OnFault = raise_fault,
+    on_fault: OnFault = None,
 ) -> Dataset:
     r"""Read a dataset folder or a score table.
 
@@ -72,9 +73,9 @@ def load(
         The range of ready-made scores.
     seed : int
         For drawing folds where there are none.
-    on_fault : callable
-        Called with each fatal `Fault`; raises unless told otherwise. Where it returns, the
-        offending pairs are left out (``faircal check`` collects faults this way).
+    on_fault : callable, optional
+        Called with each fatal `Fault`, whose pairs are then left out (``faircal check`` collects
+        faults this way). Without it the first one is raised as `DataError`.
 
     Examples
     --------
@@ -116,14 +117,14 @@ def _read_folder(
     found = join_scores({name: m for name, (_, m) in matrices.items()}, scores, str(pairs_file))
     name = str(about.get("name", folder.resolve().name))
     data = Dataset.assemble(name, images, pairs, found, score_range, (), about, seed)
-    if on_fault is raise_fault:
+    if on_fault is None:
         check_vectors(data, {feature: str(file) for feature, (file, _) in matrices.items()})
     return data
 
 
 def _known_pairs(table: pa.Table, images: Images, where: str, on_fault: OnFault) -> pa.Table:
     """Leave out pairs with an unknown image, when the caller collects faults."""
-    if on_fault is raise_fault:
+    if on_fault is None:
         return table
     require_columns(table, _SIDES, where)
     usable = np.ones(table.num_rows, dtype=bool)
