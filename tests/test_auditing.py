@@ -229,7 +229,7 @@ class TestIntervals:
             )
             assert (row.low, row.high) == expected
             assert row.low <= row.value <= row.high
-            assert row.errors == pytest.approx(row.value * row.trials)
+            assert row.counted == pytest.approx(row.value * row.trials)
             assert (row.level, row.attribute) == (0.9, "ethnicity+gender")
         assert "Wilson" in found.interval_kind
 

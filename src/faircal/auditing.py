@@ -87,9 +87,9 @@ class Audit:
             trials = self._trials(metric, group)
             if trials is not None:
                 low, high = self.interval(metric, group=group, condition=condition, level=level)
-                errors = value * trials
+                count = round(value * trials, 6)
                 where = (self.feature, self.attribute, group, condition, metric)
-                rows.append(Interval(*where, value, low, high, level, errors, trials))
+                rows.append(Interval(*where, value, low, high, level, count, trials))
         return rows
 
     @property

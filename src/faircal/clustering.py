@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from faircal.errors import ParameterError
+from faircal.registry import check_whole
 
 #: Rows a block: the n × K distances of a block stay in the cache.
 _BLOCK = 2048
@@ -80,10 +79,10 @@ def kmeans(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    _check_whole("n_clusters", n_clusters, 1)
-    _check_whole("n_init", n_init, 1)
-    _check_whole("max_iter", max_iter, 1)
-    _check_whole("random_state", random_state, 0)
+    check_whole("n_clusters", n_clusters, 1)
+    check_whole("n_init", n_init, 1)
+    check_whole("max_iter", max_iter, 1)
+    check_whole("random_state", random_state, 0)
     if n_clusters > len(vectors):
         raise ParameterError(
             f"n_clusters: expected 1 to {len(vectors)} (the number of images), found {n_clusters}; "
@@ -103,11 +102,6 @@ def kmeans(
     if best is None:  # n_init >= 1
         raise RuntimeError("K-means ran no start")
     return Clustering(best.centers + mean, best.inertia, best.n_iter)
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ParameterError(f"{name}: expected a whole number of {least} or more, found {value!r}")
 
 
 def _squares(vectors: Float32) -> Float32:

@@ -1,9 +1,10 @@
-"""Named things that can be added to: methods, calibrators, metrics, presets."""
+"""Named things that can be added to, and messages about names and numbers that are wrong."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
+from numbers import Integral
 from typing import TypeVar
 
 from faircal.errors import ParameterError
@@ -23,6 +24,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, names, n=1)
     listing = f"known: {', '.join(names)}" if names else "there are none"
     return f"did you mean {close[0]}? ({listing})" if close else listing
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Raise `ParameterError` unless `value` is a whole number of `least` or more.
+
+    Examples
+    --------
+    >>> check_whole("n_init", 0, 1)
+    Traceback (most recent call last):
+    ...
+    faircal.errors.ParameterError: n_init: expected a whole number of 1 or more, found 0
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ParameterError(f"{name}: expected a whole number of {least} or more, found {value!r}")
 
 
 class Registry(Mapping[str, T]):

@@ -9,13 +9,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import platform
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 
+from faircal._version import __version__
 from faircal.errors import DataError
 from faircal.files import existing, write_text
 
@@ -46,7 +49,7 @@ COLUMNS = Row._fields
 
 
 class Interval(NamedTuple):
-    """A rate with its interval and the counts behind it."""
+    """A rate, its interval, and the pairs it counts (a fraction where it is interpolated)."""
 
     feature: str
     attribute: str
@@ -57,7 +60,7 @@ class Interval(NamedTuple):
     low: float
     high: float
     level: float
-    errors: float
+    counted: float
     trials: float
 
 
@@ -98,6 +101,16 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 def write_results(folder: Path, rows: Iterable[Row]) -> None:
     """Write ``results.csv``."""
     write_text(folder / RESULTS, csv_text(COLUMNS, rows))
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results depend on."""
+    packages = ("numpy", "scipy", "scikit-learn", "pyarrow")
+    return {
+        "faircal": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+    }
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:

@@ -112,8 +112,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(data, finished, tmp_path, m
         run_benchmark(data, tmp_path, SETTINGS, jobs=1, progress=interrupt)
     assert not (tmp_path / "results.csv").exists()
     assert not list(tmp_path.rglob("*.tmp"))
-    assert json.loads((tmp_path / "run.json").read_text())["status"] == "running"
-    before = set((tmp_path / "parts").iterdir())
+    assert not (tmp_path / "run.json").exists()
+    before = set((tmp_path / "parts").glob("*/*.json"))
     assert before
 
     ran = []
@@ -122,7 +122,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(data, finished, tmp_path, m
     run_benchmark(data, tmp_path, SETTINGS, jobs=1, resume=True)
     assert len(ran) == 25 - len(before)
     assert text(tmp_path) == text(finished[0])
-    assert json.loads((tmp_path / "run.json").read_text())["status"] == "done"
+    assert json.loads((tmp_path / "run.json").read_text())["wall_time_s"] > 0
 
 
 def test_resuming_a_finished_run_computes_nothing(data, finished, monkeypatch):
@@ -143,10 +143,38 @@ def test_resume_may_add_methods_but_not_change_what_the_cells_depend_on(data, tm
         run_benchmark(data, tmp_path, other, resume=True)
 
 
-def test_without_resume_a_run_starts_afresh(data, tmp_path):
+def test_without_resume_a_run_starts_afresh(data, tmp_path, monkeypatch):
+    settings = Settings(methods=("baseline",))
+    run_benchmark(data, tmp_path, settings, jobs=1)
+    ran = []
+    run_cell = run.run_cell
+    monkeypatch.setattr(run, "run_cell", lambda *a: ran.append(a) or run_cell(*a))
+    run_benchmark(data, tmp_path, settings, jobs=1)
+    assert len(ran) == 5
+
+
+def test_what_an_earlier_run_left_stays_until_the_new_one_has_succeeded(
+    data, tmp_path, monkeypatch
+):
     run_benchmark(data, tmp_path, Settings(methods=("baseline",)), jobs=1)
-    run_benchmark(data, tmp_path, Settings(methods=("gst",)), jobs=1)
-    assert {path.name.split("-")[0] for path in (tmp_path / "parts").iterdir()} == {"gst"}
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    other = Settings(methods=("baseline",), seed=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "run_cell", lambda *_: faircal.load("/nowhere"))
+        with pytest.raises(faircal.DataError, match="no such file"):
+            run_benchmark(data, tmp_path, other, jobs=1)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+    def interrupt(done, total, label):
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_benchmark(data, tmp_path, other, jobs=1, progress=interrupt)
+    assert {path: path.read_bytes() for path in before} == before
+    run_benchmark(data, tmp_path, other, jobs=1, resume=True)
+    assert json.loads((tmp_path / "run.json").read_text())["settings"]["seed"] == 1
+    assert len(list((tmp_path / "parts").iterdir())) == 1
 
 
 def test_a_failing_cell_raises_its_own_error_and_writes_no_results(data, tmp_path, monkeypatch):
@@ -155,7 +183,7 @@ def test_a_failing_cell_raises_its_own_error_and_writes_no_results(data, tmp_pat
 
     monkeypatch.setattr(run, "run_cell", fail)
     with pytest.raises(faircal.DataError, match="one cell failed"):
-        run_benchmark(data, tmp_path / "new", SETTINGS, jobs=2)
+        run_benchmark(data, tmp_path / "new" / "deep", SETTINGS, jobs=2)
     assert not (tmp_path / "new").exists()
     with pytest.raises(faircal.DataError, match="one cell failed"):
         run_benchmark(data, tmp_path, SETTINGS, jobs=2)
@@ -255,6 +283,30 @@ def test_data_without_groups_is_measured_globally(tmp_path):
 
 def test_a_file_in_the_way_of_the_parts_is_one_clear_error(data, tmp_path):
     (tmp_path / "parts").write_text("mine")
-    with pytest.raises(faircal.ParameterError, match=r"cannot use .*parts as output folder"):
+    with pytest.raises(faircal.ParameterError, match=r"cannot use .*parts.* as output folder"):
         run_benchmark(data, tmp_path, SETTINGS)
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
+def test_the_record_says_what_is_doubtful(data, tmp_path):
+    images, pairs = data.images, data.pairs
+    gender = images.attributes["gender"]
+    values = np.array([*gender.names, ""], dtype=object)[gender.codes]
+    values[:500] = ""
+    doubtful = faircal.Dataset(
+        embeddings=data.embeddings.vectors,
+        pairs={
+            "left": pairs.left,
+            "right": pairs.right,
+            "genuine": pairs.genuine,
+            "fold": np.arange(len(pairs)) % 5,
+        },
+        attributes={"identity": images.identity.codes, "gender": values},
+    )
+    run_benchmark(doubtful, tmp_path, Settings(methods=("baseline",)), jobs=1)
+    record = json.loads((tmp_path / "run.json").read_text())
+    unknown = int(doubtful.groups("gender").unknown.sum())
+    assert record["groups"]["gender"]["unknown_pairs"] == unknown > 0
+    leak, share = record["notes"]
+    assert leak.startswith("warning: identities that cross folds: 200")
+    assert share.startswith(f"{unknown} of 8000 pairs (")

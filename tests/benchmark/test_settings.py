@@ -7,6 +7,7 @@ import pytest
 
 import faircal
 from faircal.benchmark.settings import Settings, make_plan
+from faircal.methods import METHODS
 
 
 def scores_only(**more):
@@ -54,6 +55,20 @@ def test_a_method_asked_for_by_name_that_cannot_run_is_an_error():
         ({"rates": (0.0,)}, "rates: expected rates between 0 and 1"),
         ({"parameters": {"faircal": {"min_pair": 3}}}, "did you mean min_pairs"),
         ({"parameters": {"fairkal": {}}}, "unknown method 'fairkal'"),
+        ({"parameters": {"fsn": {"n_clusters": 3}}}, "fsn.n_clusters is set by --clusters"),
+        ({"parameters": {"fsn": {"random_state": 3}}}, "fsn.random_state is set by --seed"),
+        ({"parameters": {"gst": {"calibrator": "platt"}}}, "gst.calibrator is set by --calib"),
+        ({"parameters": {"fsn": {"target_fpr": 2}}}, "target_fpr: expected a rate between 0 and 1"),
+        ({"parameters": {"gst": {"threshold_rule": "x"}}}, "threshold_rule: unknown rule 'x'"),
+        ({"parameters": {"oracle": {"min_pairs": -4}}}, "min_pairs: expected a whole number"),
+        (
+            {"parameters": {"gst": {"target_fpr": 0.05}}, "retune": True},
+            "gst.target_fpr is what --retune sets",
+        ),
+        (
+            {"parameters": {"gst": {"target_fpr": 0.05}}, "methods": ("baseline",)},
+            "gst are set, but it is not run",
+        ),
     ],
 )
 def test_wrong_settings(data, settings, message):
@@ -90,3 +105,33 @@ def test_the_fingerprint_changes_with_data_and_settings_but_not_with_methods(dat
 def test_cells_have_distinct_keys(data):
     plan = make_plan(data, Settings(clusters=(2, 3), calibrators=("beta", "platt")))
     assert len({cell.key for cell in plan.cells}) == len(plan.cells)
+
+
+def test_a_column_that_makes_no_groups_leaves_the_group_methods_out(data):
+    paths = {"path": [f"{i}.jpg" for i in range(len(data.images))]}
+    bare = faircal.Dataset(
+        embeddings=data.embeddings.vectors,
+        pairs={
+            "left": data.pairs.left,
+            "right": data.pairs.right,
+            "genuine": data.genuine,
+            "fold": data.pairs.fold,
+        },
+        attributes=paths,
+    )
+    plan = make_plan(bare, Settings(clusters=(4,)))
+    assert set(plan.left_out) == {"gst", "oracle"}
+    assert "no column makes groups by itself (path: " in plan.left_out["oracle"]
+
+
+def test_methods_without_a_calibrator_run_once(data, monkeypatch):
+    class Plain(METHODS["baseline"]):
+        name = "plain"
+
+        def __init__(self):
+            pass
+
+    monkeypatch.setitem(METHODS._things, "plain", Plain)
+    plan = make_plan(data, Settings(methods=("plain",), calibrators=("beta", "platt")))
+    assert {cell.calibrator for cell in plan.cells} == {""}
+    assert len(plan.cells) == 5

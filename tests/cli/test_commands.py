@@ -305,7 +305,7 @@ def test_score_of_a_table(table, tmp_path, run_command):
 # ------------------------------------------------------------------------------ audit
 
 
-def check_audit(folder: Path, **run: object) -> list[dict[str, str]]:
+def check_audit(folder: Path, attribute: str = "", **run: object) -> list[dict[str, str]]:
     rows = rows_of(folder)
     assert {path.name for path in folder.iterdir()} == {
         "results.csv",
@@ -313,12 +313,14 @@ def check_audit(folder: Path, **run: object) -> list[dict[str, str]]:
         "run.json",
         "report.html",
     }
-    assert run.items() <= json.loads((folder / "run.json").read_text()).items()
+    record = json.loads((folder / "run.json").read_text())
+    record |= record["groups"].get(attribute, {})
+    assert {key: record[key] for key in run} == run
     with (folder / "intervals.csv").open(newline="") as file:
         intervals = list(csv.DictReader(file))
     assert list(intervals[0]) == [
         *("feature", "attribute", "group", "condition", "metric"),
-        *("value", "low", "high", "level", "errors", "trials"),
+        *("value", "low", "high", "level", "counted", "trials"),
     ]
     for row in intervals:
         if row["value"] != "nan":
@@ -334,7 +336,7 @@ def test_audit_of_a_table(table, tmp_path, run_command):
     assert str(out / "report.html") in done.stdout
     assert "Asian" in done.stdout
     assert "intervals: " in done.stderr
-    rows = check_audit(out, kind="audit", pairs=1200, unknown_pairs=0)
+    rows = check_audit(out, "ethnicity", kind="audit", pairs=1200, unknown_pairs=0)
     data = faircal.load(table)
     groups = data.groups("ethnicity")
     found = values_of(rows, metric="fpr", condition="")
@@ -352,7 +354,7 @@ def test_audit_with_a_model(faces, data, model, tmp_path, run_command):
     words = ("audit", faces, "--model", model, "--fold", 5, "--out", out, "--json")
     said = json.loads(run_command(*words).stdout)
     assert said["report"] == str(out / "report.html")
-    rows = check_audit(out, kind="audit", simulated=True, cross_group_pairs=64)
+    rows = check_audit(out, "ethnicity+gender", kind="audit", simulated=True, cross_group_pairs=64)
     assert {row["method"] for row in rows} == {"faircal"}
     part = data.split(5)[1]
     expected = faircal.metrics.ks(faircal.load_model(model).predict_proba(part), part.genuine)
@@ -422,7 +424,6 @@ def test_benchmark_folds_are_summarised(bench):
 def test_benchmark_record(bench, data):
     run = json.loads((bench / "run.json").read_text())
     assert run["kind"] == "benchmark"
-    assert run["status"] == "done"
     assert run["simulated"] is True
     assert run["data_sha256"] == data.hash()
     assert run["settings"]["seed"] == 0
@@ -446,7 +447,7 @@ def test_benchmark_is_the_same_whatever_the_jobs(bench, faces, tmp_path, run_com
 def test_benchmark_goes_on_where_it_stopped(bench, faces, tmp_path, run_command):
     out = tmp_path / "b"
     shutil.copytree(bench, out)
-    parts = sorted((out / "parts").iterdir())
+    parts = sorted((out / "parts").glob("*/*.json"))
     for part in parts[::2]:
         part.unlink()
     (out / "results.csv").unlink()
@@ -455,7 +456,7 @@ def test_benchmark_goes_on_where_it_stopped(bench, faces, tmp_path, run_command)
     run_command("benchmark", faces, *BENCH, "--jobs", 1, "--resume", "--out", out)
     assert (out / "results.csv").read_bytes() == (bench / "results.csv").read_bytes()
     assert before == {part: part.stat().st_mtime_ns for part in before}  # not worked out again
-    assert sorted((out / "parts").iterdir()) == parts
+    assert sorted((out / "parts").glob("*/*.json")) == parts
 
 
 def test_benchmark_sweep_and_settings(bench, faces, tmp_path, run_command):
@@ -536,7 +537,7 @@ def test_benchmark_draws_folds_and_says_so(table, tmp_path, run_command):
     pacsv.write_csv(bare, tmp_path / "bare.csv")
     options = ("--methods", "baseline", "--jobs", 1, "--seed", 3)
     done = run_command("benchmark", tmp_path / "bare.csv", *options, "--out", tmp_path / "b")
-    assert "note: folds drawn: 5 identity-disjoint folds, seed 3" in done.stderr
+    assert "note: folds drawn: 5 folds of pairs, seed 3" in done.stderr
     assert {row["fold"] for row in rows_of(tmp_path / "b")} == {*"12345", "mean", "std"}
 
 

@@ -143,9 +143,13 @@ def test_fold_missing(values):
 
 @pytest.mark.parametrize("values", [[0, 1], ["0", "1"], np.array([0, 1], np.float16), [-1e-4, 1.0]])
 def test_scores(values):
-    found = parse_scores(values, "s", "pairs", 0, 1)
+    found = parse_scores(values, "s", "pairs", (0, 1))
     assert found.dtype == np.float64
     assert found.tolist() == [0, 1]  # rounding beyond the end is clipped
+
+
+def test_scores_of_any_range_for_measuring():
+    assert parse_scores([-7.0, 300.0], "s", "pairs", None).tolist() == [-7, 300]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +165,7 @@ def test_scores(values):
 )
 def test_scores_refused(values, found):
     with pytest.raises(DataError, match=f"pairs, column 's'.*{found}"):
-        parse_scores(values, "s", "pairs", 0, 1)
+        parse_scores(values, "s", "pairs", (0, 1))
 
 
 @pytest.mark.parametrize(

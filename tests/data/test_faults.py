@@ -201,7 +201,8 @@ def test_no_labels(sound):
 
 def test_no_attribute(sound):
     fault = only(rebuilt(sound, images={"attributes": {}, "crossed": ()}))
-    assert (fault.severity, fault.what) == ("note", "no attribute column")
+    assert (fault.severity, fault.what) == ("note", "no groups")
+    assert "there is no attribute column; add one" in fault.remedy
 
 
 def test_group_too_small(sound):
@@ -212,7 +213,8 @@ def test_group_too_small(sound):
     attributes = dict(sound.images.attributes) | {"gender": Column(codes, gender.names)}
     data = rebuilt(sound, images={"attributes": attributes})
     fault = only(data)
-    assert (fault.severity, fault.what) == ("warning", "group too small to say anything about")
+    assert (fault.severity, fault.what) == ("warning", "groups too small to say anything about")
+    assert fault.count == 1
     assert fault.example.startswith("'African F' has 29 people, ")
     assert "30 people, 30 genuine and 300 imposter pairs are needed" in fault.remedy
     assert find_faults(data, "gender") == []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircal.data import Dataset, Pairs, load
+from faircal.data import Dataset, Images, Pairs, load
 from faircal.data.columns import Column
 from faircal.data.folds import draw_folds
 
@@ -16,6 +17,10 @@ PEOPLE = st.lists(st.integers(-1, 9), min_size=2, max_size=40)
 
 def column(codes):
     return Column(np.array(codes, dtype=np.int32), tuple(f"p{i}" for i in range(10)))
+
+
+def images(n, identity=None):
+    return Images(pa.array(np.arange(n)), identity)
 
 
 def pairs_among(rng, n_images, n_pairs):
@@ -27,7 +32,7 @@ def pairs_among(rng, n_images, n_pairs):
 def test_identities_never_cross_folds(codes, seed, n_pairs):
     rng = np.random.default_rng(seed)
     pairs = pairs_among(rng, len(codes), n_pairs)
-    fold, note = draw_folds(pairs, column(codes), len(codes), seed)
+    fold, note = draw_folds(pairs, images(len(codes), column(codes)), seed)
     assert set(fold) <= {-1, 1, 2, 3, 4, 5}
     person = np.array(codes)
     for one in set(codes) - {-1}:
@@ -45,7 +50,7 @@ def test_identities_never_cross_folds(codes, seed, n_pairs):
 def test_without_identities_genuine_pairs_make_people(seed):
     rng = np.random.default_rng(seed)
     pairs = pairs_among(rng, 60, 80)
-    fold, note = draw_folds(pairs, None, 60, seed)
+    fold, note = draw_folds(pairs, images(60), seed)
     assert "genuine pairs (no identities)" in note
     assert (fold[pairs.genuine] != -1).all()
     for image in range(60):
@@ -55,7 +60,7 @@ def test_without_identities_genuine_pairs_make_people(seed):
 
 def test_without_identities_and_labels_images_are_people():
     pairs = Pairs(np.arange(0, 40, 2), np.arange(1, 40, 2), None)
-    fold, note = draw_folds(pairs, None, 40, 0)
+    fold, note = draw_folds(pairs, images(40), 0)
     assert "images (no identities, no labels)" in note
     assert sorted(np.bincount(fold)[1:]) == [4] * 5
 
@@ -73,7 +78,7 @@ def separate_sets(n_sets, rng):
 @pytest.mark.parametrize("n_sets", [5, 7, 50])
 def test_no_pair_is_lost_where_people_form_separate_sets(n_sets):
     pairs, people = separate_sets(n_sets, np.random.default_rng(0))
-    fold, note = draw_folds(pairs, people, 4 * n_sets, 0)
+    fold, note = draw_folds(pairs, images(4 * n_sets, people), 0)
     assert "0 of" in note
     sizes = np.bincount(fold, minlength=6)[1:]
     assert sizes.sum() == len(pairs)
@@ -85,7 +90,7 @@ def test_pairs_across_folds_belong_to_none():
     rng = np.random.default_rng(0)
     pairs = pairs_among(rng, 100, 2000)
     people = Column(np.arange(100, dtype=np.int32), tuple(map(str, range(100))))
-    fold, _ = draw_folds(pairs, people, 100, 0)
+    fold, _ = draw_folds(pairs, images(100, people), 0)
     kept = np.bincount(fold[fold != -1], minlength=6)[1:]
     assert (kept > 0).all()
     assert 0.1 < kept.sum() / 2000 < 0.3  # a fifth meet in one fold
@@ -93,7 +98,7 @@ def test_pairs_across_folds_belong_to_none():
 
 def test_seeded():
     pairs, people = separate_sets(50, np.random.default_rng(0))
-    first, again, other = (draw_folds(pairs, people, 200, seed)[0] for seed in (3, 3, 4))
+    first, again, other = (draw_folds(pairs, images(200, people), seed)[0] for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -131,10 +136,10 @@ def test_a_score_table_without_people_says_that_folds_may_share_them(tmp_path):
     table = tmp_path / "scores.csv"
     rows = [f"{i % 2},{i / 50},p{i},q{i}" for i in range(40)]
     table.write_text("genuine,score,left_identity,right_identity\n" + "\n".join(rows) + "\n")
-    assert "may share them" not in load(table).notes[0]
+    assert "identity-disjoint" in load(table).notes[0]
     anonymous = ["genuine,score", *(row.rsplit(",", 2)[0] for row in rows)]
     table.write_text("\n".join(anonymous) + "\n")
-    assert "folds may share them after all" in load(table).notes[0]
+    assert "a person may be in several folds" in load(table).notes[0]
 
 
 def test_a_set_too_large_for_its_fold_is_cut_into_people():
@@ -143,6 +148,6 @@ def test_a_set_too_large_for_its_fold_is_cut_into_people():
     couples = np.arange(20, 30)
     left = np.concatenate([chain[:-1], couples[::2]])
     right = np.concatenate([chain[1:], couples[1::2]])
-    fold, _ = draw_folds(Pairs(left, right, np.zeros(24, dtype=bool)), None, 30, 0)
+    fold, _ = draw_folds(Pairs(left, right, np.zeros(24, dtype=bool)), images(30), 0)
     assert (fold[:19] == -1).any()
     assert (fold[19:] != -1).all()

@@ -311,10 +311,12 @@ class TestWhatIsSeen:
         needs = METHODS[name].needs
         bare = changed(parts[0], attributes={})
         if needs.groups_to_fit or needs.groups_to_apply:
-            with pytest.raises(DataError, match="it needs a sensitive attribute"):
+            with pytest.raises(
+                DataError, match="it needs groups, and there is no attribute column"
+            ):
                 make(name).fit(bare)
         else:
-            assert needs.missing(bare) is None
+            assert needs.missing(bare, None) is None
 
 
 class TestRegistry:

@@ -208,5 +208,5 @@ class TestBoth:
         model = kind(threshold_rule="neerest")
         if kind is FSN:
             model.set_params(n_clusters=4)
-        with pytest.raises(ParameterError, match="unknown threshold rule 'neerest'"):
+        with pytest.raises(ParameterError, match="threshold_rule: unknown rule 'neerest'"):
             model.fit(parts[0])

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from faircal._version import __version__
+from faircal.benchmark.parts import Parts
+from faircal.benchmark.record import make_record
 from faircal.benchmark.settings import Cell, Plan, Settings, build_method, make_plan
 from faircal.data import Dataset
 from faircal.errors import FairCalError, ParameterError
-from faircal.files import output_folder, write_text
 from faircal.measures import Measure, Rankings, condition, measure
 from faircal.methods import METHODS, Method
-from faircal.results import RUN, Row, read_run, summarise, write_results, write_run
-
-PARTS = "parts"
+from faircal.results import Row, summarise, write_results, write_run
 
 #: Seconds between two looks at what the workers have finished.
 _REFRESH = 0.5
@@ -71,23 +65,18 @@ def run_benchmark(
     if jobs < 1:
         raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
     plan = make_plan(data, settings)
-    is_new = not Path(out).exists()
-    folder = output_folder(out)
-    parts = _open_parts(folder, plan, resume)
-    record = _record(data, plan, jobs)
-    write_run(folder, {**record, "status": "running"})
-    done = {cell for cell in plan.cells if (parts / f"{cell.key}.json").exists()}
-    progress = progress or _silent
-    progress(len(done), len(plan.cells), "start")
+    record = make_record(data, plan, jobs)
+    parts = Parts.open(Path(out), plan, resume)
     try:
-        _work(data, plan, parts, done, jobs, progress)
+        _work(data, plan, parts, jobs, progress or _silent)
     except FairCalError:
-        _leave_no_trace(folder, parts, is_new)
+        parts.leave_no_trace()
         raise
     rows, fits = _collect(data, plan, parts)
-    write_results(folder, rows)
+    write_results(Path(out), rows)
     wall = round(time.perf_counter() - started, 3)
-    write_run(folder, {**record, "status": "done", "wall_time_s": wall, "fits": fits})
+    write_run(Path(out), {**record, "wall_time_s": wall, "fits": fits})
+    parts.discard_others()
     return rows
 
 
@@ -95,61 +84,11 @@ def _silent(*_: Any) -> None:
     """Show no progress."""
 
 
-def _open_parts(folder: Path, plan: Plan, resume: bool) -> Path:
-    """Return the folder of finished cells; empty unless `resume` and the settings agree."""
-    parts = folder / PARTS
-    if resume:
-        before = read_run(folder).get("fingerprint")
-        if before not in (None, plan.fingerprint):
-            raise ParameterError(
-                f"{folder}: data or settings differ from those of the run to resume; "
-                "run without --resume or choose another folder"
-            )
-    elif parts.is_dir():
-        shutil.rmtree(parts)
-    return output_folder(parts)
-
-
-def _leave_no_trace(folder: Path, parts: Path, is_new: bool) -> None:
-    """Undo the start of a run whose input turned out to be bad before any cell was finished."""
-    if any(parts.iterdir()):
-        return
-    parts.rmdir()
-    (folder / RUN).unlink()
-    if is_new:
-        folder.rmdir()
-
-
-def _record(data: Dataset, plan: Plan, jobs: int) -> dict[str, Any]:
-    packages = ("numpy", "scipy", "scikit-learn", "pyarrow")
-    return {
-        "kind": "benchmark",
-        "dataset": data.name,
-        "simulated": bool(data.provenance.get("simulated", False)),
-        "provenance": dict(data.provenance),
-        "pairs": len(data),
-        "images": len(data.images) if data.has_images else None,
-        "folds": data.fold_names,
-        "settings": plan.settings.as_json(),
-        "attributes": list(plan.attributes),
-        "left_out": dict(plan.left_out),
-        "notes": list(data.notes),
-        "data_sha256": plan.data_hash,
-        "fingerprint": plan.fingerprint,
-        "jobs": jobs,
-        "versions": {
-            "faircal": __version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in packages},
-        },
-    }
-
-
-def _work(
-    data: Dataset, plan: Plan, parts: Path, done: set[Cell], jobs: int, progress: Progress
-) -> None:
+def _work(data: Dataset, plan: Plan, parts: Parts, jobs: int, progress: Progress) -> None:
     """Run the cells that are not done, `jobs` batches at a time."""
-    batches = _batches([cell for cell in plan.cells if cell not in done])
+    batches = _batches([cell for cell in plan.cells if not parts.has(cell)])
+    done = len(plan.cells) - sum(map(len, batches))
+    progress(done, len(plan.cells), "start")
     for feature in {cell.feature for cell in plan.cells}:
         data.features.scores(feature)  # once, before the folds take their share
     finished: list[Cell] = []  # filled by the workers; append is atomic
@@ -165,7 +104,7 @@ def _work(
                     label = (
                         f"{finished[-1].method}, {finished[-1].feature}, fold {finished[-1].fold}"
                     )
-                    progress(len(done) + len(finished), len(plan.cells), label)
+                    progress(done + len(finished), len(plan.cells), label)
         except BaseException:
             _cancel(waiting)
             raise
@@ -188,12 +127,11 @@ def _batches(cells: Iterable[Cell]) -> list[list[Cell]]:
 
 
 def _run_batch(
-    data: Dataset, plan: Plan, batch: list[Cell], parts: Path, finished: list[Cell]
+    data: Dataset, plan: Plan, batch: list[Cell], parts: Parts, finished: list[Cell]
 ) -> None:
     calibration, test = data.select(batch[0].feature).split(batch[0].fold)
     for cell in batch:
-        part = run_cell(calibration, test, cell, plan)
-        write_text(parts / f"{cell.key}.json", json.dumps(part))
+        parts.write(cell, run_cell(calibration, test, cell, plan))
         finished.append(cell)
 
 
@@ -252,11 +190,9 @@ def _replace(found: list[Measure], other: list[Measure], rate: float) -> list[Me
     ]
 
 
-def _collect(data: Dataset, plan: Plan, parts: Path) -> tuple[list[Row], list[dict[str, Any]]]:
+def _collect(data: Dataset, plan: Plan, parts: Parts) -> tuple[list[Row], list[dict[str, Any]]]:
     """Join the cells, in the order of the plan whatever the order in which they ended."""
-    loaded = {
-        cell: json.loads((parts / f"{cell.key}.json").read_text("utf-8")) for cell in plan.cells
-    }
+    loaded = {cell: parts.read(cell) for cell in plan.cells}
     rows = [row for cell in plan.cells for row in _rows(data, plan, cell, loaded[cell]["measures"])]
     fits = [
         {

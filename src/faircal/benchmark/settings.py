@@ -112,7 +112,7 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
     folds = data.fold_names
     if len(folds) < 2:
         raise DataError(
-            f"{data.name}: expected two or more folds, found {len(folds)}; "
+            f"{data.where}: expected two or more folds, found {len(folds)}; "
             "give more, or drop the column 'fold' to have five drawn"
         )
     _check_folds(data, folds)
@@ -122,17 +122,18 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
     )
     for attribute in attributes:
         data.groups(attribute)
-    methods, left_out = _methods(data, settings, features)
+    methods, left_out = _methods(data, settings, features, next(iter(attributes), None))
+    _check_parameters(settings, methods)
     cells = [
         Cell(feature, fold, method, calibrator, k, _fixed(settings.parameters.get(method, {})))
         for feature in features
         for method in methods
-        for calibrator in settings.calibrators
+        for calibrator in (settings.calibrators if _takes(method, "calibrator") else ("",))
         for k in (settings.clusters if _takes(method, "n_clusters") else (None,))
         for fold in folds
     ]
     for cell in cells:
-        build_method(cell, settings)
+        build_method(cell, settings).check_parameters()
     _check_clusters(data, cells)
     return Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
 
@@ -146,18 +147,20 @@ def _takes(method: str, parameter: str) -> bool:
 
 
 def _methods(
-    data: Dataset, settings: Settings, features: Sequence[str]
+    data: Dataset, settings: Settings, features: Sequence[str], attribute: str | None
 ) -> tuple[list[str], dict[str, str]]:
     """Return the methods to run and, for those left out by default, the reason."""
     chosen: list[str] = []
     left_out: dict[str, str] = {}
     for name in settings.methods or METHODS:
         needs = METHODS[name].needs
-        missing = next(filter(None, (needs.missing(data.select(f)) for f in features)), None)
+        missing = next(
+            filter(None, (needs.missing(data.select(f), attribute) for f in features)), None
+        )
         if missing is None:
             chosen.append(name)
         elif settings.methods:
-            raise DataError(f"{data.name}: method {name} cannot run: {missing}; leave it out")
+            raise DataError(f"{data.where}: method {name} cannot run: {missing}; leave it out")
         else:
             left_out[name] = missing
     return chosen, left_out
@@ -166,7 +169,7 @@ def _methods(
 def _check(settings: Settings) -> None:
     for name in settings.calibrators:
         CALIBRATORS[name]
-    for name in (*settings.methods, *settings.parameters):
+    for name in settings.methods:
         METHODS[name]
     for k in settings.clusters:
         if k < 1:
@@ -181,14 +184,44 @@ def _check(settings: Settings) -> None:
             raise ParameterError(f"{what}: {twice[0]} is given twice; name it once")
 
 
+#: Parameters that have a setting of their own, and how it is called.
+_OWN_SETTING = {
+    "n_clusters": "clusters",
+    "calibrator": "calibrators",
+    "random_state": "seed",
+    "n_init": "n_init",
+    "attribute": "attribute",
+}
+
+
+def _check_parameters(settings: Settings, methods: Sequence[str]) -> None:
+    """Raise where a parameter would be set twice, or for a method that does not run."""
+    for method, parameters in settings.parameters.items():
+        METHODS[method]
+        if method not in methods:
+            raise ParameterError(
+                f"parameters of {method} are set, but it is not run; leave them out"
+            )
+        for name in parameters:
+            if name in _OWN_SETTING:
+                option = f"--{_OWN_SETTING[name].replace('_', '-')}"
+                raise ParameterError(
+                    f"{method}.{name} is set by {option} for all methods; use that"
+                )
+            if name == "target_fpr" and settings.retune:
+                raise ParameterError(
+                    f"{method}.target_fpr is what --retune sets; leave out one of them"
+                )
+
+
 def _check_folds(data: Dataset, folds: Sequence[Any]) -> None:
     """Raise where the calibration pairs of a fold would be of one class."""
     for fold in folds:
         genuine = data.split(fold)[0].genuine
         if genuine.all() or not genuine.any():
             raise DataError(
-                f"{data.name}: without fold {fold}, expected genuine and imposter pairs, found one "
-                "class only; mix both classes in every fold"
+                f"{data.where}: without fold {fold}, expected genuine and imposter pairs, found "
+                "one class only; mix both classes in every fold"
             )
 
 
@@ -199,7 +232,7 @@ def _check_clusters(data: Dataset, cells: Sequence[Cell]) -> None:
         images = len(data.split(fold)[0].used_images())
         if most > images:
             raise ParameterError(
-                f"{data.name}: without fold {fold} there are {images} images for {most} "
+                f"{data.where}: without fold {fold} there are {images} images for {most} "
                 "clusters; choose fewer (--clusters)"
             )
 

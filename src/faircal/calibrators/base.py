@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -208,11 +207,3 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def check_count(name: str, value: Any, *, at_least: int) -> None:
-    """Raise a ParameterError unless `value` is a whole number of `at_least` or more."""
-    if not isinstance(value, Integral) or int(value) < at_least:
-        raise ParameterError(
-            f"{name}: expected a whole number of {at_least} or more; found {value!r}"
-        )

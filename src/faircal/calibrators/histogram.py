@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from faircal.calibrators._sample import Floats, Sample
-from faircal.calibrators.base import Calibrator, check_count
+from faircal.calibrators.base import Calibrator
+from faircal.registry import check_whole
 
 
 class HistogramCalibrator(Calibrator):
@@ -60,7 +61,7 @@ class HistogramCalibrator(Calibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_count("n_bins", self.n_bins, at_least=1)
+        check_whole("n_bins", self.n_bins, 1)
 
     def _fit(self, sample: Sample) -> None:
         upto = np.cumsum(sample.mass)

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from faircal.calibrators._sample import Floats, Sample
-from faircal.calibrators.base import Calibrator, check_count
+from faircal.calibrators.base import Calibrator
+from faircal.registry import check_whole
 
 # Weights that add up to more are laid out with fewer, heavier copies; never fewer than one a score.
 MAX_POINTS = 1_000_000
@@ -60,7 +61,7 @@ class SplineCalibrator(Calibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_count("n_knots", self.n_knots, at_least=2)
+        check_whole("n_knots", self.n_knots, 2)
 
     def _fit(self, sample: Sample) -> None:
         z = self._normalise(sample.scores)

@@ -22,7 +22,7 @@ from faircal.cli.options import (
 
 if TYPE_CHECKING:
     from faircal.auditing import Audit
-    from faircal.data import Dataset
+    from faircal.data import Dataset, Groups
     from faircal.methods import Method
 
 
@@ -75,13 +75,16 @@ def command(
 
     check_folder(out)
     fitted = None if model is None else load_model(model)
-    loaded = source.load(features)
-    notes = list(loaded.notes)
+    loaded = source.load(features, measuring=fitted is None)
+    notes: list[str] = []
     if fold is not None:
+        notes += loaded.notes
         loaded = loaded.split(fold_named(loaded, fold))[1]
     attribute = attribute or loaded.default_attribute
-    if attribute is None:
-        notes.append("the data has no attribute: only global figures")
+    groups = {} if attribute is None else {attribute: loaded.groups(attribute)}
+    if not groups:
+        notes.append(f"only global figures: {loaded.why_no_groups()}")
+    notes += [text for name, found in groups.items() for text in found.unknown_note(name)]
     with working("measuring"):
         audits = [
             _audit(loaded.select(name), fitted, attribute, threshold, rates)
@@ -91,6 +94,7 @@ def command(
             out,
             audits,
             loaded,
+            groups,
             notes,
             {"threshold": threshold, "rates": list(rates), "model": model},
         )
@@ -145,32 +149,19 @@ def _audit(
 
 
 def _write(
-    out: Path, audits: list[Audit], data: Dataset, notes: list[str], settings: dict[str, Any]
+    out: Path,
+    audits: list[Audit],
+    data: Dataset,
+    groups: dict[str, Groups],
+    notes: list[str],
+    settings: dict[str, Any],
 ) -> None:
-    import platform
-
-    from faircal._version import __version__
     from faircal.files import output_folder
-    from faircal.results import write_intervals, write_results, write_run
+    from faircal.results import versions, write_intervals, write_results, write_run
 
     folder = output_folder(out)
     write_results(folder, [row for audit in audits for row in audit.rows])
     write_intervals(folder, [row for audit in audits for row in audit.intervals()])
-    groups = None if not audits[0].groups else data.groups(audits[0].attribute)
-    shares = (
-        {}
-        if groups is None
-        else {
-            "cross_group_pairs": int(groups.cross.sum()),
-            "unknown_pairs": int(groups.unknown.sum()),
-        }
-    )
-    if shares.get("unknown_pairs"):
-        notes.append(
-            f"{shares['unknown_pairs']} of {len(data)} pairs "
-            f"({100 * shares['unknown_pairs'] / len(data):.1f} %) have an unknown group: "
-            "they count globally only"
-        )
     write_run(
         folder,
         {
@@ -178,14 +169,14 @@ def _write(
             "dataset": data.name,
             "simulated": bool(data.provenance.get("simulated", False)),
             "pairs": len(data),
-            **shares,
+            "groups": {name: found.shares() for name, found in groups.items()},
             "people": audits[0].people,
-            "attributes": [audits[0].attribute],
+            "attributes": list(groups),
             "interval_kind": audits[0].interval_kind,
             "settings": settings,
             "notes": notes,
             "data_sha256": data.hash(),
-            "versions": {"faircal": __version__, "python": platform.python_version()},
+            "versions": versions(),
         },
     )
 

@@ -82,7 +82,7 @@ def _show(about: dict[str, Any], faults: list[Fault]) -> None:
 
     console = out()
     facts = Table(box=None, show_header=False, pad_edge=False)
-    facts.add_row("dataset", about["name"] + (" (simulated)" if about["simulated"] else ""))
+    facts.add_row("dataset", about["name"])
     labels = (
         ""
         if about["genuine"] is None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from faircal._version import __version__
-from faircal.errors import FairCalError
+from faircal.errors import FairCalError, ParameterError
 from faircal.registry import did_you_mean
 
 #: In the order in which people meet them. Each is a module here with a click command `command`.
@@ -66,8 +68,34 @@ class Commands(click.Group):
 )
 @click.version_option(__version__, "-V", "--version", prog_name="faircal")
 @click.option("--verbose", is_flag=True, help="Show the trace of an error.")
-def cli(verbose: bool) -> None:
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    metavar="FILE",
+    help="Python file to import first, with methods of your own.",
+)
+def cli(verbose: bool, plugins: tuple[str, ...]) -> None:
     """Fair, calibrated probabilities for face verification, without sensitive attributes."""
+    for path in plugins:
+        _import_file(path)
+
+
+def _import_file(path: str) -> None:
+    """Import a file by its path; what goes wrong in it is the user's, and said so."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None or not Path(path).is_file():
+        raise ParameterError(f"--plugin {path}: expected a Python file; check the path")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except FairCalError:
+        raise
+    except Exception as error:
+        raise ParameterError(
+            f"--plugin {path}: cannot be imported ({type(error).__name__}: {error}); mend it"
+        ) from error
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -57,7 +58,16 @@ def note(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print JSON on standard output."""
-    click.echo(json.dumps(value, indent=2, default=str))
+    click.echo(json.dumps(_without_nan(value), indent=2, default=str))
+
+
+def _without_nan(value: Any) -> Any:
+    """Put null in place of NaN, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager
@@ -242,17 +252,22 @@ class Source:
     """The argument DATA with the options that say how to read it."""
 
     path: Path
-    score_range: tuple[float, float]
+    score_range: tuple[float, float] | None
     raw: bool
 
-    def load(self, features: Sequence[str] = (), **more: Any) -> Dataset:
-        """Read the data; `more` goes to `faircal.load`."""
+    def load(
+        self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
+    ) -> Dataset:
+        """Read the data; `more` goes to `faircal.load`.
+
+        For `measuring` alone scores may be in any range: those of some methods leave the cosine's.
+        """
         from faircal.data import load
 
         return load(
             self.path,
             features=features or None,
-            score_range=self.score_range,
+            score_range=self.score_range or (None if measuring else (-1.0, 1.0)),
             normalize=not self.raw,
             **more,
         )
@@ -277,15 +292,14 @@ def reads_data(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--score-range",
         type=ScoreRange(),
-        default="-1,1",
-        show_default=True,
-        help="Range of ready-made scores.",
+        default=None,
+        help="Range of ready-made scores  [default: -1,1; in audit any]",
     )
     @click.option(
         "--raw", is_flag=True, help="Keep embeddings as stored: no scaling to unit length."
     )
     @wraps(function)
-    def reading(data: Path, score_range: tuple[float, float], raw: bool, **rest: Any) -> Any:
+    def reading(data: Path, score_range: tuple[float, float] | None, raw: bool, **rest: Any) -> Any:
         return function(source=Source(data, score_range, raw), **rest)
 
     return reading

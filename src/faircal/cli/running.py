@@ -30,8 +30,8 @@ def benchmark_and_show(
     with progress_bar("benchmark") as update:
         rows = run_benchmark(data, folder, settings, jobs=jobs, resume=resume, progress=update)
     run = read_run(folder)
-    for text in data.notes:
-        note(f"note: {text}")
+    for text in run["notes"]:
+        note(text if text.startswith("warning") else f"note: {text}")
     for method, why in run["left_out"].items():
         note(f"note: {method} is left out: {why}")
     page = write_report(folder)

@@ -1,7 +1,7 @@
 """Images, pairs, embeddings and datasets: frozen, validated once at the door."""
 
-from faircal.data.dataset import Dataset
-from faircal.data.faults import Fault, find_faults
+from faircal.data.dataset import Dataset, Memo
+from faircal.data.faults import Fault, crossing_identities, find_faults
 from faircal.data.groups import Groups
 from faircal.data.readers import load
 from faircal.data.types import Embeddings, Feature, Images, Pairs
@@ -14,7 +14,9 @@ __all__ = [
     "Feature",
     "Groups",
     "Images",
+    "Memo",
     "Pairs",
+    "crossing_identities",
     "find_faults",
     "load",
     "save_dataset",

@@ -128,7 +128,7 @@ def require_known(rows: NDArray[np.intp], column: pa.ChunkedArray, name: str, wh
 
 
 def build_pairs(
-    table: pa.Table, images: Images, where: str, score_range: tuple[float, float]
+    table: pa.Table, images: Images, where: str, score_range: tuple[float, float] | None
 ) -> tuple[Pairs, NDArray[np.float64] | None]:
     """Read the pairs table; the second value is its ``score`` column, where there is one."""
     require_columns(table, ("left", "right"), where)
@@ -141,7 +141,5 @@ def build_pairs(
     names = table.column_names
     genuine = parse_genuine(table["genuine"], where) if "genuine" in names else None
     fold = parse_fold(table["fold"], where) if "fold" in names else None
-    scores = (
-        parse_scores(table["score"], "score", where, *score_range) if "score" in names else None
-    )
+    scores = parse_scores(table["score"], "score", where, score_range) if "score" in names else None
     return Pairs(rows["left"], rows["right"], genuine, fold), scores

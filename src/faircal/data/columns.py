@@ -162,9 +162,9 @@ def parse_fold(values: Any, where: str) -> NDArray[Any]:
 
 
 def parse_scores(
-    values: Any, name: str, where: str, low: float, high: float
+    values: Any, name: str, where: str, limits: tuple[float, float] | None
 ) -> NDArray[np.float64]:
-    """Read a score column; finite, and inside [low, high] but for rounding."""
+    """Read a score column; finite, and inside `limits`, where there are any, but for rounding."""
     array = _arrow(values, f"{where}, column '{name}'")
     try:
         scores = np.asarray(pc.cast(array, pa.float64()).fill_null(np.nan), dtype=np.float64)
@@ -180,6 +180,9 @@ def parse_scores(
             f"{where}, column '{name}', row {row + 1}: expected a finite score, "
             f"found {scores[row]} ({int(bad.sum())} such rows); correct or remove them"
         )
+    if limits is None:
+        return scores
+    low, high = limits
     slack = 1e-3 * (high - low)
     bad = (scores < low - slack) | (scores > high + slack)
     if bad.any():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from faircal.data.build import build_images, build_pairs
+from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.columns import UNKNOWN
 from faircal.data.folds import draw_folds
 from faircal.data.groups import Groups, cross
@@ -22,6 +22,19 @@ from faircal.registry import did_you_mean
 
 DEFAULT_FEATURE = "embedding"
 COSINE_RANGE = (-1.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Memo:
+    """What was computed before, by key."""
+
+    values: dict[Any, Any]
+
+    def __call__(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return ``compute()``, remembered under `key`."""
+        if key not in self.values:
+            self.values[key] = compute()
+        return self.values[key]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -74,6 +87,7 @@ class Dataset:
     score_range: tuple[float, float]
     notes: tuple[str, ...]
     provenance: Mapping[str, Any]
+    where: str
     _memo: dict[Any, Any] = field(repr=False)
 
     def __init__(
@@ -98,9 +112,8 @@ class Dataset:
         images = _images_of(attributes, matrices)
         limits = check_range(score_range)
         built, scores = build_pairs(as_table(pairs, "pairs"), images, "pairs", limits)
-        self._fill(
-            name, images, built, join_scores(matrices, scores, "pairs"), limits, (), {}, seed
-        )
+        features = join_scores(matrices, scores, "pairs")
+        self._fill(name, images, built, features, limits, {}, name, seed)
         check_vectors(self)
 
     @classmethod
@@ -110,14 +123,16 @@ class Dataset:
         images: Images,
         pairs: Pairs,
         features: Mapping[str, Feature],
-        score_range: tuple[float, float] = (-1.0, 1.0),
-        notes: tuple[str, ...] = (),
+        score_range: tuple[float, float] | None = (-1.0, 1.0),
         provenance: Mapping[str, Any] | None = None,
+        where: str = "",
         seed: int = 0,
     ) -> Dataset:
         """Build a dataset from validated parts, as the readers do."""
         made = cls.__new__(cls)
-        made._fill(name, images, pairs, features, score_range, notes, provenance or {}, seed)
+        made._fill(
+            name, images, pairs, features, score_range, provenance or {}, where or name, seed
+        )
         return made
 
     def _fill(
@@ -126,28 +141,26 @@ class Dataset:
         images: Images,
         pairs: Pairs,
         features: Mapping[str, Feature],
-        score_range: tuple[float, float],
-        notes: tuple[str, ...],
+        score_range: tuple[float, float] | None,
         provenance: Mapping[str, Any],
+        where: str,
         seed: int,
     ) -> None:
         """Set the fields of a new dataset; folds are drawn where the pairs have none."""
+        notes: tuple[str, ...] = ()
         if pairs.fold is None:
-            fold, note = draw_folds(pairs, images.identity, len(images), seed)
-            if images.by_side and images.identity is None:
-                note += "; the table names no people, so folds may share them after all"
-            pairs, notes = replace(pairs, fold=fold), (*notes, note)
-        if all(feature.scores is None for feature in features.values()):
-            score_range = COSINE_RANGE  # whatever was said of ready-made scores
+            fold, note = draw_folds(pairs, images, seed)
+            pairs, notes = replace(pairs, fold=fold), (note,)
         self._set(
             name=name,
             images=images,
             pairs=pairs,
             features=Features(features, pairs),
             feature=next(iter(features)),
-            score_range=score_range,
+            score_range=_range_of(features, score_range),
             notes=notes,
             provenance=provenance,
+            where=where,
             _memo={},
         )
 
@@ -181,7 +194,7 @@ class Dataset:
         """Label of each pair; `DataError` where the pairs carry none."""
         if self.pairs.genuine is None:
             raise DataError(
-                f"{self.name}: the pairs have no column 'genuine'; "
+                f"{self.where}: the pairs have no column 'genuine'; "
                 "add it: labels are needed to fit and to measure"
             )
         return self.pairs.genuine
@@ -217,11 +230,8 @@ class Dataset:
         """Return the groups of all pairs for `attribute` (``a+b`` crosses; None: the default)."""
         attribute = attribute or self.default_attribute
         if attribute is None:
-            raise DataError(
-                f"{self.name}: there is no attribute column; "
-                "add one to images (or to the score table) to measure groups"
-            )
-        column = cross(self.images.attributes, attribute)
+            raise DataError(f"{self.where}: {self.why_no_groups()}")
+        column = cross(self.images.attributes, attribute, self.where)
         return Groups(column.names, column.take(self.pairs.left), column.take(self.pairs.right))
 
     @property
@@ -229,13 +239,23 @@ class Dataset:
         """All attribute columns crossed, ``"a+b"``; None where there is none."""
         return "+".join(self.images.crossed) or None
 
+    def why_no_groups(self) -> str:
+        """Say why there is no default attribute, and what to do."""
+        if not self.images.attributes:
+            return "there is no attribute column; add one to measure groups"
+        names = ", ".join(self.images.attributes)
+        return (
+            f"no column makes groups by itself ({names}: empty, over {MOST_GROUPS} values, or "
+            "whole numbers in a score table); name one as attribute"
+        )
+
     # --------------------------------------------------------------- derived
 
     def select(self, feature: str) -> Dataset:
         """Return the dataset with another feature in use."""
         if feature not in self.features:
             hint = did_you_mean(feature, self.features)
-            raise ParameterError(f"{self.name}: unknown feature {feature!r}; {hint}")
+            raise ParameterError(f"{self.where}: unknown feature {feature!r}; {hint}")
         return self._derive(feature=feature)
 
     def subset(self, rows: NDArray[Any]) -> Dataset:
@@ -258,21 +278,19 @@ class Dataset:
         folds = self.fold_names
         if self.pairs.fold is None or test_fold not in folds:
             known = ", ".join(map(str, folds)) or "none"
-            raise ParameterError(f"{self.name}: no fold {test_fold!r}; expected one of {known}")
+            raise ParameterError(f"{self.where}: no fold {test_fold!r}; expected one of {known}")
         test = self.pairs.fold == test_fold
         calibration = ~test
         if self.drawn_folds:
             calibration &= self.pairs.fold != UNKNOWN
         return self.subset(calibration), self.subset(test)
 
-    def memo(self, key: Any, compute: Any) -> Any:
-        """Return ``compute()``, remembered under `key`.
+    def memo(self) -> Memo:
+        """Return a memory that lasts as long as this object, and knows nothing of it.
 
         Lets methods fitted on the same data share work such as a clustering.
         """
-        if key not in self._memo:
-            self._memo[key] = compute()
-        return self._memo[key]
+        return Memo(self._memo)
 
     def hash(self) -> str:
         """SHA-256 over labels, folds, pairs, attributes, and the features' values and use."""
@@ -308,6 +326,22 @@ def _images_of(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:
     else:
         raise DataError("embeddings are missing: give embeddings, or attributes by image")
     return images
+
+
+def _range_of(
+    features: Mapping[str, Feature], score_range: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Return the range of scores: that of cosines, unless there are ready-made ones.
+
+    None is for measuring only: the range found, and at least that of a cosine.
+    """
+    ready = [feature.scores for feature in features.values() if feature.scores is not None]
+    if not ready:
+        return COSINE_RANGE
+    if score_range is not None:
+        return score_range
+    low, high = COSINE_RANGE
+    return min(low, *(float(s.min()) for s in ready)), max(high, *(float(s.max()) for s in ready))
 
 
 def check_range(score_range: tuple[float, float]) -> tuple[float, float]:
@@ -362,7 +396,7 @@ def check_vectors(data: Dataset, files: Mapping[str, str] | None = None) -> None
         bad = ~np.isfinite(norms) | (norms == 0)
         if bad.any():
             row = int(used[np.flatnonzero(bad)[0]])
-            where = (files or {}).get(name, f"{data.name}, embeddings '{name}'")
+            where = (files or {}).get(name, f"{data.where}, embeddings '{name}'")
             raise DataError(
                 f"{where}, row {row + 1} (image {data.images.ids[row]}): "
                 f"NaN, infinite or zero vector ({int(bad.sum())} such images in use); "

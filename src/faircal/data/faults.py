@@ -46,7 +46,7 @@ def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
         _same_image,
         _repeated,
         _contradictions,
-        _crossing,
+        crossing_identities,
         _vectors,
         _spelling,
     )
@@ -165,7 +165,7 @@ def _contradictions(data: Dataset) -> Iterator[Fault]:
     )
 
 
-def _crossing(data: Dataset) -> Iterator[Fault]:
+def crossing_identities(data: Dataset) -> Iterator[Fault]:
     """People who occur in more than one fold."""
     people = _identities(data)
     if people is None or data.pairs.fold is None or data.drawn_folds:
@@ -243,22 +243,16 @@ def _spelling(data: Dataset) -> Iterator[Fault]:
 
 def _groups(data: Dataset, attribute: str | None) -> Iterator[Fault]:
     if attribute is None:
-        yield Fault(
-            "note",
-            "no attribute column",
-            1,
-            "images has none",
-            "groups cannot be measured without one",
-        )
+        yield Fault("note", "no groups", 1, "nothing to compare", data.why_no_groups())
         return
-    for row in describe_groups(data, attribute):
-        if row.enough:
-            continue
+    small = [row for row in describe_groups(data, attribute) if not row.enough]
+    if small:
+        row = min(small, key=lambda row: row.imposter)
         people = "" if row.people is None else f"{row.people} people, "
         yield Fault(
             "warning",
-            "group too small to say anything about",
-            1,
+            "groups too small to say anything about",
+            len(small),
             f"{row.group!r} has {people}{row.genuine} genuine and {row.imposter} imposter pairs",
             f"{LEAST_PEOPLE} people, {LEAST_GENUINE} genuine and {LEAST_IMPOSTERS} imposter pairs "
             "are needed: collect more or merge groups",

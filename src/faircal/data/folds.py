@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from faircal.data.columns import UNKNOWN, Column
-from faircal.data.types import Pairs
+from faircal.data.columns import UNKNOWN
+from faircal.data.types import Images, Pairs
 
 N_FOLDS = 5
 
 
 def draw_folds(
-    pairs: Pairs, identity: Column | None, n_images: int, seed: int, n_folds: int = N_FOLDS
+    pairs: Pairs, images: Images, seed: int, n_folds: int = N_FOLDS
 ) -> tuple[NDArray[np.int64], str]:
     """Assign people, and with them pairs, to folds 1…`n_folds`.
 
@@ -29,7 +29,7 @@ def draw_folds(
     note : str
         What was done, for the report.
     """
-    people, source = _people(pairs, identity, n_images)
+    people, source = _people(pairs, images)
     left, right = people[pairs.left], people[pairs.right]
     n_people = int(people.max()) + 1
     sets = _components(left, right, n_people)
@@ -43,15 +43,17 @@ def draw_folds(
     fold_of_person = _spread(weight, n_folds, seed)[unit]
     fold = np.where(fold_of_person[left] == fold_of_person[right], fold_of_person[left], UNKNOWN)
     lost = int((fold == UNKNOWN).sum())
-    note = (
-        f"folds drawn: {n_folds} identity-disjoint folds, seed {seed}, people from {source}; "
-        f"{lost} of {len(pairs)} pairs join people of two folds and belong to none"
-    )
+    note = f"folds drawn: {n_folds} identity-disjoint folds, seed {seed}, people from {source}; "
+    note += f"{lost} of {len(pairs)} pairs join people of two folds and belong to none"
+    if images.by_side and images.identity is None:
+        note = f"folds drawn: {n_folds} folds of pairs, seed {seed}; the table names no people, "
+        note += "so a person may be in several folds"
     return fold.astype(np.int64), note
 
 
-def _people(pairs: Pairs, identity: Column | None, n_images: int) -> tuple[NDArray[np.int64], str]:
+def _people(pairs: Pairs, images: Images) -> tuple[NDArray[np.int64], str]:
     """Return a person's number for each image, and where it comes from."""
+    identity = images.identity
     if identity is not None and len(identity.names):
         people = identity.codes.astype(np.int64)
         unknown = people == UNKNOWN
@@ -59,8 +61,8 @@ def _people(pairs: Pairs, identity: Column | None, n_images: int) -> tuple[NDArr
         people[unknown] = len(identity.names) + np.arange(int(unknown.sum()))
         return people, "identities"
     if pairs.genuine is None:
-        return np.arange(n_images), "images (no identities, no labels)"
-    same = _components(pairs.left[pairs.genuine], pairs.right[pairs.genuine], n_images)
+        return np.arange(len(images)), "images (no identities, no labels)"
+    same = _components(pairs.left[pairs.genuine], pairs.right[pairs.genuine], len(images))
     return same, "genuine pairs (no identities)"
 
 

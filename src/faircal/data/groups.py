@@ -44,6 +44,21 @@ class Groups:
         """Code of the group both images belong to, or −1, shape (n_pairs,)."""
         return np.where(self.left == self.right, self.left, np.int32(UNKNOWN))
 
+    def shares(self) -> dict[str, int]:
+        """Count all, cross-group and unknown pairs."""
+        return {
+            "pairs": len(self),
+            "cross_group_pairs": int(self.cross.sum()),
+            "unknown_pairs": int(self.unknown.sum()),
+        }
+
+    def unknown_note(self, attribute: str) -> list[str]:
+        """Say what share of the pairs is of unknown group; nothing where there is none."""
+        unknown = int(self.unknown.sum())
+        share = 100 * unknown / max(len(self), 1)
+        said = f"{unknown} of {len(self)} pairs ({share:.1f} %) have an unknown {attribute}: "
+        return [said + "they count globally and in no group"] if unknown else []
+
     def renamed(self, names: Sequence[str]) -> Groups:
         """Return the same groups coded by `names`; a group that is not among them is unknown."""
         code = {name: i for i, name in enumerate(names)}
@@ -53,7 +68,7 @@ class Groups:
         return Groups(tuple(names), table[self.left], table[self.right])
 
 
-def cross(columns: Mapping[str, Column], attribute: str) -> Column:
+def cross(columns: Mapping[str, Column], attribute: str, where: str = "data") -> Column:
     """Return the column of `attribute`; ``a+b`` crosses two columns into ``"A B"`` groups.
 
     Examples
@@ -66,7 +81,7 @@ def cross(columns: Mapping[str, Column], attribute: str) -> Column:
     for part in parts:
         if part not in columns:
             hint = did_you_mean(part, columns)
-            raise DataError(f"attribute '{part}' is not in the data; {hint}")
+            raise DataError(f"{where}: attribute '{part}' is not in the data; {hint}")
     codes = columns[parts[0]].codes.astype(np.int64)
     names = list(columns[parts[0]].names)
     for part in parts[1:]:

@@ -54,7 +54,7 @@ def load(
     *,
     features: Sequence[str] | None = None,
     normalize: bool = True,
-    score_range: tuple[float, float] = (-1.0, 1.0),
+    score_range: tuple[float, float] | None = (-1.0, 1.0),
     seed: int = 0,
     on_fault: OnFault = None,
 ) -> Dataset:
@@ -70,7 +70,8 @@ def load(
     normalize : bool
         Scale embeddings to unit length before clustering and scoring.
     score_range : (float, float)
-        The range of ready-made scores.
+        The range of ready-made scores; a score outside is an error. None takes any finite score,
+        for measuring only.
     seed : int
         For drawing folds where there are none.
     on_fault : callable, optional
@@ -88,7 +89,7 @@ def load(
     (array([0.9, 0.2]), 'ethnicity')
     """
     source = existing(path)
-    limits = check_range(score_range)
+    limits = None if score_range is None else check_range(score_range)
     if source.is_dir():
         return _read_folder(source, features, normalize, limits, seed, on_fault)
     return _read_score_table(source, features, limits, seed)
@@ -101,7 +102,7 @@ def _read_folder(
     folder: Path,
     features: Sequence[str] | None,
     normalize: bool,
-    score_range: tuple[float, float],
+    score_range: tuple[float, float] | None,
     seed: int,
     on_fault: OnFault,
 ) -> Dataset:
@@ -116,7 +117,7 @@ def _read_folder(
     pairs, scores = build_pairs(pairs_table, images, str(pairs_file), score_range)
     found = join_scores({name: m for name, (_, m) in matrices.items()}, scores, str(pairs_file))
     name = str(about.get("name", folder.resolve().name))
-    data = Dataset.assemble(name, images, pairs, found, score_range, (), about, seed)
+    data = Dataset.assemble(name, images, pairs, found, score_range, about, str(folder), seed)
     if on_fault is None:
         check_vectors(data, {feature: str(file) for feature, (file, _) in matrices.items()})
     return data
@@ -220,14 +221,14 @@ def choose(known: dict[str, Any], wanted: Sequence[str] | None, where: str, what
 
 
 def _read_score_table(
-    path: Path, features: Sequence[str] | None, score_range: tuple[float, float], seed: int
+    path: Path, features: Sequence[str] | None, score_range: tuple[float, float] | None, seed: int
 ) -> Dataset:
     table = read_table(path)
     where = str(path)
     require_columns(table, ("genuine",), where)
     genuine = parse_genuine(table["genuine"], where)
     scores = {
-        name: Feature(None, parse_scores(table[name], name, where, *score_range))
+        name: Feature(None, parse_scores(table[name], name, where, score_range))
         for name in _score_columns(table, features, where)
     }
     images = _sides(table, set(scores), where)
@@ -235,9 +236,9 @@ def _read_score_table(
     fold = parse_fold(table["fold"], where) if "fold" in table.column_names else None
     probability = None
     if "probability" in table.column_names:
-        probability = parse_scores(table["probability"], "probability", where, 0.0, 1.0)
+        probability = parse_scores(table["probability"], "probability", where, (0.0, 1.0))
     pairs = Pairs(np.arange(n), np.arange(n, 2 * n), genuine, fold, probability)
-    return Dataset.assemble(path.stem, images, pairs, scores, score_range, (), {}, seed)
+    return Dataset.assemble(path.stem, images, pairs, scores, score_range, {}, where, seed)
 
 
 def _score_columns(table: pa.Table, features: Sequence[str] | None, where: str) -> list[str]:

@@ -22,7 +22,7 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
     Folds that faircal drew are not written: they are drawn again, and reported, on reading.
     """
     if not data.has_images:
-        raise DataError(f"{data.name}: only datasets with images can be written as a folder")
+        raise DataError(f"{data.where}: only datasets with images can be written as a folder")
     folder = output_folder(path)
     _check_free(folder, several=DEFAULT_FEATURE not in data.features)
     images = {"image_id": data.images.ids}

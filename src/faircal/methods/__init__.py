@@ -2,12 +2,25 @@
 
 A method is a class in one file; importing the file registers it::
 
-    from faircal.methods import Method, register
+    from faircal.methods import Inputs, Method, Needs, Output, register
 
     @register
-    class Mine(Method):
-        name, title, needs = "mine", "Mine", Needs()
-        …
+    class Doubtful(Method):
+        name, title, needs = "doubtful", "Doubtful", Needs()
+
+        def _fit(self, inputs: Inputs) -> None:
+            self.share_ = float(inputs.genuine.mean())
+
+        def _apply(self, inputs: Inputs) -> Output:
+            return Output(inputs.score, 0 * inputs.score + self.share_)
+
+        def _get_state(self):
+            return {"share": self.share_}
+
+        def _set_state(self, state):
+            self.share_ = state["share"]
+
+On the command line, ``faircal --plugin doubtful.py benchmark …`` imports it first.
 """
 
 from typing import Any, TypeVar

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from faircal.data import Dataset, Embeddings, Groups
+from faircal.calibrators import make_calibrator
+from faircal.data import Dataset, Embeddings, Groups, Memo
 from faircal.errors import DataError, NotFittedError, ParameterError
+from faircal.metrics import ThresholdRule
+from faircal.registry import check_whole, did_you_mean
 
 Float64 = NDArray[np.float64]
 
@@ -32,12 +34,15 @@ class Needs:
     training: bool = False
     extra: str | None = None
 
-    def missing(self, data: Dataset) -> str | None:
-        """Say what `data` lacks for this method, or None when it lacks nothing."""
+    def missing(self, data: Dataset, attribute: str | None) -> str | None:
+        """Say what `data` lacks for this method, or None when it lacks nothing.
+
+        `attribute` is the one whose groups are to be used, None where there is none.
+        """
         if self.embeddings and data.embeddings is None:
             return "it needs embeddings, and the data has scores only"
-        if (self.groups_to_fit or self.groups_to_apply) and not data.images.attributes:
-            return "it needs a sensitive attribute, and the data has none"
+        if (self.groups_to_fit or self.groups_to_apply) and attribute is None:
+            return f"it needs groups, and {data.why_no_groups()}"
         return None
 
 
@@ -65,7 +70,7 @@ class Inputs:
     genuine: NDArray[np.bool_]
     embeddings: Embeddings | None
     groups: Groups | None
-    memo: Callable[[Any, Callable[[], Any]], Any]
+    memo: Memo
 
     def __len__(self) -> int:
         return len(self.score)
@@ -91,6 +96,10 @@ class Diagnostics:
         self.notes.append(text)
 
 
+#: Parameters that are counts, wherever a method takes them, and the least they may be.
+_LEAST = {"n_clusters": 1, "n_init": 1, "random_state": 0, "min_pairs": 1}
+
+
 class Method(BaseEstimator, ABC):  # type: ignore[misc]
     """A way from scores to fair decisions: fitted on calibration pairs, applied to others.
 
@@ -107,6 +116,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     #: A yardstick that no deployment could use: set apart in tables, never the best.
     yardstick: ClassVar[bool] = False
 
+    _fitted: bool = False
     diagnostics_: Diagnostics
     score_range_: tuple[float, float]
 
@@ -114,30 +124,32 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     def fit(self, data: Dataset) -> Self:
         """Fit on the pairs of `data`, which must hold both classes."""
+        self._fitted = False  # half a fit is none
+        self.check_parameters()
         inputs = self._inputs(data, fitting=True)
         if inputs.genuine.all() or not inputs.genuine.any():
             raise DataError(
-                f"{data.name}: expected genuine and imposter pairs, found one class only "
+                f"{data.where}: expected genuine and imposter pairs, found one class only "
                 f"({len(inputs)} pairs); add the other class"
             )
         if self.needs.groups_to_fit:
             self.attribute_ = self._attribute(data, fitting=True)
         self.diagnostics_ = Diagnostics()
         self.score_range_ = inputs.score_range
-        try:
-            self._fit(inputs)
-        except BaseException:
-            del self.score_range_  # half a fit is none
-            raise
+        self._fit(inputs)
+        self._fitted = True
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted
 
     def apply(self, data: Dataset) -> Output:
         """Return score and probability of each pair of `data`."""
-        if not hasattr(self, "score_range_"):
+        if not self._fitted:
             raise NotFittedError(f"{type(self).__name__} is not fitted yet; call fit first")
         if data.score_range != self.score_range_:
             raise ParameterError(
-                f"{data.name}: the model was fitted on scores in {self.score_range_}, "
+                f"{data.where}: the model was fitted on scores in {self.score_range_}, "
                 f"these are in {data.score_range}; use the same score_range"
             )
         return self._apply(self._inputs(data, fitting=False))
@@ -155,6 +167,23 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         from faircal.methods.modelfile import save_model
 
         save_model(self, path)
+
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` where a parameter's value cannot be; `fit` does this first."""
+        parameters = self.get_params(deep=False)
+        for name, least in _LEAST.items():
+            if name in parameters:
+                check_whole(name, parameters[name], least)
+        if "calibrator" in parameters:
+            make_calibrator(parameters["calibrator"], (-1.0, 1.0))
+        if "target_fpr" in parameters:
+            rate = parameters["target_fpr"]
+            if not isinstance(rate, int | float) or not 0 < rate < 1:
+                raise ParameterError(f"target_fpr: expected a rate between 0 and 1, found {rate!r}")
+        rule = parameters.get("threshold_rule", "nearest")
+        if rule not in get_args(ThresholdRule):
+            hint = did_you_mean(str(rule), get_args(ThresholdRule))
+            raise ParameterError(f"threshold_rule: unknown rule {rule!r}; {hint}")
 
     # ----------------------------------------------------- for those who add
 
@@ -181,14 +210,15 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _inputs(self, data: Dataset, fitting: bool) -> Inputs:
         needs = self.needs
-        problem = needs.missing(data)
+        attribute = self._attribute(data, fitting)
+        problem = needs.missing(data, attribute)
         if problem is not None:
             raise DataError(
-                f"{data.name}: {self.name} cannot be used: {problem}; choose another method"
+                f"{data.where}: {self.name} cannot be used: {problem}; choose another method"
             )
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
-            groups = data.groups(self._attribute(data, fitting))
+            groups = data.groups(attribute)
         return Inputs(
             score=data.scores,
             score_range=data.score_range,
@@ -198,5 +228,5 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             genuine=data.genuine if fitting else np.empty(0, dtype=bool),
             embeddings=data.embeddings if needs.embeddings else None,
             groups=groups,
-            memo=data.memo,
+            memo=data.memo(),
         )

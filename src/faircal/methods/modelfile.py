@@ -38,7 +38,7 @@ _DTYPES = ("float64", "float32", "int64", "int32", "bool")
 
 def save_model(model: Method, path: str | Path) -> None:
     """Write a fitted method to `path`; the file appears whole or not at all."""
-    if not hasattr(model, "score_range_"):
+    if not model._fitted:
         raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
     blob = encode(model)
     with atomic_path(Path(path)) as temporary:
@@ -91,6 +91,11 @@ def encode(model: Method) -> bytes:
     text += b" " * _padding(_FRONT.size + len(text))
     parts = [_FRONT.pack(MAGIC, VERSION, len(text)), text]
     for key in sorted(arrays):
+        if arrays[key].dtype.name not in _DTYPES:
+            raise ParameterError(
+                f"cannot save {key}: expected one of {', '.join(_DTYPES)}, "
+                f"found {arrays[key].dtype.name}; convert it in _get_state"
+            )
         raw = np.ascontiguousarray(arrays[key]).tobytes()
         parts += [raw, bytes(_padding(len(raw)))]
     body = b"".join(parts)
@@ -99,7 +104,7 @@ def encode(model: Method) -> bytes:
 
 def decode(blob: bytes) -> Method:
     """Rebuild a method from the bytes of a model file."""
-    from faircal.methods import make_method
+    from faircal.methods import METHODS, make_method
 
     header, body = _open(blob)
     try:
@@ -109,6 +114,7 @@ def decode(blob: bytes) -> Method:
         model.score_range_ = (float(low), float(high))
         model.diagnostics_ = Diagnostics(list(header["notes"]), dict(header["figures"]))
         model._set_state({**header["values"], **_arrays(header["arrays"], body)})
+        model._fitted = True
     except (
         FairCalError,
         LookupError,
@@ -118,9 +124,11 @@ def decode(blob: bytes) -> Method:
         OverflowError,
     ) as error:
         writer = str(header.get("faircal", "?"))
+        foreign = isinstance(header.get("method"), str) and header["method"] not in METHODS
+        remedy = "import the file with its method first (--plugin)" if foreign else "fit it again"
         raise ModelFileError(
             f"the model cannot be rebuilt ({_line(error)}); it was written by faircal "
-            f"{_line(writer)}, this is {__version__}: fit it again"
+            f"{_line(writer)}, this is {__version__}: {remedy}"
         ) from error
     return model
 

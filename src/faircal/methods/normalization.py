@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator, make_calibrator
-from faircal.errors import ParameterError
 from faircal.methods.base import Inputs
 from faircal.metrics import Ranking, ThresholdRule, find_threshold
 
@@ -19,8 +18,6 @@ def threshold_shifts(
     inputs: Inputs, sets: Sequence[NDArray[np.intp]], target_fpr: float, rule: ThresholdRule
 ) -> Float64:
     """Return t_k − t_G of each set at `target_fpr`; NaN where a set has no threshold."""
-    if not 0 < target_fpr < 1:
-        raise ParameterError(f"target_fpr: expected a rate between 0 and 1, found {target_fpr:g}")
     overall = find_threshold(Ranking.of(inputs.score, inputs.genuine), target_fpr, rule=rule)
     found = [
         find_threshold(Ranking.of(inputs.score[rows], inputs.genuine[rows]), target_fpr, rule=rule)

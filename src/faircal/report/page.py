@@ -36,7 +36,7 @@ def write_report(folder: str | Path) -> Path:
     if not results.rows:
         raise DataError(f"{home}: results.csv has no rows; run the benchmark or audit again")
     run = read_run(home)
-    intervals = read_intervals(home)
+    intervals = read_intervals(home) if run.get("kind") == "audit" else []
     sections = [_section(results, attribute, intervals) for attribute in results.attributes]
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -65,7 +65,7 @@ def _resource(name: str) -> str:
 def _section(results: Results, attribute: str, intervals: list[Interval]) -> Section:
     return Section(
         attribute,
-        _summary(results, attribute),
+        _summary(results, attribute, intervals),
         main_tables(results, attribute),
         _figures(results, attribute, intervals),
         further_tables(results, attribute),
@@ -90,7 +90,7 @@ def _points(results: Results, attribute: str) -> list[str]:
     return [""] if given else results.rates("global_fpr")[-1:]
 
 
-def _summary(results: Results, attribute: str) -> list[str]:
+def _summary(results: Results, attribute: str, intervals: list[Interval]) -> list[str]:
     """Say in plain words who is treated differently, and what each method changes."""
     if not results.groups(attribute):
         return []
@@ -105,13 +105,19 @@ def _summary(results: Results, attribute: str) -> list[str]:
         )
         for feature in results.features:
             for variant in results.variants:
-                said += _contrast(results, feature, variant, attribute, under)
+                said += _contrast(results, feature, variant, attribute, under, intervals)
     return said
 
 
 def _contrast(
-    results: Results, feature: str, variant: Variant, attribute: str, under: str
+    results: Results,
+    feature: str,
+    variant: Variant,
+    attribute: str,
+    under: str,
+    intervals: list[Interval],
 ) -> list[str]:
+    """Say how the worst group and the best one compare, as far as the data can tell them apart."""
     rates = _rates(results, feature, variant, attribute, under)
     known = {group: rate for group, rate in rates.items() if rate == rate}
     if not known:
@@ -119,9 +125,28 @@ def _contrast(
     worst, best = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
     times = known[worst] / known[best] if known[best] > 0 else np.inf
     ratio = f"{times:.1f} times as many" if np.isfinite(times) else "against none"
+    ends = _ends_by_group(feature, attribute, under, intervals)
+    if ends and ends[worst][0] <= ends[best][1]:
+        ratio = "their intervals overlap: the data does not tell them apart"
     name = results.label(variant) + (f" ({feature})" if len(results.features) > 1 else "")
-    high, low = 100 * known[worst], 100 * known[best]
-    return [f"{name}: {high:.2f} % of {worst}, {low:.2f} % of {best} ({ratio})."]
+    said = [
+        f"{100 * known[group]:.2f} % of {group}"
+        + (f" ({100 * ends[group][0]:.2f} to {100 * ends[group][1]:.2f})" if ends else "")
+        for group in (worst, best)
+    ]
+    return [f"{name}: {said[0]}, {said[1]}; {ratio}."]
+
+
+def _ends_by_group(
+    feature: str, attribute: str, under: str, intervals: list[Interval]
+) -> dict[str, tuple[float, float]]:
+    """Return the interval of each group's false-positive rate; none in a benchmark."""
+    return {
+        row.group: (row.low, row.high)
+        for row in intervals
+        if (row.feature, row.attribute, row.condition, row.metric)
+        == (feature, attribute, under, "fpr")
+    }
 
 
 def _figures(results: Results, attribute: str, intervals: list[Interval]) -> list[DotPlot]:
@@ -168,12 +193,7 @@ def _ends(
     results: Results, feature: str, attribute: str, under: str, intervals: list[Interval]
 ) -> tuple[dict[str, list[float]] | None, dict[str, list[float]] | None]:
     """Return the intervals' ends for the figure; None where the store has none (a benchmark)."""
-    found = {
-        row.group: (row.low, row.high)
-        for row in intervals
-        if (row.feature, row.attribute, row.condition, row.metric)
-        == (feature, attribute, under, "fpr")
-    }
+    found = _ends_by_group(feature, attribute, under, intervals)
     if not found:
         return None, None
     label = results.label(results.variants[0])

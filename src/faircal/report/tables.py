@@ -59,6 +59,13 @@ class Table:
     headings: tuple[Heading, ...]
     lines: tuple[Line, ...]
 
+    def parts(self) -> list[tuple[str, list[int]]]:
+        """Return the blocks with their columns: one is shown under the other."""
+        blocks: dict[str, list[int]] = {}
+        for i, heading in enumerate(self.headings):
+            blocks.setdefault(heading.block, []).append(i)
+        return list(blocks.items())
+
     @property
     def measured(self) -> bool:
         """Whether there is anything to show."""

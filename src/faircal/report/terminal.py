@@ -17,11 +17,10 @@ def show(table: Table, console: Console) -> None:
     """
     console.print(Text(table.title, style="bold"))
     console.print(Text(table.caption, style="dim"))
-    blocks = list(dict.fromkeys(heading.block for heading in table.headings))
-    for block in blocks:
-        if len(blocks) > 1:
+    parts = table.parts()
+    for block, columns in parts:
+        if len(parts) > 1:
             console.print(Text(f"\n {block}", style="bold"))
-        columns = [i for i, heading in enumerate(table.headings) if heading.block == block]
         console.print(_part(table, columns))
 
 

@@ -1,0 +1,79 @@
+"""Finished cells on disk: what makes a benchmark resumable."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faircal.benchmark.settings import Cell, Plan
+from faircal.errors import DataError, ParameterError
+from faircal.files import output_folder, write_text
+
+PARTS = "parts"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The finished cells of one run, a file each, in ``DIR/parts/<fingerprint>``.
+
+    A run with other data or settings has another fingerprint and so another folder: it can't mix
+    with this one, and what an earlier run left stays until the new one has succeeded.
+    """
+
+    home: Path
+    created: tuple[Path, ...]
+
+    @classmethod
+    def open(cls, folder: Path, plan: Plan, resume: bool) -> Parts:
+        """Make the folder of the run's cells; empty, unless `resume`."""
+        home = folder / PARTS / plan.fingerprint[:16]
+        created = tuple(path for path in (home, *home.parents) if not path.exists())
+        if not resume and home.is_dir():
+            shutil.rmtree(home)
+        if resume and not home.exists() and any(_folders(home.parent)):
+            raise ParameterError(
+                f"{folder}: data or settings differ from those of the run to resume; "
+                "run without --resume or choose another folder"
+            )
+        output_folder(folder)
+        return cls(output_folder(home), created)
+
+    def _file(self, cell: Cell) -> Path:
+        return self.home / f"{cell.key}.json"
+
+    def has(self, cell: Cell) -> bool:
+        """Whether the cell is finished."""
+        return self._file(cell).exists()
+
+    def write(self, cell: Cell, part: dict[str, Any]) -> None:
+        """Keep what came out of a cell."""
+        write_text(self._file(cell), json.dumps(part))
+
+    def read(self, cell: Cell) -> dict[str, Any]:
+        """Return what came out of a cell."""
+        path = self._file(cell)
+        try:
+            part: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise DataError(f"{path}: not valid JSON ({error}); run without --resume") from error
+        return part
+
+    def discard_others(self) -> None:
+        """Remove the cells of runs that this one has replaced."""
+        for other in _folders(self.home.parent):
+            if other != self.home:
+                shutil.rmtree(other)
+
+    def leave_no_trace(self) -> None:
+        """Undo `open` where no cell was finished: the input turned out to be bad."""
+        if not any(self.home.iterdir()):
+            for path in self.created:
+                path.rmdir()
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    return (path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else iter(())
