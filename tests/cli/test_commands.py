@@ -583,3 +583,80 @@ def test_demo_on_a_smaller_preset(tmp_path, run_here, monkeypatch):
     assert "simulated, no real people" in done.err
     assert json.loads(done.out)["report"] == str(tmp_path / "demo/report.html")
     assert {row["method"] for row in rows_of(tmp_path / "demo")} == set(PLAIN)
+
+
+# -------------------------------------------------------------------- the rest of a journey
+
+
+@pytest.mark.parametrize("method", ["gst", "fsn"])
+def test_scores_that_leave_the_cosine_range_can_be_audited(faces, tmp_path, run_command, method):
+    model, scored = tmp_path / "m.faircal", tmp_path / "s.csv"
+    run_command("fit", faces, "--method", method, "--set", "target_fpr=0.4", "--out", model)
+    run_command("score", model, faces, "--keep", "genuine,ethnicity", "--out", scored)
+    table = pacsv.read_csv(scored)
+    high = np.asarray(table["score"]) + 2  # as shifted scores may be
+    position = table.column_names.index("score")
+    pacsv.write_csv(table.set_column(position, "score", [high]), scored)
+    run_command("audit", scored, "--attribute", "ethnicity", "--out", tmp_path / "a")
+    refused = run_command("audit", scored, "--score-range=-1,1", "--out", tmp_path / "b", code=2)
+    assert "expected a score in [-1, 1]" in refused.stderr
+
+
+def test_json_has_null_where_a_value_is_undefined(tmp_path, run_command):
+    table = tmp_path / "one.csv"
+    table.write_text("genuine,score,group\n" + "0,0.1,a\n0,0.3,b\n" * 20)
+    done = run_command("audit", table, "--out", tmp_path / "a", "--json")
+
+    def refuse(text):
+        raise AssertionError(text)
+
+    said = json.loads(done.stdout, parse_constant=refuse)
+    assert {row["value"] for row in said["audit"] if row["metric"] == "fnr"} == {None}
+
+
+PLUGIN = """
+from faircal.methods import Inputs, Method, Needs, Output, register
+
+@register
+class Doubtful(Method):
+    name, title, needs = "doubtful", "Doubtful", Needs()
+
+    def _fit(self, inputs: Inputs) -> None:
+        self.share_ = float(inputs.genuine.mean())
+
+    def _apply(self, inputs: Inputs) -> Output:
+        return Output(inputs.score, 0 * inputs.score + self.share_)
+
+    def _get_state(self):
+        return {"share": self.share_}
+
+    def _set_state(self, state):
+        self.share_ = state["share"]
+"""
+
+
+def test_a_method_of_ones_own_in_one_file(faces, tmp_path, run_command):
+    plugin, model = tmp_path / "doubtful.py", tmp_path / "m.faircal"
+    plugin.write_text(PLUGIN)
+    first = ("--plugin", plugin)
+    words = ("benchmark", faces, "--methods", "baseline,doubtful", "--out", tmp_path / "b")
+    assert "Doubtful" in run_command(*first, *words).stdout
+    rows = rows_of(tmp_path / "b")
+    assert {row["calibrator"] for row in rows if row["method"] == "doubtful"} == {""}
+    run_command(*first, "fit", faces, "--method", "doubtful", "--out", model)
+    run_command(*first, "score", model, faces, "--out", tmp_path / "s.csv")
+    refused = run_command("score", model, faces, "--out", tmp_path / "t.csv", code=2)
+    assert "import the file with its method first (--plugin)" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "expected a Python file"), ("1 / 0", "ZeroDivisionError"), ("import nix", "nix")],
+)
+def test_a_plugin_that_cannot_be_imported(tmp_path, run_command, content, said):
+    plugin = tmp_path / "broken.py"
+    if content is not None:
+        plugin.write_text(content)
+    refused = run_command("--plugin", plugin, "methods", code=2)
+    assert said in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -294,6 +296,22 @@ class TestWhatIsSeen:
             other = make(name).fit(changed(calibration, attributes=attributes))
             found = outputs(other, changed(test, attributes=attributes))
             np.testing.assert_array_equal(found, expected)
+
+    def test_no_way_back_to_the_dataset(self, name, make, parts, seen):
+        """Whatever hangs on the inputs, attributes do not: a walk over all they refer to."""
+        calibration, test = parts
+        shown = seen(type(make(name)))
+        make(name).fit(calibration).apply(test)
+        forbidden = {id(calibration), id(test), id(calibration.images), id(test.images)}
+        for inputs in (*shown["fit"], *shown["apply"]):
+            reached, frontier = set(), [vars(inputs)]
+            while frontier:
+                thing = frontier.pop()
+                if id(thing) in reached or isinstance(thing, np.ndarray | type | ModuleType):
+                    continue
+                reached.add(id(thing))
+                frontier += gc.get_referents(thing)
+            assert not reached & forbidden
 
     def test_embeddings_missing(self, name, make, parts, changed):
         calibration, test = (changed(part, scores_only=True) for part in parts)

@@ -10,9 +10,10 @@ import pytest
 
 import faircal
 from faircal.benchmark import Settings, run_benchmark
+from faircal.cli.main import main
 from faircal.report import write_report
 from faircal.report.svg import DotPlot
-from faircal.results import read_results
+from faircal.results import Interval, read_results, write_intervals
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -126,3 +127,46 @@ def test_dot_plot_axis_ends_at_a_round_number_above_all_values():
     svg = plot.svg()
     assert svg.count("<title>") == 1  # the undefined value is not drawn
     assert "m, x: 2.10 %" in svg
+
+
+def test_each_feature_stands_over_its_own_numbers(tmp_path):
+    """In the order of the data, not of the alphabet."""
+    rng = np.random.default_rng(0)
+    table = tmp_path / "scores.csv"
+    lines = ["genuine,fold,zebra,aardvark"]
+    for i in range(400):
+        good = 0.9 if i % 2 else -0.9
+        lines.append(f"{i % 2},{i // 2 % 2},{good},{rng.uniform(-1, 1)}")
+    table.write_text("\n".join(lines) + "\n")
+    run_benchmark(faircal.load(table), tmp_path / "b", Settings(methods=("baseline",)), jobs=1)
+    page = Page(write_report(tmp_path / "b").read_text("utf-8"))
+    assert page.text["h4"] == ["zebra", "aardvark"]
+    aurocs = page.text["td"][0], page.text["td"][3]  # three columns a feature
+    assert aurocs[0] == "100.00"
+    assert float(aurocs[1]) < 70
+
+
+@pytest.mark.parametrize(("n", "clear"), [(40, False), (20_000, True)])
+def test_the_headline_says_whether_the_data_can_tell_groups_apart(tmp_path, n, clear):
+    rng = np.random.default_rng(1)
+    genuine = np.arange(n) % 2 == 1
+    group = np.where(np.arange(n) // 2 % 2, "A", "B")
+    scores = np.clip(rng.normal(genuine * 0.6 + (group == "A") * 0.05, 0.1), -1, 1)
+    table = tmp_path / "scores.csv"
+    lines = [f"{int(y)},{s},{g}" for y, s, g in zip(genuine, scores, group, strict=True)]
+    table.write_text("genuine,score,group\n" + "\n".join(lines) + "\n")
+    main_args = ["audit", str(table), "--threshold", "0.1", "--out", str(tmp_path / "a")]
+    with pytest.raises(SystemExit) as left:
+        main(main_args)
+    assert left.value.code == 0
+    text = (tmp_path / "a" / "report.html").read_text("utf-8")
+    assert ("times as many" in text) is clear
+    assert ("does not tell them apart" in text) is not clear
+
+
+def test_intervals_of_an_earlier_audit_are_not_shown_with_a_benchmark(folder, tmp_path):
+    (tmp_path / "results.csv").write_bytes((folder / "results.csv").read_bytes())
+    (tmp_path / "run.json").write_bytes((folder / "run.json").read_bytes())
+    row = Interval("embedding", "ethnicity+gender", "Asian F", "", "fpr", 0.1, 0, 1, 0.95, 1.0, 10)
+    write_intervals(tmp_path, [row])
+    assert "Error rates with intervals" not in write_report(tmp_path).read_text("utf-8")
