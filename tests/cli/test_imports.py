@@ -42,3 +42,10 @@ def test_nothing_heavy_is_imported(code):
 
 def test_a_name_brings_what_it_needs():
     assert {"numpy", "pyarrow"} <= imported("import faircal; faircal.Dataset")
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "faircal", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("faircal, version ")

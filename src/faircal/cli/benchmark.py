@@ -19,7 +19,6 @@ from faircal.cli.options import (
     rates_option,
     reads_data,
     seed_option,
-    working,
 )
 from faircal.cli.running import benchmark_and_show
 
@@ -98,8 +97,7 @@ def command(
     from faircal.benchmark import Settings
 
     check_folder(out)
-    with working(f"reading {source.path}"):
-        loaded = source.load(features, seed=seed)
+    loaded = source.load(features, seed=seed)
     settings = Settings(
         methods=methods,
         calibrators=calibrators,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.options import Source, json_option, note, out, print_json, reads_data
+from faircal.cli.options import Source, json_option, note, out, print_json, reads_data, working
 
 if TYPE_CHECKING:
     from faircal.data import Dataset, Fault
@@ -28,8 +28,9 @@ def command(source: Source, attribute: str | None, as_json: bool) -> int:
 
     fatal: list[Fault] = []
     loaded = source.load(on_fault=fatal.append)
-    about = describe(loaded, attribute)
-    faults = fatal + find_faults(loaded, attribute)
+    with working("checking"):
+        about = describe(loaded, attribute)
+        faults = fatal + find_faults(loaded, attribute)
     errors = [fault for fault in faults if fault.severity == "error"]
     if as_json:
         print_json({**about, "usable": not errors, "faults": [vars(fault) for fault in faults]})

@@ -264,13 +264,14 @@ class Source:
         """
         from faircal.data import load
 
-        return load(
-            self.path,
-            features=features or None,
-            score_range=self.score_range or (None if measuring else (-1.0, 1.0)),
-            normalize=not self.raw,
-            **more,
-        )
+        with working(f"reading {self.path}"):
+            return load(
+                self.path,
+                features=features or None,
+                score_range=self.score_range or (None if measuring else (-1.0, 1.0)),
+                normalize=not self.raw,
+                **more,
+            )
 
     def load_one(self, feature: str | None) -> Dataset:
         """Read the data with one feature: the one named, or the only one."""
