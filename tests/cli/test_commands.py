@@ -316,6 +316,8 @@ def check_audit(folder: Path, attribute: str = "", **run: object) -> list[dict[s
     record = json.loads((folder / "run.json").read_text())
     record |= record["groups"].get(attribute, {})
     assert {key: record[key] for key in run} == run
+    assert record["wall_time_s"] > 0
+    assert len(record["data_sha256"]) == 64
     with (folder / "intervals.csv").open(newline="") as file:
         intervals = list(csv.DictReader(file))
     assert list(intervals[0]) == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,7 @@ def command(
     from faircal.methods import load_model
     from faircal.report import write_report
 
+    started = time.perf_counter()
     check_folder(out)
     fitted = None if model is None else load_model(model)
     loaded = source.load(features, measuring=fitted is None)
@@ -97,6 +99,7 @@ def command(
             groups,
             notes,
             {"threshold": threshold, "rates": list(rates), "model": model},
+            round(time.perf_counter() - started, 3),
         )
     page = write_report(out)
     for text in notes:
@@ -155,6 +158,7 @@ def _write(
     groups: dict[str, Groups],
     notes: list[str],
     settings: dict[str, Any],
+    wall_time: float,
 ) -> None:
     from faircal.files import output_folder
     from faircal.results import versions, write_intervals, write_results, write_run
@@ -176,6 +180,7 @@ def _write(
             "settings": settings,
             "notes": notes,
             "data_sha256": data.hash(),
+            "wall_time_s": wall_time,
             "versions": versions(),
         },
     )
