@@ -103,9 +103,8 @@ def measure(
     """
     found = [*_scalars(test)]
     if test.scores:
-        source = threshold_from or test
-        found += _accuracy(test, rates, None if threshold_from is None else source)
-        found += _at_rates(test, source, rates)
+        found += _accuracy(test, rates, threshold_from)
+        found += _at_rates(test, threshold_from or test, rates)
     return found
 
 
@@ -147,14 +146,18 @@ def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Itera
     )
     for kind, threshold_at, reported in points:
         thresholds = threshold_at(source.scores[GLOBAL], rates, upper=source.upper)
-        for rate, threshold in zip(rates, thresholds, strict=True):
+        at_all = {
+            metric: {
+                group: rate_of[metric](ranking, thresholds, upper=test.upper)
+                for group, ranking in test.scores.items()
+            }
+            for metric in reported
+        }
+        for i, rate in enumerate(rates):
             under = condition(kind, rate)
-            yield Measure(GLOBAL, under, "threshold", float(threshold))
-            for metric in reported:
-                values = {
-                    group: float(rate_of[metric](ranking, threshold, upper=test.upper))
-                    for group, ranking in test.scores.items()
-                }
+            yield Measure(GLOBAL, under, "threshold", float(thresholds[i]))
+            for metric, of_groups in at_all.items():
+                values = {group: float(at[i]) for group, at in of_groups.items()}
                 for group, value in values.items():
                     yield Measure(group, under, metric, value)
                 yield from _deviations(metric, under, values)

@@ -40,6 +40,11 @@ def check_whole(name: str, value: object, least: int) -> None:
         raise ParameterError(f"{name}: expected a whole number of {least} or more, found {value!r}")
 
 
+def short(error: Exception) -> str:
+    """Return the first line of an error's text, cut to fit a message."""
+    return str(error).partition("\n")[0][:160] or type(error).__name__
+
+
 class Registry(Mapping[str, T]):
     """A mapping from name to thing, filled by registration, with helpful look-up errors.
 

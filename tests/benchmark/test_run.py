@@ -263,17 +263,8 @@ def test_the_record_says_how_it_was_made(finished):
     assert all(fit["figures"]["inertia"] > 0 for fit in fits)
 
 
-def test_data_without_groups_is_measured_globally(tmp_path):
-    data = faircal.simulate("small", seed=1)
-    bare = faircal.Dataset(
-        embeddings=data.embeddings.vectors,
-        pairs={
-            "left": data.pairs.left,
-            "right": data.pairs.right,
-            "genuine": data.genuine,
-            "fold": data.pairs.fold,
-        },
-    )
+def test_data_without_groups_is_measured_globally(data, tmp_path, with_attributes):
+    bare = with_attributes(data)
     rows = run_benchmark(bare, tmp_path, Settings(clusters=(4,)), jobs=1)
     assert {row.group for row in rows} == {"global"}
     assert {row.attribute for row in rows} == {""}
@@ -288,21 +279,13 @@ def test_a_file_in_the_way_of_the_parts_is_one_clear_error(data, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]
 
 
-def test_the_record_says_what_is_doubtful(data, tmp_path):
-    images, pairs = data.images, data.pairs
+def test_the_record_says_what_is_doubtful(data, tmp_path, with_attributes):
+    images = data.images
     gender = images.attributes["gender"]
     values = np.array([*gender.names, ""], dtype=object)[gender.codes]
     values[:500] = ""
-    doubtful = faircal.Dataset(
-        embeddings=data.embeddings.vectors,
-        pairs={
-            "left": pairs.left,
-            "right": pairs.right,
-            "genuine": pairs.genuine,
-            "fold": np.arange(len(pairs)) % 5,
-        },
-        attributes={"identity": images.identity.codes, "gender": values},
-    )
+    attributes = {"identity": images.identity.codes, "gender": values}
+    doubtful = with_attributes(data, attributes, fold=np.arange(len(data)) % 5)
     run_benchmark(doubtful, tmp_path, Settings(methods=("baseline",)), jobs=1)
     record = json.loads((tmp_path / "run.json").read_text())
     unknown = int(doubtful.groups("gender").unknown.sum())

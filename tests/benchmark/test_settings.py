@@ -107,18 +107,8 @@ def test_cells_have_distinct_keys(data):
     assert len({cell.key for cell in plan.cells}) == len(plan.cells)
 
 
-def test_a_column_that_makes_no_groups_leaves_the_group_methods_out(data):
-    paths = {"path": [f"{i}.jpg" for i in range(len(data.images))]}
-    bare = faircal.Dataset(
-        embeddings=data.embeddings.vectors,
-        pairs={
-            "left": data.pairs.left,
-            "right": data.pairs.right,
-            "genuine": data.genuine,
-            "fold": data.pairs.fold,
-        },
-        attributes=paths,
-    )
+def test_a_column_that_makes_no_groups_leaves_the_group_methods_out(data, with_attributes):
+    bare = with_attributes(data, {"path": [f"{i}.jpg" for i in range(len(data.images))]})
     plan = make_plan(bare, Settings(clusters=(4,)))
     assert set(plan.left_out) == {"gst", "oracle"}
     assert "no column makes groups by itself (path: " in plan.left_out["oracle"]

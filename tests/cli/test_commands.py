@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+import textwrap
 from itertools import groupby
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import faircal
+import faircal.methods
 from faircal.cli.main import COMMANDS
 from faircal.methods import METHODS
 
@@ -616,30 +618,15 @@ def test_json_has_null_where_a_value_is_undefined(tmp_path, run_command):
     assert {row["value"] for row in said["audit"] if row["metric"] == "fnr"} == {None}
 
 
-PLUGIN = """
-from faircal.methods import Inputs, Method, Needs, Output, register
-
-@register
-class Doubtful(Method):
-    name, title, needs = "doubtful", "Doubtful", Needs()
-
-    def _fit(self, inputs: Inputs) -> None:
-        self.share_ = float(inputs.genuine.mean())
-
-    def _apply(self, inputs: Inputs) -> Output:
-        return Output(inputs.score, 0 * inputs.score + self.share_)
-
-    def _get_state(self):
-        return {"share": self.share_}
-
-    def _set_state(self, state):
-        self.share_ = state["share"]
-"""
+def documented_plugin() -> str:
+    """Return the example of the documentation: it must work as it stands there."""
+    example = faircal.methods.__doc__.split("::\n\n")[1].split("\n\nOn the command line")[0]
+    return textwrap.dedent(example)
 
 
 def test_a_method_of_ones_own_in_one_file(faces, tmp_path, run_command):
     plugin, model = tmp_path / "doubtful.py", tmp_path / "m.faircal"
-    plugin.write_text(PLUGIN)
+    plugin.write_text(documented_plugin())
     first = ("--plugin", plugin)
     words = ("benchmark", faces, "--methods", "baseline,doubtful", "--out", tmp_path / "b")
     assert "Doubtful" in run_command(*first, *words).stdout

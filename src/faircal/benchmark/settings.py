@@ -115,7 +115,6 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
             f"{data.where}: expected two or more folds, found {len(folds)}; "
             "give more, or drop the column 'fold' to have five drawn"
         )
-    _check_folds(data, folds)
     features = tuple(data.select(name).feature for name in settings.features or data.features)
     attributes = settings.attributes or (
         (data.default_attribute,) if data.default_attribute else ()
@@ -134,7 +133,7 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
     ]
     for cell in cells:
         build_method(cell, settings).check_parameters()
-    _check_clusters(data, cells)
+    _check_folds(data, max((cell.clusters or 0 for cell in cells), default=0))
     return Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
 
 
@@ -214,25 +213,19 @@ def _check_parameters(settings: Settings, methods: Sequence[str]) -> None:
                 )
 
 
-def _check_folds(data: Dataset, folds: Sequence[Any]) -> None:
-    """Raise where the calibration pairs of a fold would be of one class."""
-    for fold in folds:
-        genuine = data.split(fold)[0].genuine
-        if genuine.all() or not genuine.any():
+def _check_folds(data: Dataset, clusters: int) -> None:
+    """Raise where the calibration pairs of a fold are of one class, or have too few images."""
+    for fold in data.fold_names:
+        calibration = data.split(fold)[0]
+        if calibration.genuine.all() or not calibration.genuine.any():
             raise DataError(
                 f"{data.where}: without fold {fold}, expected genuine and imposter pairs, found "
                 "one class only; mix both classes in every fold"
             )
-
-
-def _check_clusters(data: Dataset, cells: Sequence[Cell]) -> None:
-    """Raise where a fold leaves fewer images than clusters."""
-    most = max((cell.clusters or 0 for cell in cells), default=0)
-    for fold in data.fold_names if most else ():
-        images = len(data.split(fold)[0].used_images())
-        if most > images:
+        images = len(calibration.used_images())
+        if clusters > images:
             raise ParameterError(
-                f"{data.where}: without fold {fold} there are {images} images for {most} "
+                f"{data.where}: without fold {fold} there are {images} images for {clusters} "
                 "clusters; choose fewer (--clusters)"
             )
 

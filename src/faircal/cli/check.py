@@ -69,10 +69,8 @@ def describe(data: Dataset, attribute: str | None) -> dict[str, Any]:
         "groups": [],
     }
     if attribute is not None:
-        groups = data.groups(attribute)
         about["groups"] = [vars(size) for size in describe_groups(data, attribute)]
-        about["cross_group_pairs"] = int(groups.cross.sum())
-        about["unknown_pairs"] = int(groups.unknown.sum())
+        about |= data.groups(attribute).shares()
     return about
 
 

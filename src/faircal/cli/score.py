@@ -106,6 +106,8 @@ def _batches(model: Method, data: Dataset, keep: tuple[str, ...], update: Any) -
     from faircal.data.writers import decoded
 
     ids = data.images.ids
+    attributes = data.images.attributes
+    kept = {name: decoded(attributes[name]) for name in keep if name in attributes}
     for start in range(0, len(data), BATCH):
         part = data.subset(np.arange(start, min(start + BATCH, len(data))))
         output = model.apply(part)
@@ -122,11 +124,9 @@ def _batches(model: Method, data: Dataset, keep: tuple[str, ...], update: Any) -
             columns["genuine"] = part.genuine.astype(np.int8)
         if "fold" in keep:
             columns["fold"] = pa.array(part.pairs.fold)
-        for name in keep:
-            if name in data.images.attributes:
-                text = decoded(data.images.attributes[name])
-                columns[f"left_{name}"] = text.take(pa.array(part.pairs.left))
-                columns[f"right_{name}"] = text.take(pa.array(part.pairs.right))
+        for name, text in kept.items():
+            columns[f"left_{name}"] = text.take(pa.array(part.pairs.left))
+            columns[f"right_{name}"] = text.take(pa.array(part.pairs.right))
         yield pa.table(columns)
         update(min(start + BATCH, len(data)), len(data), "pairs")
 

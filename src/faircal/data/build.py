@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from faircal.data.columns import (
     Column,
+    as_arrow,
     as_text,
     first_true,
     parse_fold,
@@ -27,11 +28,7 @@ MOST_GROUPS = 100
 
 def parse_ids(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
     """Return a column of ids: int64 where each is a whole number as usually written, else text."""
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], pa.string())
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
+    array = as_arrow(column, f"{where}, column '{name}'").combine_chunks()
     if array.null_count:
         row = first_true(np.asarray(array.is_null()))
         raise DataError(

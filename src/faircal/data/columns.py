@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal.errors import DataError
+from faircal.registry import short
 
 UNKNOWN = -1
 
@@ -49,7 +50,7 @@ class Column:
         >>> Column.of(["b", "a", "", None, "b"])
         Column(codes=array([ 1,  0, -1, -1,  1], dtype=int32), names=('a', 'b'))
         """
-        array = _arrow(values, where)
+        array = as_arrow(values, where)
         if pa.types.is_floating(array.type):
             array = _integers_from_floats(array)
         text = pc.utf8_trim_whitespace(as_text(array, where))
@@ -57,8 +58,6 @@ class Column:
         encoded = text.dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
-        if isinstance(encoded, pa.ChunkedArray):  # zero chunks
-            encoded = pa.array([], pa.string()).dictionary_encode()
         raw = np.asarray(encoded.indices.fill_null(UNKNOWN), dtype=np.int32)
         found = encoded.dictionary.to_pylist()
         # Sorted names make codes, and so every result, independent of the order of rows.
@@ -68,15 +67,16 @@ class Column:
         return cls(renumber[raw], tuple(found[i] for i in order))
 
 
-def _arrow(values: Any, where: str) -> pa.Array | pa.ChunkedArray:
+def as_arrow(values: Any, where: str) -> pa.Array | pa.ChunkedArray:
     """Return a column as Arrow; one stored as codes and names (categorical) is spelt out."""
     if isinstance(values, np.ndarray) and values.dtype == object:
         values = [None if is_missing(value) else str(value) for value in values]
     try:
         array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"{where}: cannot be read ({reason}); give one value per row") from error
+        raise DataError(
+            f"{where}: cannot be read ({short(error)}); give one value per row"
+        ) from error
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
@@ -119,7 +119,7 @@ def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
     array([ True, False,  True])
     """
     column = f"{where}, column 'genuine'"
-    array = _arrow(values, column)
+    array = as_arrow(values, column)
     if pa.types.is_boolean(array.type) and array.null_count == 0:
         return np.asarray(array, dtype=bool)
     if (
@@ -146,7 +146,7 @@ def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
 def parse_fold(values: Any, where: str) -> NDArray[Any]:
     """Read fold names: an integer array where all are whole numbers, else text."""
     column = f"{where}, column 'fold'"
-    array = _arrow(values, column)
+    array = as_arrow(values, column)
     if pa.types.is_floating(array.type):
         array = _integers_from_floats(array)
     if array.null_count:
@@ -165,7 +165,7 @@ def parse_scores(
     values: Any, name: str, where: str, limits: tuple[float, float] | None
 ) -> NDArray[np.float64]:
     """Read a score column; finite, and inside `limits`, where there are any, but for rounding."""
-    array = _arrow(values, f"{where}, column '{name}'")
+    array = as_arrow(values, f"{where}, column '{name}'")
     try:
         scores = np.asarray(pc.cast(array, pa.float64()).fill_null(np.nan), dtype=np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -98,7 +98,7 @@ class Dataset:
         attributes: Any = None,
         name: str = "data",
         normalize: bool = True,
-        score_range: tuple[float, float] = (-1.0, 1.0),
+        score_range: tuple[float, float] = COSINE_RANGE,
         seed: int = 0,
     ) -> None:
         arrays = embeddings if isinstance(embeddings, Mapping) else {DEFAULT_FEATURE: embeddings}
@@ -113,7 +113,7 @@ class Dataset:
         limits = check_range(score_range)
         built, scores = build_pairs(as_table(pairs, "pairs"), images, "pairs", limits)
         features = join_scores(matrices, scores, "pairs")
-        self._fill(name, images, built, features, limits, {}, name, seed)
+        self._take(Dataset.assemble(name, images, built, features, limits, seed=seed))
         check_vectors(self)
 
     @classmethod
@@ -123,35 +123,18 @@ class Dataset:
         images: Images,
         pairs: Pairs,
         features: Mapping[str, Feature],
-        score_range: tuple[float, float] | None = (-1.0, 1.0),
+        score_range: tuple[float, float] | None = COSINE_RANGE,
         provenance: Mapping[str, Any] | None = None,
         where: str = "",
         seed: int = 0,
     ) -> Dataset:
-        """Build a dataset from validated parts, as the readers do."""
-        made = cls.__new__(cls)
-        made._fill(
-            name, images, pairs, features, score_range, provenance or {}, where or name, seed
-        )
-        return made
-
-    def _fill(
-        self,
-        name: str,
-        images: Images,
-        pairs: Pairs,
-        features: Mapping[str, Feature],
-        score_range: tuple[float, float] | None,
-        provenance: Mapping[str, Any],
-        where: str,
-        seed: int,
-    ) -> None:
-        """Set the fields of a new dataset; folds are drawn where the pairs have none."""
+        """Build a dataset from validated parts; folds are drawn where the pairs have none."""
         notes: tuple[str, ...] = ()
         if pairs.fold is None:
             fold, note = draw_folds(pairs, images, seed)
-            pairs, notes = replace(pairs, fold=fold), (note,)
-        self._set(
+            pairs, notes = replace(pairs, fold=fold, drawn=True), (note,)
+        made = cls.__new__(cls)
+        made._set(
             name=name,
             images=images,
             pairs=pairs,
@@ -159,14 +142,18 @@ class Dataset:
             feature=next(iter(features)),
             score_range=_range_of(features, score_range),
             notes=notes,
-            provenance=provenance,
-            where=where,
+            provenance=provenance or {},
+            where=where or name,
             _memo={},
         )
+        return made
 
     def _set(self, **values: Any) -> None:
         for key, value in values.items():
             object.__setattr__(self, key, value)
+
+    def _take(self, other: Dataset) -> None:
+        self._set(**{f.name: getattr(other, f.name) for f in fields(other)})
 
     # ------------------------------------------------------------------ views
 
@@ -217,7 +204,7 @@ class Dataset:
     @property
     def drawn_folds(self) -> bool:
         """Whether faircal drew the folds (the data had none)."""
-        return any(note.startswith("folds drawn") for note in self.notes)
+        return self.pairs.drawn
 
     def used_images(self) -> NDArray[np.intp]:
         """Rows of the distinct images that occur in the pairs, ascending."""
@@ -266,7 +253,7 @@ class Dataset:
 
     def _derive(self, **changes: Any) -> Dataset:
         made = Dataset.__new__(Dataset)
-        made._set(**{f.name: getattr(self, f.name) for f in fields(self)})
+        made._take(self)
         made._set(**changes, _memo={})
         return made
 
@@ -392,8 +379,7 @@ def check_vectors(data: Dataset, files: Mapping[str, str] | None = None) -> None
     for name, feature in data.features.items():
         if feature.embeddings is None:
             continue
-        norms = feature.embeddings.norms[used]
-        bad = ~np.isfinite(norms) | (norms == 0)
+        bad = feature.embeddings.unusable[used]
         if bad.any():
             row = int(used[np.flatnonzero(bad)[0]])
             where = (files or {}).get(name, f"{data.where}, embeddings '{name}'")

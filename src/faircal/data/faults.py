@@ -191,8 +191,7 @@ def _vectors(data: Dataset) -> Iterator[Fault]:
     for name, feature in data.features.items():
         if feature.embeddings is None:
             continue
-        norms = feature.embeddings.norms
-        bad = ~np.isfinite(norms) | (norms == 0)
+        bad = feature.embeddings.unusable
         used = np.zeros(len(bad), dtype=bool)
         used[data.used_images()] = True
         for mask, severity, remedy in (

@@ -20,6 +20,7 @@ from faircal.data.build import (
 )
 from faircal.data.columns import Column, as_text, parse_fold, parse_genuine, parse_scores
 from faircal.data.dataset import (
+    COSINE_RANGE,
     DEFAULT_FEATURE,
     Dataset,
     check_counts,
@@ -34,12 +35,11 @@ from faircal.data.tables import (
     read_npz,
     read_table,
     require_columns,
-    short,
 )
 from faircal.data.types import Embeddings, Feature, Images, Pairs
 from faircal.errors import DataError
 from faircal.files import existing
-from faircal.registry import did_you_mean
+from faircal.registry import did_you_mean, short
 
 _SIDES = ("left", "right")
 #: Columns of a score table that are neither scores nor attributes.
@@ -54,7 +54,7 @@ def load(
     *,
     features: Sequence[str] | None = None,
     normalize: bool = True,
-    score_range: tuple[float, float] | None = (-1.0, 1.0),
+    score_range: tuple[float, float] | None = COSINE_RANGE,
     seed: int = 0,
     on_fault: OnFault = None,
 ) -> Dataset:

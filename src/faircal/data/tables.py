@@ -17,7 +17,7 @@ from pyarrow.interchange import from_dataframe
 from faircal.data.columns import is_missing
 from faircal.errors import DataError
 from faircal.files import existing
-from faircal.registry import did_you_mean
+from faircal.registry import did_you_mean, short
 
 #: Columns that are read as text, so that an id such as ``007`` stays what it is.
 ID_COLUMNS = ("image_id", "left", "right", "identity", "left_identity", "right_identity")
@@ -42,9 +42,8 @@ def as_table(source: Any, where: str) -> pa.Table:
         if hasattr(source, "__dataframe__"):
             return without_index(from_dataframe(source))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
         raise DataError(
-            f"{where}: cannot be read as a table ({reason}); check its columns"
+            f"{where}: cannot be read as a table ({short(error)}); check its columns"
         ) from error
     raise DataError(
         f"{where}: expected a table (pandas, Polars, Arrow, or a mapping from column to array), "
@@ -92,11 +91,6 @@ def read_table(path: Path) -> pa.Table:
 
 #: What reading a damaged file raises.
 UNREADABLE = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
-
-
-def short(error: Exception) -> str:
-    """Return the first line of an error's text, cut to fit a message."""
-    return str(error).partition("\n")[0][:160] or type(error).__name__
 
 
 def read_npz(path: Path) -> dict[str, Any]:

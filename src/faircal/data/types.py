@@ -27,7 +27,7 @@ class Embeddings:
     vectors : ndarray of shape (n_images, d), float16 or float32
         May be memory-mapped.
     normalize : bool
-        Whether vectors are scaled to unit length when they are used (`unit`).
+        Whether vectors are scaled to unit length when they are used (`rows`).
     """
 
     vectors: NDArray[Any]
@@ -75,6 +75,11 @@ class Embeddings:
                 block = _float32(self.vectors[start : start + _BLOCK])
                 norms[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
         return norms
+
+    @property
+    def unusable(self) -> NDArray[np.bool_]:
+        """Rows that are NaN, infinite or zero, shape (n_images,)."""
+        return np.asarray(~np.isfinite(self.norms) | (self.norms == 0))
 
     def rows(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the vectors of `rows` as methods use them, shape (len(rows), d), float32.
@@ -145,6 +150,8 @@ class Pairs:
         two people fell into different folds; they belong to none.
     probability : ndarray of shape (n_pairs,), float64, or None
         What somebody's model said, in a table that is to be audited.
+    drawn : bool
+        Whether faircal drew the folds, because the data had none.
     """
 
     left: NDArray[np.intp]
@@ -152,6 +159,7 @@ class Pairs:
     genuine: NDArray[np.bool_] | None
     fold: NDArray[Any] | None = None
     probability: NDArray[np.float64] | None = None
+    drawn: bool = False
 
     def __len__(self) -> int:
         return len(self.left)
@@ -168,6 +176,7 @@ class Pairs:
             take(self.genuine),
             take(self.fold),
             take(self.probability),
+            self.drawn,
         )
 
 

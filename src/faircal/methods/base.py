@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from faircal.metrics import ThresholdRule
 from faircal.registry import check_whole, did_you_mean
 
 Float64 = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,20 @@ class Inputs:
 
     def __len__(self) -> int:
         return len(self.score)
+
+    def declared_embeddings(self) -> Embeddings:
+        """Return the embeddings; an error where the method did not declare to need them."""
+        return _declared(self.embeddings, "embeddings")
+
+    def declared_groups(self) -> Groups:
+        """Return the groups; an error where the method did not declare to need them."""
+        return _declared(self.groups, "groups")
+
+
+def _declared(given: T | None, what: str) -> T:
+    if given is None:
+        raise DataError(f"the method uses {what} without a word in its class variable 'needs'")
+    return given
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,9 +47,7 @@ class ClusterMethod(Method):
 
     def _fit_clusters(self, inputs: Inputs) -> list[Rows]:
         """Cluster the images of the calibration pairs; return S_k, the pairs of each cluster."""
-        embeddings = inputs.embeddings
-        if embeddings is None:
-            raise DataError(f"{self.name} needs embeddings")
+        embeddings = inputs.declared_embeddings()
         key = ("kmeans", self.n_clusters, self.n_init, self.random_state)
         self.clustering_: Clustering = inputs.memo(
             key,
@@ -74,9 +72,7 @@ class ClusterMethod(Method):
 
     def _assign(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the clusters (k1, k2) of each pair's two images."""
-        embeddings = inputs.embeddings
-        if embeddings is None:
-            raise DataError(f"{self.name} needs embeddings")
+        embeddings = inputs.declared_embeddings()
         if embeddings.dimension != self.cluster_centers_.shape[1]:
             raise DataError(
                 f"expected {self.cluster_centers_.shape[1]}-d embeddings, as in fitting, "

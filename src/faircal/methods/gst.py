@@ -9,7 +9,6 @@ import numpy as np
 from faircal.calibrators import Calibrator
 from faircal.methods.bank import check_count, prefixed, unprefixed
 from faircal.methods.base import Claims, Inputs, Method, Needs, Output
-from faircal.methods.groupwise import fit_groups, group_rows
 from faircal.methods.normalization import Float64, shifted_calibrator, threshold_shifts
 from faircal.metrics import ThresholdRule
 
@@ -61,9 +60,9 @@ class GST(Method):
         self.threshold_rule = threshold_rule
 
     def _fit(self, inputs: Inputs) -> None:
-        groups = fit_groups(inputs)
+        groups = inputs.declared_groups()
         self.groups_ = groups.names
-        shifts = threshold_shifts(inputs, group_rows(groups), self.target_fpr, self.threshold_rule)
+        shifts = threshold_shifts(inputs, groups.rows(), self.target_fpr, self.threshold_rule)
         without = [
             name for name, shift in zip(self.groups_, shifts, strict=True) if np.isnan(shift)
         ]
@@ -74,7 +73,7 @@ class GST(Method):
         self.calibrator_.fit(self._shifted(inputs), inputs.genuine)
 
     def _shifted(self, inputs: Inputs) -> Float64:
-        group = fit_groups(inputs).renamed(self.groups_).pair
+        group = inputs.declared_groups().renamed(self.groups_).pair
         shift: Float64 = np.append(self.shifts_, 0.0)[group]  # −1, no group, is the last
         return inputs.score - shift
 

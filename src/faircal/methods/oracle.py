@@ -7,7 +7,6 @@ from typing import Any
 from faircal.calibrators import Calibrator
 from faircal.methods.bank import CalibratorBank, check_count, prefixed, unprefixed
 from faircal.methods.base import Claims, Inputs, Method, Needs, Output
-from faircal.methods.groupwise import fit_groups, group_rows
 
 
 class Oracle(Method):
@@ -50,15 +49,15 @@ class Oracle(Method):
         self.min_pairs = min_pairs
 
     def _fit(self, inputs: Inputs) -> None:
-        groups = fit_groups(inputs)
+        groups = inputs.declared_groups()
         self.groups_ = groups.names
-        self.bank_ = self._bank().fit(inputs.score, inputs.genuine, group_rows(groups))
+        self.bank_ = self._bank().fit(inputs.score, inputs.genuine, groups.rows())
         alone = [name for name, own in zip(self.groups_, self.bank_.own, strict=True) if not own]
         if alone:
             self.diagnostics_.note(f"groups on the global calibrator: {', '.join(alone)}")
 
     def _apply(self, inputs: Inputs) -> Output:
-        groups = fit_groups(inputs)
+        groups = inputs.declared_groups()
         probability = self.bank_.predict(inputs.score, groups.renamed(self.groups_).pair)
         probability[groups.cross] = 0.0
         return Output(probability, probability)

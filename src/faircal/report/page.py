@@ -72,11 +72,11 @@ def _section(results: Results, attribute: str, intervals: list[Interval]) -> Sec
     )
 
 
-def _rates(
-    results: Results, feature: str, variant: Variant, attribute: str, under: str
+def _by_group(
+    results: Results, feature: str, variant: Variant, attribute: str, under: str, metric: str
 ) -> dict[str, float]:
     return {
-        group: results.value(feature, variant, attribute, group, under, "fpr").mean
+        group: results.value(feature, variant, attribute, group, under, metric).mean
         for group in results.groups(attribute)
     }
 
@@ -118,7 +118,7 @@ def _contrast(
     intervals: list[Interval],
 ) -> list[str]:
     """Say how the worst group and the best one compare, as far as the data can tell them apart."""
-    rates = _rates(results, feature, variant, attribute, under)
+    rates = _by_group(results, feature, variant, attribute, under, "fpr")
     known = {group: rate for group, rate in rates.items() if rate == rate}
     if not known:
         return []
@@ -181,10 +181,9 @@ def _series(
     results: Results, feature: str, attribute: str, under: str, metric: str
 ) -> dict[str, list[float]]:
     return {
-        results.label(variant): [
-            results.value(feature, variant, attribute, group, under, metric).mean
-            for group in results.groups(attribute)
-        ]
+        results.label(variant): list(
+            _by_group(results, feature, variant, attribute, under, metric).values()
+        )
         for variant in results.variants
     }
 
