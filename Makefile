@@ -17,10 +17,10 @@ $(BIN)/python:
 	$(PIP) --editable .
 	@touch $@
 .venv/test: .venv/base
-	$(PIP) --editable ".[test]"
+	$(PIP) --editable ".[test,torch]"
 	@touch $@
 .venv/check: .venv/base
-	$(PIP) --editable ".[test,check]"
+	$(PIP) --editable ".[test,check,torch]"
 	@touch $@
 
 demo: .venv/base

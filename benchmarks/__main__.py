@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,19 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from threadpoolctl import threadpool_limits
 
 import faircal
+from benchmarks import training
 from benchmarks.machine import copy_bandwidth, sgemm_rate
 from faircal.benchmark import Settings, run_benchmark
 from faircal.clustering import kmeans
 from faircal.methods.clusters import members
 from faircal.metrics import Ranking, auroc, tpr_at_fpr
+
+
+@cache
+def bfw_like() -> faircal.Dataset:
+    data = faircal.simulate("bfw-like", seed=0)
+    data.scores  # noqa: B018  (not part of what is timed)
+    return data
 
 
 def seconds(work: Callable[[], Any], repeat: int = 3) -> float:
@@ -39,7 +48,8 @@ def seconds(work: Callable[[], Any], repeat: int = 3) -> float:
     return min(times)
 
 
-def bench_kmeans(data: faircal.Dataset) -> list[tuple[str, str]]:
+def bench_kmeans() -> list[tuple[str, str]]:
+    data = bfw_like()
     cal, _ = data.split(1)
     vectors = cal.embeddings.rows(cal.used_images())
     found: dict[str, float] = {}
@@ -58,7 +68,8 @@ def bench_kmeans(data: faircal.Dataset) -> list[tuple[str, str]]:
     ]
 
 
-def bench_scores(data: faircal.Dataset) -> list[tuple[str, str]]:
+def bench_scores() -> list[tuple[str, str]]:
+    data = bfw_like()
     vectors, pairs = data.embeddings.vectors, data.pairs
     few = slice(0, 200_000)
 
@@ -76,7 +87,8 @@ def bench_scores(data: faircal.Dataset) -> list[tuple[str, str]]:
     ]
 
 
-def bench_beta(data: faircal.Dataset) -> list[tuple[str, str]]:
+def bench_beta() -> list[tuple[str, str]]:
+    data = bfw_like()
     cal, _ = data.split(1)
     model = faircal.FairCal().fit(cal)
     assigned = model.clustering_.assign(data.embeddings.rows(np.arange(len(data.images))))
@@ -110,7 +122,8 @@ def bench_beta(data: faircal.Dataset) -> list[tuple[str, str]]:
     ]
 
 
-def bench_metrics(data: faircal.Dataset) -> list[tuple[str, str]]:
+def bench_metrics() -> list[tuple[str, str]]:
+    data = bfw_like()
     scores, genuine = data.scores, data.genuine
     groups = data.groups()
 
@@ -134,10 +147,13 @@ def bench_metrics(data: faircal.Dataset) -> list[tuple[str, str]]:
     ]
 
 
-def bench_whole(data: faircal.Dataset) -> list[tuple[str, str]]:
+def bench_whole() -> list[tuple[str, str]]:
+    data = bfw_like()
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        run_benchmark(data, folder, Settings())
+        run_benchmark(
+            data, folder, Settings(methods=("baseline", "gst", "fsn", "faircal", "oracle"))
+        )
         took = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     vectors = data.embeddings.vectors
@@ -152,14 +168,41 @@ def bench_whole(data: faircal.Dataset) -> list[tuple[str, str]]:
     ]
 
 
+@cache
+def rfw_like() -> training.PairData:
+    return training.rfw_like()
+
+
+def bench_training_limit() -> list[tuple[str, str]]:
+    return training.share_of_limit(rfw_like(), "cpu", {})
+
+
+def bench_training_ftc() -> list[tuple[str, str]]:
+    return training.ftc_rows(rfw_like(), "cpu", {})
+
+
+def bench_training_agenda() -> list[tuple[str, str]]:
+    return training.agenda_rows(training.bfw_like(), "cpu", {})
+
+
+BENCHES = (
+    bench_kmeans,
+    bench_scores,
+    bench_beta,
+    bench_metrics,
+    bench_whole,
+    bench_training_limit,
+    bench_training_ftc,
+    bench_training_agenda,
+)
+
+
 def main() -> None:
     wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    data = faircal.simulate("bfw-like", seed=0)
-    data.scores  # noqa: B018  (not part of what is timed)
-    table = Table("what (bfw-like, simulated)", "figure")
-    for bench in (bench_kmeans, bench_scores, bench_beta, bench_metrics, bench_whole):
+    table = Table("what (bfw-like, FTC on rfw-like; simulated)", "figure")
+    for bench in BENCHES:
         if wanted in bench.__name__:
-            for what, figure in bench(data):
+            for what, figure in bench():
                 table.add_row(what, figure)
     Console(width=100).print(table)
 

@@ -1,4 +1,4 @@
-"""In CI nothing is skipped because something is not installed."""
+"""In CI nothing is skipped because something is not installed; trainings that take a moment."""
 
 from __future__ import annotations
 
@@ -16,3 +16,46 @@ def pytest_runtest_makereport(item, call):
             report.outcome = "failed"
             report.longrepr = f"FAIRCAL_NO_SKIP is set, but the test was skipped: {reason}"
     return report
+
+
+@pytest.fixture(scope="session")
+def short_schedules():
+    """Parameters with which each trained method passes through all its stages in a moment."""
+    pytest.importorskip("torch")
+    debiasing = {
+        "width": 8,
+        "discriminator": [6],
+        "identity_epochs": 2,
+        "episodes": 2,
+        "restart_every": 1,
+        "discriminator_epochs": 1,
+        "debias_epochs": 1,
+        "update_epochs": 1,
+        "stop_at": 1,
+    }
+    return {
+        "agenda": debiasing | {"squash": True},
+        "pass": debiasing,
+        "multipass": debiasing | {"n_discriminators": {"gender": 1, "ethnicity": 2}},
+        "ftc": {"epochs": 4, "hidden": [1, 0.5]},
+    }
+
+
+@pytest.fixture
+def checkpoints_at_once(monkeypatch):
+    """Write a checkpoint after every epoch, not every half minute."""
+    monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
+
+
+@pytest.fixture
+def epochs(monkeypatch):
+    """A list that grows by the name of its stage with every epoch that is trained."""
+    session = pytest.importorskip("faircal.training.session", exc_type=ImportError)
+    trained, epoch = [], session.Stage._epoch
+
+    def count(stage):
+        epoch(stage)
+        trained.append(stage.name)
+
+    monkeypatch.setattr(session.Stage, "_epoch", count)
+    return trained

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from importlib.metadata import requires
 from pathlib import Path
 
+import pytest
+
 import faircal
+from faircal.methods import METHODS, make_method
 
 SOURCE = Path(faircal.__file__).parent
 #: Where a distribution and what is imported from it have different names.
@@ -25,6 +30,15 @@ BLOCKED = (
     "pytest",
     "hypothesis",
 )
+
+TRAINED = [name for name, method in METHODS.items() if method.needs.extra == "torch"]
+REMEDY = "needs torch, which is not installed: pip install 'faircal[torch]'"
+
+#: What is in the package and imports PyTorch when it is imported.
+WITH_TORCH = {
+    f"faircal.training.{name}"
+    for name in ("comparison", "debiasing", "losses", "networks", "session")
+}
 
 HOOK = f"""
 import sys
@@ -46,6 +60,26 @@ def run(script, folder):
         text=True,
         timeout=120,
     )
+
+
+def command(words, folder, before=""):
+    """Run a command; `before` is Python that is run first."""
+    script = f"{textwrap.dedent(before)}\nfrom faircal.cli.main import main\nmain({words!r})"
+    return run(script, folder)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder with a small dataset in it."""
+    folder = tmp_path_factory.mktemp("home")
+    sizes = ["--people", "80", "--images", "240", "--pairs", "700", "--dimension", "16"]
+    found = command(["simulate", "small", "faces", *sizes], folder)
+    assert found.returncode == 0, found.stderr
+    return folder
+
+
+def contents(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
 def test_the_hook_blocks(tmp_path):
@@ -72,7 +106,7 @@ def test_main_job_without_extras(tmp_path):
         )
         assert 0 <= found.value("fpr", group="Asian") <= 1
         rows = run_benchmark(data, "out", Settings(clusters=(4,)), jobs=1)
-        assert {"baseline", "faircal", "fsn", "gst", "oracle"} <= {row.method for row in rows}
+        assert {row.method for row in rows} == {"baseline", "faircal", "fsn", "gst", "oracle"}
         assert write_report("out").stat().st_size > 1000
         assert not set(sys.modules) & set(%r)
         print("done")
@@ -81,14 +115,109 @@ def test_main_job_without_extras(tmp_path):
     assert found.stderr == ""
     assert found.stdout == "done\n"
     assert (tmp_path / "out" / "results.csv").exists()
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["left_out"] == dict.fromkeys(TRAINED, f"it {REMEDY}")
 
 
-def test_command_line_without_extras(tmp_path):
-    found = run(
-        "from faircal.cli.main import main; sys.argv = ['faircal', 'methods']; main()", tmp_path
-    )
-    assert found.returncode == 0, found.stderr
-    assert "FairCal" in found.stdout
+class TestWithoutTorch:
+    def test_the_four_are_there(self):
+        assert TRAINED == ["agenda", "pass", "multipass", "ftc"]
+
+    def test_methods_lists_all(self, tmp_path):
+        found = command(["methods"], tmp_path)
+        assert found.returncode == 0, found.stderr
+        listed = [line.split()[0] for line in found.stdout.splitlines() if line.strip()]
+        assert [name for name in listed if name in METHODS] == list(METHODS)
+        assert found.stdout.count("torch") == len(TRAINED)
+
+    def test_benchmark_says_what_it_leaves_out(self, home, tmp_path):
+        out = tmp_path / "out"
+        found = command(["benchmark", "faces", "--clusters", "4", "--out", str(out)], home)
+        assert found.returncode == 0, found.stderr
+        for name in TRAINED:
+            assert len(re.findall(rf"\b{name}\b.*{re.escape(REMEDY)}\n", found.stderr)) == 1
+        assert "FairCal" in found.stdout
+        assert json.loads((out / "run.json").read_text())["left_out"].keys() == set(TRAINED)
+
+    @pytest.mark.parametrize("name", ["agenda", "ftc"])
+    def test_asking_for_one_to_fit(self, home, name):
+        before = contents(home)
+        found = command(["fit", "faces", "--method", name, "--out", "m.faircal"], home)
+        assert found.returncode == 2
+        assert found.stdout == ""
+        assert found.stderr == f"faircal: method {name} {REMEDY}\n"
+        assert contents(home) == before
+
+    @pytest.mark.parametrize("names", ["ftc", "baseline,pass"])
+    def test_asking_for_one_to_benchmark(self, home, names):
+        before = contents(home)
+        found = command(["benchmark", "faces", "--methods", names, "--out", "out"], home)
+        assert found.returncode == 2
+        assert found.stdout == ""
+        assert found.stderr == f"faircal: method {names.split(',')[-1]} {REMEDY}\n"
+        assert contents(home) == before
+
+    def test_demo_of_all_says_what_it_leaves_out_and_does_the_rest(self, tmp_path):
+        before = """
+            from dataclasses import replace
+            from faircal.cli import demo
+            from faircal.simulation import PRESETS
+            sizes = dict(people=80, images=400, pairs=1000, dimension=16)
+            PRESETS.register("tiny", replace(PRESETS["small"], **sizes))
+            demo.SMALL = "tiny"
+        """
+        found = command(["demo", "--all", "--out", "demo"], tmp_path, before)
+        assert found.returncode == 0, found.stderr
+        for name in TRAINED:
+            assert f"{name} is left out: it {REMEDY}" in found.stderr
+        record = json.loads((tmp_path / "demo" / "run.json").read_text())
+        assert record["dataset"] == "tiny (simulated)"
+        done = {fit["method"] for fit in record["fits"]}
+        assert done == set(METHODS) - set(TRAINED)
+
+    def test_in_python(self, home):
+        script = """
+            import faircal
+            data = faircal.load("faces")
+            for kind in (faircal.FTC, faircal.AGENDA, faircal.PASS, faircal.MultiPASS):
+                model = kind(random_state=3)
+                try:
+                    model.fit(data)
+                except faircal.MissingExtraError as error:
+                    print(error)
+        """
+        found = run(script, home)
+        assert found.stderr == ""
+        names = ("ftc", "agenda", "pass", "multipass")
+        assert found.stdout.splitlines() == [f"method {name} {REMEDY}" for name in names]
+
+    @pytest.mark.parametrize("name", ["agenda", "ftc"])
+    def test_a_model_made_elsewhere_is_read_but_not_applied(
+        self, home, tmp_path, short_schedules, name
+    ):
+        quick = make_method(name, **short_schedules[name])
+        quick.fit(faircal.load(home / "faces")).save(tmp_path / "m.faircal")
+        before = contents(home)
+        model = str(tmp_path / "m.faircal")
+        script = f"""
+            import faircal
+            from faircal.cli.main import main
+            model = faircal.load_model({model!r})
+            print(type(model).__name__, len(model.weights_))
+            try:
+                model.predict_proba(faircal.load("faces"))
+            except faircal.MissingExtraError as error:
+                print(error)
+            main(["score", {model!r}, "faces", "--out", "scored.csv"])
+        """
+        found = run(script, home)
+        assert found.stdout.splitlines() == [
+            f"{METHODS[name].__name__} {len(quick.weights_)}",
+            f"method {name} {REMEDY}",
+        ]
+        assert found.stderr == f"faircal: method {name} {REMEDY}\n"
+        assert found.returncode == 2
+        assert contents(home) == before
 
 
 def test_importing_is_quick_because_it_imports_next_to_nothing(tmp_path):
@@ -99,6 +228,42 @@ def test_importing_is_quick_because_it_imports_next_to_nothing(tmp_path):
     assert run(script, tmp_path).stdout == "[]\n"
 
 
+def test_torch_is_imported_by_a_training_alone(tmp_path):
+    """Not by importing any other part, where it is installed."""
+    script = f"""
+        import importlib, pkgutil, sys
+        import faircal
+        names = [found.name for found in pkgutil.walk_packages(faircal.__path__, "faircal.")]
+        assert {WITH_TORCH!r} < set(names)
+        for name in set(names) - {WITH_TORCH!r}:
+            importlib.import_module(name)
+        assert "faircal.training.recipes" in sys.modules
+        faircal.AGENDA(), faircal.PASS(), faircal.MultiPASS(), faircal.FTC().check_parameters()
+        print(len(names), "torch" in sys.modules)
+    """
+    found = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert found.stderr == ""
+    count, imported = found.stdout.split()
+    assert int(count) > 60
+    assert imported == "False"
+
+
+def imports_of(path):
+    seen = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            seen |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            seen.add(node.module.partition(".")[0])
+    return seen
+
+
 def test_nothing_undeclared_is_imported():
     declared = {
         re.match(r"[\w.-]+", line).group().lower()
@@ -107,12 +272,17 @@ def test_nothing_undeclared_is_imported():
     }
     allowed = {IMPORTED_AS.get(name, name) for name in declared} | {"faircal"}
     allowed |= set(sys.stdlib_module_names)
+    trains = SOURCE / "training"
     seen = set()
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                seen |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and not node.level:
-                seen.add(node.module.partition(".")[0])
-    assert {"numpy", "sklearn", "pyarrow"} <= seen
-    assert seen <= allowed
+        found = imports_of(path)
+        extra = {"torch"} if path.is_relative_to(trains) else set()
+        assert found <= allowed | extra, path
+        seen |= found
+    assert {"numpy", "sklearn", "pyarrow", "torch"} <= seen
+
+
+def test_torch_is_an_extra():
+    declared = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
+    assert [line[:5] for line in declared["optional-dependencies"]["torch"]] == ["torch"]
+    assert not any(line.startswith("torch") for line in declared["dependencies"])

@@ -10,8 +10,11 @@ import faircal
 from faircal import errors
 
 PUBLIC = [
+    "AGENDA",
     "FSN",
+    "FTC",
     "GST",
+    "PASS",
     "Audit",
     "Baseline",
     "BetaCalibrator",
@@ -21,7 +24,9 @@ PUBLIC = [
     "FairCalError",
     "HistogramCalibrator",
     "IsotonicCalibrator",
+    "MissingExtraError",
     "ModelFileError",
+    "MultiPASS",
     "NotFittedError",
     "Oracle",
     "ParameterError",
@@ -35,7 +40,14 @@ PUBLIC = [
     "metrics",
     "simulate",
 ]
-ERRORS = ["DataError", "FairCalError", "ModelFileError", "NotFittedError", "ParameterError"]
+ERRORS = [
+    "DataError",
+    "FairCalError",
+    "MissingExtraError",
+    "ModelFileError",
+    "NotFittedError",
+    "ParameterError",
+]
 CALLABLE = [name for name in PUBLIC if name not in (*ERRORS, "__version__", "metrics")]
 
 
@@ -97,6 +109,7 @@ class TestErrorTree:
             ("DataError", ValueError),
             ("ParameterError", ValueError),
             ("NotFittedError", AttributeError),
+            ("MissingExtraError", ImportError),
         ],
     )
     def test_also_what_python_would_raise(self, name, builtin):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
@@ -15,6 +16,7 @@ from faircal.results import (
     read_results,
     read_run,
     summarise,
+    versions,
     write_intervals,
     write_results,
     write_run,
@@ -88,6 +90,28 @@ def test_a_folder_in_place_of_the_file(tmp_path):
     (tmp_path / "results.csv").mkdir()
     with pytest.raises(faircal.DataError, match="cannot be read"):
         read_results(tmp_path)
+
+
+class TestVersions:
+    def test_of_all_that_results_depend_on(self):
+        found = versions()
+        assert found["faircal"] == faircal.__version__
+        for name in ("numpy", "scipy", "scikit-learn", "pyarrow"):
+            assert found[name] == version(name)
+
+    def test_of_an_extra_where_it_is_installed(self):
+        pytest.importorskip("torch")
+        assert versions()["torch"] == version("torch")
+
+    def test_an_extra_that_is_not_installed_is_not_named(self, monkeypatch):
+        def without_torch(name):
+            if name == "torch":
+                raise PackageNotFoundError(name)
+            return version(name)
+
+        expected = {key: value for key, value in versions().items() if key != "torch"}
+        monkeypatch.setattr("faircal.results.version", without_torch)
+        assert versions() == expected
 
 
 def test_the_record_is_plain_json(tmp_path):

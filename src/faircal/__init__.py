@@ -20,7 +20,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from faircal._version import __version__
-from faircal.errors import DataError, FairCalError, ModelFileError, NotFittedError, ParameterError
+from faircal.errors import (
+    DataError,
+    FairCalError,
+    MissingExtraError,
+    ModelFileError,
+    NotFittedError,
+    ParameterError,
+)
 
 if TYPE_CHECKING:
     from faircal import metrics
@@ -34,10 +41,25 @@ if TYPE_CHECKING:
         TemperatureCalibrator,
     )
     from faircal.data import Dataset, load
-    from faircal.methods import FSN, GST, Baseline, FairCal, Oracle, load_model
+    from faircal.methods import (
+        AGENDA,
+        FSN,
+        FTC,
+        GST,
+        PASS,
+        Baseline,
+        FairCal,
+        MultiPASS,
+        Oracle,
+        load_model,
+    )
     from faircal.simulation import simulate
 
 _HOME = {
+    "AGENDA": "faircal.methods",
+    "FTC": "faircal.methods",
+    "PASS": "faircal.methods",
+    "MultiPASS": "faircal.methods",
     "Audit": "faircal.auditing",
     "Baseline": "faircal.methods",
     "BetaCalibrator": "faircal.calibrators",
@@ -58,8 +80,11 @@ _HOME = {
 }
 
 __all__ = [
+    "AGENDA",
     "FSN",
+    "FTC",
     "GST",
+    "PASS",
     "Audit",
     "Baseline",
     "BetaCalibrator",
@@ -69,7 +94,9 @@ __all__ = [
     "FairCalError",
     "HistogramCalibrator",
     "IsotonicCalibrator",
+    "MissingExtraError",
     "ModelFileError",
+    "MultiPASS",
     "NotFittedError",
     "Oracle",
     "ParameterError",

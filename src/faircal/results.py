@@ -11,7 +11,8 @@ import io
 import json
 import platform
 from collections.abc import Iterable
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
@@ -105,12 +106,12 @@ def write_results(folder: Path, rows: Iterable[Row]) -> None:
 
 def versions() -> dict[str, str]:
     """Return the versions that results depend on."""
-    packages = ("numpy", "scipy", "scikit-learn", "pyarrow")
-    return {
-        "faircal": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-    }
+    packages = ("numpy", "scipy", "scikit-learn", "pyarrow", "torch")
+    found = {"faircal": __version__, "python": platform.python_version()}
+    for name in packages:
+        with suppress(PackageNotFoundError):  # an extra
+            found[name] = version(name)
+    return found
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:

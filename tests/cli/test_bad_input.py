@@ -18,6 +18,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from faircal.data import load
+from faircal.methods import make_method
+
 Spoil = Callable[[], object]
 
 
@@ -714,6 +717,378 @@ FIT_CASES = [
     ),
 ]
 
+# ------------------------------------------------------------------ methods that train
+
+CHECKPOINT = "m.checkpoint"
+FTC = "fit faces --method ftc --out m"
+AGENDA = "fit faces --method agenda --out m"
+MULTIPASS = "fit faces --method multipass --out m"
+
+
+def stopped(**parameters: object) -> Spoil:
+    """Leave the checkpoint of an FTC training that was interrupted in its third epoch."""
+
+    def stop(what: str, done: int, total: int, label: str) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    def spoil() -> None:
+        pytest.importorskip("torch")
+        model = make_method("ftc", **{"epochs": 5, "hidden": [1], **parameters})
+        with pytest.MonkeyPatch.context() as at_once, pytest.raises(KeyboardInterrupt):
+            at_once.setattr("faircal.jobs.EVERY", 0.0)
+            model.fit(load("faces"), progress=stop, checkpoint=CHECKPOINT)
+        assert Path(CHECKPOINT).exists()
+
+    return spoil
+
+
+def one_group(path: str) -> Spoil:
+    """Give all images the same gender."""
+    return column(path, "gender", ["F"] * 24)
+
+
+RESUMED = f"{FTC} --set epochs=5 --set hidden=[1] --resume"
+TRAINED = [
+    Case("ftc: unknown preset", f"{FTC} --set preset=papr", "'papr'", "did you mean paper?"),
+    Case("ftc: preset is a list", f"{FTC} --set preset=[1]", "preset", "paper"),
+    Case("ftc: unknown device", f"{FTC} --set device=gpu", "'gpu'", "auto, cpu or cuda"),
+    Case(
+        "ftc: no such GPU", f"{FTC} --set device=cuda:99", "'cuda:99'", "choose auto, cpu or cuda"
+    ),
+    Case("ftc: device of another kind", f"{FTC} --set device=meta", "'meta'", "auto, cpu or cuda"),
+    Case("ftc: device is a number", f"{FTC} --set device=0", "device", "text"),
+    Case("ftc: device is a list", f"{FTC} --set device=[0]", "device", "auto"),
+    Case("ftc: hidden is a number", f"{FTC} --set hidden=4", "hidden", "a list of numbers"),
+    Case("ftc: hidden is a word", f"{FTC} --set hidden=wide", "hidden", "a list of numbers"),
+    Case("ftc: hidden is a mapping", f'{FTC} --set hidden={{"a":1}}', "hidden", "a list of numb"),
+    Case("ftc: hidden is units", f"{FTC} --set hidden=[2048]", "hidden", "(4, 4) makes two"),
+    Case("ftc: hidden of 0", f"{FTC} --set hidden=[4,0]", "hidden", "each above 0"),
+    Case("ftc: hidden of words", f'{FTC} --set hidden=["a"]', "hidden", "multiples of the"),
+    Case(
+        "ftc: hidden of truth",
+        f"{FTC} --set hidden=[true] --set epochs=1",
+        "hidden",
+        "multiples of the",
+    ),
+    Case("ftc: dropout of 1", f"{FTC} --set dropout=1", "dropout", "below 1"),
+    Case("ftc: dropout is NaN", f"{FTC} --set dropout=NaN", "dropout", "below 1"),
+    Case("ftc: dropout is a word", f"{FTC} --set dropout=some", "dropout", "a number"),
+    Case("ftc: fairness below 0", f"{FTC} --set fairness=-0.1", "fairness", "0 or more"),
+    Case("ftc: negative epochs", f"{FTC} --set epochs=-1", "epochs", "1 or more"),
+    Case("ftc: half an epoch", f"{FTC} --set epochs=0.5", "epochs", "whole number"),
+    Case("ftc: epochs is a list", f"{FTC} --set epochs=[2]", "epochs", "whole number"),
+    Case("ftc: batches of one", f"{FTC} --set batch_size=1", "batch_size", "2 or more"),
+    Case("ftc: negative rate", f"{FTC} --set learning_rate=-1", "learning_rate", "0 or more"),
+    Case("ftc: infinite rate", f"{FTC} --set learning_rate=Infinity", "learning_rate", "0 or more"),
+    Case("ftc: range reversed", f"{FTC} --set calibrated_range=[1,0]", "calibrated_", "(low, high"),
+    Case("ftc: range of one", f"{FTC} --set calibrated_range=[1]", "calibrated_range", "(low, hig"),
+    Case("ftc: range is a number", f"{FTC} --set calibrated_range=1", "calibrated_range", "list"),
+    Case(
+        "ftc: range of words",
+        f'{FTC} --set calibrated_range=["a","b"]',
+        "calibrated_range",
+        "(low, high)",
+    ),
+    Case(
+        "ftc: precision is a number",
+        f"{FTC} --set mixed_precision=1",
+        "mixed_precision",
+        "true or false",
+    ),
+    Case(
+        "ftc: dropout when scoring is a word",
+        f"{FTC} --set dropout_when_scoring=on",
+        "dropout_when_scoring",
+        "true or false",
+    ),
+    Case("ftc: unknown parameter", f"{FTC} --set epoch=2", "'epoch'", "did you mean epochs?"),
+    Case("ftc: no clusters", f"{FTC} --clusters 3", "--clusters", "leave it out"),
+    Case("ftc: unknown calibrator", f"{FTC} --calibrator bta", "'bta'", "did you mean beta?"),
+    Case("ftc: unknown attribute", f"{FTC} --attribute gendr", "'gendr'", "did you mean gender?"),
+    Case("ftc: attribute is a list", f"{FTC} --set attribute=[3]", "attribute", "text"),
+    Case(
+        "ftc: no groups",
+        "fit plain --method ftc --out m",
+        "plain: ftc cannot be used: it needs groups",
+        "choose another method",
+    ),
+    Case(
+        "ftc: scores only",
+        "fit scores.csv --method ftc --out m",
+        "scores.csv: ftc cannot be used: it needs embeddings",
+        "choose another method",
+    ),
+    Case(
+        "ftc: the training runs away",
+        f"{FTC} --set epochs=3 --set learning_rate=1e30",
+        "its loss is nan",
+        "lower the learning rate",
+    ),
+    Case("agenda: squash is a word", f"{AGENDA} --set squash=yes", "squash", "true or false"),
+    Case("agenda: stop at 2", f"{AGENDA} --set stop_at=2", "stop_at", "found 2"),
+    Case("agenda: no width", f"{AGENDA} --set width=0", "width", "1 or more"),
+    Case(
+        "agenda: discriminator is a number",
+        f"{AGENDA} --set discriminator=64",
+        "discriminator",
+        "a list of numbers",
+    ),
+    Case(
+        "agenda: discriminator of a half",
+        f"{AGENDA} --set discriminator=[0.5]",
+        "discriminator",
+        "whole number",
+    ),
+    Case(
+        "agenda: no discriminators",
+        f"{AGENDA} --set n_discriminators=0",
+        "n_discriminators",
+        "1 or more",
+    ),
+    Case(
+        "agenda: discriminators in a list",
+        f"{AGENDA} --set n_discriminators=[2]",
+        "n_discriminators",
+        "whole number",
+    ),
+    Case(
+        "multipass: no discriminators for an attribute",
+        f'{MULTIPASS} --set n_discriminators={{"gender":0}}',
+        "n_discriminators",
+        "1 or more",
+    ),
+    Case(
+        "multipass: discriminators are words",
+        f'{MULTIPASS} --set n_discriminators={{"gender":"two"}}',
+        "n_discriminators",
+        "whole number",
+    ),
+    Case(
+        "multipass: discriminators of no attribute",
+        f'{MULTIPASS} --set n_discriminators={{"gendr":2}}',
+        "n_discriminators: unknown attribute 'gendr'",
+        "did you mean gender?",
+    ),
+    Case(
+        "agenda: negative epochs",
+        f"{AGENDA} --set identity_epochs=-1",
+        "identity_epochs",
+        "0 or more",
+    ),
+    Case("agenda: negative episodes", f"{AGENDA} --set episodes=-1", "episodes", "0 or more"),
+    Case("agenda: never anew", f"{AGENDA} --set restart_every=0", "restart_every", "1 or more"),
+    Case("agenda: rate is a word", f"{AGENDA} --set debias_rate=slow", "debias_rate", "a number"),
+    Case("agenda: all kept back", f"{AGENDA} --set validation=1", "validation", "below 1"),
+    Case(
+        "agenda: no identities",
+        AGENDA,
+        "faces: agenda cannot be used: it needs to know who is in each image",
+        "choose another method",
+        column(IMAGES, "identity", None),
+    ),
+    Case(
+        "agenda: scores only",
+        "fit scores.csv --method agenda --out m",
+        "scores.csv: agenda cannot be used",
+        "choose another method",
+    ),
+    Case(
+        "agenda: one group",
+        f"{AGENDA} --attribute gender",
+        "all images of known gender are of one",
+        "name another attribute",
+        one_group(IMAGES),
+    ),
+    Case(
+        "multipass: one group of an attribute",
+        MULTIPASS,
+        "all images of known gender are of one",
+        "name another attribute",
+        one_group(IMAGES),
+    ),
+    Case(
+        "agenda: identities of few",
+        AGENDA,
+        "10 or more images of known identity and group",
+        "add some",
+        column(IMAGES, "identity", lambda old: [*old[:8], *[None] * 16]),
+    ),
+    Case(
+        "multipass: one attribute",
+        f"{MULTIPASS} --attribute gender",
+        "faces: multipass cannot be used: it takes two or more attributes one by one",
+        "choose another method",
+    ),
+    Case(
+        "resume: trains nothing",
+        "fit faces --method baseline --resume --out m",
+        "method baseline trains nothing",
+        "leave --resume out",
+    ),
+    Case("resume: no checkpoint", RESUMED, "there is no m.checkpoint", "leave --resume out"),
+    Case(
+        "resume: checkpoint is text",
+        RESUMED,
+        "m.checkpoint: not a checkpoint, or damaged",
+        "delete it",
+        text(CHECKPOINT, "junk"),
+    ),
+    Case(
+        "resume: checkpoint is a model",
+        RESUMED,
+        "m.checkpoint: not a checkpoint, or damaged",
+        "delete it",
+        lambda: Path(CHECKPOINT).write_bytes(Path(MODEL).read_bytes()),
+    ),
+    Case(
+        "resume: checkpoint cut off",
+        RESUMED,
+        "m.checkpoint: not a checkpoint, or damaged",
+        "delete it",
+        several(stopped(), cut(CHECKPOINT, 900)),
+    ),
+    Case(
+        "resume: checkpoint damaged",
+        RESUMED,
+        "m.checkpoint: not a checkpoint, or damaged",
+        "delete it",
+        several(stopped(), patch(CHECKPOINT, 900, b"\xff\xff\xff")),
+    ),
+    Case(
+        "resume: other epochs",
+        RESUMED.replace("epochs=5", "epochs=6"),
+        "m.checkpoint: the checkpoint is of another training",
+        "delete it or give another path",
+        stopped(),
+    ),
+    Case(
+        "resume: other seed",
+        f"{RESUMED} --seed 1",
+        "m.checkpoint: the checkpoint is of another training",
+        "delete it or give another path",
+        stopped(),
+    ),
+    Case(
+        "resume: other layers",
+        RESUMED,
+        "m.checkpoint: the checkpoint is of another training",
+        "delete it or give another path",
+        stopped(hidden=[2]),
+    ),
+    Case(
+        "resume: other precision",
+        RESUMED,
+        "m.checkpoint: the checkpoint is of another training",
+        "delete it or give another path",
+        stopped(mixed_precision=True),
+    ),
+    Case(
+        "resume: other groups",
+        f"{RESUMED} --attribute gender",
+        "m.checkpoint: the checkpoint is of another training",
+        "delete it or give another path",
+        stopped(),
+    ),
+    Case(
+        "resume: other data",
+        RESUMED,
+        "m.checkpoint: the checkpoint is of another training",
+        "delete it or give another path",
+        several(stopped(), array(VECTORS, lambda a: a[:, ::-1])),
+    ),
+    Case(
+        "resume: other method",
+        "fit faces --method agenda --resume --out m",
+        "m.checkpoint: the checkpoint is of another training",
+        "delete it or give another path",
+        stopped(),
+    ),
+    # The checkpoint may be of days of work: a mistake in another command does not cost it.
+    Case(
+        "no resume: a wrong parameter",
+        f"{FTC} --set epochs=0",
+        "epochs",
+        "1 or more",
+        text(CHECKPOINT, "days of work"),
+    ),
+    Case(
+        "no resume: a wrong attribute",
+        f"{FTC} --attribute gendr",
+        "'gendr'",
+        "did you mean gender?",
+        text(CHECKPOINT, "days of work"),
+    ),
+    Case(
+        "benchmark: multipass with one attribute",
+        f"{BENCH} --methods multipass --attribute gender",
+        "faces: method multipass cannot run: it takes two or more attributes",
+        "leave it out",
+    ),
+    Case(
+        "benchmark: multipass with attributes one by one",
+        f"{BENCH} --methods multipass --attribute gender,ethnicity",
+        "faces: method multipass cannot run: it takes two or more attributes",
+        "leave it out",
+    ),
+    Case(
+        "benchmark: agenda without identities",
+        f"{BENCH} --methods baseline,agenda",
+        "faces: method agenda cannot run: it needs to know who is in each image",
+        "leave it out",
+        column(IMAGES, "identity", None),
+    ),
+    Case(
+        "benchmark: ftc of scores",
+        "benchmark scores.csv --methods ftc --out b",
+        "scores.csv: method ftc cannot run: it needs embeddings",
+        "leave it out",
+    ),
+    Case(
+        "benchmark: ftc is not run",
+        f"{BENCH} --methods baseline --set ftc.epochs=1",
+        "ftc",
+        "leave them out",
+    ),
+    Case(
+        "benchmark: ftc without epochs",
+        f"{BENCH} --methods ftc --set ftc.epochs=0",
+        "epochs",
+        "1 or more",
+    ),
+    Case(
+        "benchmark: ftc.hidden is a number",
+        f"{BENCH} --methods ftc --set ftc.hidden=4",
+        "hidden",
+        "a list of numbers",
+    ),
+    Case(
+        "benchmark: ftc.hidden is units",
+        f"{BENCH} --methods ftc --set ftc.hidden=[2048]",
+        "hidden",
+        "(4, 4) makes two",
+    ),
+    Case(
+        "benchmark: ftc's attribute",
+        f"{BENCH} --methods ftc --set ftc.attribute=gender",
+        "ftc.attribute is set by --attribute",
+        "use that",
+    ),
+    Case(
+        "benchmark: pass with a seed of its own",
+        f"{BENCH} --methods pass --set pass.random_state=1",
+        "pass.random_state is set by --seed",
+        "use that",
+    ),
+    Case(
+        "benchmark: unknown preset",
+        f"{BENCH} --methods pass --set pass.preset=papercode",
+        "'papercode'",
+        "did you mean paper-code?",
+    ),
+    Case("demo: --all is a file", "demo --all --out notes.txt", "notes.txt", "give another path"),
+]
+
 NEWER = several(patch(MODEL, 8, struct.pack("<I", 99)))
 SCORE_CASES = [
     Case("score: no model", "score nowhere faces --out s.csv", "nowhere", "check the path"),
@@ -996,6 +1371,7 @@ CASES = [
     *FOLDER,
     *TABLE,
     *FIT_CASES,
+    *TRAINED,
     *SCORE_CASES,
     *AUDIT_CASES,
     *BENCHMARK,

@@ -44,6 +44,21 @@ def test_a_name_brings_what_it_needs():
     assert {"numpy", "pyarrow"} <= imported("import faircal; faircal.Dataset")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import faircal; faircal.FTC(); faircal.MultiPASS().check_parameters()",
+        "import faircal; faircal.FairCal(n_clusters=2).fit(faircal.simulate('small', people=80))",
+        HELP.format(words=["methods"]),
+    ],
+    ids=["trained methods unfitted", "a method that trains nothing", "faircal methods"],
+)
+def test_torch_is_imported_to_train_and_for_nothing_else(code):
+    found = imported(code)
+    assert "numpy" in found
+    assert "torch" not in found
+
+
 def test_the_package_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "faircal", "--version"], capture_output=True, text=True, check=True

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircal.data import Groups
+from faircal.data import Dataset, Groups
 from faircal.data.columns import Column
 from faircal.data.groups import cross
 from faircal.errors import DataError
@@ -48,6 +48,49 @@ def test_renamed():
     assert groups.names == ("C", "B")
     assert groups.left.tolist() == [-1, 1, -1, -1]
     assert groups.right.tolist() == [-1, 1, 1, -1]
+
+
+class TestParts:
+    @pytest.fixture
+    def data(self):
+        return Dataset(
+            embeddings=np.eye(4),
+            pairs={"left": [0, 1, 2], "right": [1, 2, 3], "genuine": [1, 0, 0], "fold": [1, 2, 2]},
+            attributes={
+                "ethnicity": ["Asian", "Black", "Asian", "Asian"],
+                "gender": ["F", "F", "M", ""],
+                "age": ["old", "old", "old", "young"],
+            },
+        )
+
+    def test_each_attribute_alone(self, data):
+        groups = data.groups("gender+ethnicity")
+        assert groups.names == ("F Asian", "F Black", "M Asian")
+        assert list(groups.parts) == ["gender", "ethnicity"]
+        gender, ethnicity = groups.parts.values()
+        assert gender.names == ("F", "M")
+        assert gender.left.tolist() == [0, 0, 1]
+        assert gender.right.tolist() == [0, 1, -1]
+        assert ethnicity.names == ("Asian", "Black")
+        assert ethnicity.left.tolist() == [0, 1, 0]
+        assert ethnicity.right.tolist() == [1, 0, 0]
+
+    def test_what_one_attribute_leaves_unknown_the_other_may_tell(self, data):
+        groups = data.groups("ethnicity+gender")
+        assert groups.unknown.tolist() == [False, False, True]
+        assert groups.parts["gender"].unknown.tolist() == [False, False, True]
+        assert groups.parts["ethnicity"].unknown.tolist() == [False, False, False]
+
+    def test_three(self, data):
+        assert list(data.groups().parts) == ["ethnicity", "gender", "age"]
+        assert all(not part.parts for part in data.groups().parts.values())
+
+    @pytest.mark.parametrize("attribute", ["ethnicity", "gender"])
+    def test_one_attribute_has_none(self, data, attribute):
+        assert data.groups(attribute).parts == {}
+
+    def test_none_unless_told(self):
+        assert groups_of([(0, 0)]).parts == {}
 
 
 def test_cross_of_three_keeps_what_occurs():

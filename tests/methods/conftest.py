@@ -7,11 +7,40 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import faircal
-from faircal.data import Dataset, Feature, Images
+from faircal.data import Dataset, Embeddings, Feature
 from faircal.data.columns import Column
 from faircal.methods import METHODS, make_method
+
+#: Parameters that make a fit quick, for those methods that have them. Networks pass through all
+#: their stages, twice where they can.
+QUICK = {
+    "n_clusters": 4,
+    "hidden": (2.0,),
+    "epochs": 6,
+    "learning_rate": 1e-2,
+    "width": 16,
+    "discriminator": (8,),
+    "identity_epochs": 30,
+    "episodes": 3,
+    "restart_every": 2,
+    "discriminator_epochs": 3,
+    "debias_epochs": 2,
+    "update_epochs": 2,
+    "identity_rate": 1e-2,
+}
+
+#: In place of None, which is a value.
+UNCHANGED = object()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Networks this small are slower on two, and tests run side by side."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -28,12 +57,22 @@ def parts(data):
 
 @pytest.fixture(scope="session")
 def changed():
-    """Return a function that gives a dataset with other pairs, attributes or features."""
+    """Return a function that gives a dataset with other pairs, people, attributes or features."""
 
-    def change(data, *, pairs=None, attributes=None, scores_only=False, score_range=None):
+    def change(
+        data,
+        *,
+        pairs=None,
+        attributes=None,
+        identity=UNCHANGED,
+        scores_only=False,
+        score_range=None,
+    ):
         images = data.images
         if attributes is not None:
-            images = Images(images.ids, images.identity, attributes, tuple(attributes))
+            images = replace(images, attributes=attributes, crossed=tuple(attributes))
+        if identity is not UNCHANGED:
+            images = replace(images, identity=identity)
         features = dict(data.features)
         if scores_only or score_range is not None:  # a range is one of ready-made scores
             features = {
@@ -61,6 +100,19 @@ def with_unknown(changed):
 
 
 @pytest.fixture(scope="session")
+def other_space(parts):
+    """Return a function that gives the calibration pairs with embeddings of another kind."""
+
+    def change(dimension=32, normalize=True, scale=1.0):
+        data = parts[0]
+        vectors = scale * data.embeddings.vectors[:, :dimension]
+        feature = Feature(Embeddings.of(vectors, "embeddings", normalize))
+        return Dataset.assemble(data.name, data.images, data.pairs, {"other": feature})
+
+    return change
+
+
+@pytest.fixture(scope="session")
 def swapped(changed):
     """Return a function that gives the dataset with left and right exchanged."""
 
@@ -80,13 +132,13 @@ def name(request):
     return request.param
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make():
-    """Return a function that builds a method by name, with few clusters where it has clusters."""
+    """Return a function that builds a method by name that is quick to fit."""
 
     def build(name, **parameters):
-        if "n_clusters" in METHODS[name]._get_param_names():
-            parameters = {"n_clusters": 4, **parameters}
-        return make_method(name, **parameters)
+        known = METHODS[name]._get_param_names()
+        quick = {key: value for key, value in QUICK.items() if key in known}
+        return make_method(name, **{**quick, **parameters})
 
     return build

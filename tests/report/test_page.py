@@ -47,7 +47,8 @@ class Page(HTMLParser):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     data = faircal.simulate("small", seed=0)
-    run_benchmark(data, folder, Settings(clusters=(5,)), jobs=1)
+    methods = ("baseline", "gst", "fsn", "faircal", "oracle")
+    run_benchmark(data, folder, Settings(methods=methods, clusters=(5,)), jobs=1)
     write_report(folder)
     return folder
 

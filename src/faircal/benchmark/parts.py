@@ -11,7 +11,7 @@ from typing import Any
 
 from faircal.benchmark.settings import Cell, Plan
 from faircal.errors import DataError, ParameterError
-from faircal.files import output_folder, write_text
+from faircal.files import digest, output_folder, write_text
 
 PARTS = "parts"
 
@@ -50,8 +50,9 @@ class Parts:
         return self._file(cell).exists()
 
     def write(self, cell: Cell, part: dict[str, Any]) -> None:
-        """Keep what came out of a cell."""
+        """Keep what came out of a cell; its trainings need no checkpoint any more."""
         write_text(self._file(cell), json.dumps(part))
+        self._remove_checkpoints(f"{cell.key}-")
 
     def read(self, cell: Cell) -> dict[str, Any]:
         """Return what came out of a cell."""
@@ -62,8 +63,17 @@ class Parts:
             raise DataError(f"{path}: not valid JSON ({error}); run without --resume") from error
         return part
 
+    def checkpoint(self, cell: Cell, fit: str) -> Path:
+        """Return where one of the fits of a cell keeps the state of its training."""
+        return self.home / f"{cell.key}-{digest(lambda feed: feed(fit.encode()))[:16]}.checkpoint"
+
+    def _remove_checkpoints(self, start: str) -> None:
+        for path in self.home.glob(f"{start}*.checkpoint"):
+            path.unlink()
+
     def discard_others(self) -> None:
-        """Remove the cells of runs that this one has replaced."""
+        """Remove what the present run does not need: cells and checkpoints of other ones."""
+        self._remove_checkpoints("")
         for other in _folders(self.home.parent):
             if other != self.home:
                 shutil.rmtree(other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,6 +18,7 @@ from faircal.benchmark.record import make_record
 from faircal.benchmark.settings import Cell, Plan, Settings, build_method, make_plan
 from faircal.data import Dataset
 from faircal.errors import FairCalError, ParameterError
+from faircal.jobs import Progress, silent
 from faircal.measures import Measure, Rankings, condition, measure
 from faircal.methods import METHODS, Method
 from faircal.results import Row, summarise, write_results, write_run
@@ -24,8 +26,16 @@ from faircal.results import Row, summarise, write_results, write_run
 #: Seconds between two looks at what the workers have finished.
 _REFRESH = 0.5
 
-#: Called with (cells done, cells in all, what was done last).
-Progress = Callable[[int, int, str], None]
+#: What the progress of all cells together is called.
+_WHOLE = "benchmark"
+
+
+def unsaid(_: str) -> None:
+    """Say nothing."""
+
+
+class _StoppedError(Exception):
+    """Ends a worker whose run was interrupted."""
 
 
 def run_benchmark(
@@ -35,12 +45,14 @@ def run_benchmark(
     *,
     jobs: int | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = silent,
+    note: Callable[[str], None] = unsaid,
 ) -> list[Row]:
     """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
 
-    Each cell is written as it ends, so an interrupted run goes on with ``resume=True``. The
-    results depend on data, settings and seed alone, not on `jobs`.
+    Each cell is written as it ends, and the state of a training every now and then, so an
+    interrupted run goes on with ``resume=True``. The results depend on data, settings and seed
+    alone, not on `jobs`; those of trained methods also on the device.
 
     Parameters
     ----------
@@ -52,7 +64,10 @@ def run_benchmark(
     resume : bool
         Keep the cells that an earlier run with the same settings finished.
     progress : callable
-        Called as cells end.
+        Called as cells end, and as networks are trained: with (what, done, in all, some words). A
+        total of 0 says that there is nothing more to come of it.
+    note : callable
+        Called with what its user should know before the work begins.
 
     Returns
     -------
@@ -67,8 +82,12 @@ def run_benchmark(
     plan = make_plan(data, settings)
     record = make_record(data, plan, jobs)
     parts = Parts.open(Path(out), plan, resume)
+    trained = {cell.method for cell in plan.cells if _trains(cell) and not parts.has(cell)}
+    if trained:
+        names = ", ".join(name for name in METHODS if name in trained)
+        note(f"note: networks are trained for {names}: minutes to hours without a GPU")
     try:
-        _work(data, plan, parts, jobs, progress or _silent)
+        _work(data, plan, parts, jobs, progress)
     except FairCalError:
         parts.leave_no_trace()
         raise
@@ -80,34 +99,41 @@ def run_benchmark(
     return rows
 
 
-def _silent(*_: Any) -> None:
-    """Show no progress."""
-
-
 def _work(data: Dataset, plan: Plan, parts: Parts, jobs: int, progress: Progress) -> None:
     """Run the cells that are not done, `jobs` batches at a time."""
     batches = _batches([cell for cell in plan.cells if not parts.has(cell)])
     done = len(plan.cells) - sum(map(len, batches))
-    progress(done, len(plan.cells), "start")
+    progress(_WHOLE, done, len(plan.cells), "start")
     for feature in {cell.feature for cell in plan.cells}:
         data.features.scores(feature)  # once, before the folds take their share
     finished: list[Cell] = []  # filled by the workers; append is atomic
+    stop = threading.Event()
+
+    def tell(what: str, so_far: int, total: int, label: str) -> None:
+        if stop.is_set():
+            raise _StoppedError
+        progress(what, so_far, total, label)
+
     # One BLAS thread each: the same sums whatever the number of jobs, and no fight over cores.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(_run_batch, data, plan, batch, parts, finished) for batch in batches}
+        waiting = {
+            pool.submit(_run_batch, data, plan, batch, parts, finished, tell) for batch in batches
+        }
         try:
             while waiting:
                 ended, waiting = wait(waiting, timeout=_REFRESH, return_when=FIRST_COMPLETED)
                 for future in ended:
                     future.result()
                 if finished:
-                    label = (
-                        f"{finished[-1].method}, {finished[-1].feature}, fold {finished[-1].fold}"
-                    )
-                    progress(done + len(finished), len(plan.cells), label)
+                    progress(_WHOLE, done + len(finished), len(plan.cells), finished[-1].label)
         except BaseException:
+            stop.set()  # a training notices at its next epoch
             _cancel(waiting)
             raise
+
+
+def _trains(cell: Cell) -> bool:
+    return METHODS[cell.method].needs.training
 
 
 def _cancel(waiting: Iterable[Future[None]]) -> None:
@@ -116,26 +142,37 @@ def _cancel(waiting: Iterable[Future[None]]) -> None:
 
 
 def _batches(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """Put cells together that share calibration pairs and clustering."""
+    """Put cells together that share calibration pairs and clustering; a training is alone."""
 
-    def shared(cell: Cell) -> tuple[str, str, str]:
-        return cell.feature, str(cell.fold), str(cell.clusters)
+    def shared(cell: Cell) -> tuple[str, str, str, str]:
+        alone = cell.method if _trains(cell) else ""
+        return cell.feature, str(cell.fold), str(cell.clusters), alone
+
+    def cost(batch: list[Cell]) -> tuple[bool, int]:
+        return _trains(batch[0]), batch[0].clusters or 0
 
     batches = [list(batch) for _, batch in groupby(sorted(cells, key=shared), key=shared)]
-    # Clusterings take longest: start them first.
-    return sorted(batches, key=lambda batch: -(batch[0].clusters or 0))
+    return sorted(batches, key=cost, reverse=True)  # what takes longest starts first
 
 
 def _run_batch(
-    data: Dataset, plan: Plan, batch: list[Cell], parts: Parts, finished: list[Cell]
+    data: Dataset,
+    plan: Plan,
+    batch: list[Cell],
+    parts: Parts,
+    finished: list[Cell],
+    progress: Progress,
 ) -> None:
     calibration, test = data.select(batch[0].feature).split(batch[0].fold)
     for cell in batch:
-        parts.write(cell, run_cell(calibration, test, cell, plan))
+        parts.write(cell, run_cell(calibration, test, cell, plan, parts, progress))
         finished.append(cell)
+        progress(cell.label, 0, 0, "")
 
 
-def run_cell(calibration: Dataset, test: Dataset, cell: Cell, plan: Plan) -> dict[str, Any]:
+def run_cell(
+    calibration: Dataset, test: Dataset, cell: Cell, plan: Plan, parts: Parts, progress: Progress
+) -> dict[str, Any]:
     """Fit, apply and measure one cell; return its measures by attribute, and how the fit went."""
     started = time.perf_counter()
     measures: list[tuple[str, list[Measure]]] = []
@@ -143,11 +180,15 @@ def run_cell(calibration: Dataset, test: Dataset, cell: Cell, plan: Plan) -> dic
     notes: list[str] = []
     fitted: dict[Any, Method] = {}  # by what the fit depends on
 
+    def tell(stage: str, done: int, total: int, label: str) -> None:
+        progress(cell.label, done, total, f"{stage}: {label}")
+
     def fit(**more: Any) -> Method:
         method = build_method(cell, plan.settings, **more)
         key = str(method)
         if key not in fitted:
-            fitted[key] = method.fit(calibration)
+            checkpoint = parts.checkpoint(cell, key)
+            fitted[key] = method.fit(calibration, progress=tell, checkpoint=checkpoint)
             figures.update(fitted[key].diagnostics_.figures)
             notes.extend(fitted[key].diagnostics_.notes)
         return fitted[key]
@@ -192,8 +233,8 @@ def _replace(found: list[Measure], other: list[Measure], rate: float) -> list[Me
 
 def _collect(data: Dataset, plan: Plan, parts: Parts) -> tuple[list[Row], list[dict[str, Any]]]:
     """Join the cells, in the order of the plan whatever the order in which they ended."""
-    loaded = {cell: parts.read(cell) for cell in plan.cells}
-    rows = [row for cell in plan.cells for row in _rows(data, plan, cell, loaded[cell]["measures"])]
+    loaded = [(cell, parts.read(cell)) for cell in plan.cells]
+    rows = [row for cell, part in loaded for row in _rows(data, plan, cell, part["measures"])]
     fits = [
         {
             "feature": cell.feature,
@@ -201,9 +242,9 @@ def _collect(data: Dataset, plan: Plan, parts: Parts) -> tuple[list[Row], list[d
             "calibrator": cell.calibrator,
             "clusters": cell.clusters,
             "fold": cell.fold,
-            **{key: loaded[cell][key] for key in ("seconds", "figures", "notes")},
+            **{key: part[key] for key in ("seconds", "figures", "notes")},
         }
-        for cell in plan.cells
+        for cell, part in loaded
     ]
     return summarise(rows), fits
 

@@ -74,6 +74,11 @@ class Cell(NamedTuple):
     parameters: tuple[tuple[str, Any], ...]
 
     @property
+    def label(self) -> str:
+        """The cell in words, for progress."""
+        return f"{self.method}, {self.feature}, fold {self.fold}"
+
+    @property
     def key(self) -> str:
         """A file name for the cell, the same in every run."""
         text = json.dumps(self, default=str)
@@ -121,7 +126,7 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
     )
     for attribute in attributes:
         data.groups(attribute)
-    methods, left_out = _methods(data, settings, features, next(iter(attributes), None))
+    methods, left_out = _methods(data, settings, features, attributes or (None,))
     _check_parameters(settings, methods)
     cells = [
         Cell(feature, fold, method, calibrator, k, _fixed(settings.parameters.get(method, {})))
@@ -146,16 +151,20 @@ def _takes(method: str, parameter: str) -> bool:
 
 
 def _methods(
-    data: Dataset, settings: Settings, features: Sequence[str], attribute: str | None
+    data: Dataset,
+    settings: Settings,
+    features: Sequence[str],
+    attributes: Sequence[str | None],
 ) -> tuple[list[str], dict[str, str]]:
     """Return the methods to run and, for those left out by default, the reason."""
     chosen: list[str] = []
     left_out: dict[str, str] = {}
     for name in settings.methods or METHODS:
         needs = METHODS[name].needs
-        missing = next(
-            filter(None, (needs.missing(data.select(f), attribute) for f in features)), None
-        )
+        if settings.methods:
+            needs.check_installed(name)
+        found = (needs.missing(data.select(f), a) for f in features for a in attributes)
+        missing = next(filter(None, found), None)
         if missing is None:
             chosen.append(name)
         elif settings.methods:

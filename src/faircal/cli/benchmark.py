@@ -91,8 +91,9 @@ def command(
 ) -> None:
     """Compare methods on DATA by leave-one-fold-out, with the paper's measurements.
 
-    Results are written as they come: an interrupted run goes on with --resume. The same seed gives
-    the same results.csv, whatever the number of jobs.
+    Results are written as they come: an interrupted run goes on with --resume, a training too. The
+    same seed gives the same results.csv, whatever the number of jobs (on the same device, where
+    networks are trained).
     """
     from faircal.benchmark import Settings
 

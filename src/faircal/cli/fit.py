@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +17,15 @@ from faircal.cli.options import (
     note,
     parse_settings,
     print_json,
+    progress_bars,
     reads_data,
     seed_option,
     working,
 )
+
+if TYPE_CHECKING:
+    from faircal.data import Dataset
+    from faircal.methods import Method
 
 
 @click.command(
@@ -42,6 +48,11 @@ from faircal.cli.options import (
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any parameter of the method."
 )
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with a training from the checkpoint beside the model file.",
+)
 @seed_option
 @json_option
 def command(
@@ -54,17 +65,20 @@ def command(
     attribute: str | None,
     leave_out: str | None,
     settings: tuple[str, ...],
+    resume: bool,
     seed: int,
     as_json: bool,
 ) -> None:
     """Fit a method on the labelled pairs of DATA and write a model file.
 
-    All pairs are used for fitting, unless a fold is left out.
+    All pairs are used for fitting, unless a fold is left out. A method that trains networks keeps
+    its state in MODEL.checkpoint while it works: an interrupted training goes on with --resume.
     """
     from faircal.errors import ParameterError
     from faircal.methods import METHODS, make_method
 
     check_file(out)
+    METHODS[method].needs.check_installed(method)
     taken = METHODS[method]._get_param_names()
     given = {"n_clusters": clusters, "calibrator": calibrator, "attribute": attribute}
     options = {"n_clusters": "--clusters", "calibrator": "--calibrator", "attribute": "--attribute"}
@@ -81,12 +95,32 @@ def command(
     loaded = source.load_one(feature)
     if leave_out is not None:
         loaded = loaded.split(fold_named(loaded, leave_out))[0]
-    with working(f"fitting {method} on {len(loaded)} pairs"):
-        model.fit(loaded)
-    model.save(out)
+    _fit(model, loaded, out, resume)
     for text in (*(loaded.notes if leave_out is not None else ()), *model.diagnostics_.notes):
         note(f"note: {text}")
     if as_json:
         print_json({"model": str(out), "method": method, "figures": model.diagnostics_.figures})
     else:
         click.echo(str(out))
+
+
+def _fit(model: Method, data: Dataset, out: Path, resume: bool) -> None:
+    """Fit and save; a training keeps its state beside the model file until that is written."""
+    from faircal.errors import ParameterError
+
+    if not model.needs.training:
+        if resume:
+            raise ParameterError(f"method {model.name} trains nothing; leave --resume out")
+        with working(f"fitting {model.name} on {len(data)} pairs"):
+            model.fit(data)
+        model.save(out)
+        return
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    if resume and not checkpoint.exists():
+        raise ParameterError(
+            f"--resume: there is no {checkpoint} to go on from; leave --resume out"
+        )
+    with progress_bars() as update:
+        model.fit(data, progress=update, checkpoint=checkpoint, resume=resume)
+    model.save(out)
+    checkpoint.unlink(missing_ok=True)

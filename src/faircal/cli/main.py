@@ -115,7 +115,9 @@ def _run(words: list[str], verbose: bool) -> int:
         return _fail(str(error), 2, verbose)
     except (click.Abort, KeyboardInterrupt):
         return _fail(
-            "interrupted; what is written stays, a benchmark goes on with --resume", 1, False
+            "interrupted; what is written stays, a benchmark or a training goes on with --resume",
+            1,
+            False,
         )
     except BrokenPipeError:
         return 1

@@ -13,7 +13,7 @@ def command(as_json: bool) -> None:
     """List the methods with the paper's table of properties.
 
     The first three columns are what the paper claims for a method; the others follow from what it
-    declares to need.
+    declares to need. The last names the extra to install: pip install 'faircal[EXTRA]'.
     """
     from rich import box
     from rich.table import Table
@@ -27,7 +27,7 @@ def command(as_json: bool) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in rows[0]:
         table.add_column(
-            name.replace("_", " "), justify="left" if name in ("method", "title") else "center"
+            name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "center"
         )
     for row in rows:
         table.add_row(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import os
@@ -18,12 +17,15 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     SpinnerColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.progress import Progress as Bars
+
+from faircal.jobs import Progress, silent
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
@@ -71,13 +73,13 @@ def _without_nan(value: Any) -> Any:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar with the time left on standard error; gives ``update(done, total, label)``.
+def progress_bars() -> Iterator[Progress]:
+    """Show bars with the time left on standard error, one for each thing that is told of.
 
     Where standard error is no terminal nothing is shown: a log wants no bars.
     """
     if not err().is_terminal:
-        yield lambda *_: None
+        yield silent
         return
     columns = (
         SpinnerColumn(),
@@ -89,11 +91,17 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[label]}"),
     )
-    with Progress(*columns, console=err()) as progress:
-        task = progress.add_task(what, total=None, label="")
+    with Bars(*columns, console=err()) as bars:
+        tasks: dict[str, TaskID] = {}
 
-        def update(done: int, total: int, label: str) -> None:
-            progress.update(task, completed=done, total=total, label=label)
+        def update(what: str, done: int, total: int, label: str) -> None:
+            if not total:
+                if what in tasks:
+                    bars.remove_task(tasks.pop(what))
+                return
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total, label=label)
+            bars.update(tasks[what], completed=done, total=total, label=label)
 
         yield update
 
@@ -202,16 +210,20 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> None:
         int: (int, "a whole number"),
         float: (int | float, "a number"),
         bool: (bool, "true or false"),
+        str: (str, "text"),
     }
-    defaults = inspect.signature(METHODS[method]).parameters
+    defaults = METHODS[method].defaults()
     for name, value in settings.items():
-        if name in defaults:
-            kind, expected = kinds.get(type(defaults[name].default), (str, "text"))
-            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-                raise ParameterError(
-                    f"--set {name}: expected {expected}, found {value!r}; "
-                    f"{method}'s default is {defaults[name].default!r}"
-                )
+        default = defaults.get(name)
+        # Lists and mappings are the method's to check, with what they hold.
+        if name not in defaults or isinstance(default, tuple | dict) or isinstance(value, dict):
+            continue
+        kind, expected = kinds.get(type(default), (str, "text"))
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise ParameterError(
+                f"--set {name}: expected {expected}, found {value!r}; "
+                f"{method}'s default is {default!r}"
+            )
 
 
 def parse_settings(assignments: tuple[str, ...]) -> dict[str, Any]:

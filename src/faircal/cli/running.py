@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faircal.cli.options import note, out, print_json, progress_bar
+from faircal.cli.options import note, out, print_json, progress_bars
 
 if TYPE_CHECKING:
     from faircal.benchmark import Settings
@@ -27,8 +27,10 @@ def benchmark_and_show(
     from faircal.report import write_report
     from faircal.results import RESULTS, read_run
 
-    with progress_bar("benchmark") as update:
-        rows = run_benchmark(data, folder, settings, jobs=jobs, resume=resume, progress=update)
+    with progress_bars() as update:
+        rows = run_benchmark(
+            data, folder, settings, jobs=jobs, resume=resume, progress=update, note=note
+        )
     run = read_run(folder)
     for text in run["notes"]:
         note(text if text.startswith("warning") else f"note: {text}")

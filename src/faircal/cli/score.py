@@ -17,12 +17,13 @@ from faircal.cli.options import (
     json_option,
     note,
     print_json,
-    progress_bar,
+    progress_bars,
     reads_data,
 )
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
+    from faircal.jobs import Progress
     from faircal.methods import Method
 
 #: Pairs scored and written at a time.
@@ -79,7 +80,7 @@ def command(
     if fold is not None:
         loaded = loaded.split(fold_named(loaded, fold))[1]
     _check_keep(loaded, keep)
-    with atomic_path(out) as temporary, progress_bar("scoring") as update:
+    with atomic_path(out) as temporary, progress_bars() as update:
         _write(_batches(fitted, loaded, keep, update), temporary, out.suffix)
     for text in loaded.notes if fold is not None else ():
         note(f"note: {text}")
@@ -99,7 +100,9 @@ def _check_keep(data: Dataset, keep: tuple[str, ...]) -> None:
             raise ParameterError(f"--keep {name}: no such column; {did_you_mean(name, known)}")
 
 
-def _batches(model: Method, data: Dataset, keep: tuple[str, ...], update: Any) -> Iterator[Any]:
+def _batches(
+    model: Method, data: Dataset, keep: tuple[str, ...], update: Progress
+) -> Iterator[Any]:
     import numpy as np
     import pyarrow as pa
 
@@ -128,7 +131,7 @@ def _batches(model: Method, data: Dataset, keep: tuple[str, ...], update: Any) -
             columns[f"left_{name}"] = text.take(pa.array(part.pairs.left))
             columns[f"right_{name}"] = text.take(pa.array(part.pairs.right))
         yield pa.table(columns)
-        update(min(start + BATCH, len(data)), len(data), "pairs")
+        update("scoring", min(start + BATCH, len(data)), len(data), "pairs")
 
 
 def _write(batches: Iterator[Any], path: Path, suffix: str) -> None:

@@ -219,7 +219,10 @@ class Dataset:
         if attribute is None:
             raise DataError(f"{self.where}: {self.why_no_groups()}")
         column = cross(self.images.attributes, attribute, self.where)
-        return Groups(column.names, column.take(self.pairs.left), column.take(self.pairs.right))
+        names = attribute.split("+")
+        parts = {name: self.groups(name) for name in names} if len(names) > 1 else {}
+        left, right = self.pairs.left, self.pairs.right
+        return Groups(column.names, column.take(left), column.take(right), parts)
 
     @property
     def default_attribute(self) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -20,11 +20,13 @@ class Groups:
 
     A pair belongs to a group only when both of its images do. A pair of two different groups is
     *cross-group*; one with an unknown attribute is *unknown*; both count globally, in no group.
+    Groups of crossed attributes have the groups of each attribute alone as `parts`, by name.
     """
 
     names: tuple[str, ...]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
+    parts: Mapping[str, Groups] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.left)
@@ -86,6 +88,8 @@ def cross(columns: Mapping[str, Column], attribute: str, where: str = "data") ->
         if part not in columns:
             hint = did_you_mean(part, columns)
             raise DataError(f"{where}: attribute '{part}' is not in the data; {hint}")
+        if parts.count(part) > 1:
+            raise DataError(f"{where}: '{attribute}' crosses '{part}' with itself; name it once")
     codes = columns[parts[0]].codes.astype(np.int64)
     names = list(columns[parts[0]].names)
     for part in parts[1:]:

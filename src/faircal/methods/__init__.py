@@ -26,13 +26,16 @@ On the command line, ``faircal --plugin doubtful.py benchmark …`` imports it f
 from typing import Any, TypeVar
 
 from faircal.errors import ParameterError
+from faircal.methods.agenda import AGENDA
 from faircal.methods.base import Claims, Diagnostics, Inputs, Method, Needs, Output
 from faircal.methods.baseline import Baseline
 from faircal.methods.faircal import FairCal
 from faircal.methods.fsn import FSN
+from faircal.methods.ftc import FTC
 from faircal.methods.gst import GST
 from faircal.methods.modelfile import load_model, save_model
 from faircal.methods.oracle import Oracle
+from faircal.methods.passes import PASS, MultiPASS
 from faircal.registry import Registry, did_you_mean
 
 METHODS: Registry[type[Method]] = Registry("method")
@@ -47,7 +50,7 @@ def register(method: M) -> M:
 
 
 # In the order of the paper's tables.
-for _method in (Baseline, GST, FSN, FairCal, Oracle):
+for _method in (Baseline, AGENDA, PASS, MultiPASS, FTC, GST, FSN, FairCal, Oracle):
     register(_method)
 
 
@@ -65,6 +68,8 @@ def make_method(name: str, **parameters: Any) -> Method:
 def properties() -> list[dict[str, str | bool]]:
     """Return the paper's table of properties, from what the methods declare.
 
+    ``extra`` is the extra of faircal that a method needs, empty where it needs none.
+
     Examples
     --------
     >>> [row["method"] for row in properties() if row["no_attribute_to_apply"] is False]
@@ -80,21 +85,26 @@ def properties() -> list[dict[str, str | bool]]:
             "no_attribute_to_fit": not method.needs.groups_to_fit,
             "no_attribute_to_apply": not method.needs.groups_to_apply,
             "no_training": not method.needs.training,
+            "extra": method.needs.extra or "",
         }
         for name, method in METHODS.items()
     ]
 
 
 __all__ = [
+    "AGENDA",
     "FSN",
+    "FTC",
     "GST",
     "METHODS",
+    "PASS",
     "Baseline",
     "Claims",
     "Diagnostics",
     "FairCal",
     "Inputs",
     "Method",
+    "MultiPASS",
     "Needs",
     "Oracle",
     "Output",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar, get_args
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,8 @@ from sklearn.base import BaseEstimator
 
 from faircal.calibrators import make_calibrator
 from faircal.data import Dataset, Embeddings, Groups, Memo
-from faircal.errors import DataError, NotFittedError, ParameterError
+from faircal.errors import DataError, MissingExtraError, NotFittedError, ParameterError
+from faircal.jobs import Job, Progress, silent
 from faircal.metrics import ThresholdRule
 from faircal.registry import check_whole, did_you_mean
 
@@ -27,24 +30,64 @@ class Needs:
 
     The command line, the benchmark and the table of properties read this; nothing asks for a
     method's name.
+
+    Parameters
+    ----------
+    embeddings : bool
+    groups_to_fit, groups_to_apply : bool
+        The groups of the pairs, when fitting or when applying.
+    several_attributes : bool
+        Two or more attributes, whose groups are used one by one.
+    identities : bool
+        Who is in each image, when fitting.
+    training : bool
+        Whether networks are trained.
+    extra : str, optional
+        The extra of faircal that brings a package of the same name, without which nothing goes.
     """
 
     embeddings: bool = False
     groups_to_fit: bool = False
     groups_to_apply: bool = False
+    several_attributes: bool = False
+    identities: bool = False
     training: bool = False
     extra: str | None = None
 
-    def missing(self, data: Dataset, attribute: str | None) -> str | None:
-        """Say what `data` lacks for this method, or None when it lacks nothing.
+    def missing(self, data: Dataset, attribute: str | None, fitting: bool = True) -> str | None:
+        """Say what `data` lacks to fit this method, or to apply it; None when it lacks nothing.
 
         `attribute` is the one whose groups are to be used, None where there is none.
         """
+        if self.uninstalled() is not None:
+            return f"it needs {self.uninstalled()}"
         if self.embeddings and data.embeddings is None:
             return "it needs embeddings, and the data has scores only"
         if (self.groups_to_fit or self.groups_to_apply) and attribute is None:
             return f"it needs groups, and {data.why_no_groups()}"
+        if self.several_attributes and "+" not in (attribute or ""):
+            return f"it takes two or more attributes one by one, and there is one: {attribute}"
+        if self.identities and fitting and (data.images.identity is None or not data.has_images):
+            return "it needs to know who is in each image, and there is no column 'identity'"
         return None
+
+    def uninstalled(self) -> str | None:
+        """Say which package is not installed and how to install it; None where none lacks."""
+        if self.extra is None or _is_installed(self.extra):
+            return None
+        return f"{self.extra}, which is not installed: pip install 'faircal[{self.extra}]'"
+
+    def check_installed(self, method: str) -> None:
+        """Raise `MissingExtraError` where a package is not installed that `method` needs."""
+        if self.uninstalled() is not None:
+            raise MissingExtraError(f"method {method} needs {self.uninstalled()}")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -60,7 +103,9 @@ class Claims:
 class Inputs:
     """All that a method may see of a dataset: what it declares to need, and nothing else.
 
-    Attribute-free methods get no `groups`; nobody gets labels when predicting.
+    Attribute-free methods get no `groups`; nobody gets labels or identities when predicting.
+    `left` and `right` are rows of the embeddings, `images` those that occur, ascending;
+    `identity` has a code for each of `images`, −1 where it is unknown.
     """
 
     score: Float64
@@ -71,7 +116,9 @@ class Inputs:
     genuine: NDArray[np.bool_]
     embeddings: Embeddings | None
     groups: Groups | None
+    identity: NDArray[np.int32] | None
     memo: Memo
+    job: Job
 
     def __len__(self) -> int:
         return len(self.score)
@@ -84,11 +131,57 @@ class Inputs:
         """Return the groups; an error where the method did not declare to need them."""
         return _declared(self.groups, "groups")
 
+    def declared_identity(self) -> NDArray[np.int32]:
+        """Return the identities; an error where the method did not declare to need them."""
+        return _declared(self.identity, "identities")
+
+    def vectors(self, like: Space | None = None) -> NDArray[np.float32]:
+        """Return the vectors of `images`; an error where they are not of the space `like`."""
+        embeddings = self.declared_embeddings()
+        if like is not None:
+            like.check(embeddings)
+        return embeddings.rows(self.images)
+
+    def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return for the two images of each pair their positions in `images`."""
+        return np.searchsorted(self.images, self.left), np.searchsorted(self.images, self.right)
+
+    def of_images(self, groups: Groups) -> NDArray[np.int32]:
+        """Return the group of each of `images`, as its pairs tell it."""
+        code = np.empty(int(self.images[-1]) + 1, dtype=np.int32)
+        code[self.left], code[self.right] = groups.left, groups.right
+        return code[self.images]
+
 
 def _declared(given: T | None, what: str) -> T:
     if given is None:
         raise DataError(f"the method uses {what} without a word in its class variable 'needs'")
     return given
+
+
+class Space(NamedTuple):
+    """What embeddings must have in common with those that a method was fitted on."""
+
+    dimension: int
+    normalize: bool
+
+    @classmethod
+    def of(cls, embeddings: Embeddings) -> Space:
+        """Return the space of `embeddings`."""
+        return cls(embeddings.dimension, embeddings.normalize)
+
+    def check(self, embeddings: Embeddings) -> None:
+        """Raise unless `embeddings` are of this space."""
+        if embeddings.dimension != self.dimension:
+            raise DataError(
+                f"expected {self.dimension}-d embeddings, as in fitting, "
+                f"found {embeddings.dimension}; use the network the model was made for"
+            )
+        if embeddings.normalize != self.normalize:
+            raise DataError(
+                f"the model was fitted with normalize={self.normalize}, the data was loaded with "
+                f"normalize={embeddings.normalize}; load it the same way"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +230,31 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     # ------------------------------------------------------------- for users
 
-    def fit(self, data: Dataset) -> Self:
-        """Fit on the pairs of `data`, which must hold both classes."""
+    def fit(
+        self,
+        data: Dataset,
+        *,
+        progress: Progress = silent,
+        checkpoint: str | Path | None = None,
+        resume: bool = True,
+    ) -> Self:
+        """Fit on the pairs of `data`, which must hold both classes.
+
+        Parameters
+        ----------
+        data : Dataset
+        progress : callable
+            Called as a training goes on, with (stage, epochs done, epochs in all, losses).
+        checkpoint : path, optional
+            Where a training keeps its state, to go on from when it was interrupted; methods that
+            train nothing need none. Remove the file when the model is saved.
+        resume : bool
+            Whether to go on from the checkpoint where there is one.
+        """
         self._fitted = False  # half a fit is none
         self.check_parameters()
-        inputs = self._inputs(data, fitting=True)
+        job = Job(progress, None if checkpoint is None else Path(checkpoint), resume)
+        inputs = self._inputs(data, fitting=True, job=job)
         if inputs.genuine.all() or not inputs.genuine.any():
             raise DataError(
                 f"{data.where}: expected genuine and imposter pairs, found one class only "
@@ -183,6 +296,13 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
         save_model(self, path)
 
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Return what each parameter is unless told."""
+        return {
+            name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()
+        }
+
     def check_parameters(self) -> None:
         """Raise `ParameterError` where a parameter's value cannot be; `fit` does this first."""
         parameters = self.get_params(deep=False)
@@ -223,10 +343,11 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         fitted: str | None = None if fitting else getattr(self, "attribute_", None)
         return fitted or getattr(self, "attribute", None) or data.default_attribute
 
-    def _inputs(self, data: Dataset, fitting: bool) -> Inputs:
+    def _inputs(self, data: Dataset, fitting: bool, job: Job | None = None) -> Inputs:
         needs = self.needs
+        needs.check_installed(self.name)
         attribute = self._attribute(data, fitting)
-        problem = needs.missing(data, attribute)
+        problem = needs.missing(data, attribute, fitting)
         if problem is not None:
             raise DataError(
                 f"{data.where}: {self.name} cannot be used: {problem}; choose another method"
@@ -234,14 +355,19 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
             groups = data.groups(attribute)
+        by_image = needs.embeddings or needs.identities
+        images = data.used_images() if by_image else np.empty(0, dtype=np.intp)
+        identity = data.images.identity if needs.identities and fitting else None
         return Inputs(
             score=data.scores,
             score_range=data.score_range,
             left=data.pairs.left,
             right=data.pairs.right,
-            images=data.used_images() if needs.embeddings else np.empty(0, dtype=np.intp),
+            images=images,
             genuine=data.genuine if fitting else np.empty(0, dtype=bool),
             embeddings=data.embeddings if needs.embeddings else None,
             groups=groups,
+            identity=None if identity is None else identity.take(images),
             memo=data.memo(),
+            job=job or Job(),
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from faircal.clustering import Clustering, kmeans
 from faircal.errors import DataError
 from faircal.methods.bank import check_count
-from faircal.methods.base import Inputs, Method
+from faircal.methods.base import Inputs, Method, Space
 
 Rows = NDArray[np.intp]
 
@@ -52,7 +52,7 @@ class ClusterMethod(Method):
         self.clustering_: Clustering = inputs.memo(
             key,
             lambda: kmeans(
-                embeddings.rows(inputs.images),
+                inputs.vectors(),
                 self.n_clusters,
                 n_init=self.n_init,
                 random_state=self.random_state,
@@ -73,18 +73,9 @@ class ClusterMethod(Method):
     def _assign(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the clusters (k1, k2) of each pair's two images."""
         embeddings = inputs.declared_embeddings()
-        if embeddings.dimension != self.cluster_centers_.shape[1]:
-            raise DataError(
-                f"expected {self.cluster_centers_.shape[1]}-d embeddings, as in fitting, "
-                f"found {embeddings.dimension}; use the network the model was made for"
-            )
-        if embeddings.normalize != self.normalize_:
-            raise DataError(
-                f"the model was fitted with normalize={self.normalize_}, the data was loaded with "
-                f"normalize={embeddings.normalize}; load it the same way"
-            )
+        space = Space(self.cluster_centers_.shape[1], self.normalize_)
         cluster = np.zeros(len(embeddings), dtype=np.int32)
-        cluster[inputs.images] = self.clustering_.assign(embeddings.rows(inputs.images))
+        cluster[inputs.images] = self.clustering_.assign(inputs.vectors(space))
         return cluster[inputs.left], cluster[inputs.right]
 
     def _cluster_state(self) -> dict[str, Any]:

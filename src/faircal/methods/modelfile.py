@@ -1,22 +1,8 @@
-r"""The model file ``*.faircal``: one file, a JSON header and raw arrays, nothing to execute.
-
-Layout (all integers little-endian)::
-
-    8 bytes   b"FAIRCAL\n"
-    4 bytes   version of this layout
-    8 bytes   length of the header
-    header    JSON: method, parameters, score range, values, and for each array its dtype, shape;
-              filled up with blanks so that the arrays start at a multiple of 64 bytes
-    arrays    sorted by name, each filled up with zeros to a multiple of 64 bytes
-    32 bytes  SHA-256 of everything before
-"""
+"""The model file ``*.faircal``: a method's parameters and fitted state in one container."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
-import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +10,10 @@ import numpy as np
 
 from faircal._version import __version__
 from faircal.calibrators import CALIBRATORS, Calibrator
+from faircal.container import cut, pack, unpack
 from faircal.errors import FairCalError, ModelFileError, NotFittedError, ParameterError
 from faircal.files import atomic_path, existing
 from faircal.methods.base import Diagnostics, Method
-
-MAGIC = b"FAIRCAL\n"
-VERSION = 1
-_FRONT = struct.Struct("<8sIQ")
-_ALIGN = 64
-_CHECKSUM = 32
-_DTYPES = ("float64", "float32", "int64", "int32", "bool")
 
 
 def save_model(model: Method, path: str | Path) -> None:
@@ -85,35 +65,22 @@ def encode(model: Method) -> bytes:
         "values": values,
         "notes": model.diagnostics_.notes,
         "figures": model.diagnostics_.figures,
-        "arrays": {key: [array.dtype.name, list(array.shape)] for key, array in arrays.items()},
     }
-    text = json.dumps(header, sort_keys=True, allow_nan=False).encode()
-    text += b" " * _padding(_FRONT.size + len(text))
-    parts = [_FRONT.pack(MAGIC, VERSION, len(text)), text]
-    for key in sorted(arrays):
-        if arrays[key].dtype.name not in _DTYPES:
-            raise ParameterError(
-                f"cannot save {key}: expected one of {', '.join(_DTYPES)}, "
-                f"found {arrays[key].dtype.name}; convert it in _get_state"
-            )
-        raw = np.ascontiguousarray(arrays[key]).tobytes()
-        parts += [raw, bytes(_padding(len(raw)))]
-    body = b"".join(parts)
-    return body + hashlib.sha256(body).digest()
+    return pack(header, arrays)
 
 
 def decode(blob: bytes) -> Method:
     """Rebuild a method from the bytes of a model file."""
     from faircal.methods import METHODS, make_method
 
-    header, body = _open(blob)
+    header, body = unpack(blob)
     try:
         parameters = {key: _lively(value) for key, value in header["parameters"].items()}
         model = make_method(header["method"], **parameters)
         low, high = header["score_range"]
         model.score_range_ = (float(low), float(high))
         model.diagnostics_ = Diagnostics(list(header["notes"]), dict(header["figures"]))
-        model._set_state({**header["values"], **_arrays(header["arrays"], body)})
+        model._set_state({**header["values"], **cut(header["arrays"], body)})
         model._fitted = True
     except (
         FairCalError,
@@ -133,58 +100,9 @@ def decode(blob: bytes) -> Method:
     return model
 
 
-def _open(blob: bytes) -> tuple[dict[str, Any], memoryview]:
-    """Check magic, version and checksum; return the header and the part with the arrays."""
-    if len(blob) < _FRONT.size + _CHECKSUM or not blob.startswith(MAGIC):
-        raise ModelFileError(
-            "not a faircal model file, or cut off; give a file made by 'faircal fit'"
-        )
-    _, version, length = _FRONT.unpack_from(blob)
-    if version > VERSION:
-        raise ModelFileError(
-            f"written in format {version} by a newer faircal; this one reads {VERSION}: upgrade"
-        )
-    if hashlib.sha256(blob[:-_CHECKSUM]).digest() != blob[-_CHECKSUM:]:
-        raise ModelFileError("damaged: its checksum does not match; copy or fit it again")
-    end = _FRONT.size + length
-    if end > len(blob) - _CHECKSUM:
-        raise ModelFileError("damaged: its header is longer than the file; copy or fit it again")
-    try:
-        header = json.loads(blob[_FRONT.size : end])
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError("damaged: its header is not JSON; copy or fit it again") from error
-    if not isinstance(header, dict):
-        raise ModelFileError("damaged: its header is not an object; copy or fit it again")
-    return header, memoryview(blob)[end:-_CHECKSUM]
-
-
-def _arrays(specs: dict[str, Any], body: memoryview) -> dict[str, np.ndarray[Any, Any]]:
-    """Cut the arrays out of `body`; sizes are checked before anything is read."""
-    lengths = {key: _length(specs[key]) for key in sorted(specs)}
-    if sum(length + _padding(length) for length in lengths.values()) != len(body):
-        raise ModelFileError("damaged: its arrays do not fill it; copy or fit it again")
-    arrays, start = {}, 0
-    for key, length in lengths.items():
-        dtype, shape = specs[key]
-        arrays[key] = np.frombuffer(body[start : start + length], dtype=dtype).reshape(shape).copy()
-        start += length + _padding(length)
-    return arrays
-
-
 def _line(text: object, most: int = 200) -> str:
     """Return `text` as one short line: it comes from the file, so it can be anything."""
     return " ".join(str(text).split())[:most]
-
-
-def _padding(length: int) -> int:
-    return -length % _ALIGN
-
-
-def _length(spec: Any) -> int:
-    dtype, shape = spec
-    if dtype not in _DTYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
-        raise ModelFileError("damaged: an array of unknown kind; copy or fit it again")
-    return int(math.prod(shape) * np.dtype(dtype).itemsize)
 
 
 def _plain(value: Any) -> Any:
@@ -198,13 +116,20 @@ def _plain(value: Any) -> Any:
             )
         parameters = {k: _plain(v) for k, v in value.get_params(deep=False).items()}
         return {"calibrator": names[0], "parameters": parameters}
+    if isinstance(value, Mapping):
+        return {"mapping": {str(key): _plain(item) for key, item in value.items()}}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _lively(value: Any) -> Any:
+    """Undo `_plain`; lists come back as tuples."""
+    if isinstance(value, list):
+        return tuple(map(_lively, value))
+    if isinstance(value, dict) and "mapping" in value:
+        return {key: _lively(item) for key, item in value["mapping"].items()}
     if isinstance(value, dict):
-        parameters = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in value["parameters"].items()
-        }
+        parameters = {key: _lively(item) for key, item in value["parameters"].items()}
         return CALIBRATORS[value["calibrator"]](**parameters)
     return value

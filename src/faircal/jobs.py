@@ -1,0 +1,40 @@
+"""How long work tells of itself, and what it leaves behind to go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: Called with (what is done, steps done, steps in all, a few words more).
+Progress = Callable[[str, int, int, str], None]
+
+#: Seconds between two checkpoints.
+EVERY = 30.0
+
+
+def silent(what: str, done: int, total: int, label: str) -> None:
+    """Show no progress."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a fit that takes long is given besides its data.
+
+    Parameters
+    ----------
+    progress : callable
+        Called as the work goes on.
+    checkpoint : Path, optional
+        File that the state of a training is written to. It is its owner's to remove, when what
+        came of the training is in safety.
+    resume : bool
+        Whether to go on from the checkpoint where it is there already.
+    every : float
+        Seconds between two checkpoints.
+    """
+
+    progress: Progress = silent
+    checkpoint: Path | None = None
+    resume: bool = True
+    every: float = field(default_factory=lambda: EVERY)

@@ -1,0 +1,120 @@
+"""What trained methods share: presets whose every value can be overridden, and the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.calibrators import Calibrator, make_calibrator
+from faircal.errors import DataError, ParameterError
+from faircal.methods.bank import prefixed, unprefixed
+from faircal.methods.base import Inputs, Method, Output, Space
+from faircal.registry import did_you_mean
+from faircal.training.recipes import ComparisonRecipe, DebiasingRecipe, check_flag
+
+R = TypeVar("R", ComparisonRecipe, DebiasingRecipe)
+
+
+class TrainedMethod(Method, Generic[R]):
+    """A method that trains networks, scores pairs with them, and calibrates the scores globally.
+
+    Subclasses have a recipe for each preset. A parameter that is None takes its value from the
+    preset; any other value overrides it.
+
+    Attributes
+    ----------
+    recipe_ : the recipe in force
+    weights_ : list of ndarray
+        What is needed to score pairs.
+    calibrator_ : Calibrator
+    """
+
+    presets: ClassVar[Mapping[str, Any]]
+
+    preset: str
+    attribute: str | None
+    calibrator: str | Calibrator
+    device: str
+    mixed_precision: bool
+    random_state: int
+
+    weights_: list[NDArray[np.float32]]
+
+    def recipe(self) -> R:
+        """Return the recipe of the preset, with what the parameters override."""
+        if not isinstance(self.preset, str) or self.preset not in self.presets:
+            hint = did_you_mean(str(self.preset), self.presets)
+            raise ParameterError(f"preset: unknown preset {self.preset!r}; {hint}")
+        base: R = self.presets[self.preset]
+        given = {field.name: getattr(self, field.name) for field in fields(base)}
+        return replace(base, **{key: value for key, value in given.items() if value is not None})
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Return what each parameter is unless told: what the default preset says."""
+        own = super().defaults()
+        return {**own, **vars(cls.presets[own["preset"]])}
+
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` where a parameter's value cannot be; `fit` does this first."""
+        super().check_parameters()
+        self.recipe()
+        check_flag("mixed_precision", self.mixed_precision)
+        if not isinstance(self.device, str):
+            raise ParameterError(
+                f"device: expected auto, cpu or cuda, found {self.device!r}; give its name"
+            )
+
+    def _fit(self, inputs: Inputs) -> None:
+        from faircal.training.session import choose_device, describe
+
+        self.space_ = Space.of(inputs.declared_embeddings())
+        self._train(inputs)
+        self.diagnostics_.note(f"trained on {describe(choose_device(self.device))}")
+        self.calibrator_ = self._new_calibrator()
+        self.calibrator_.fit(self._score(inputs), inputs.genuine)
+
+    def _apply(self, inputs: Inputs) -> Output:
+        score = self._score(inputs)
+        return Output(score, self.calibrator_.predict(score))
+
+    def _train(self, inputs: Inputs) -> None:
+        """Set `weights_`."""
+        raise NotImplementedError
+
+    def _score(self, inputs: Inputs) -> NDArray[np.float64]:
+        """Return the score of each pair."""
+        raise NotImplementedError
+
+    def _calibrated_range(self) -> tuple[float, float]:
+        raise NotImplementedError
+
+    def _new_calibrator(self) -> Calibrator:
+        return make_calibrator(self.calibrator, self._calibrated_range())
+
+    def _get_state(self) -> dict[str, Any]:
+        return {
+            "attribute": self.attribute_,
+            "dimension": self.space_.dimension,
+            "normalize": self.space_.normalize,
+            **{f"weights.{i}": array for i, array in enumerate(self.weights_)},
+            **prefixed("calibrator", self.calibrator_.get_state()),
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self.attribute_ = state["attribute"]
+        self.space_ = Space(int(state["dimension"]), bool(state["normalize"]))
+        weights = unprefixed("weights", state)
+        self.weights_ = [np.asarray(weights[str(i)], np.float32) for i in range(len(weights))]
+        shapes = [array.shape for array in self.weights_]
+        if shapes != self._shapes():
+            raise DataError(f"weights: expected shapes {self._shapes()}, found {shapes}")
+        self.calibrator_ = self._new_calibrator().set_state(unprefixed("calibrator", state))
+
+    def _shapes(self) -> list[tuple[int, ...]]:
+        """Return the shapes that `weights_` must have."""
+        raise NotImplementedError
