@@ -27,15 +27,26 @@ def model(people):
 
 
 @pytest.fixture(scope="module")
-def audits(model, people):
-    """(baseline, FTC)."""
+def audit(people):
+    """Return a function that measures a method on the test pairs."""
     test = people[1]
-    found = model.apply(test)
-    told = {"genuine": test.genuine, "groups": test.groups(), "rates": (0.05,)}
-    return (
-        faircal.audit(score=test.scores, **told),
-        faircal.audit(score=found.score, probability=found.probability, **told),
-    )
+
+    def measured(model):
+        found = model.apply(test)
+        told = {"genuine": test.genuine, "groups": test.groups(), "rates": (0.01, 0.05)}
+        return faircal.audit(score=found.score, probability=found.probability, **told)
+
+    return measured
+
+
+@pytest.fixture(scope="module")
+def audits(audit, model, people):
+    """(baseline, FTC)."""
+    return audit(faircal.Baseline().fit(people[0])), audit(model)
+
+
+def spread(found, rate):
+    return found.value("fpr_aad", group="all", condition=f"global_fpr={rate:g}")
 
 
 def test_accuracy_falls_a_little(audits):
@@ -46,9 +57,15 @@ def test_accuracy_falls_a_little(audits):
 
 def test_false_positives_are_not_spread_more_unevenly(audits):
     """0.84 to 0.99 of the baseline's spread: what it gains is too little to promise more."""
-    under = {"group": "all", "condition": "global_fpr=0.05"}
-    raw, new = (found.value("fpr_aad", **under) for found in audits)
+    raw, new = (spread(found, 0.05) for found in audits)
     assert new < 1.08 * raw
+
+
+def test_as_its_authors_ran_it_false_positives_are_spread_more_evenly(audit, audits, people):
+    """0.83 to 0.91 of the baseline's spread, for an AUROC that is lower by 0.011 to 0.014."""
+    found = audit(faircal.FTC(preset="paper-code").fit(people[0]))
+    assert spread(found, 0.01) < 0.96 * spread(audits[0], 0.01)
+    assert 0.005 < audits[0].value("auroc") - found.value("auroc") < 0.03
 
 
 def test_the_penalty_holds_outputs_together(model, people):

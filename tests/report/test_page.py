@@ -171,3 +171,11 @@ def test_intervals_of_an_earlier_audit_are_not_shown_with_a_benchmark(folder, tm
     row = Interval("embedding", "ethnicity+gender", "Asian F", "", "fpr", 0.1, 0, 1, 0.95, 1.0, 10)
     write_intervals(tmp_path, [row])
     assert "Error rates with intervals" not in write_report(tmp_path).read_text("utf-8")
+
+
+def test_every_method_has_a_marker_of_its_own():
+    plot = DotPlot("t", "a", ["x"], {f"m{i}": [0.01 * i] for i in range(20)})
+    assert len({marker for _, marker in plot.legend()}) == 20
+    few = DotPlot("t", "a", ["x"], {f"m{i}": [0.01 * i] for i in range(10)})
+    shapes = {re.search(r">(<(?:circle|rect|path)[^>]*>)", marker)[1] for _, marker in few.legend()}
+    assert len(shapes) == 10  # told apart in grey, too

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 #: Okabe and Ito's colours: told apart by colour-blind readers; markers tell them apart in grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_WIDTH, _LEFT, _RIGHT, _ROW, _TOP = 760, 150, 24, 34, 16
+_WIDTH, _LEFT, _RIGHT, _TOP = 760, 150, 24, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class DotPlot:
 
     def svg(self) -> str:
         """Return the figure as an ``<svg>`` element with a description for screen readers."""
-        height = _TOP + _ROW * len(self.rows) + 44
+        height = _TOP + self._row * len(self.rows) + 44
         words = escape(self._words(), quote=True)
         parts = [f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{words}">']
         parts += self._frame()
@@ -68,6 +68,11 @@ class DotPlot:
         return f"{self.title}. {'; '.join(said)}."
 
     @cached_property
+    def _row(self) -> float:
+        """Height of a row: room for a marker of each method, one below the other."""
+        return max(34.0, 5.0 * len(self.series) + 10)
+
+    @cached_property
     def _ticks(self) -> NDArray[np.float64]:
         """Round numbers from 0 to at least the largest value, about five of them."""
         ends = [*self.series.values(), *(self.high or {}).values(), [self.mark or 0.0]]
@@ -81,9 +86,10 @@ class DotPlot:
         return _LEFT + (_WIDTH - _LEFT - _RIGHT) * value / float(self._ticks[-1])
 
     def _frame(self) -> list[str]:
-        bottom = _TOP + _ROW * len(self.rows)
+        high = self._row
+        bottom = _TOP + high * len(self.rows)
         parts = [
-            f'<rect class="band" x="0" y="{_TOP + _ROW * i}" width="{_WIDTH}" height="{_ROW}"/>'
+            f'<rect class="band" x="0" y="{_TOP + high * i}" width="{_WIDTH}" height="{high}"/>'
             for i in range(0, len(self.rows), 2)
         ]
         for tick in self._ticks:
@@ -93,18 +99,21 @@ class DotPlot:
         if self.mark is not None:
             parts.append(_vertical("mark", self._x(self.mark), bottom))
         for i, row in enumerate(self.rows):
-            parts.append(_text("row", _LEFT - 10, _TOP + _ROW * (i + 0.5) + 4, row, anchor="end"))
+            parts.append(
+                _text("row", _LEFT - 10, _TOP + self._row * (i + 0.5) + 4, row, anchor="end")
+            )
         parts.append(_text("axis", (_LEFT + _WIDTH - _RIGHT) / 2, bottom + 36, self.axis))
         return parts
 
     def _dots(self, index: int, name: str, values: Sequence[float]) -> list[str]:
         parts = []
         # Methods stand a little above each other so that equal values stay visible.
-        offset = (index - (len(self.series) - 1) / 2) * min(6, 24 / len(self.series))
+        step = min(6.0, (self._row - 10) / len(self.series))
+        offset = (index - (len(self.series) - 1) / 2) * step
         for i, (row, value) in enumerate(zip(self.rows, values, strict=True)):
             if np.isnan(value):
                 continue
-            y = _TOP + _ROW * (i + 0.5) + offset
+            y = _TOP + self._row * (i + 0.5) + offset
             if self.low is not None and self.high is not None:
                 ends = self._x(self.low[name][i]), self._x(self.high[name][i])
                 path = f"M{ends[0]:.1f} {y:.1f}H{ends[1]:.1f}"
@@ -138,6 +147,9 @@ _OPEN = (
     '<circle r="4.5"/>',
     '<rect x="-4" y="-4" width="8" height="8"/>',
     '<path d="M-5 -5l10 10m0 -10l-10 10"/>',
+    '<path d="M0 -5.5l5 9h-10z"/>',
+    '<path d="M0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>',
+    '<path d="M0 -6v12m-6 -6h12"/>',
 )
 
 
