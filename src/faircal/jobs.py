@@ -28,13 +28,17 @@ class Job:
     checkpoint : Path, optional
         File that the state of a training is written to. It is its owner's to remove, when what
         came of the training is in safety.
-    resume : bool
-        Whether to go on from the checkpoint where it is there already.
+    resume : bool, optional
+        Whether to go on from the checkpoint where it is there already. True: it is an error where
+        it is of another training; None: such a one is passed over.
+    notes : list of str
+        Takes what the user should know afterwards.
     every : float
         Seconds between two checkpoints.
     """
 
     progress: Progress = silent
     checkpoint: Path | None = None
-    resume: bool = True
+    resume: bool | None = True
+    notes: list[str] = field(default_factory=list)
     every: float = field(default_factory=lambda: EVERY)

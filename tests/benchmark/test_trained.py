@@ -7,6 +7,7 @@ import math
 import signal
 import threading
 from collections import Counter
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -14,8 +15,10 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import faircal
+from faircal import DataError, Dataset
 from faircal.benchmark import Settings, run, run_benchmark
 from faircal.benchmark.settings import make_plan
+from faircal.data.columns import Column
 from faircal.methods import METHODS, make_method
 
 torch = pytest.importorskip("torch")
@@ -273,16 +276,51 @@ def test_when_one_cell_fails_the_trainings_beside_it_stop(data, settings, tmp_pa
     assert not list(tmp_path.glob("parts/*/*.json"))
 
 
-def test_a_damaged_checkpoint_is_one_clear_error(
-    data, settings, tmp_path, checkpoints_at_once, epochs
+@pytest.mark.parametrize("spoil", [lambda blob: blob[:-1], lambda blob: b""])
+def test_a_checkpoint_that_is_of_no_use_is_passed_over(
+    data, settings, tmp_path, checkpoints_at_once, epochs, spoil
+):
+    whole, halves = tmp_path / "whole", tmp_path / "halves"
+    run_benchmark(data, whole, settings("ftc"), jobs=1)
+    epochs.clear()
+    with pytest.raises(KeyboardInterrupt):
+        run_benchmark(data, halves, settings("ftc"), jobs=1, progress=interrupt(epochs, 3))
+    (path,) = checkpoints(halves)
+    path.write_bytes(spoil(path.read_bytes()))
+    run_benchmark(data, halves, settings("ftc"), jobs=1, resume=True)
+    assert text(halves) == text(whole)
+    assert not checkpoints(halves)
+
+
+def test_a_checkpoint_of_another_pytorch_is_passed_over(
+    data, settings, tmp_path, checkpoints_at_once, epochs, monkeypatch
 ):
     with pytest.raises(KeyboardInterrupt):
         run_benchmark(data, tmp_path, settings("ftc"), jobs=1, progress=interrupt(epochs, 3))
-    (path,) = checkpoints(tmp_path)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(faircal.ModelFileError, match=f"{path.name}: not a checkpoint, or damaged"):
-        run_benchmark(data, tmp_path, settings("ftc"), jobs=1, resume=True)
-    assert path.exists()
+    epochs.clear()
+    monkeypatch.setattr(torch, "__version__", "0.0.0")
+    run_benchmark(data, tmp_path, settings("ftc"), jobs=1, resume=True)
+    assert len(epochs) == 4 * len(data.fold_names)  # every one from its start
+
+
+def test_what_cannot_be_trained_is_left_out(data, tmp_path, short_schedules):
+    """Found out in the plan, not in the middle of the run."""
+    column = data.images.attributes["gender"]
+    one = Column(np.zeros_like(column.codes), ("F", "M"))
+    images = replace(data.images, attributes={**data.images.attributes, "gender": one})
+    flat = Dataset.assemble("flat", images, data.pairs, dict(data.features))
+    plan = make_plan(flat, Settings())
+    assert plan.left_out == {
+        "multipass": "it needs two or more groups to tell apart, and gender has one"
+    }
+    with pytest.raises(DataError, match="method multipass cannot run: it needs two or more"):
+        make_plan(flat, Settings(methods=("multipass",)))
+    nobody = replace(
+        data.images, identity=Column(np.full(len(data.images), -1, dtype=np.int32), ())
+    )
+    plan = make_plan(Dataset.assemble("x", nobody, data.pairs, dict(data.features)), Settings())
+    assert list(plan.left_out) == ["agenda", "pass", "multipass"]
+    assert "10 or more images" in plan.left_out["agenda"]
 
 
 # --------------------------------------------------------------------------- the cells

@@ -207,9 +207,9 @@ def not_counts(least):
 FTC_BAD = {
     "hidden": (4, "44", [0], [-1], [65], [math.nan], [math.inf], ["4"], [[4]], [4, 0], [True]),
     "dropout": NOT_SHARES,
-    "fairness": NOT_SHARES,
+    "fairness": (-0.1, 1.1, math.nan, math.inf, "0.1", True),
     "epochs": not_counts(1),
-    "batch_size": not_counts(2),
+    "batch_size": not_counts(1),
     "learning_rate": NOT_RATES,
     "weight_decay": NOT_RATES,
     "dropout_when_scoring": NOT_FLAGS,

@@ -180,15 +180,19 @@ def run_cell(
     notes: list[str] = []
     fitted: dict[Any, Method] = {}  # by what the fit depends on
 
+    stages: dict[str, tuple[int, int]] = {}  # epochs done and in all
+
     def tell(stage: str, done: int, total: int, label: str) -> None:
-        progress(cell.label, done, total, f"{stage}: {label}")
+        stages[stage] = done, total
+        so_far, in_all = map(sum, zip(*stages.values(), strict=True))
+        progress(cell.label, so_far, in_all, f"{stage}: {label}")
 
     def fit(**more: Any) -> Method:
         method = build_method(cell, plan.settings, **more)
-        key = str(method)
+        key = repr(sorted(method.get_params().items()))
         if key not in fitted:
             checkpoint = parts.checkpoint(cell, key)
-            fitted[key] = method.fit(calibration, progress=tell, checkpoint=checkpoint)
+            fitted[key] = method.fit(calibration, progress=tell, checkpoint=checkpoint, resume=None)
             figures.update(fitted[key].diagnostics_.figures)
             notes.extend(fitted[key].diagnostics_.notes)
         return fitted[key]

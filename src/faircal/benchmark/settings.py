@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from faircal._version import __version__
@@ -157,21 +158,24 @@ def _methods(
     attributes: Sequence[str | None],
 ) -> tuple[list[str], dict[str, str]]:
     """Return the methods to run and, for those left out by default, the reason."""
-    chosen: list[str] = []
+    asked = settings.methods or tuple(METHODS)
+    for name in settings.methods:
+        METHODS[name].needs.check_installed(name)
     left_out: dict[str, str] = {}
-    for name in settings.methods or METHODS:
-        needs = METHODS[name].needs
-        if settings.methods:
-            needs.check_installed(name)
-        found = (needs.missing(data.select(f), a) for f in features for a in attributes)
-        missing = next(filter(None, found), None)
-        if missing is None:
-            chosen.append(name)
-        elif settings.methods:
-            raise DataError(f"{data.where}: method {name} cannot run: {missing}; leave it out")
-        else:
-            left_out[name] = missing
-    return chosen, left_out
+    for feature, fold, attribute in product(features, data.fold_names, attributes):
+        calibration = data.select(feature).split(fold)[0]
+        for name in asked:
+            missing = METHODS[name].unserved(calibration, attribute)
+            if missing is not None:
+                left_out.setdefault(name, missing)
+    for name in settings.methods:
+        if name in left_out:
+            raise DataError(
+                f"{data.where}: method {name} cannot run: {left_out[name]}; leave it out"
+            )
+    return [name for name in asked if name not in left_out], {
+        name: left_out[name] for name in asked if name in left_out
+    }
 
 
 def _check(settings: Settings) -> None:

@@ -108,7 +108,12 @@ def command(
         seed=seed,
         **more,
     )
-    benchmark_and_show(loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json)
+    try:
+        benchmark_and_show(loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json)
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(
+            "what is written stays, and the benchmark goes on with --resume"
+        ) from error
 
 
 def _by_method(assignments: tuple[str, ...]) -> dict[str, dict[str, Any]]:

@@ -116,11 +116,21 @@ def _fit(model: Method, data: Dataset, out: Path, resume: bool) -> None:
         model.save(out)
         return
     checkpoint = out.with_name(f"{out.name}.checkpoint")
+    check_file(checkpoint)
     if resume and not checkpoint.exists():
         raise ParameterError(
             f"--resume: there is no {checkpoint} to go on from; leave --resume out"
         )
-    with progress_bars() as update:
-        model.fit(data, progress=update, checkpoint=checkpoint, resume=resume)
+    if not resume and checkpoint.exists():
+        raise ParameterError(
+            f"{checkpoint} is there from a training that was interrupted; go on with --resume, or "
+            "delete it"
+        )
+    try:
+        with progress_bars() as update:
+            model.fit(data, progress=update, checkpoint=checkpoint, resume=resume)
+    except KeyboardInterrupt as error:
+        hint = "the training goes on with --resume" if checkpoint.exists() else "nothing is written"
+        raise KeyboardInterrupt(hint) from error
     model.save(out)
     checkpoint.unlink(missing_ok=True)

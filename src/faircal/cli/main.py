@@ -113,12 +113,9 @@ def _run(words: list[str], verbose: bool) -> int:
         return _fail(f"{error.format_message().rstrip('.')}; {_help(error)}", 2, verbose)
     except FairCalError as error:
         return _fail(str(error), 2, verbose)
-    except (click.Abort, KeyboardInterrupt):
-        return _fail(
-            "interrupted; what is written stays, a benchmark or a training goes on with --resume",
-            1,
-            False,
-        )
+    except (click.Abort, KeyboardInterrupt) as error:
+        hint = str(error) or str(error.__context__ or "") or "what is written stays"
+        return _fail(f"interrupted; {hint}", 1, False)
     except BrokenPipeError:
         return 1
     except Exception as error:  # the last resort of a command line

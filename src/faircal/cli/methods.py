@@ -27,7 +27,9 @@ def command(as_json: bool) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in rows[0]:
         table.add_column(
-            name.replace("_", " "), justify="left" if isinstance(rows[0][name], str) else "center"
+            name.replace("_", " "),
+            justify="left" if isinstance(rows[0][name], str) else "center",
+            no_wrap=name == "method",
         )
     for row in rows:
         table.add_row(

@@ -20,10 +20,10 @@ from rich.progress import (
     SpinnerColumn,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bars
+from rich.table import Column
 
 from faircal.jobs import Progress, silent
 
@@ -83,15 +83,18 @@ def progress_bars() -> Iterator[Progress]:
         return
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[label]}"),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True)),
+        BarColumn(12, table_column=Column(no_wrap=True)),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
+        TextColumn("left", table_column=Column(no_wrap=True)),
+        # What is too long for the terminal is cut here, and nowhere else.
+        TextColumn(
+            "{task.fields[label]}",
+            table_column=Column(ratio=1, overflow="ellipsis", no_wrap=True),
+        ),
     )
-    with Bars(*columns, console=err()) as bars:
+    with Bars(*columns, console=err(), expand=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def update(what: str, done: int, total: int, label: str) -> None:
@@ -163,8 +166,11 @@ def check_output(path: Path) -> None:
     """Raise when `path` can't be written, before any work is done for it; makes nothing."""
     from faircal.errors import ParameterError
 
-    home = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if home != path and not home.is_dir():
+    absolute = path.absolute()
+    # A file is written beside the old one, which it then takes the place of.
+    places = absolute.parents if path.is_file() else (absolute, *absolute.parents)
+    home = next(folder for folder in places if folder.exists())
+    if not home.is_dir():
         raise ParameterError(f"cannot write {path}: {home} is a file; choose another path")
     if not os.access(home, os.W_OK):
         raise ParameterError(f"cannot write {path}: {home} is not writable; choose another path")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal.data.build import MOST_GROUPS, build_images, build_pairs
-from faircal.data.columns import UNKNOWN
+from faircal.data.columns import UNKNOWN, Column
 from faircal.data.folds import draw_folds
 from faircal.data.groups import Groups, cross
 from faircal.data.tables import as_table
@@ -216,13 +216,18 @@ class Dataset:
     def groups(self, attribute: str | None = None) -> Groups:
         """Return the groups of all pairs for `attribute` (``a+b`` crosses; None: the default)."""
         attribute = attribute or self.default_attribute
-        if attribute is None:
-            raise DataError(f"{self.where}: {self.why_no_groups()}")
-        column = cross(self.images.attributes, attribute, self.where)
-        names = attribute.split("+")
+        column = self.image_groups(attribute)
+        names = str(attribute).split("+")
         parts = {name: self.groups(name) for name in names} if len(names) > 1 else {}
         left, right = self.pairs.left, self.pairs.right
         return Groups(column.names, column.take(left), column.take(right), parts)
+
+    def image_groups(self, attribute: str | None = None) -> Column:
+        """Return the group of each image for `attribute`, as `groups` has it for pairs."""
+        attribute = attribute or self.default_attribute
+        if attribute is None:
+            raise DataError(f"{self.where}: {self.why_no_groups()}")
+        return cross(self.images.attributes, attribute, self.where)
 
     @property
     def default_attribute(self) -> str | None:

@@ -35,7 +35,7 @@ _PAPER = DebiasingRecipe(
 class AGENDA(DebiasingMethod):
     """Map embeddings to new ones that one discriminator can't tell groups from; then the cosine.
 
-    How it works, and all its parameters, are those of `DebiasingMethod`. In the preset
+    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. In the preset
     ``paper-code`` the discriminator ends in softmax(sigmoid(·)).
 
     Examples

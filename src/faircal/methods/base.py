@@ -236,7 +236,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         *,
         progress: Progress = silent,
         checkpoint: str | Path | None = None,
-        resume: bool = True,
+        resume: bool | None = True,
     ) -> Self:
         """Fit on the pairs of `data`, which must hold both classes.
 
@@ -248,12 +248,15 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         checkpoint : path, optional
             Where a training keeps its state, to go on from when it was interrupted; methods that
             train nothing need none. Remove the file when the model is saved.
-        resume : bool
-            Whether to go on from the checkpoint where there is one.
+        resume : bool, optional
+            Whether to go on from the checkpoint where there is one. True: it is an error where it
+            is of another training; None: such a one is passed over.
         """
         self._fitted = False  # half a fit is none
         self.check_parameters()
-        job = Job(progress, None if checkpoint is None else Path(checkpoint), resume)
+        self.diagnostics_ = Diagnostics()
+        path = None if checkpoint is None else Path(checkpoint)
+        job = Job(progress, path, resume, self.diagnostics_.notes)
         inputs = self._inputs(data, fitting=True, job=job)
         if inputs.genuine.all() or not inputs.genuine.any():
             raise DataError(
@@ -262,7 +265,6 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             )
         if self.needs.groups_to_fit:
             self.attribute_ = self._attribute(data, fitting=True)
-        self.diagnostics_ = Diagnostics()
         self.score_range_ = inputs.score_range
         self._fit(inputs)
         self._fitted = True
@@ -295,6 +297,11 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         from faircal.methods.modelfile import save_model
 
         save_model(self, path)
+
+    @classmethod
+    def unserved(cls, data: Dataset, attribute: str | None) -> str | None:
+        """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
+        return cls.needs.missing(data, attribute)
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -347,7 +354,11 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         needs = self.needs
         needs.check_installed(self.name)
         attribute = self._attribute(data, fitting)
-        problem = needs.missing(data, attribute, fitting)
+        problem = (
+            self.unserved(data, attribute)
+            if fitting
+            else needs.missing(data, attribute, fitting=False)
+        )
         if problem is not None:
             raise DataError(
                 f"{data.where}: {self.name} cannot be used: {problem}; choose another method"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
-from faircal.data import Embeddings, Groups
+from faircal.data import Dataset, Embeddings
 from faircal.errors import DataError, NotFittedError, ParameterError
 from faircal.methods.base import Inputs
 from faircal.methods.trained import TrainedMethod
@@ -17,6 +18,16 @@ from faircal.training.recipes import DebiasingRecipe
 
 #: Images without which there is nothing to train on.
 _FEWEST = 10
+
+
+def _known(
+    identity: NDArray[np.int32], attributes: Mapping[str, NDArray[np.int32]]
+) -> NDArray[np.bool_]:
+    """Return which images have a known identity and known attributes."""
+    known: NDArray[np.bool_] = np.logical_and.reduce(
+        [codes >= 0 for codes in (identity, *attributes.values())]
+    )
+    return known
 
 
 class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
@@ -44,7 +55,8 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
     discriminator : tuple of int
         Hidden layers of a discriminator.
     n_discriminators : int or mapping from attribute to int
-        Size of the ensemble of an attribute; 2 for those that a mapping does not name.
+        Size of the ensemble of an attribute. Those that a mapping does not name keep the preset's,
+        or have 2.
     identity_epochs, discriminator_epochs, debias_epochs, update_epochs : int
         Of stages 1 to 4; the last is the most that a stage 4 takes.
     identity_rate, discriminator_rate, debias_rate, update_rate : float
@@ -70,6 +82,13 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
     random_state : int
         The same seed on the same device gives the same model.
     """
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Put the parameters, which are those of the family, into the help of each method."""
+        super().__init_subclass__(**more)
+        parameters = str(DebiasingMethod.__doc__).partition("    Parameters\n")[2].rstrip()
+        before, heading, after = str(cls.__doc__).partition("    Examples\n")
+        cls.__doc__ = f"{before}    Parameters\n{parameters}\n\n{heading}{after}"
 
     def __init__(
         self,
@@ -125,43 +144,57 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         self.mixed_precision = mixed_precision
         self.random_state = random_state
 
-    def _attributes(self, groups: Groups) -> Mapping[str, Groups]:
-        """Return what discriminators are to tell, by name: here the groups, whatever made them."""
-        return {str(self.attribute_): groups}
+    @classmethod
+    def _attributes(cls, attribute: str) -> Sequence[str]:
+        """Return the attributes that discriminators are to tell: here one, crossed or not."""
+        return (attribute,)
+
+    @classmethod
+    def unserved(cls, data: Dataset, attribute: str | None) -> str | None:
+        """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
+        missing = super().unserved(data, attribute)
+        if missing is not None or data.images.identity is None or not len(data):
+            return missing
+        used = data.used_images()
+        codes = {
+            name: data.image_groups(name).take(used) for name in cls._attributes(str(attribute))
+        }
+        known = _known(data.images.identity.take(used), codes)
+        if known.sum() < _FEWEST:
+            return (
+                f"it needs {_FEWEST} or more images of known identity and group to train on, and "
+                f"there are {int(known.sum())}"
+            )
+        for name, of_images in codes.items():
+            if len(np.unique(of_images[known])) < 2:
+                return f"it needs two or more groups to tell apart, and {name} has one"
+        return None
 
     def _train(self, inputs: Inputs) -> None:
         from faircal.training.debiasing import train
 
         identity = inputs.declared_identity()
+        groups = inputs.declared_groups()
         attributes = {
-            name: inputs.of_images(groups)
-            for name, groups in self._attributes(inputs.declared_groups()).items()
+            name: inputs.of_images(groups.parts.get(name, groups))
+            for name in self._attributes(str(self.attribute_))
         }
         self._check_ensembles(attributes)
-        known = np.logical_and.reduce([codes >= 0 for codes in (identity, *attributes.values())])
+        known = _known(identity, attributes)
         if not known.all():
             self.diagnostics_.note(
                 f"{int((~known).sum())} of {len(known)} images have an unknown identity or group: "
                 "they are left out of the training"
             )
-        if known.sum() < _FEWEST:
-            raise DataError(
-                f"{self.name} needs {_FEWEST} or more images of known identity and group to train "
-                f"on, found {int(known.sum())}; add some"
-            )
-        dense = {}
-        for name, codes in attributes.items():
-            present, dense[name] = np.unique(codes[known], return_inverse=True)
-            if len(present) < 2:
-                raise DataError(
-                    f"{self.name} needs two or more groups to tell apart, and all images of known "
-                    f"{name} are of one; name another attribute"
-                )
+        dense = {
+            name: np.unique(codes[known], return_inverse=True)[1]
+            for name, codes in attributes.items()
+        }
         self.weights_, self.diagnostics_.figures = train(
             inputs.vectors()[known],
             identity[known],
             {name: codes.astype(np.int32) for name, codes in dense.items()},
-            recipe=self.recipe(),
+            recipe=self.recipe_,
             seed=self.random_state,
             device=self.device,
             mixed_precision=self.mixed_precision,
@@ -178,7 +211,8 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
 
     def new_embeddings(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the new embeddings of `vectors` (of unit length, unless the data said not)."""
-        if not hasattr(self, "weights_"):
+        vectors = np.asarray(vectors)
+        if not self._fitted:
             raise NotFittedError(f"{type(self).__name__} is not fitted yet; call fit first")
         self.needs.check_installed(self.name)
         if vectors.ndim != 2 or vectors.shape[1] != self.space_.dimension:
@@ -186,17 +220,20 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
                 f"expected vectors of shape (n, {self.space_.dimension}), as in fitting, "
                 f"found {vectors.shape}; use the network the model was made for"
             )
+        return self._map(vectors)
+
+    def _map(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         from faircal.training.debiasing import transform
 
         return transform(self.weights_, vectors, self.device)
 
     def _score(self, inputs: Inputs) -> NDArray[np.float64]:
-        mapped = Embeddings(self.new_embeddings(inputs.vectors(self.space_)))
+        mapped = Embeddings(self._map(inputs.vectors(self.space_)))
         return mapped.cosine(*inputs.positions())
 
     def _calibrated_range(self) -> tuple[float, float]:
         return -1.0, 1.0
 
     def _shapes(self) -> list[tuple[int, ...]]:
-        width = self.recipe().width
+        width = self.recipe_.width
         return [(width, self.space_.dimension), (width,), (1,)]

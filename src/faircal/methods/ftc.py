@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
+from faircal.data import Dataset
 from faircal.methods.base import Claims, Inputs, Needs
 from faircal.methods.trained import TrainedMethod
 from faircal.training.recipes import ComparisonRecipe
@@ -113,17 +114,31 @@ class FTC(TrainedMethod[ComparisonRecipe]):
         self.mixed_precision = mixed_precision
         self.random_state = random_state
 
+    @classmethod
+    def unserved(cls, data: Dataset, attribute: str | None) -> str | None:
+        """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
+        missing = super().unserved(data, attribute)
+        if missing is None and len(data) and not (data.groups(attribute).pair >= 0).any():
+            return f"it needs pairs within a group of {attribute}, and there is none"
+        return missing
+
     def _train(self, inputs: Inputs) -> None:
         from faircal.training.comparison import train
 
         groups = inputs.declared_groups()
+        outside = int((groups.pair < 0).sum())
+        if outside:
+            self.diagnostics_.note(
+                f"{outside} of {len(inputs)} pairs are within no group: they count in the "
+                "cross-entropy and not in the fairness"
+            )
         self.weights_, self.diagnostics_.figures = train(
             inputs.vectors(),
             *inputs.positions(),
             inputs.genuine,
             groups.pair,
             len(groups.names),
-            recipe=self.recipe(),
+            recipe=self.recipe_,
             seed=self.random_state,
             device=self.device,
             mixed_precision=self.mixed_precision,
@@ -133,7 +148,7 @@ class FTC(TrainedMethod[ComparisonRecipe]):
     def _score(self, inputs: Inputs) -> NDArray[np.float64]:
         from faircal.training.comparison import score
 
-        recipe = self.recipe()
+        recipe = self.recipe_
         return score(
             self.weights_,
             inputs.vectors(self.space_),
@@ -144,9 +159,9 @@ class FTC(TrainedMethod[ComparisonRecipe]):
         )
 
     def _calibrated_range(self) -> tuple[float, float]:
-        low, high = self.recipe().calibrated_range
+        low, high = self.recipe_.calibrated_range
         return float(low), float(high)
 
     def _shapes(self) -> list[tuple[int, ...]]:
-        sizes = self.recipe().sizes(self.space_.dimension)
+        sizes = self.recipe_.sizes(self.space_.dimension)
         return [shape for a, b in pairwise(sizes) for shape in ((b, a), (b,))]

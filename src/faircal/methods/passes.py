@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from faircal.data import Groups
 from faircal.methods.base import Claims, Needs
 from faircal.methods.debiasing import DebiasingMethod
 from faircal.training.recipes import DebiasingRecipe
@@ -38,7 +37,7 @@ _CODE = replace(_PAPER, squash=True, identity_rate=1e-2, debias_rate=1e-4)
 class PASS(DebiasingMethod):
     """Map embeddings to new ones that an ensemble of discriminators can't tell groups from.
 
-    How it works, and all its parameters, are those of `DebiasingMethod`. There are two
+    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. There are two
     discriminators: stage 3 heeds the one that is least ignorant, stage 4 teaches one after the
     other. In the preset ``paper-code`` they end in softmax(sigmoid(·)), and the learning rates of
     stages 1 and 3 are 10⁻² and 10⁻⁴ in place of 10⁻³.
@@ -64,7 +63,7 @@ class PASS(DebiasingMethod):
 class MultiPASS(DebiasingMethod):
     """PASS with an ensemble of discriminators for each attribute of ``a+b``.
 
-    How it works, and all its parameters, are those of `DebiasingMethod`. There are three
+    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. There are three
     discriminators for ``gender``, two for any other attribute. In the preset ``paper-code`` they
     end in softmax(sigmoid(·)), the learning rates of stages 1, 3 and 4 are 10⁻², 10⁻⁴ and 10⁻⁴ in
     place of 10⁻³, and stage 4 goes on until the discriminators of all attributes are good.
@@ -96,5 +95,6 @@ class MultiPASS(DebiasingMethod):
         ),
     }
 
-    def _attributes(self, groups: Groups) -> Mapping[str, Groups]:
-        return groups.parts
+    @classmethod
+    def _attributes(cls, attribute: str) -> Sequence[str]:
+        return attribute.split("+")

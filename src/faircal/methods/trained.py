@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -42,6 +42,7 @@ class TrainedMethod(Method, Generic[R]):
     mixed_precision: bool
     random_state: int
 
+    recipe_: R
     weights_: list[NDArray[np.float32]]
 
     def recipe(self) -> R:
@@ -51,7 +52,12 @@ class TrainedMethod(Method, Generic[R]):
             raise ParameterError(f"preset: unknown preset {self.preset!r}; {hint}")
         base: R = self.presets[self.preset]
         given = {field.name: getattr(self, field.name) for field in fields(base)}
-        return replace(base, **{key: value for key, value in given.items() if value is not None})
+        changes = {key: value for key, value in given.items() if value is not None}
+        for key, value in changes.items():
+            preset = getattr(base, key)
+            if isinstance(value, Mapping) and isinstance(preset, Mapping):
+                changes[key] = {**preset, **value}
+        return replace(base, **changes)
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -68,11 +74,16 @@ class TrainedMethod(Method, Generic[R]):
             raise ParameterError(
                 f"device: expected auto, cpu or cuda, found {self.device!r}; give its name"
             )
+        if self.device != "auto":
+            from faircal.training.session import choose_device
+
+            choose_device(self.device)
 
     def _fit(self, inputs: Inputs) -> None:
         from faircal.training.session import choose_device, describe
 
         self.space_ = Space.of(inputs.declared_embeddings())
+        self.recipe_ = self.recipe()
         self._train(inputs)
         self.diagnostics_.note(f"trained on {describe(choose_device(self.device))}")
         self.calibrator_ = self._new_calibrator()
@@ -101,6 +112,7 @@ class TrainedMethod(Method, Generic[R]):
             "attribute": self.attribute_,
             "dimension": self.space_.dimension,
             "normalize": self.space_.normalize,
+            "recipe": asdict(self.recipe_),
             **{f"weights.{i}": array for i, array in enumerate(self.weights_)},
             **prefixed("calibrator", self.calibrator_.get_state()),
         }
@@ -108,6 +120,9 @@ class TrainedMethod(Method, Generic[R]):
     def _set_state(self, state: dict[str, Any]) -> None:
         self.attribute_ = state["attribute"]
         self.space_ = Space(int(state["dimension"]), bool(state["normalize"]))
+        # A later version's presets may differ, and so may the devices of another machine.
+        self.recipe_ = type(self.recipe())(**{k: _fixed(v) for k, v in state["recipe"].items()})
+        self.device = "auto"
         weights = unprefixed("weights", state)
         self.weights_ = [np.asarray(weights[str(i)], np.float32) for i in range(len(weights))]
         shapes = [array.shape for array in self.weights_]
@@ -118,3 +133,8 @@ class TrainedMethod(Method, Generic[R]):
     def _shapes(self) -> list[tuple[int, ...]]:
         """Return the shapes that `weights_` must have."""
         raise NotImplementedError
+
+
+def _fixed(value: Any) -> Any:
+    """Return lists, as JSON has them, as tuples."""
+    return tuple(value) if isinstance(value, list) else value

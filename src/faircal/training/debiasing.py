@@ -131,14 +131,11 @@ class Debiasing:
     def debias_loss(self, mapped: Tensor) -> Tensor:
         """Return the sum over attributes of the largest loss that a discriminator gives."""
         squash = self.recipe.squash
-        return torch.stack(
-            [
-                torch.stack([uniformity(member(mapped).float(), squash) for member in ensemble])
-                .max()
-                .reshape(())
-                for ensemble in self.ensembles
-            ]
-        ).sum()
+        losses = [
+            torch.stack([uniformity(member(mapped).float(), squash) for member in ensemble])
+            for ensemble in self.ensembles
+        ]
+        return torch.stack([of_ensemble.max() for of_ensemble in losses]).sum()
 
     def attribute_loss(self, batch: Tensor, members: Members) -> Tensor:
         """Return the sum of the cross-entropies of discriminators (attribute, number)."""
@@ -267,7 +264,8 @@ class Debiasing:
             for stage in sorted(losses)
             for key, value in losses[stage].items()
         }
-        for a, (name, ensemble) in enumerate(zip(self.names, self.ensembles, strict=True)):
+        measured = self.ensembles if len(self.held_mapped) else []
+        for a, (name, ensemble) in enumerate(zip(self.names, measured, strict=False)):
             best = max(self.accuracy(a, k) for k in range(len(ensemble)))
             found[f"discriminator_accuracy_{name}"] = best
         return found

@@ -84,9 +84,12 @@ class ComparisonRecipe:
                     f"most {_WIDEST}, found {multiple!r}; (4, 4) makes two layers of 2048 for 512"
                 )
         check_share("dropout", self.dropout)
-        check_share("fairness", self.fairness)
+        if not is_number(self.fairness) or not 0 <= self.fairness <= 1:
+            raise ParameterError(
+                f"fairness: expected a number from 0 to 1, found {self.fairness!r}"
+            )
         check_whole("epochs", self.epochs, 1)
-        check_whole("batch_size", self.batch_size, 2)
+        check_whole("batch_size", self.batch_size, 1)
         check_number("learning_rate", self.learning_rate, 0)
         check_number("weight_decay", self.weight_decay, 0)
         check_flag("dropout_when_scoring", self.dropout_when_scoring)
@@ -114,7 +117,8 @@ class DebiasingRecipe:
     discriminator : tuple of int
         Hidden layers of a discriminator.
     n_discriminators : int or mapping from attribute to int
-        Size of the ensemble of an attribute; 2 for those that a mapping does not name.
+        Size of the ensemble of an attribute. Those that a mapping does not name keep the preset's,
+        or have 2.
     identity_epochs : int
         Stage 1: the new embeddings and a classifier learn who is who.
     episodes : int
@@ -165,6 +169,11 @@ class DebiasingRecipe:
         for units in _check_list("discriminator", self.discriminator):
             check_whole("discriminator", units, 1)
         counts = self.n_discriminators
+        for name in counts if isinstance(counts, Mapping) else ():
+            if not isinstance(name, str):
+                raise ParameterError(
+                    f"n_discriminators: expected names of attributes, found {name!r}"
+                )
         for count in counts.values() if isinstance(counts, Mapping) else [counts]:
             check_whole("n_discriminators", count, 1)
         for name in ("width", "restart_every", "batch_size"):

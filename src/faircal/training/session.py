@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from threadpoolctl import threadpool_info
 from torch import Tensor
 
 from faircal.container import cut, pack, unpack
-from faircal.errors import ModelFileError, ParameterError
+from faircal.errors import FairCalError, ModelFileError, ParameterError
 from faircal.files import atomic_path, digest
 from faircal.jobs import Job
 from faircal.registry import short
@@ -81,15 +82,16 @@ class _Threads:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holders = 0
-        self._before = 1
+        self._before = self._number = 1
 
     def __enter__(self) -> None:
         limits = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
         with self._lock:
             if not self._holders:
                 self._before = torch.get_num_threads()
+                self._number = min(limits, default=self._before)
             self._holders += 1
-            torch.set_num_threads(min(limits, default=self._before))
+            torch.set_num_threads(self._number)
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
@@ -144,6 +146,7 @@ class Session:
         self.begun: Counter[str] = Counter()
         self._mark = mark
         self._saved = time.monotonic()
+        self._failed = False
         self._state: dict[str, NDArray[Any]] | None = None
         self._at = (0, 0)  # run and epoch to go on from
         self._stages: list[Stage] = []
@@ -167,28 +170,35 @@ class Session:
     def restore(self) -> None:
         """Go on from the checkpoint, where there is one; call when all `tensors` are there."""
         path = self.job.checkpoint
-        if path is None or not self.job.resume or not path.exists():
+        if path is None or self.job.resume is False or not path.exists():
             return
         if path.is_dir():
             raise ParameterError(f"checkpoint: {path} is a folder; give the path of a file")
         try:
+            self._restore(path)
+        except FairCalError:
+            if self.job.resume:
+                raise
+
+    def _restore(self, path: Path) -> None:
+        try:
             header, body = unpack(path.read_bytes())
-            self._state = cut(header["arrays"], body)
+            state = cut(header["arrays"], body)
             mark, run, epoch = header["mark"], int(header["run"]), int(header["epoch"])
-            self.losses = {stage: dict(means) for stage, means in header["losses"]}
+            losses = {stage: dict(means) for stage, means in header["losses"]}
         except (ModelFileError, LookupError, TypeError, ValueError) as error:
             raise ModelFileError(
                 f"{path}: not a checkpoint, or damaged; delete it and train from the start"
             ) from error
         if mark != self._mark:
             raise ParameterError(
-                f"{path}: the checkpoint is of another training (data, parameters, seed or device "
-                "differ); delete it or give another path"
+                f"{path}: the checkpoint is of another training (data, parameters, seed, device or "
+                "version of PyTorch differ); delete it and train from the start"
             )
-        self._at = (run, epoch)
+        self._at, self._state, self.losses = (run, epoch), state, losses
         for i, tensor in enumerate(self.tensors):
-            _fill(tensor, self._state[f"tensor.{i}"])
-        self.generator.set_state(torch.from_numpy(self._state["generator"]))
+            _fill(tensor, state[f"tensor.{i}"])
+        self.generator.set_state(torch.from_numpy(state["generator"]))
 
     def next_run(self, stage: str) -> tuple[int | None, dict[str, NDArray[Any]] | None]:
         """Return the epoch at which the next run of `stage` starts (None: it is done already).
@@ -215,9 +225,14 @@ class Session:
             "epoch": epoch,
             "losses": [(stage, list(means.items())) for stage, means in self.losses.items()],
         }
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(pack(header, arrays))
         self._saved = time.monotonic()
+        try:
+            with atomic_path(path) as temporary:
+                temporary.write_bytes(pack(header, arrays))
+        except (OSError, ParameterError) as error:  # a full disk should not end a long training
+            if not self._failed:
+                self.job.notes.append(f"no checkpoint could be written ({short(error)})")
+            self._failed = True
 
 
 def moments(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -349,7 +364,7 @@ class Stage:
         for total in self._sums.values():
             total.zero_()
         order = torch.randperm(self.rows, generator=session.generator, device=session.device)
-        for batch in torch.split(order, self.batch_size):
+        for batch in torch.split(order, min(self.batch_size, self.rows)):
             if self._recorders is None:
                 self.step(batch)
             else:  # one for full batches, one for the last of an epoch
