@@ -37,7 +37,7 @@ REMEDY = "needs torch, which is not installed: pip install 'faircal[torch]'"
 #: What is in the package and imports PyTorch when it is imported.
 WITH_TORCH = {
     f"faircal.training.{name}"
-    for name in ("comparison", "debiasing", "losses", "networks", "session")
+    for name in ("comparison", "debiasing", "devices", "losses", "networks", "session")
 }
 
 HOOK = f"""

@@ -45,7 +45,8 @@ def empty_is_nan(monkeypatch):
 def new_session():
     """Return a function that makes a session on the CPU."""
     pytest.importorskip("torch")
-    from faircal.training.session import Session, choose_device
+    from faircal.training.devices import choose_device
+    from faircal.training.session import Session
 
     def build(seed=0, job=None, mixed_precision=False, mark="mark"):
         return Session(choose_device("cpu"), seed, job or Job(), mixed_precision, mark)

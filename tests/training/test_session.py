@@ -15,8 +15,9 @@ from faircal.container import MAGIC, cut, pack, unpack
 from faircal.errors import ModelFileError, ParameterError
 from faircal.jobs import Job
 from faircal.training.debiasing import transform
+from faircal.training.devices import choose_device, working_on
 from faircal.training.networks import Perceptron
-from faircal.training.session import Session, Stage, choose_device, working_on
+from faircal.training.session import Session, Stage
 
 N = 10
 BATCHES = [4, 4, 2]

@@ -162,10 +162,10 @@ def _methods(
     for name in settings.methods:
         METHODS[name].needs.check_installed(name)
     left_out: dict[str, str] = {}
-    for feature, fold, attribute in product(features, data.fold_names, attributes):
-        calibration = data.select(feature).split(fold)[0]
-        for name in asked:
-            missing = METHODS[name].unserved(calibration, attribute)
+    for fold in data.fold_names:
+        calibration = data.split(fold)[0]
+        for feature, attribute, name in product(features, attributes, asked):
+            missing = METHODS[name].unserved(calibration.select(feature), attribute)
             if missing is not None:
                 left_out.setdefault(name, missing)
     for name in settings.methods:

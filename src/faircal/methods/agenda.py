@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from faircal.methods.base import Claims, Needs
 from faircal.methods.debiasing import DebiasingMethod
 from faircal.training.recipes import DebiasingRecipe
 
@@ -49,8 +48,4 @@ class AGENDA(DebiasingMethod):
 
     name = "agenda"
     title = "AGENDA"
-    needs = Needs(
-        embeddings=True, groups_to_fit=True, identities=True, training=True, extra="torch"
-    )
-    claims = Claims(predictive_equality=True)
     presets: ClassVar = {"paper": _PAPER, "paper-code": replace(_PAPER, squash=True)}

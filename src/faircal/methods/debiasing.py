@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset, Embeddings
+from faircal.data.dataset import COSINE_RANGE
 from faircal.errors import DataError, NotFittedError, ParameterError
 from faircal.methods.base import Inputs
 from faircal.methods.trained import TrainedMethod
@@ -82,6 +84,8 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
     random_state : int
         The same seed on the same device gives the same model.
     """
+
+    needs = replace(TrainedMethod.needs, identities=True)
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Put the parameters, which are those of the family, into the help of each method."""
@@ -187,13 +191,13 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
                 "they are left out of the training"
             )
         dense = {
-            name: np.unique(codes[known], return_inverse=True)[1]
+            name: np.unique(codes[known], return_inverse=True)[1].astype(np.int32)
             for name, codes in attributes.items()
         }
         self.weights_, self.diagnostics_.figures = train(
             inputs.vectors()[known],
             identity[known],
-            {name: codes.astype(np.int32) for name, codes in dense.items()},
+            dense,
             recipe=self.recipe_,
             seed=self.random_state,
             device=self.device,
@@ -232,7 +236,7 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         return mapped.cosine(*inputs.positions())
 
     def _calibrated_range(self) -> tuple[float, float]:
-        return -1.0, 1.0
+        return COSINE_RANGE
 
     def _shapes(self) -> list[tuple[int, ...]]:
         width = self.recipe_.width

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset
-from faircal.methods.base import Claims, Inputs, Needs
+from faircal.methods.base import Inputs
 from faircal.methods.trained import TrainedMethod
 from faircal.training.recipes import ComparisonRecipe
 
@@ -71,8 +71,6 @@ class FTC(TrainedMethod[ComparisonRecipe]):
 
     name = "ftc"
     title = "FTC"
-    needs = Needs(embeddings=True, groups_to_fit=True, training=True, extra="torch")
-    claims = Claims(predictive_equality=True)
     presets: ClassVar = {
         "paper": _PAPER,
         "paper-code": replace(

@@ -6,30 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from faircal.methods.base import Claims, Needs
+from faircal.methods.agenda import AGENDA
 from faircal.methods.debiasing import DebiasingMethod
-from faircal.training.recipes import DebiasingRecipe
 
-_PAPER = DebiasingRecipe(
-    width=256,
+_PAPER = replace(
+    AGENDA.presets["paper"],
     discriminator=(128, 64),
     n_discriminators=2,
     identity_epochs=100,
-    episodes=100,
-    restart_every=10,
     discriminator_epochs=100,
-    debias_epochs=5,
-    debias_weight=10.0,
-    update_epochs=5,
     stop_at=0.95,
-    stop_together=False,
-    identity_rate=1e-3,
-    discriminator_rate=1e-3,
-    debias_rate=1e-3,
-    update_rate=1e-3,
-    batch_size=400,
-    validation=0.2,
-    squash=False,
 )
 _CODE = replace(_PAPER, squash=True, identity_rate=1e-2, debias_rate=1e-4)
 
@@ -53,10 +39,6 @@ class PASS(DebiasingMethod):
 
     name = "pass"
     title = "PASS"
-    needs = Needs(
-        embeddings=True, groups_to_fit=True, identities=True, training=True, extra="torch"
-    )
-    claims = Claims(predictive_equality=True)
     presets: ClassVar = {"paper": _PAPER, "paper-code": _CODE}
 
 
@@ -79,15 +61,7 @@ class MultiPASS(DebiasingMethod):
 
     name = "multipass"
     title = "MultiPASS"
-    needs = Needs(
-        embeddings=True,
-        groups_to_fit=True,
-        several_attributes=True,
-        identities=True,
-        training=True,
-        extra="torch",
-    )
-    claims = Claims(predictive_equality=True)
+    needs = replace(DebiasingMethod.needs, several_attributes=True)
     presets: ClassVar = {
         "paper": replace(_PAPER, n_discriminators={"gender": 3}),
         "paper-code": replace(

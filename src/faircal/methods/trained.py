@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from faircal.calibrators import Calibrator, make_calibrator
 from faircal.errors import DataError, ParameterError
 from faircal.methods.bank import prefixed, unprefixed
-from faircal.methods.base import Inputs, Method, Output, Space
+from faircal.methods.base import Claims, Inputs, Method, Needs, Output, Space
 from faircal.registry import did_you_mean
 from faircal.training.recipes import ComparisonRecipe, DebiasingRecipe, check_flag
 
@@ -33,6 +34,8 @@ class TrainedMethod(Method, Generic[R]):
     calibrator_ : Calibrator
     """
 
+    needs = Needs(embeddings=True, groups_to_fit=True, training=True, extra="torch")
+    claims = Claims(predictive_equality=True)
     presets: ClassVar[Mapping[str, Any]]
 
     preset: str
@@ -75,12 +78,12 @@ class TrainedMethod(Method, Generic[R]):
                 f"device: expected auto, cpu or cuda, found {self.device!r}; give its name"
             )
         if self.device != "auto":
-            from faircal.training.session import choose_device
+            from faircal.training.devices import choose_device
 
             choose_device(self.device)
 
     def _fit(self, inputs: Inputs) -> None:
-        from faircal.training.session import choose_device, describe
+        from faircal.training.devices import choose_device, describe
 
         self.space_ = Space.of(inputs.declared_embeddings())
         self.recipe_ = self.recipe()
@@ -93,16 +96,17 @@ class TrainedMethod(Method, Generic[R]):
         score = self._score(inputs)
         return Output(score, self.calibrator_.predict(score))
 
+    @abstractmethod
     def _train(self, inputs: Inputs) -> None:
         """Set `weights_`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _score(self, inputs: Inputs) -> NDArray[np.float64]:
         """Return the score of each pair."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _calibrated_range(self) -> tuple[float, float]:
-        raise NotImplementedError
+        """Return the range that the calibrator takes the score to lie in."""
 
     def _new_calibrator(self) -> Calibrator:
         return make_calibrator(self.calibrator, self._calibrated_range())
@@ -130,9 +134,9 @@ class TrainedMethod(Method, Generic[R]):
             raise DataError(f"weights: expected shapes {self._shapes()}, found {shapes}")
         self.calibrator_ = self._new_calibrator().set_state(unprefixed("calibrator", state))
 
+    @abstractmethod
     def _shapes(self) -> list[tuple[int, ...]]:
         """Return the shapes that `weights_` must have."""
-        raise NotImplementedError
 
 
 def _fixed(value: Any) -> Any:

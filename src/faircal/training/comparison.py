@@ -11,17 +11,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from faircal.jobs import Job
+from faircal.training.devices import choose_device, new_generator, working_on
 from faircal.training.losses import individual_fairness
-from faircal.training.networks import Perceptron, dropout_mask
+from faircal.training.networks import Perceptron, forward
 from faircal.training.recipes import ComparisonRecipe
-from faircal.training.session import (
-    Session,
-    Stage,
-    choose_device,
-    fingerprint,
-    new_generator,
-    working_on,
-)
+from faircal.training.session import Stage, open_session
 
 Float32 = NDArray[np.float32]
 Rows = NDArray[np.intp]
@@ -55,10 +49,15 @@ def train(
         `group` is −1 for pairs that belong to none.
     n_groups : int
     """
-    chosen = choose_device(device)
-    arrays = (vectors, left, right, genuine, group)
-    mark = fingerprint(recipe, seed, chosen.type, mixed_precision, n_groups, arrays=arrays)
-    with working_on(chosen), Session(chosen, seed, job, mixed_precision, mark) as session:
+    with open_session(
+        recipe,
+        n_groups,
+        arrays=(vectors, left, right, genuine, group),
+        seed=seed,
+        device=device,
+        mixed_precision=mixed_precision,
+        job=job,
+    ) as session:
         network = Perceptron(session, recipe.sizes(vectors.shape[1]), torch.relu)
         session.restore()
         images, first, second = (session.tensor(a) for a in (vectors, left, right))
@@ -110,16 +109,13 @@ def score(
     with working_on(chosen), torch.inference_mode():
         generator = new_generator(chosen, seed)
         tensors = [torch.from_numpy(weight).to(chosen) for weight in weights]
+        layers = list(zip(tensors[::2], tensors[1::2], strict=True))
         images = torch.from_numpy(vectors).to(chosen)
         first, second = torch.from_numpy(left).to(chosen), torch.from_numpy(right).to(chosen)
         found = np.empty(len(left))
         for start in range(0, len(left), _BLOCK):
             block = slice(start, start + _BLOCK)
             x = difference(images, first[block], second[block])
-            for weight, bias in zip(tensors[:-2:2], tensors[1:-2:2], strict=True):
-                x = torch.relu(functional.linear(x, weight, bias))
-                if dropout:
-                    x = x * dropout_mask((len(x), len(weight)), dropout, generator)
-            logits = functional.linear(x, *tensors[-2:]).double()
+            logits = forward(layers, x, torch.relu, dropout, generator).double()
             found[block] = torch.softmax(logits, 1)[:, 1].cpu().numpy()
     return found

@@ -17,10 +17,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from faircal.jobs import Job
+from faircal.training.devices import choose_device, working_on
 from faircal.training.losses import attribute_entropy, uniformity
 from faircal.training.networks import Perceptron
 from faircal.training.recipes import DebiasingRecipe
-from faircal.training.session import Losses, Session, Stage, choose_device, fingerprint, working_on
+from faircal.training.session import Losses, Session, Stage, open_session
 
 Float32 = NDArray[np.float32]
 Codes = NDArray[np.int32]
@@ -56,10 +57,15 @@ def train(
     attributes : mapping from name to ndarray of shape (n_images,)
         Codes 0, 1, …; all must be known.
     """
-    chosen = choose_device(device)
-    arrays = (vectors, identity, *attributes.values())
-    mark = fingerprint(recipe, seed, chosen.type, mixed_precision, *attributes, arrays=arrays)
-    with working_on(chosen), Session(chosen, seed, job, mixed_precision, mark) as session:
+    with open_session(
+        recipe,
+        *attributes,
+        arrays=(vectors, identity, *attributes.values()),
+        seed=seed,
+        device=device,
+        mixed_precision=mixed_precision,
+        job=job,
+    ) as session:
         training = Debiasing(session, vectors, identity, attributes, recipe)
         session.restore()
         training.run()

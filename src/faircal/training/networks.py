@@ -60,11 +60,22 @@ class Perceptron:
 
     def __call__(self, x: Tensor, dropout: float = 0.0) -> Tensor:
         """Return the outputs for the rows of `x`; with `dropout` after each hidden layer."""
-        for weight, bias in self.layers[:-1]:
-            x = self.activation(linear(x, weight, bias))
-            if dropout:
-                x = x * dropout_mask((len(x), len(weight)), dropout, self._generator)
-        return linear(x, *self.layers[-1])
+        return forward(self.layers, x, self.activation, dropout, self._generator)
+
+
+def forward(
+    layers: Sequence[tuple[Tensor, Tensor]],
+    x: Tensor,
+    activation: Callable[[Tensor], Tensor],
+    dropout: float,
+    generator: torch.Generator,
+) -> Tensor:
+    """Pass the rows of `x` through `layers`, (weight, bias) each."""
+    for weight, bias in layers[:-1]:
+        x = activation(linear(x, weight, bias))
+        if dropout:
+            x = x * dropout_mask((len(x), len(weight)), dropout, generator)
+    return linear(x, *layers[-1])
 
 
 def _empty(session: Session, shape: tuple[int, ...]) -> Tensor:
