@@ -16,11 +16,14 @@ $(BIN)/python:
 .venv/base: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) --editable .
 	@touch $@
+# facenet-pytorch brings MTCNN's weights, and a reference for the tests; the torch that it asks for is
+# too old, so it comes without what it depends on.
 .venv/test: .venv/base
-	$(PIP) --editable ".[test,torch]"
+	$(PIP) --editable ".[test,torch,embed]"
+	$(PIP) --no-deps facenet-pytorch
 	@touch $@
 .venv/check: .venv/base
-	$(PIP) --editable ".[test,check,torch]"
+	$(PIP) --editable ".[test,check,torch,embed]"
 	@touch $@
 
 demo: .venv/base

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from threadpoolctl import threadpool_limits
 
 import faircal
-from benchmarks import training
+from benchmarks import embedding, training
 from benchmarks.machine import copy_bandwidth, sgemm_rate
 from faircal.benchmark import Settings, run_benchmark
 from faircal.clustering import kmeans
@@ -185,12 +186,18 @@ def bench_training_agenda() -> list[tuple[str, str]]:
     return training.agenda_rows(training.bfw_like(), "cpu", {})
 
 
+def bench_embed() -> list[tuple[str, str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        return embedding.rows(Path(folder))
+
+
 BENCHES = (
     bench_kmeans,
     bench_scores,
     bench_beta,
     bench_metrics,
     bench_whole,
+    bench_embed,
     bench_training_limit,
     bench_training_ftc,
     bench_training_agenda,

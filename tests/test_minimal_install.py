@@ -29,6 +29,13 @@ BLOCKED = (
     "fairlearn",
     "pytest",
     "hypothesis",
+    "PIL",
+    "onnxruntime",
+    "onnx",
+    "dlib",
+    "face_recognition_models",
+    "facenet_pytorch",
+    "skimage",
 )
 
 TRAINED = [name for name, method in METHODS.items() if method.needs.extra == "torch"]
@@ -38,7 +45,7 @@ REMEDY = "needs torch, which is not installed: pip install 'faircal[torch]'"
 WITH_TORCH = {
     f"faircal.training.{name}"
     for name in ("comparison", "debiasing", "devices", "losses", "networks", "session")
-}
+} | {"faircal.embedding.facenet", "faircal.embedding.mtcnn"}
 
 HOOK = f"""
 import sys
@@ -272,11 +279,11 @@ def test_nothing_undeclared_is_imported():
     }
     allowed = {IMPORTED_AS.get(name, name) for name in declared} | {"faircal"}
     allowed |= set(sys.stdlib_module_names)
-    trains = SOURCE / "training"
+    extras = {"training": {"torch"}, "embedding": {"torch", "PIL", "onnxruntime", "dlib"}}
     seen = set()
     for path in SOURCE.rglob("*.py"):
         found = imports_of(path)
-        extra = {"torch"} if path.is_relative_to(trains) else set()
+        extra = extras.get(path.relative_to(SOURCE).parts[0], set())
         assert found <= allowed | extra, path
         seen |= found
     assert {"numpy", "sklearn", "pyarrow", "torch"} <= seen

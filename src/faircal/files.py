@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,49 @@ def atomic_path(target: Path) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `target` that becomes it when the block ends well.
+
+    `target` must be new or empty. When the block raises, nothing is left.
+    """
+    if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        raise ParameterError(f"{target}: there is something already; choose a new folder")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        name = tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
+    except OSError as error:
+        raise ParameterError(
+            f"cannot write {target}: {error.strerror}; choose a folder you may write to"
+        ) from error
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder inside `folder`; what is in it when the block ends well moves up.
+
+    Files take the place of those of the same name one after the other, sorted by name; when the
+    block raises, `folder` is as it was.
+    """
+    temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".", suffix=".tmp"))
+    try:
+        yield temporary
+        for path in sorted(path for path in temporary.rglob("*") if path.is_file()):
+            target = folder / path.relative_to(temporary)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.chmod(0o644)
+            path.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(target: Path, text: str) -> None:

@@ -185,7 +185,7 @@ SIMULATE = [
 FOLDER = [
     Case("no such path", "check nowhere", "nowhere", "check the path"),
     Case("folder without images", FIT, "images.csv", "see the README", remove(IMAGES)),
-    Case("folder without pairs", FIT, "pairs.csv", "see the README", remove(PAIRS)),
+    Case("folder without pairs", FIT, "pairs.csv", "faircal pairs", remove(PAIRS)),
     Case(
         "images twice",
         "check faces",
@@ -375,7 +375,7 @@ FOLDER = [
         "remove it or keep one",
         column("two/pairs.csv", "score", [0.5] * 132),
     ),
-    Case("nothing to compare by", FIT, PAIRS, "supply embeddings.npy", remove(VECTORS)),
+    Case("nothing to compare by", FIT, PAIRS, "embed the pictures", remove(VECTORS)),
     Case(
         "embeddings twice",
         "check faces",

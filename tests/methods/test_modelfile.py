@@ -353,8 +353,14 @@ def test_nothing_in_the_package_can_unpickle():
     source = Path(faircal.__file__).parent
     files = sorted(source.rglob("*.py"))
     assert len(files) > 40
+    # Weights that others publish are PyTorch's files: read in one place, without running anything.
+    careful = "torch.load(path, map_location=\"cpu\", weights_only=True)"
+    weights = source / "embedding" / "facenet.py"
+    assert weights.read_text(encoding="utf-8").count(careful) == 1
     for path in files:
         text = path.read_text(encoding="utf-8")
+        if path == weights:
+            text = text.replace(careful, "")
         for word in (
             "import pickle",
             "pickle.load",

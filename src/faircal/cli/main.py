@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import keyword
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,10 +17,14 @@ from faircal._version import __version__
 from faircal.errors import FairCalError, ParameterError
 from faircal.registry import did_you_mean
 
-#: In the order in which people meet them. Each is a module here with a click command `command`.
+#: In the order in which people meet them. Each is a module here with a click command `command`;
+#: a name that Python keeps for itself has a line under it.
 COMMANDS = {
     "demo": "Run the main job on built-in simulated data.",
     "simulate": "Write a simulated dataset folder.",
+    "import": "Make a dataset folder from RFW, BFW, IJB-C, LFW or a folder of photos.",
+    "embed": "Detect, align and embed the faces in pictures.",
+    "pairs": "Build pairs of images from identities.",
     "check": "Describe a dataset and find what is wrong with it.",
     "fit": "Fit a method on labelled pairs and write a model file.",
     "score": "Score pairs with a model.",
@@ -41,7 +46,8 @@ class Commands(click.Group):
         """Import and return a command."""
         if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"faircal.cli.{name}").command
+        module = f"{name}_" if keyword.iskeyword(name) else name
+        command: click.Command = importlib.import_module(f"faircal.cli.{module}").command
         return command
 
     def resolve_command(

@@ -49,7 +49,8 @@ def parse_ids(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
 def build_images(table: pa.Table, where: str) -> Images:
     """Read the images table: ids (row numbers where there are none), identity, attributes.
 
-    Fractions, lists and bytes (a quality, a box, a thumbnail) make no groups and are passed over.
+    Fractions, lists and bytes (a quality, a box, a thumbnail) make no groups and are passed over;
+    so is ``fold``, which is a person's and for making pairs.
     """
     names = table.column_names
     if "image_id" in names:
@@ -69,7 +70,7 @@ def build_images(table: pa.Table, where: str) -> Images:
     attributes = {
         name: Column.of(table[name], f"{where}, column '{name}'")
         for name in names
-        if name not in ("image_id", "identity") and makes_groups(table[name])
+        if name not in ("image_id", "identity", "fold") and makes_groups(table[name])
     }
     require_crossable(attributes, where)
     return Images(ids, identity, attributes, crossable(attributes))

@@ -231,7 +231,7 @@ class Dataset:
 
     @property
     def default_attribute(self) -> str | None:
-        """All attribute columns crossed, ``"a+b"``; None where there is none."""
+        """All attribute columns crossed, ``"a+b"``, unless ``dataset.json`` names another."""
         return "+".join(self.images.crossed) or None
 
     def why_no_groups(self) -> str:
@@ -364,7 +364,7 @@ def join_scores(
     if scores is None and not matrices:
         raise DataError(
             f"{where}: there are neither embeddings nor a column 'score'; "
-            "supply embeddings.npy, or scores in the pairs"
+            "embed the pictures with 'faircal embed', or supply embeddings.npy or scores"
         )
     if scores is None:
         return {name: Feature(matrix) for name, matrix in matrices.items()}

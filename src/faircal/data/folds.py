@@ -82,3 +82,40 @@ def _spread(weight: NDArray[np.integer], n_folds: int, seed: int) -> NDArray[np.
         fold[item] = lightest + 1
         load[lightest] += weight[item]
     return fold
+
+
+def deal_people(
+    stratum: NDArray[np.integer],
+    *weights: NDArray[np.integer],
+    n_folds: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Deal people to folds 1…`n_folds`, evenly within each stratum.
+
+    The people of a stratum are dealt in rounds, heaviest first; in a round every fold gets one of
+    them, the lightest fold first. So folds differ by at most one person of a stratum.
+
+    Parameters
+    ----------
+    stratum : ndarray of shape (n_people,)
+    *weights : ndarray of shape (n_people,)
+        What makes a person heavy, the most important first.
+
+    Examples
+    --------
+    >>> one = np.ones(4, dtype=int)
+    >>> deal_people(np.array([0, 0, 1, 1]), one, n_folds=2, rng=np.random.default_rng(0))
+    array([1, 2, 1, 2])
+    """
+    order = rng.permutation(len(stratum))  # between equals, chance decides
+    heaviest = [-weight[order] for weight in reversed(weights)]  # lexsort's last key comes first
+    order = order[np.lexsort((*heaviest, stratum[order]))]
+    fold = np.empty(len(stratum), dtype=np.int64)
+    held = np.zeros((len(weights), n_folds), dtype=np.int64)
+    for members in np.split(order, np.flatnonzero(np.diff(stratum[order])) + 1):
+        for begin in range(0, len(members), n_folds):
+            hand = members[begin : begin + n_folds]
+            to = np.lexsort(held[::-1])[: len(hand)]
+            fold[hand] = to + 1
+            held[:, to] += np.stack([weight[hand] for weight in weights])
+    return fold

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,13 +107,9 @@ def _read_folder(
     seed: int,
     on_fault: OnFault,
 ) -> Dataset:
-    about = _read_about(folder)
-    images_file, pairs_file = find_table(folder, "images"), find_table(folder, "pairs")
-    table = read_table(images_file)
-    require_columns(table, ("image_id",), str(images_file))
-    images = build_images(table, str(images_file))
-    matrices = _read_embeddings(folder, features, normalize)
-    check_counts(images, {str(file): len(m) for file, m in matrices.values()}, images_file.name)
+    about = read_about(folder)
+    images, matrices, _ = read_images(folder, features, normalize)
+    pairs_file = find_table(folder, "pairs")
     pairs_table = _known_pairs(read_table(pairs_file), images, str(pairs_file), on_fault)
     pairs, scores = build_pairs(pairs_table, images, str(pairs_file), score_range)
     found = join_scores({name: m for name, (_, m) in matrices.items()}, scores, str(pairs_file))
@@ -121,6 +118,37 @@ def _read_folder(
     if on_fault is None:
         check_vectors(data, {feature: str(file) for feature, (file, _) in matrices.items()})
     return data
+
+
+def read_images(
+    folder: Path, features: Sequence[str] | None = None, normalize: bool = True
+) -> tuple[Images, dict[str, tuple[Path, Embeddings]], pa.ChunkedArray | None]:
+    """Return a folder's images, each feature's file and embeddings, and the images' folds.
+
+    Folds of images are people's; only who builds pairs needs them.
+    """
+    file = find_table(folder, "images")
+    table = read_table(file)
+    require_columns(table, ("image_id",), str(file))
+    images = _with_default(build_images(table, str(file)), read_about(folder), folder)
+    matrices = read_embeddings(folder, features, normalize)
+    check_counts(images, {str(path): len(m) for path, m in matrices.values()}, file.name)
+    return images, matrices, table["fold"] if "fold" in table.column_names else None
+
+
+def _with_default(images: Images, about: dict[str, Any], folder: Path) -> Images:
+    """Let ``attribute`` of dataset.json say which groups there are unless the user says so."""
+    attribute = about.get("attribute")
+    if attribute is None:
+        return images
+    names = str(attribute).split("+")
+    for name in names:
+        if name not in images.attributes:
+            hint = did_you_mean(name, images.attributes)
+            raise DataError(
+                f"{folder / 'dataset.json'}: attribute '{name}' is not in the images; {hint}"
+            )
+    return replace(images, crossed=tuple(names))
 
 
 def _known_pairs(table: pa.Table, images: Images, where: str, on_fault: OnFault) -> pa.Table:
@@ -147,7 +175,8 @@ def _known_pairs(table: pa.Table, images: Images, where: str, on_fault: OnFault)
     return table.filter(pa.array(usable)) if usable.any() else table
 
 
-def _read_about(folder: Path) -> dict[str, Any]:
+def read_about(folder: Path) -> dict[str, Any]:
+    """Return what ``dataset.json`` says; nothing where there is none."""
     path = folder / "dataset.json"
     if not path.exists():
         return {}
@@ -160,7 +189,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
     return about
 
 
-def _read_embeddings(
+def read_embeddings(
     folder: Path, features: Sequence[str] | None, normalize: bool
 ) -> dict[str, tuple[Path, Embeddings]]:
     """Return each feature's file and embeddings; empty where the folder has none."""

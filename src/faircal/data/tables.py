@@ -113,18 +113,24 @@ def _read_csv(path: Path) -> pa.Table:
     return table
 
 
+def _tables(folder: Path, stem: str) -> list[Path]:
+    paths = (folder / f"{stem}{end}" for end in (".csv", ".parquet"))
+    return [path for path in paths if path.exists()]
+
+
+def has_table(folder: Path, stem: str) -> bool:
+    """Whether ``folder/stem.csv`` or ``folder/stem.parquet`` is there."""
+    return bool(_tables(folder, stem))
+
+
 def find_table(folder: Path, stem: str) -> Path:
     """Return ``folder/stem.csv`` or ``folder/stem.parquet``; exactly one must be there."""
-    found = [
-        folder / f"{stem}{end}"
-        for end in (".csv", ".parquet")
-        if (folder / f"{stem}{end}").exists()
-    ]
+    found = _tables(folder, stem)
     if not found:
-        raise DataError(
-            f"{folder}: expected {stem}.csv or {stem}.parquet, found neither; "
-            "a dataset folder holds images, pairs and embeddings (see the README)"
-        )
+        remedy = "a dataset folder holds images, pairs and embeddings (see the README)"
+        if stem == "pairs":
+            remedy = "add it, or make pairs of your images with 'faircal pairs'"
+        raise DataError(f"{folder}: expected {stem}.csv or {stem}.parquet, found neither; {remedy}")
     if len(found) > 1:
         raise DataError(
             f"{folder}: both {stem}.csv and {stem}.parquet are there; remove one of them"

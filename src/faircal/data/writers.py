@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 
 from faircal.data.columns import Column
 from faircal.data.dataset import DEFAULT_FEATURE, Dataset
 from faircal.errors import DataError
 from faircal.files import atomic_path, output_folder, write_text
+
+#: A longer table is written as Parquet: it is smaller, and read many times faster.
+MOST_CSV_ROWS = 1_000_000
 
 
 def save_dataset(data: Dataset, path: str | Path) -> Path:
@@ -29,7 +35,7 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
     if data.images.identity is not None:
         images["identity"] = decoded(data.images.identity)
     images |= {name: decoded(column) for name, column in data.images.attributes.items()}
-    _write_csv(folder / "images.csv", images)
+    write_csv(folder / "images.csv", pa.table(images))
 
     ids = data.images.ids
     pairs: dict[str, Any] = {
@@ -43,7 +49,7 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
     for feature in data.features.values():
         if feature.scores is not None:
             pairs["score"] = feature.scores
-    _write_csv(folder / "pairs.csv", pairs)
+    write_csv(folder / "pairs.csv", pa.table(pairs))
 
     for name, feature in data.features.items():
         if feature.embeddings is None:
@@ -76,10 +82,76 @@ def decoded(column: Column) -> pa.Array:
     ).dictionary_decode()
 
 
-def _write_csv(path: Path, columns: dict[str, Any]) -> None:
+def write_table(folder: Path, stem: str, parts: Iterable[pa.Table]) -> Path:
+    """Write a table that comes in parts, ``stem.csv``, or ``stem.parquet`` where it is long.
+
+    At any time no more than a million rows and one part are in memory. Where the other file was
+    there, it goes: a dataset has one of each.
+    """
+    first: list[pa.Table] = []
+    coming = iter(parts)
+    for part in coming:
+        first.append(part)
+        if sum(map(len, first)) > MOST_CSV_ROWS:
+            path, other = folder / f"{stem}.parquet", folder / f"{stem}.csv"
+            _write_parquet(path, chain(first, coming))
+            break
+    else:
+        path, other = folder / f"{stem}.csv", folder / f"{stem}.parquet"
+        write_csv(path, pa.concat_tables(first))
+    other.unlink(missing_ok=True)
+    return path
+
+
+def _write_parquet(path: Path, parts: Iterator[pa.Table]) -> None:
+    first = next(parts)
+    with (
+        atomic_path(path) as temporary,
+        pq.ParquetWriter(temporary, first.schema, compression="zstd") as writer,
+    ):
+        for part in chain([first], parts):
+            writer.write_table(part)
+
+
+def write_csv(path: Path, table: pa.Table) -> None:
+    """Write a table as CSV, whole or not at all."""
     with atomic_path(path) as temporary:
         pacsv.write_csv(
-            pa.table(columns),
+            table,
             temporary,
             pacsv.WriteOptions(quoting_style="needed", quoting_header="needed"),
         )
+
+
+def filter_table(path: Path, folder: Path, keep: Callable[[pa.Table], pa.Array]) -> tuple[int, int]:
+    """Write to `folder`, under its own name, the rows of a table that `keep` is true for.
+
+    Columns and values stay as they are written. Returns the numbers of rows kept and left out.
+    """
+    if path.suffix == ".csv":
+        parts: Iterable[pa.Table] = [_read_as_text(path)]
+    else:
+        parts = map(
+            pa.Table.from_batches, ([b] for b in pq.ParquetFile(path).iter_batches(1 << 20))
+        )
+    kept = lost = 0
+
+    def filtered() -> Iterator[pa.Table]:
+        nonlocal kept, lost
+        for part in parts:
+            rest = part.filter(keep(part))
+            kept, lost = kept + len(rest), lost + len(part) - len(rest)
+            yield rest
+
+    if path.suffix == ".csv":
+        write_csv(folder / path.name, *filtered())
+    else:
+        _write_parquet(folder / path.name, filtered())
+    return kept, lost
+
+
+def _read_as_text(path: Path) -> pa.Table:
+    with pacsv.open_csv(path) as reader:
+        names = reader.schema.names
+    text = pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    return pacsv.read_csv(path, convert_options=text)

@@ -1,0 +1,188 @@
+"""``faircal pairs``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.options import (
+    feature_option,
+    json_option,
+    note,
+    print_json,
+    progress_bars,
+    seed_option,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from faircal.data.types import Embeddings
+    from faircal.pairing import BuiltPairs
+
+
+class GenuinePairs(click.ParamType[Any]):
+    """``all``, or a number."""
+
+    name = "all|number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
+        """Read a number; None is all."""
+        if value is None or value == "all":
+            return None
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"expected 'all' or a number, found {value!r}", param, ctx)
+
+
+@click.command(epilog="Example: faircal pairs faces/ --imposters cluster --ratio 3")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "--imposters",
+    default="random",
+    show_default=True,
+    help="random, group (within), cross (between groups), cluster (within K-means clusters, "
+    "without attributes) or hard (the most similar).",
+)
+@click.option(
+    "--genuine",
+    type=GenuinePairs(),
+    default="300",
+    show_default=True,
+    help="At most so many genuine pairs a person, drawn at random; or all.",
+)
+@click.option(
+    "--ratio", type=float, default=3.0, show_default=True, help="Imposter pairs a genuine pair."
+)
+@click.option("--size", type=int, default=None, help="At most so many pairs  [default: no limit]")
+@click.option(
+    "--cap",
+    type=int,
+    default=10,
+    show_default=True,
+    help="At most so many imposter pairs of the same two people.",
+)
+@click.option(
+    "--folds",
+    type=int,
+    default=None,
+    help="Folds to draw  [default: those of the images, else 5]",
+)
+@click.option(
+    "--clusters", type=int, default=30, show_default=True, help="Clusters for --imposters cluster."
+)
+@click.option(
+    "--attribute",
+    default=None,
+    help="Attribute that makes groups, and that folds are stratified by; a+b crosses "
+    " [default: all crossed]",
+)
+@feature_option
+@seed_option
+@click.option("--replace", is_flag=True, help="Replace the pairs that are there.")
+@json_option
+def command(
+    data: Path,
+    imposters: str,
+    genuine: int | None,
+    ratio: float,
+    size: int | None,
+    cap: int,
+    folds: int | None,
+    clusters: int,
+    attribute: str | None,
+    feature: str | None,
+    seed: int,
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Build the pairs of the dataset folder DATA from its identities.
+
+    Folds share no person and are stratified by attribute; a pair never joins two folds. cluster and
+    hard need embeddings ('faircal embed' first), group and cross an attribute. The same seed gives
+    the same pairs.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    from faircal.data.columns import parse_fold
+    from faircal.data.groups import cross
+    from faircal.data.readers import read_images
+    from faircal.data.tables import find_table, has_table
+    from faircal.data.writers import write_table
+    from faircal.errors import DataError, ParameterError
+    from faircal.files import existing
+    from faircal.pairing import PairPlan, build_pairs
+
+    plan = PairPlan(imposters, genuine, ratio, size, cap, folds or 5, clusters, seed)
+    if folds is not None and folds < 2:
+        raise ParameterError(f"--folds: expected 2 or more, found {folds}")
+    if not existing(data).is_dir():
+        raise DataError(f"{data}: expected a dataset folder, found a file; give the folder")
+    if has_table(data, "pairs") and not replace:
+        raise DataError(f"{find_table(data, 'pairs')} is there already; replace it with --replace")
+    images, matrices, given = read_images(data, [feature] if feature else None)
+    if images.identity is None or not images.identity.names:
+        raise DataError(f"{data}: the images have no identity; add the column to make pairs")
+    people = images.identity.codes.astype(np.int64)
+    groups = attribute or "+".join(images.crossed)
+    codes = cross(images.attributes, groups, str(data)).codes if groups else None
+    vectors = None
+    if imposters in ("cluster", "hard"):
+        embeddings = _only(matrices, data)
+        if embeddings is not None:
+            vectors = embeddings.rows(np.arange(len(images)))
+            people = np.where(embeddings.unusable, -1, people)
+    with progress_bars() as progress:
+        built = build_pairs(
+            people,
+            plan,
+            strata=codes,
+            groups=codes,
+            vectors=vectors,
+            folds=None if folds or given is None else parse_fold(given, str(data / "images")),
+            progress=progress,
+        )
+    ids = images.ids
+    table = pa.table(
+        {
+            "left": ids.take(pa.array(built.left)),
+            "right": ids.take(pa.array(built.right)),
+            "genuine": built.genuine.astype(np.int8),
+            "fold": built.fold,
+        }
+    )
+    _show(built, write_table(data, "pairs", [table]), as_json)
+
+
+def _only(matrices: Mapping[str, tuple[Path, Embeddings]], data: Path) -> Embeddings | None:
+    from faircal.errors import ParameterError
+
+    if len(matrices) > 1:
+        raise ParameterError(
+            f"{data}: has several features ({', '.join(matrices)}); choose one with --feature"
+        )
+    return next((embeddings for _, embeddings in matrices.values()), None)
+
+
+def _show(built: BuiltPairs, path: Path, as_json: bool) -> None:
+    genuine = int(built.genuine.sum())
+    for text in built.notes:
+        note(text)
+    if as_json:
+        print_json(
+            {
+                "pairs": str(path),
+                "genuine": genuine,
+                "imposter": len(built) - genuine,
+                "notes": list(built.notes),
+            }
+        )
+        return
+    note(f"{len(built):,} pairs: {genuine:,} genuine, {len(built) - genuine:,} imposter")
+    click.echo(str(path))

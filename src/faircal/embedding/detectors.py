@@ -1,0 +1,174 @@
+"""Detectors by name: MTCNN as the paper ran it, dlib's, and none for aligned crops."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.embedding.faces import Face
+from faircal.embedding.weights import Weights, require
+from faircal.registry import Registry
+
+#: Longest side of a picture that dlib's detector looks at.
+_LONGEST = 1280
+
+_FACENET = "the package facenet-pytorch: pip install --no-deps facenet-pytorch"
+_MTCNN = tuple(
+    Weights(file, sha256, _FACENET, "MIT", "facenet_pytorch", "data")
+    for file, sha256 in (
+        ("pnet.pt", "a2a71925e0b9996a42f63e47efc1ca19043e69558b5c523b978d611dfae49c8f"),
+        ("rnet.pt", "bbb937de72efc9ef83b186c49f5f558467a1d7e3453a8ece0d71a886633f6a86"),
+        ("onet.pt", "165bfbe42940416ccfb977545cf0e976d5bf321f67083ae2aaaa5c764280118d"),
+    )
+)
+_DLIB = Weights(
+    "shape_predictor_68_face_landmarks.dat",
+    "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f",
+    "the package face_recognition_models: pip install 'faircal[embed]'",
+    "trained on iBUG 300-W, which excludes commercial use",
+    "face_recognition_models",
+    "models",
+)
+
+
+class Detector(ABC):
+    """Finds faces. Made once, called from several threads.
+
+    Attributes
+    ----------
+    name : str
+    what : str
+        In a few words, for lists.
+    weights : tuple of Weights
+    blind : bool
+        Whether it looks for nothing: the picture, or the box given with it, is the face.
+    """
+
+    name: ClassVar[str]
+    what: ClassVar[str]
+    weights: ClassVar[tuple[Weights, ...]] = ()
+    blind: ClassVar[bool] = False
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    @abstractmethod
+    def __call__(self, pixels: NDArray[np.uint8]) -> list[Face]:
+        """Return the faces in a picture of shape (height, width, 3), largest first."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what else decides which faces are found, for the record."""
+        return {}
+
+
+class MtcnnDetector(Detector):
+    """MTCNN with the paper's settings."""
+
+    name = "mtcnn"
+    what = "MTCNN with the paper's settings (needs the extra torch)"
+    weights = _MTCNN
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        require("torch", "torch", "detector mtcnn")
+        paths = [weights.find() for weights in self.weights]
+        from faircal.embedding.mtcnn import MTCNN
+        from faircal.training.devices import choose_device
+
+        self._mtcnn = MTCNN(paths[0].parent, device=choose_device(device))
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> list[Face]:
+        """Return the faces, largest first."""
+        return self._mtcnn.detect(pixels)
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return the paper's settings."""
+        return {"min_face": 20, "thresholds": [0.6, 0.7, 0.7], "factor": 0.709}
+
+
+class DlibDetector(Detector):
+    """dlib's frontal face detector, with its 68 landmarks."""
+
+    name = "dlib"
+    what = "dlib's frontal faces, with landmarks (extra embed)"
+    weights = (_DLIB,)
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        require("dlib", "embed", "detector dlib")
+        import dlib
+
+        self._find = dlib.get_frontal_face_detector()
+        self._mark = dlib.shape_predictor(str(self.weights[0].find()))
+        # dlib's objects keep scratch memory, and hold Python's lock anyway.
+        self._lock = threading.Lock()
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> list[Face]:
+        """Return the faces: those it is sure of, largest first, then the doubtful ones.
+
+        Where none is found, the picture is looked at in twice its size, too.
+        """
+        with self._lock:
+            return self._faces(pixels)
+
+    def _faces(self, pixels: NDArray[np.uint8]) -> list[Face]:
+        step = max(1, -(-max(pixels.shape[:2]) // _LONGEST))
+        small = np.ascontiguousarray(_shrunk(pixels, step))
+        boxes, scores, _ = self._find.run(small, 0, 0.0)
+        if not boxes:
+            boxes, scores, _ = self._find.run(small, 1, 0.0)
+        faces = []
+        for box, score in zip(boxes, scores, strict=True):
+            shape = self._mark(small, box)
+            points = np.array([(part.x, part.y) for part in shape.parts()], dtype=np.float64)
+            corners = (box.left(), box.top(), box.right() + 1, box.bottom() + 1)
+            left, top, right, bottom = (float(step * side) for side in corners)
+            # From the centres of shrunken pixels to those of the picture's.
+            marks = step * (five_points(points) + 0.5) - 0.5
+            faces.append(Face((left, top, right, bottom), marks, float(score)))
+        surest = max((face.score for face in faces), default=0.0)
+        sure = [face for face in faces if face.score >= surest / 2]
+        rest = [face for face in faces if face.score < surest / 2]
+        return sorted(sure, key=_area, reverse=True) + sorted(rest, key=_area, reverse=True)
+
+
+class NoDetector(Detector):
+    """None: pictures are faces, cut and aligned already."""
+
+    name = "none"
+    what = "the picture is the face, cut and aligned already"
+    blind = True
+
+    def __call__(self, pixels: NDArray[np.uint8]) -> list[Face]:
+        """Return the whole picture."""
+        height, width = pixels.shape[:2]
+        return [Face.without_points((0.0, 0.0, float(width), float(height)))]
+
+
+DETECTORS: Registry[type[Detector]] = Registry("detector")
+for _kind in (MtcnnDetector, DlibDetector, NoDetector):
+    DETECTORS.register(_kind.name, _kind)
+
+
+def five_points(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return eyes, nose and corners of the mouth out of 68 landmarks, shape (5, 2)."""
+    eyes = points[36:42].mean(axis=0), points[42:48].mean(axis=0)
+    return np.array([*eyes, points[30], points[48], points[54]])
+
+
+def _shrunk(pixels: NDArray[np.uint8], step: int) -> NDArray[np.uint8]:
+    """Return the mean of each square of `step` × `step` pixels."""
+    if step == 1:
+        return pixels
+    from PIL import Image
+
+    return np.asarray(Image.fromarray(pixels).reduce(step))
+
+
+def _area(face: Face) -> float:
+    return (face.box[2] - face.box[0]) * (face.box[3] - face.box[1])

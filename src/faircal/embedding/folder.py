@@ -1,0 +1,302 @@
+"""Embedding the pictures of a dataset folder: what is read, what is written, what is dropped."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from faircal._version import __version__
+from faircal.data.readers import read_about
+from faircal.data.tables import find_table, has_table, read_table, require_columns
+from faircal.data.writers import filter_table, write_csv
+from faircal.embedding.detectors import Detector
+from faircal.embedding.networks import Network
+from faircal.embedding.run import BATCH, Pictures, embed_pictures
+from faircal.embedding.store import State, Store
+from faircal.errors import DataError
+from faircal.files import staged, write_text
+from faircal.jobs import Progress, silent
+
+#: How many pictures are looked for to find the folder that they lie in.
+_LOOK = 200
+#: Vectors that are copied at a time.
+_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """What came of embedding a dataset folder.
+
+    Attributes
+    ----------
+    name : str
+        The feature: ``embeddings/<name>.npy``.
+    images, dimension : int
+        How many have a vector, and how long it is.
+    dropped : dict from image id to reason
+    pairs, dropped_pairs : int
+        Pairs that remain, and that were dropped with their images.
+    """
+
+    name: str
+    images: int
+    dimension: int
+    pairs: int = 0
+    dropped_pairs: int = 0
+    dropped: Mapping[str, str] = field(default_factory=dict)
+
+    def reasons(self) -> dict[str, int]:
+        """Count the dropped images by reason."""
+        reasons = list(self.dropped.values())
+        return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
+
+
+def embed_folder(
+    data: Path,
+    root: Path,
+    network: Network,
+    detector: Detector,
+    *,
+    name: str | None = None,
+    jobs: int | None = None,
+    batch: int = BATCH,
+    restart: bool = False,
+    progress: Progress = silent,
+) -> Embedded:
+    """Embed the pictures of the dataset folder `data`, which lie below `root`.
+
+    Images without a vector (no face, no picture) are dropped with their pairs, and listed in
+    ``dropped.csv``. Interrupted, it goes on where it was when called again.
+
+    Parameters
+    ----------
+    name : str, optional
+        What the embeddings are called; the network's name unless told.
+    jobs : int, optional
+        Threads; one a core unless told.
+    batch : int
+        Pictures a call of the network.
+    restart : bool
+        Begin anew: forget an interrupted run, replace embeddings of that name.
+    """
+    name = name or network.name
+    target = data / "embeddings" / f"{name}.npy"
+    _check_free(data, target, restart)
+    images = read_table(find_table(data, "images"))
+    require_columns(images, ("image_id",), str(data / "images"))
+    about = read_about(data)
+    pictures, owner, medium = _pictures(data, images, root, about)
+    record = _record(network, detector)
+    settings = {**record, "paths": list(pictures.paths), "owner": owner.tolist()}
+    if pictures.boxes is not None:
+        settings["boxes"] = np.nan_to_num(pictures.boxes).tolist()
+    store = Store(
+        data / "embeddings" / f".{name}.partial", settings, len(pictures), restart=restart
+    )
+    embed_pictures(pictures, network, detector, store, jobs=jobs, batch=batch, progress=progress)
+    vectors, state = _of_images(store, owner, medium, len(images))
+    found = _write(data, name, images["image_id"].cast(pa.string()), vectors, state, record)
+    store.remove()
+    return found
+
+
+def _check_free(data: Path, target: Path, restart: bool) -> None:
+    """Raise where there are embeddings that ours would replace, or stand beside."""
+    for other in (data / "embeddings.npy", data / "embeddings.npz"):
+        if other.exists():
+            raise DataError(
+                f"{other} is there already, without a name; move it to embeddings/<name>.npy, or "
+                "choose another folder"
+            )
+    if target.exists() and not restart:
+        raise DataError(
+            f"{target} is there already; give the embeddings another --name, or embed again with "
+            "--restart"
+        )
+
+
+def _record(network: Network, detector: Detector) -> dict[str, Any]:
+    """Return what decides the vectors of given pictures."""
+    import PIL
+
+    return {
+        "network": network.name,
+        "weights_sha256": network.sha256,
+        "preprocessing": asdict(network.preprocessing),
+        "detector": {"name": detector.name, **detector.settings()},
+        "versions": {"faircal": __version__, "pillow": PIL.__version__},
+    }
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _pictures(
+    data: Path, images: pa.Table, root: Path, about: Mapping[str, Any]
+) -> tuple[Pictures, NDArray[np.intp], NDArray[np.intp]]:
+    """Return the files, the image (its row) and the medium that each belongs to."""
+    ids = images["image_id"].cast(pa.string())
+    if not has_table(data, "pictures"):
+        paths = ids.to_pylist()
+        rows = np.arange(len(paths))
+        return Pictures(_home(root, paths, about), paths), rows, rows
+    where = find_table(data, "pictures")
+    table = read_table(where)
+    require_columns(table, ("image_id", "path"), str(where))
+    owner = pc.index_in(table["image_id"].cast(pa.string()), value_set=ids.combine_chunks())
+    table, owner = table.filter(owner.is_valid()), owner.drop_null()
+    if len(pc.unique(owner)) < len(images):
+        raise DataError(f"{where}: an image of the images table has no picture; import again")
+    paths = table["path"].cast(pa.string()).to_pylist()
+    boxes = None
+    if {"x", "y", "width", "height"} <= set(table.column_names):
+        x, y, width, height = (
+            np.asarray(table[name].cast(pa.float64()).fill_null(np.nan))
+            for name in ("x", "y", "width", "height")
+        )
+        boxes = np.stack([x, y, x + width, y + height], axis=1)
+    return Pictures(_home(root, paths, about), paths, boxes), np.asarray(owner), _media(table)
+
+
+def _media(table: pa.Table) -> NDArray[np.intp]:
+    """Return a number for each picture's medium (a photo, a video); each its own unless told."""
+    rows = np.arange(len(table))
+    if "medium" not in table.column_names:
+        return rows
+    codes = pc.rank(table["medium"].cast(pa.string()).fill_null(""), tiebreaker="dense")
+    known = np.asarray(table["medium"].is_valid())
+    return np.where(known, np.asarray(codes, dtype=np.intp), len(table) + rows)
+
+
+def _home(root: Path, paths: list[str], about: Mapping[str, Any]) -> Path:
+    """Return the folder that `paths` are below: `root`, or the one inside it found on importing."""
+    home = about.get("pictures")
+    for place in [root] + ([root / home] if isinstance(home, str) else []):
+        if any(os.path.isfile(place / path) for path in paths[:_LOOK]):  # noqa: PTH113 (speed)
+            return place
+    imported = about.get("imported")
+    origin = imported.get("from") if isinstance(imported, dict) else None
+    said = f"; they were imported from {origin}" if origin else ""
+    raise DataError(
+        f"{root}: found no picture such as {paths[0]}{said}; give the folder they lie in"
+    )
+
+
+# ------------------------------------------------------------------ pooling
+
+
+def _of_images(
+    store: Store, owner: NDArray[np.intp], medium: NDArray[np.intp], n_images: int
+) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """Return the vector and the state of each image.
+
+    An image of several pictures (a template) has the mean of its media, each of which is the mean
+    of its pictures (frames of a video), all of unit length. Without any it has the state of its
+    first picture.
+    """
+    state = np.asarray(store.state)
+    if store.vectors is None:
+        counts = {s.reason: int((state == s).sum()) for s in State if s > State.DONE}
+        said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
+        store.remove()
+        raise DataError(f"no picture gave a vector ({said}); try another --detector")
+    if len(owner) == n_images and (owner == np.arange(n_images)).all():
+        return store.vectors, state
+    done = state == State.DONE
+    units = store.vectors[done]
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    keys = np.stack([owner[done], medium[done]], axis=1)
+    media, index = np.unique(keys, axis=0, return_inverse=True)
+    means = _means(_means(units, index.ravel(), len(media)), media[:, 0], n_images)
+    best = np.full(n_images, len(State), dtype=np.uint8)
+    np.minimum.at(best, owner, state)
+    length = np.linalg.norm(means, axis=1, keepdims=True)
+    best[(length[:, 0] == 0) & (best == State.DONE)] = State.NO_VECTOR
+    return np.divide(means, length, out=means, where=length > 0), best
+
+
+def _means(vectors: NDArray[Any], index: NDArray[np.intp], n: int) -> NDArray[np.float32]:
+    sums = np.zeros((n, vectors.shape[1]), dtype=np.float32)
+    np.add.at(sums, index, vectors)
+    count = np.bincount(index, minlength=n)[:, None]
+    return np.divide(sums, count, out=sums, where=count > 0)
+
+
+# ------------------------------------------------------------------ writing
+
+
+def _write(
+    data: Path,
+    name: str,
+    ids: pa.ChunkedArray,
+    vectors: NDArray[np.float32],
+    state: NDArray[np.uint8],
+    record: Mapping[str, Any],
+) -> Embedded:
+    """Write the embeddings, and all that is there without the images that have none."""
+    keep = state == State.DONE
+    images = ids.filter(pa.array(~keep)).to_pylist()
+    reasons = [State(code).reason for code in state[~keep].tolist()]
+    gone = dict(zip(images, reasons, strict=True))
+    pairs = lost = 0
+    about = read_about(data)
+    known = about.get("embeddings")
+    about["embeddings"] = {**(known if isinstance(known, dict) else {}), name: record}
+    with staged(data) as folder:
+        (folder / "embeddings").mkdir()
+        _save(folder / "embeddings" / f"{name}.npy", vectors, keep)
+        if gone:
+            for other in (data / "embeddings").glob("*.npy"):
+                if other.stem != name:
+                    _save(folder / "embeddings" / other.name, np.load(other, mmap_mode="r"), keep)
+            filter_table(
+                find_table(data, "images"),
+                folder,
+                lambda part: _without(part, images, ["image_id"]),
+            )
+            _list_dropped(data, folder, gone, name)
+        if has_table(data, "pairs"):
+            pairs, lost = filter_table(
+                find_table(data, "pairs"),
+                folder,
+                lambda part: _without(part, images, ["left", "right"]),
+            )
+        write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
+    return Embedded(name, int(keep.sum()), vectors.shape[1], pairs, lost, gone)
+
+
+def _save(path: Path, vectors: NDArray[Any], keep: NDArray[np.bool_]) -> None:
+    """Write the rows to keep, some at a time, so that the matrix need not fit into memory."""
+    rows = np.flatnonzero(keep)
+    shape = (len(rows), vectors.shape[1])
+    out = np.lib.format.open_memmap(path, mode="w+", dtype=vectors.dtype, shape=shape)
+    for start in range(0, len(rows), _ROWS):
+        out[start : start + _ROWS] = vectors[rows[start : start + _ROWS]]
+    out.flush()
+
+
+def _without(part: pa.Table, images: list[str], columns: Sequence[str]) -> pa.Array:
+    """Tell which rows name none of `images`."""
+    gone = pa.array(images, pa.string())
+    found = [pc.is_in(part[name].cast(pa.string()), value_set=gone) for name in columns]
+    return pc.invert(found[0] if len(found) == 1 else pc.or_(*found))
+
+
+def _list_dropped(data: Path, folder: Path, gone: Mapping[str, str], name: str) -> None:
+    """Add the images that were dropped to ``dropped.csv``."""
+    rows = pa.table(
+        {"image_id": list(gone), "reason": [f"{reason} ({name})" for reason in gone.values()]}
+    )
+    if (data / "dropped.csv").exists():
+        before = read_table(data / "dropped.csv").select(rows.column_names)
+        rows = pa.concat_tables([before.cast(rows.schema), rows])
+    write_csv(folder / "dropped.csv", rows)

@@ -1,0 +1,349 @@
+"""Networks by name: the paper's three, dlib's, and any ONNX network that is described."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.embedding.preprocessing import (
+    DLIB_POINTS,
+    PRESETS,
+    Preprocessing,
+    preset_named,
+    read_description,
+)
+from faircal.embedding.weights import Weights, require, sha256_of
+from faircal.errors import DataError, ModelFileError, ParameterError
+from faircal.registry import Registry, short
+
+Vectors = NDArray[np.float32]
+Faces = NDArray[np.uint8]
+
+
+class Network(ABC):
+    """From faces to vectors. Made once, called from several threads.
+
+    Parameters
+    ----------
+    name : str
+        What its embeddings are called.
+    preprocessing : Preprocessing
+    path : Path
+        Its weights.
+    """
+
+    #: Whether several threads may call it at once, each on one core, and gain by it. Otherwise one
+    #: call at a time has all cores, or the GPU.
+    parallel = False
+
+    def __init__(self, name: str, preprocessing: Preprocessing, path: Path) -> None:
+        self.name = name
+        self.preprocessing = preprocessing
+        self.sha256 = sha256_of(path)
+
+    def __call__(self, faces: Faces) -> Vectors:
+        """Return the vectors of `faces`, shape (n, size, size, 3), as they are to be stored."""
+        how = self.preprocessing
+        vectors = self.run(faces)
+        if how.flip:
+            vectors = vectors + self.run(faces[:, :, ::-1])
+        return how.finish(vectors)
+
+    @abstractmethod
+    def run(self, faces: Faces) -> Vectors:
+        """Return what the network itself gives, shape (n, d)."""
+
+
+class OnnxNetwork(Network):
+    """An ONNX network that takes one batch of faces and gives one vector for each."""
+
+    def __init__(self, name: str, preprocessing: Preprocessing, path: Path, device: str) -> None:
+        require("onnxruntime", "embed", f"network {name}")
+        super().__init__(name, preprocessing, path)
+        import onnxruntime
+
+        providers = _providers(onnxruntime.get_available_providers(), device)
+        self.parallel = providers == ["CPUExecutionProvider"]
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        if self.parallel:
+            # Faces are spread over the cores, a batch each; a batch needs no threads of its own.
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+        try:
+            self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        except Exception as error:  # onnxruntime has no root of its errors
+            raise ModelFileError(
+                f"{path}: cannot be read as an ONNX network ({short(error)}); get it again"
+            ) from error
+        self._input = self._session.get_inputs()[0]
+        self._check(path)
+
+    def _check(self, path: Path) -> None:
+        """Raise unless the network takes pictures of our size."""
+        size = self.preprocessing.size
+        channels_first = self.preprocessing.layout == "nchw"
+        expected = [3, size, size] if channels_first else [size, size, 3]
+        shape = list(self._input.shape)
+        known = [
+            a == b or not isinstance(a, int) for a, b in zip(shape[1:], expected, strict=False)
+        ]
+        if len(shape) != 4 or not all(known):
+            raise ModelFileError(
+                f"{path}: takes input of shape {shape}, and would be given {['n', *expected]}; "
+                "choose another --preset, or describe the network in a TOML file"
+            )
+        if len(self._session.get_inputs()) > 1:
+            raise ModelFileError(f"{path}: takes more than one input; give a face network")
+        self._batch = shape[0] if isinstance(shape[0], int) else None
+        self._kind = {"tensor(float)": np.float32, "tensor(float16)": np.float16}.get(
+            self._input.type
+        )
+        if self._kind is None:
+            raise ModelFileError(f"{path}: takes {self._input.type}; expected float or float16")
+
+    def run(self, faces: Faces) -> Vectors:
+        """Return what the network gives; in parts where it takes a fixed number of faces."""
+        numbers = self.preprocessing(faces).astype(self._kind, copy=False)
+        if self._batch is None or len(numbers) == self._batch:
+            return self._run(numbers)
+        parts = []
+        for start in range(0, len(numbers), self._batch):
+            part = numbers[start : start + self._batch]
+            lacking = self._batch - len(part)
+            full = np.concatenate([part, np.zeros_like(part[:1]).repeat(lacking, axis=0)])
+            parts.append(self._run(full)[: len(part)])
+        return np.concatenate(parts)
+
+    def _run(self, numbers: NDArray[Any]) -> Vectors:
+        name = self._session.get_outputs()[0].name
+        found = np.asarray(self._session.run([name], {self._input.name: numbers})[0])
+        if found.shape[:1] != numbers.shape[:1]:
+            raise ModelFileError(
+                f"network {self.name}: gave {found.shape} for {len(numbers)} faces; "
+                "expected one vector for each"
+            )
+        return found.reshape(len(numbers), -1).astype(np.float32, copy=False)
+
+
+def _providers(available: list[str], device: str) -> list[str]:
+    """Return what onnxruntime is to run on."""
+    wanted = device.partition(":")[0]
+    if wanted not in ("auto", "cpu", "cuda"):
+        raise ParameterError(f"device: expected auto, cpu or cuda, found {device!r}")
+    cuda = "CUDAExecutionProvider" in available
+    if wanted == "cuda" and not cuda:
+        raise ParameterError(
+            "device: this onnxruntime has no CUDA; install onnxruntime-gpu, or choose cpu"
+        )
+    return (
+        ["CPUExecutionProvider"]
+        if wanted == "cpu" or not cuda
+        else [
+            "CUDAExecutionProvider",
+            "CPUExecutionProvider",
+        ]
+    )
+
+
+class FaceNet(Network):
+    """Inception-ResNet v1 with facenet-pytorch's published weights."""
+
+    def __init__(
+        self, name: str, preprocessing: Preprocessing, path: Path, device: str, n_classes: int
+    ) -> None:
+        require("torch", "torch", f"network {name}")
+        super().__init__(name, preprocessing, path)
+        from faircal.embedding.facenet import load_facenet
+        from faircal.training.devices import choose_device
+
+        self._device = choose_device(device)
+        self.parallel = self._device.type == "cpu"
+        self._network = load_facenet(path, n_classes, self._device)
+
+    def run(self, faces: Faces) -> Vectors:
+        """Return what the network gives."""
+        import torch
+
+        with torch.inference_mode():
+            numbers = torch.from_numpy(self.preprocessing(faces)).to(self._device)
+            return np.asarray(self._network(numbers).cpu().numpy(), dtype=np.float32)
+
+
+class DlibNetwork(Network):
+    """dlib's ResNet, 128-d, on the CPU: the registry's dlib has no CUDA."""
+
+    def __init__(self, name: str, preprocessing: Preprocessing, path: Path, device: str) -> None:
+        require("dlib", "embed", f"network {name}")
+        if device.startswith("cuda"):
+            raise ParameterError("device: network dlib has no CUDA here; choose auto or cpu")
+        super().__init__(name, preprocessing, path)
+        import dlib
+
+        self._network = dlib.face_recognition_model_v1(str(path))
+
+    def run(self, faces: Faces) -> Vectors:
+        """Return what the network gives."""
+        chips = [np.ascontiguousarray(face) for face in faces]
+        return np.asarray(self._network.compute_face_descriptor(chips), dtype=np.float32)
+
+
+class _Open(Protocol):
+    def __call__(
+        self, name: str, preprocessing: Preprocessing, path: Path, device: str
+    ) -> Network: ...
+
+
+@dataclass(frozen=True)
+class Known:
+    """A network that faircal knows by name.
+
+    Attributes
+    ----------
+    what : str
+        In a few words, for lists.
+    open : callable
+        Makes the network.
+    preprocessing, weights
+    detector : str
+        The one its owners use with it.
+    needs : (str, str)
+        The module it runs on, and the extra that brings that.
+    """
+
+    what: str
+    open: _Open
+    preprocessing: Preprocessing
+    weights: Weights
+    detector: str
+    needs: tuple[str, str]
+
+
+_FACENET = "the release v2.2.9 of github.com/timesler/facenet-pytorch"
+NETWORKS: Registry[Known] = Registry("network")
+NETWORKS.register(
+    "dlib",
+    Known(
+        "dlib's ResNet, 128-d; needs no file: for first steps",
+        DlibNetwork,
+        Preprocessing(150, points=DLIB_POINTS, normalize=False),
+        Weights(
+            "dlib_face_recognition_resnet_model_v1.dat",
+            "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30",
+            "the package face_recognition_models: pip install 'faircal[embed]'",
+            "public domain (CC0)",
+            "face_recognition_models",
+            "models",
+        ),
+        "dlib",
+        ("dlib", "embed"),
+    ),
+)
+NETWORKS.register(
+    "facenet-vggface2",
+    Known(
+        "FaceNet trained on VGGFace2, 512-d (the paper's)",
+        partial(FaceNet, n_classes=8631),
+        PRESETS["facenet"],
+        Weights(
+            "20180402-114759-vggface2.pt",
+            "281cebca8662831adb987a874bdcb36e73f5b1c6dc5ee5878f305e985625d99b",
+            _FACENET,
+            "MIT; trained on VGGFace2",
+        ),
+        "mtcnn",
+        ("torch", "torch"),
+    ),
+)
+NETWORKS.register(
+    "facenet-webface",
+    Known(
+        "FaceNet trained on CASIA-Webface, 512-d (the paper's)",
+        partial(FaceNet, n_classes=10575),
+        PRESETS["facenet"],
+        Weights(
+            "20180408-102900-casia-webface.pt",
+            None,  # no published checksum was found; the shape of its last layer tells it apart
+            _FACENET,
+            "MIT; trained on CASIA-Webface, for research",
+        ),
+        "mtcnn",
+        ("torch", "torch"),
+    ),
+)
+NETWORKS.register(
+    "arcface",
+    Known(
+        "ArcFace ResNet-100 of the ONNX model zoo, 512-d (the paper's)",
+        OnnxNetwork,
+        PRESETS["arcface"],
+        Weights(
+            "arcfaceresnet100-8.onnx",
+            "f3a6bc281e72f88862f5748b53be3d76b3b48f8f1ab1f4a537941bdc4e1b01da",
+            "validated/vision/body_analysis/arcface/model of github.com/onnx/models",
+            "Apache-2.0; trained on refined MS-Celeb-1M",
+        ),
+        "mtcnn",
+        ("onnxruntime", "embed"),
+    ),
+)
+
+
+def open_network(
+    name: str, *, preset: str | None = None, weights: Path | None = None, device: str = "auto"
+) -> Network:
+    """Open a network: one known by name, an ``.onnx`` file, or a ``.toml`` that describes one.
+
+    Parameters
+    ----------
+    name : str
+        A name of `NETWORKS`, or a path.
+    preset : str, optional
+        What an ``.onnx`` file takes; a name of `PRESETS`.
+    weights : Path, optional
+        The weights of a known network, in place of those in the cache folder.
+    device : {"auto", "cpu", "cuda"}
+    """
+    path = Path(name)
+    if path.suffix not in (".onnx", ".toml"):
+        return _open_known(name, preset, weights, device)
+    if weights is not None:
+        raise ParameterError("--weights: is for networks known by name; a file is the network")
+    if path.suffix == ".toml":
+        if preset is not None:
+            raise ParameterError("--preset: is for an .onnx file; put 'preset' into the TOML file")
+        told = read_description(path)
+        return _described(told.name, told.preprocessing, told.file, told.sha256, device)
+    if preset is None:
+        raise ParameterError(
+            f"{path}: say what the network takes with --preset ({', '.join(PRESETS)}), "
+            "or describe it in a TOML file"
+        )
+    return _described(path.stem, preset_named(preset), path, None, device)
+
+
+def _open_known(name: str, preset: str | None, weights: Path | None, device: str) -> Network:
+    known = NETWORKS[name]
+    if preset is not None:
+        raise ParameterError(f"--preset: is for an .onnx file; {name} has its own")
+    require(*known.needs, f"network {name}")  # before its weights are looked for
+    return known.open(name, known.preprocessing, known.weights.find(weights), device)
+
+
+def _described(
+    name: str, preprocessing: Preprocessing, path: Path, sha256: str | None, device: str
+) -> Network:
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; check the path of the network")
+    if sha256 is not None and sha256_of(path) != sha256.lower():
+        raise ModelFileError(
+            f"{path}: expected SHA-256 {sha256}, found {sha256_of(path)}; get it again"
+        )
+    if "/" in name or name.startswith("."):
+        raise ParameterError(f"name: expected a plain file name, found {name!r}")
+    return OnnxNetwork(name, preprocessing, path, device)

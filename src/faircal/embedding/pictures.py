@@ -1,0 +1,137 @@
+"""Reading pictures, and cutting faces out of them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.embedding.faces import Face
+from faircal.embedding.preprocessing import Preprocessing
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Box = tuple[float, float, float, float]
+#: What Pillow raises for files that are damaged, too large, or no pictures.
+_UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, MemoryError, OverflowError)
+
+
+def read_picture(path: Path, least: int | None = None) -> Image | None:
+    """Return a picture as RGB, turned as the camera said; None where it can't be read.
+
+    With `least`, a JPEG may be decoded at a half, a quarter or an eighth of its size, so long as
+    both sides stay at that many pixels or more: several times as fast.
+    """
+    from PIL import Image, ImageOps
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as file:
+                if least is not None:
+                    file.draft("RGB", (least, least))
+                turned = ImageOps.exif_transpose(file)
+                return turned.convert("RGB")
+    except (*_UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        return None
+
+
+def pixels_of(picture: Image) -> NDArray[np.uint8]:
+    """Return a picture as an array of shape (height, width, 3)."""
+    return np.asarray(picture, dtype=np.uint8)
+
+
+def cut_face(picture: Image, face: Face | None, how: Preprocessing) -> NDArray[np.uint8]:
+    """Return the face as a network takes it, shape (size, size, 3); None: the whole picture."""
+    if face is None:
+        width, height = picture.size
+        return _resized(picture, (0, 0, width, height), how.size)
+    if how.align == "box" or not face.has_points:
+        return _resized(picture, _with_margin(face.box, picture.size, how), how.size)
+    return _turned(picture, face.points, how)
+
+
+def _resized(picture: Image, box: Box, size: int) -> NDArray[np.uint8]:
+    from PIL.Image import Resampling
+
+    if (*box, *picture.size) == (0, 0, size, size, size, size):
+        return pixels_of(picture)
+    # Antialiased: each pixel of the result is a weighted mean of all it covers.
+    return pixels_of(picture.resize((size, size), Resampling.BILINEAR, box=box))
+
+
+def _with_margin(box: Box, limits: tuple[int, int], how: Preprocessing) -> Box:
+    """Return the box with its margin, in whole pixels, inside the picture."""
+    left, top, right, bottom = box
+    share = how.margin / (how.size - how.margin) / 2
+    dx, dy = share * (right - left), share * (bottom - top)
+    width, height = limits
+    left, top = min(max(int(left - dx), 0), width - 1), min(max(int(top - dy), 0), height - 1)
+    right, bottom = min(int(right + dx), width), min(int(bottom + dy), height)
+    return left, top, max(right, left + 1), max(bottom, top + 1)
+
+
+def _turned(picture: Image, points: NDArray[np.float64], how: Preprocessing) -> NDArray[np.uint8]:
+    """Turn, move and scale the picture so that the points come to lie where they belong."""
+    from PIL.Image import Resampling, Transform
+
+    goal = np.asarray(how.points, dtype=np.float64) + 0.5  # centres of pixels
+    turn, move = similarity(goal, points + 0.5)
+    # A much larger face is shrunk first, else most of its pixels would be passed over.
+    factor = max(1, math.floor(abs(turn)))
+    if factor > 1:
+        picture = picture.reduce(factor)
+        turn, move = turn / factor, move / factor
+    data: Any = (turn.real, -turn.imag, move.real, turn.imag, turn.real, move.imag)
+    size = (how.size, how.size)
+    return pixels_of(picture.transform(size, Transform.AFFINE, data, Resampling.BILINEAR))
+
+
+def similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> tuple[complex, complex]:
+    """Return a, b for which a·z + b takes `source` nearest to `target` in least squares.
+
+    Points are complex numbers here: multiplying by `a` turns and scales, adding `b` moves.
+
+    Examples
+    --------
+    >>> similarity(np.array([[0.0, 0], [1, 0]]), np.array([[2.0, 3], [2, 5]]))
+    (2j, (2+3j))
+    """
+    z, w = (points[:, 0] + 1j * points[:, 1] for points in (source, target))
+    dz, dw = z - z.mean(), w - w.mean()
+    a = complex(np.vdot(dz, dw) / np.vdot(dz, dz).real)
+    return a, complex(w.mean() - a * z.mean())
+
+
+def crop_around(picture: Image, box: Box, share: float) -> tuple[Image, Box]:
+    """Return the part of a picture around `box`, and the box in it.
+
+    On each side `share` of the box's side is added.
+    """
+    left, top, right, bottom = box
+    dx, dy = share * (right - left), share * (bottom - top)
+    width, height = picture.size
+    x, y = max(int(left - dx), 0), max(int(top - dy), 0)
+    part = picture.crop((x, y, min(int(right + dx), width), min(int(bottom + dy), height)))
+    return part, (left - x, top - y, right - x, bottom - y)
+
+
+def nearest_first(faces: list[Face], box: Box) -> list[Face]:
+    """Return the faces that overlap `box`, those that do so most first."""
+    shared = [(overlap(face.box, box), face) for face in faces]
+    touching = [pair for pair in shared if pair[0] > 0]
+    return [face for _, face in sorted(touching, key=lambda pair: -pair[0])]
+
+
+def overlap(one: Box, other: Box) -> float:
+    """Return the area that two boxes share, over the area of both together."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    shared = max(width, 0.0) * max(height, 0.0)
+    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+    return shared / (areas - shared) if areas > shared else 0.0

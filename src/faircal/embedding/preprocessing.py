@@ -1,0 +1,186 @@
+"""How a face becomes a network's input, and how a TOML file describes a network of your own."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.errors import DataError, ParameterError
+from faircal.files import existing
+from faircal.registry import check_whole, did_you_mean
+
+Points = tuple[tuple[float, float], ...]
+
+#: Where the eyes, the nose and the corners of the mouth belong, in a 112 × 112 picture (ArcFace).
+ARCFACE_POINTS: Points = (
+    (38.2946, 51.6963),
+    (73.5318, 51.5014),
+    (56.0252, 71.7366),
+    (41.5493, 92.3655),
+    (70.7299, 92.2041),
+)
+#: The same in dlib's 150 × 150 chips: its mean face, with a margin of a quarter.
+DLIB_POINTS: Points = (
+    (47.549, 46.599),
+    (100.476, 46.599),
+    (74.013, 76.563),
+    (50.415, 103.023),
+    (97.610, 103.023),
+)
+_ALIGNMENTS = ("points", "box")
+_CHANNELS = ("rgb", "bgr")
+_LAYOUTS = ("nchw", "nhwc")
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """From a picture with a face in it to numbers that a network takes.
+
+    Parameters
+    ----------
+    size : int
+        Side of the square input, in pixels.
+    align : {"points", "box"}
+        Turn, move and scale the picture so that five points of the face come to lie on `points`; or
+        cut out the face's box and scale it, whatever its shape.
+    points : tuple of five (x, y)
+        In pixels of the input.
+    margin : int
+        Pixels of the input that are added around the box, half on each side (``align="box"``).
+    channels : {"rgb", "bgr"}
+    mean, scale : float
+        A pixel x, 0 to 255, becomes (x − mean) / scale.
+    layout : {"nchw", "nhwc"}
+    flip : bool
+        Add the vector of the mirrored face.
+    normalize : bool
+        Scale vectors to unit length.
+    """
+
+    size: int
+    align: str = "points"
+    points: Points = ARCFACE_POINTS
+    margin: int = 0
+    channels: str = "rgb"
+    mean: float = 0.0
+    scale: float = 1.0
+    layout: str = "nchw"
+    flip: bool = False
+    normalize: bool = True
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, 1)
+        check_whole("margin", self.margin, 0)
+        choices = (("align", _ALIGNMENTS), ("channels", _CHANNELS), ("layout", _LAYOUTS))
+        for name, known in choices:
+            value = getattr(self, name)
+            if value not in known:
+                raise ParameterError(f"{name}: found {value!r}; {did_you_mean(str(value), known)}")
+        for name in ("mean", "scale"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ParameterError(f"{name}: expected a number, found {value!r}")
+        if not (np.isfinite([self.mean, self.scale]).all() and self.scale != 0):
+            raise ParameterError(f"scale: expected a number other than 0, found {self.scale}")
+        if np.shape(self.points) != (5, 2):
+            raise ParameterError("points: expected five pairs x, y: eyes, nose, corners of mouth")
+        if self.margin >= self.size:
+            raise ParameterError(
+                f"margin: expected less than size {self.size}, found {self.margin}"
+            )
+
+    def __call__(self, faces: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the input for `faces`, shape (n, size, size, 3), RGB."""
+        ordered = faces if self.channels == "rgb" else faces[..., ::-1]
+        if self.layout == "nchw":
+            ordered = ordered.transpose(0, 3, 1, 2)
+        numbers = np.ascontiguousarray(ordered, dtype=np.float32)
+        if self.mean:
+            numbers -= np.float32(self.mean)
+        if self.scale != 1:
+            numbers /= np.float32(self.scale)
+        return numbers
+
+    def finish(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the network's output as it is to be stored."""
+        if not self.normalize:
+            return vectors
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unusable = np.full_like(vectors, np.nan)
+        return np.asarray(np.divide(vectors, length, out=unusable, where=length > 0))
+
+
+#: By name: what families of published networks take.
+PRESETS = {
+    "arcface": Preprocessing(112),
+    "insightface": Preprocessing(112, mean=127.5, scale=127.5),
+    "mobilefacenet": Preprocessing(112, mean=127.5, scale=128.0),
+    "adaface": Preprocessing(112, channels="bgr", mean=127.5, scale=127.5),
+    "facenet": Preprocessing(160, align="box", mean=127.5, scale=128.0),
+}
+
+
+def preset_named(name: str) -> Preprocessing:
+    """Return a preset; an unknown name is an error with a hint."""
+    if name not in PRESETS:
+        raise ParameterError(f"unknown preset {name!r}; {did_you_mean(name, PRESETS)}")
+    return PRESETS[name]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a TOML file says of an ONNX network.
+
+    Attributes
+    ----------
+    name : str
+        What the embeddings will be called.
+    file : Path
+        The ``.onnx`` file, beside the description unless it is an absolute path.
+    sha256, licence : str or None
+    preprocessing : Preprocessing
+    """
+
+    name: str
+    file: Path
+    preprocessing: Preprocessing
+    sha256: str | None = None
+    licence: str | None = None
+
+
+_OWN = ("name", "file", "sha256", "licence", "preset")
+
+
+def read_description(path: Path) -> Description:
+    """Read a TOML description: ``file``, then a ``preset``, or the values of `Preprocessing`."""
+    existing(path)
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not valid TOML ({error}); correct it") from error
+    known = [field.name for field in fields(Preprocessing)]
+    for name in told:
+        if name not in (*_OWN, *known):
+            raise DataError(f"{path}: unknown key '{name}'; {did_you_mean(name, (*_OWN, *known))}")
+    for name in _OWN:
+        if name in told and not isinstance(told[name], str):
+            raise DataError(f"{path}: '{name}' is {told[name]!r}; expected text in quotes")
+    if "file" not in told or not {"preset", "size"} & told.keys():
+        raise DataError(f"{path}: expected 'file', and 'preset' or 'size'; add what is missing")
+    values: dict[str, Any] = {name: told[name] for name in known if name in told}
+    try:
+        if "points" in values:
+            values["points"] = tuple(tuple(point) for point in values["points"])
+        base = preset_named(told["preset"]) if "preset" in told else None
+        made = replace(base, **values) if base else Preprocessing(**values)
+    except (ParameterError, TypeError) as error:
+        raise DataError(f"{path}: {error}; correct it") from error
+    file = path.parent / told["file"]
+    return Description(
+        told.get("name", path.stem), file, made, told.get("sha256"), told.get("licence")
+    )

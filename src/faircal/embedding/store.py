@@ -1,0 +1,122 @@
+"""Vectors of pictures as they are made, kept on disk so that an interrupted run goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.errors import DataError, ParameterError
+from faircal.files import digest, write_text
+
+
+class State(IntEnum):
+    """What became of a picture."""
+
+    TO_DO = 0
+    DONE = 1
+    NO_FACE = 2
+    UNREADABLE = 3
+    ABSENT = 4
+    NO_VECTOR = 5
+
+    @property
+    def reason(self) -> str:
+        """Return in words why there is no vector."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    State.NO_FACE: "no face found",
+    State.UNREADABLE: "picture cannot be read",
+    State.ABSENT: "picture not found",
+    State.NO_VECTOR: "the network gave no usable vector",
+}
+
+
+class Store:
+    """A folder with a vector and a state for each picture, written batch after batch.
+
+    Parameters
+    ----------
+    folder : Path
+    settings : mapping
+        All that decides the vectors: pictures, network, detector. A folder that was begun with
+        other settings is not gone on with.
+    n : int
+        Number of pictures.
+    restart : bool
+        Begin anew, whatever is there.
+    """
+
+    def __init__(
+        self, folder: Path, settings: Mapping[str, Any], n: int, *, restart: bool = False
+    ) -> None:
+        self.folder = folder
+        self._n = n
+        self._vectors: NDArray[np.float32] | None = None
+        text = json.dumps(settings, sort_keys=True)
+        mark = digest(lambda update: update(text.encode()))
+        known = folder / "settings.sha256"
+        if restart:
+            self.remove()
+        if known.exists() and known.read_text() != mark:
+            raise ParameterError(
+                f"{folder}: another run was interrupted here, with other settings or pictures; "
+                "go on with the same ones, or begin anew with --restart"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(known, mark)
+        self.state = self._open("state.npy", np.dtype(np.uint8), (n,))
+        if (folder / "vectors.npy").exists():
+            self._vectors = np.load(folder / "vectors.npy", mmap_mode="r+", allow_pickle=False)
+
+    def _open(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        path = self.folder / name
+        try:
+            if path.exists():
+                found: NDArray[Any] = np.load(path, mmap_mode="r+", allow_pickle=False)
+                if found.shape == shape and found.dtype == dtype:
+                    return found
+            # A new file is all zeros; it takes no room until it is written to.
+            return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        except (OSError, ValueError) as error:
+            raise DataError(
+                f"{path}: cannot be used ({error}); begin anew with --restart"
+            ) from error
+
+    @property
+    def to_do(self) -> NDArray[np.intp]:
+        """Rows of the pictures that are still to be embedded."""
+        return np.flatnonzero(self.state == State.TO_DO)
+
+    @property
+    def vectors(self) -> NDArray[np.float32] | None:
+        """The vectors, shape (n, d); those of pictures without one are zero. None: no face yet."""
+        return self._vectors
+
+    def put(
+        self,
+        rows: NDArray[np.intp],
+        states: NDArray[np.uint8],
+        vectors: NDArray[np.float32] | None,
+    ) -> None:
+        """Keep the states of `rows`, and the vectors of those that are done."""
+        if vectors is not None:
+            if self._vectors is None:
+                shape = (self._n, vectors.shape[1])
+                self._vectors = self._open("vectors.npy", np.dtype(np.float32), shape)
+            self._vectors[rows[states == State.DONE]] = vectors
+        # The state comes last: what is marked as done is there.
+        self.state[rows] = states
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        self._vectors = None
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,89 @@
+"""Files of weights: where they are looked for, their checksums, and what to do without them."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from faircal.errors import DataError, MissingExtraError, ModelFileError
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A file that somebody else publishes, and that faircal never downloads.
+
+    Attributes
+    ----------
+    file : str
+        Its name, as published.
+    sha256 : str or None
+        Its checksum; None where none is known: the file found is then named by its own.
+    origin, licence : str
+        Where to get it, in words that end a message, and under which licence.
+    package, inside : str
+        An installed package, and a folder in it, that bring the file.
+    """
+
+    file: str
+    sha256: str | None
+    origin: str
+    licence: str
+    package: str | None = None
+    inside: str = ""
+
+    def find(self, given: Path | None = None) -> Path:
+        """Return the verified file: `given`, else the package's, else that of the cache folder."""
+        path = given or self._installed() or cache_folder() / self.file
+        if given is not None and not given.is_file():
+            raise DataError(f"{given}: no such file of weights; check the path of --weights")
+        if not path.is_file():
+            raise MissingExtraError(
+                f"{self.file} is needed and not here: get it from {self.origin} "
+                f"(licence: {self.licence}) and put it into {cache_folder()}, or name it with "
+                "--weights FILE"
+            )
+        found = sha256_of(path)
+        if self.sha256 not in (None, found):
+            raise ModelFileError(
+                f"{path}: expected SHA-256 {self.sha256}, found {found}; "
+                f"it is damaged or another file: get it again from {self.origin}"
+            )
+        return path
+
+    def _installed(self) -> Path | None:
+        spec = importlib.util.find_spec(self.package) if self.package else None
+        if spec is None or spec.origin is None:
+            return None
+        path = Path(spec.origin).parent / self.inside / self.file
+        return path if path.is_file() else None
+
+    @property
+    def here(self) -> bool:
+        """Whether the file is installed or in the cache folder."""
+        return self._installed() is not None or (cache_folder() / self.file).is_file()
+
+
+def cache_folder() -> Path:
+    """Return the folder where weights are looked for: ``$FAIRCAL_WEIGHTS``, or the user's cache."""
+    told = os.environ.get("FAIRCAL_WEIGHTS")
+    if told:
+        return Path(told)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "faircal" / "weights"
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def require(module: str, extra: str, what: str) -> None:
+    """Raise unless `module` can be imported; the message says which extra brings it."""
+    if importlib.util.find_spec(module) is None:
+        raise MissingExtraError(
+            f"{what} needs {module}, which is not installed: pip install 'faircal[{extra}]'"
+        )

@@ -1,0 +1,159 @@
+"""BFW, Balanced Faces in the Wild: ``bfw-v0.1.5-datatable.csv`` and the pictures it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
+from faircal.data.tables import read_table, require_columns
+from faircal.errors import DataError
+from faircal.files import existing
+from faircal.importing.base import Import, drop_absent, find_home, keep_images, some
+from faircal.jobs import Progress, silent
+
+#: What the paper's code calls the columns of the owners' table.
+_ALIASES = {"path1": "p1", "path2": "p2", "same": "label"}
+_ATTRIBUTES = ("att", "e", "g")
+#: Listed by the owners: one picture of another person, two of cartoons.
+KNOWN_FAULTS = (
+    "asian_females/n002509/0139_03.jpg",
+    "white_females/n003391/0017_02.jpg",
+    "asian_males/n006741/0275_02.jpg",
+)
+
+
+def read_bfw(
+    source: str | Path,
+    *,
+    score: str | None = None,
+    pictures: bool = True,
+    drop_known_faults: bool = False,
+    progress: Progress = silent,
+) -> Import:
+    """Read BFW.
+
+    An image's id is its path, ``asian_females/n000009/0010_01.jpg``; attributes are the owners'
+    ``att`` (eight groups, the default), ``e`` (B, A, W, I) and ``g`` (F, M).
+
+    Parameters
+    ----------
+    source : path
+        The table (``.csv``, ``.parquet``), or a folder with it and the pictures.
+    score : str, optional
+        A column of ready-made scores (``vgg16``, ``resnet50``, ``senet50``) to take over.
+    pictures : bool
+        Look for the pictures, and drop the pairs of those that are not there.
+    drop_known_faults : bool
+        Drop the three pictures that the owners list as faulty.
+    """
+    given = existing(source)
+    path = _find_table(given)
+    table = read_table(path)
+    names = [_ALIASES.get(name, name) for name in table.column_names]
+    table = table.rename_columns(names)
+    where = str(path)
+    require_columns(table, ("p1", "p2", "label", "id1", "id2", "fold"), where)
+    pairs = {
+        "left": _text(table["p1"]),
+        "right": _text(table["p2"]),
+        "genuine": parse_genuine(table["label"], f"{where} (label)"),
+        "fold": parse_fold(table["fold"], where),
+    }
+    if score is not None:
+        require_columns(table, (score,), where)
+        pairs["score"] = parse_scores(table[score], score, where, None)
+    folder = given if given.is_dir() else given.parent
+    found = Import(
+        "bfw", "BFW", folder, _images(table, where), [pa.table(pairs)], attribute=_default(table)
+    )
+    other = int((pairs["genuine"] != np.asarray(pc.equal(table["id1"], table["id2"]))).sum())
+    if other:
+        found.notes.append(f"{other:,} labels disagree with the identities; labels are kept")
+    if pictures and score is None:
+        first = str(found.images["image_id"][0])
+        found.home = find_home(folder, _places(folder), first, needed=True)
+        drop_absent(found, progress)
+    _known_faults(found, drop_known_faults)
+    return found
+
+
+def _find_table(given: Path) -> Path:
+    """Return the table; a pickle, which can run code, is refused with what to do."""
+    if not given.is_dir():
+        path = given
+    else:
+        found = sorted(
+            file
+            for file in given.glob("bfw*datatable*")
+            if file.suffix in (".csv", ".parquet", ".pkl", ".pickle")
+        )
+        usable = [file for file in found if file.suffix in (".csv", ".parquet")]
+        if not found:
+            raise DataError(
+                f"{given}: expected bfw-v0.1.5-datatable.csv (or .parquet), found none; "
+                "give the folder with the owners' table, or the table"
+            )
+        path = (usable or found)[0]
+    if path.suffix in (".pkl", ".pickle"):
+        raise DataError(
+            f"{path}: a pickle can run code and is not read; "
+            "give the owners' CSV, or convert it with pandas (to_parquet) where you trust it"
+        )
+    return path
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.utf8_trim_whitespace(column.cast(pa.string()))
+
+
+def _default(table: pa.Table) -> str | None:
+    return "att" if "att1" in table.column_names else None
+
+
+def _images(table: pa.Table, where: str) -> pa.Table:
+    """Gather what the two sides of all pairs say of each image; they must agree."""
+
+    def both(name: str) -> Column:
+        sides = [_text(table[f"{name}{side}"]) for side in (1, 2)]
+        return Column.of(pa.chunked_array([c for side in sides for c in side.chunks]), where)
+
+    images = both("p")
+    columns: dict[str, list[str | None]] = {"image_id": list(images.names)}
+    known = [name for name in _ATTRIBUTES if {f"{name}1", f"{name}2"} <= set(table.column_names)]
+    for name in ("id", *known):
+        column = both(name)
+        value = np.full(len(images.names), -1)
+        value[images.codes] = column.codes
+        other = value[images.codes] != column.codes
+        if other.any():
+            row = int(np.flatnonzero(other)[0])
+            image = images.names[images.codes[row]]
+            raise DataError(
+                f"{where}: image {image} has more than one value in '{name}1' and '{name}2' "
+                f"({column.names[column.codes[row]]!r} in row {row % len(table) + 1}); correct them"
+            )
+        names = [*column.names, None]  # the last is code −1: unknown
+        columns["identity" if name == "id" else name] = [names[code] for code in value]
+    return pa.table(columns)
+
+
+def _places(folder: Path) -> list[str]:
+    """Return the folders in which pictures may lie: this one, and two levels below."""
+    below = [p for p in sorted(folder.glob("*/")) + sorted(folder.glob("*/*/")) if p.is_dir()]
+    return [".", *(str(path.relative_to(folder)) for path in below[:200])]
+
+
+def _known_faults(found: Import, drop: bool) -> None:
+    ids = np.array(found.images["image_id"].to_pylist())
+    faulty = np.isin(ids, KNOWN_FAULTS)
+    if drop:
+        keep_images(found, ~faulty, "listed as faulty by the owners")
+    elif faulty.any():
+        found.notes.append(
+            f"{int(faulty.sum())} pictures are listed as faulty by the owners "
+            f"({some(ids[faulty].tolist())}; kept, as in the paper; --drop-known-faults drops them)"
+        )

@@ -1,0 +1,77 @@
+"""A folder with a sub-folder for each person."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect
+from pathlib import Path
+
+import pyarrow as pa
+
+from faircal.errors import DataError
+from faircal.files import existing
+from faircal.importing.base import Import, add_attributes
+from faircal.jobs import Progress, silent
+
+#: What counts as a picture.
+SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif")
+
+
+def read_folder(
+    source: str | Path,
+    *,
+    attributes: str | Path | None = None,
+    name: str | None = None,
+    progress: Progress = silent,
+) -> Import:
+    """Read a folder of pictures in which each person has a sub-folder.
+
+    An image's id is its path below `source`; its person is the folder it lies in. Pictures that lie
+    in `source` itself are of unknown people. There are no pairs: ``faircal pairs`` makes them.
+
+    Parameters
+    ----------
+    source : path
+    attributes : path, optional
+        Table with ``identity`` or ``image_id``, and attribute columns.
+    name : str, optional
+        The dataset's name; that of the folder unless told.
+    """
+    folder = existing(source)
+    if not folder.is_dir():
+        raise DataError(f"{folder}: expected a folder with a sub-folder for each person; give one")
+    ids, others = list_pictures(folder, progress)
+    if not ids:
+        kinds = ", ".join(SUFFIXES)
+        raise DataError(f"{folder}: expected pictures ({kinds}), found none; check the path")
+    people = [image.rpartition("/")[0] or None for image in ids]
+    images = pa.table({"image_id": ids, "identity": pa.array(people, pa.string())})
+    found = Import("folder", name or folder.resolve().name, folder, images, home=".")
+    loose = sum(person is None for person in people)
+    if loose:
+        found.notes.append(f"{loose:,} pictures lie in no person's folder: their person is unknown")
+    if others:
+        found.notes.append(f"{others:,} files that are no pictures were passed over")
+    if attributes is not None:
+        add_attributes(found, Path(attributes))
+    return found
+
+
+def list_pictures(folder: Path, progress: Progress = silent) -> tuple[list[str], int]:
+    """Return the paths, below `folder`, of its pictures in order, and the number of other files."""
+    found: list[str] = []
+    others = 0
+    top = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    for place, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inside = Path(place).relative_to(folder)
+        for file in sorted(name for name in files if not name.startswith(".")):
+            if file.lower().endswith(SUFFIXES):
+                found.append((inside / file).as_posix())
+            else:
+                others += 1
+        if inside.parts:
+            done = bisect(top, inside.parts[0])
+            progress("listing folders", done, len(top), f"{len(found):,} pictures")
+    progress("listing folders", 0, 0, "")
+    return found, others

@@ -1,0 +1,127 @@
+"""RFW, Racial Faces in the Wild: ``test/txts/{E}/{E}_pairs.txt``, ``test/data/{E}/{id}/….jpg``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from faircal.errors import DataError
+from faircal.files import existing
+from faircal.importing.base import (
+    Import,
+    PairLine,
+    drop_absent,
+    find_home,
+    find_one,
+    keep_images,
+    pair_line,
+    read_lines,
+    some,
+)
+from faircal.jobs import Progress, silent
+
+ETHNICITIES = ("African", "Asian", "Caucasian", "Indian")
+#: People that a reproduction of the paper judged to be filed under the wrong ethnicity.
+MISFILED = ("African/m.0gc2xf9", "Asian/m.0z08d8y", "African/m.05xpnv")
+N_SPLITS = 10
+
+
+def read_rfw(
+    source: str | Path,
+    *,
+    native: bool = False,
+    pictures: bool = True,
+    drop_known_faults: bool = False,
+    progress: Progress = silent,
+) -> Import:
+    """Read RFW.
+
+    A person id is not unique over ethnicities, so a person is ``African/m.0xnkj`` and an image
+    ``African/m.0xnkj/m.0xnkj_0001.jpg``, its path.
+
+    Parameters
+    ----------
+    source : path
+        The folder with ``test``, or with ``data`` and ``txts``.
+    native : bool
+        Keep the ten splits as folds, instead of joining consecutive ones in twos.
+    pictures : bool
+        Look for the pictures, and drop the pairs of those that are not there.
+    drop_known_faults : bool
+        Drop the three people known to be filed under the wrong ethnicity.
+    """
+    folder = existing(source)
+    texts = find_one(folder, ("test/txts", "txts"), "the pair lists")
+    columns: dict[str, list[object]] = defaultdict(list)
+    notes: list[str] = []
+    people: dict[str, set[str]] = defaultdict(set)
+    for ethnicity in ETHNICITIES:
+        path = texts / ethnicity / f"{ethnicity}_pairs.txt"
+        if not path.exists():
+            notes.append(f"{path.name} is not there: no pairs of that ethnicity")
+            continue
+        lines = [pair_line(path, number, fields) for number, fields in read_lines(path)]
+        splits = _splits(lines)
+        if splits[-1] != N_SPLITS:
+            notes.append(f"{path.name}: expected {N_SPLITS} splits, found {splits[-1]}")
+        for line, split in zip(lines, splits, strict=True):
+            columns["left"].append(_image(ethnicity, *line.left))
+            columns["right"].append(_image(ethnicity, *line.right))
+            columns["genuine"].append(line.genuine)
+            columns["fold"].append(split if native else (split - 1) // 2 + 1)
+            for person, _ in (line.left, line.right):
+                people[person].add(ethnicity)
+    if not columns:
+        raise DataError(
+            f"{texts}: expected {ETHNICITIES[0]}/{ETHNICITIES[0]}_pairs.txt and its like, found "
+            "none; give the folder as its owners ship it"
+        )
+    ids = list(dict.fromkeys([*columns["left"], *columns["right"]]))
+    images = {
+        "image_id": ids,
+        "identity": [str(image).rpartition("/")[0] for image in ids],
+        "ethnicity": [str(image).partition("/")[0] for image in ids],
+    }
+    shared = sorted(person for person, where in people.items() if len(where) > 1)
+    if shared:
+        notes.append(
+            f"{len(shared)} person ids occur in two ethnicities ({some(shared)}); "
+            "each counts as two people"
+        )
+    found = Import(
+        "rfw", "RFW", folder, pa.table(images), [pa.table(columns)], attribute="ethnicity"
+    )
+    found.notes += notes
+    found.options = {"folds": "ten as shipped" if native else "consecutive splits joined in twos"}
+    if pictures:
+        places = ("test/data", "data")
+        found.home = find_home(folder, places, str(ids[0]), needed=True)
+        drop_absent(found, progress)
+    _known_faults(found, drop_known_faults)
+    return found
+
+
+def _image(ethnicity: str, person: str, number: int) -> str:
+    return f"{ethnicity}/{person}/{person}_{number:04d}.jpg"
+
+
+def _splits(lines: list[PairLine]) -> list[int]:
+    """Return the split, 1, 2, …, of each line: each is a block of genuine, then imposter pairs."""
+    genuine = np.array([line.genuine for line in lines])
+    starts = np.concatenate([[True], genuine[1:] & ~genuine[:-1]])
+    return [int(split) for split in np.cumsum(starts)]
+
+
+def _known_faults(found: Import, drop: bool) -> None:
+    people = np.array(found.images["identity"].to_pylist())
+    faulty = np.isin(people, MISFILED)
+    if drop:
+        keep_images(found, ~faulty, "person filed under the wrong ethnicity")
+    elif faulty.any():
+        found.notes.append(
+            f"{len(np.unique(people[faulty]))} people are known to be filed under the wrong "
+            "ethnicity (kept, as in the paper; --drop-known-faults drops them)"
+        )
