@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
+import pytest
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 
@@ -24,9 +28,14 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     assert (tmp_path / "faces.faircal").exists()
 
 
+def commands_of(first):
+    """The words of the commands in the block that begins with the command `first`."""
+    (text,) = [block for block in blocks("sh") if block.startswith(f"faircal {first} ")]
+    return [shlex.split(line, comments=True) for line in text.splitlines()]
+
+
 def test_the_commands_run_one_after_the_other(tmp_path):
-    (text,) = [block for block in blocks("sh") if block.startswith("faircal ")]
-    commands = [shlex.split(line, comments=True) for line in text.splitlines()]
+    commands = commands_of("simulate")
     assert [words[1] for words in commands] == [
         "simulate",
         "check",
@@ -49,8 +58,65 @@ def test_the_commands_run_one_after_the_other(tmp_path):
         assert (tmp_path / made).stat().st_size > 0
 
 
+def write_rfw(folder):
+    """Write a small RFW: two people a split, each with two real faces, changed a little."""
+    skimage, image = pytest.importorskip("skimage"), pytest.importorskip("PIL.Image")
+    face = skimage.data.astronaut()[30:230, 120:320].astype(int)
+    rng = np.random.default_rng(0)
+    for ethnicity in ("African", "Asian", "Caucasian", "Indian"):
+        lines = []
+        for split in range(10):
+            one, two = f"m.0{split}a", f"m.0{split}b"
+            lines += [f"{one}\t1\t2", f"{two}\t1\t2"]
+            lines += [f"{one}\t1\t{two}\t1", f"{one}\t2\t{two}\t2"]
+            for person in (one, two):
+                place = folder / "test" / "data" / ethnicity / person
+                place.mkdir(parents=True)
+                tint = rng.integers(-40, 40, 3)
+                for number in (1, 2):
+                    pixels = np.clip(face + tint + rng.integers(-10, 10), 0, 255).astype("uint8")
+                    image.fromarray(pixels).save(place / f"{person}_{number:04d}.jpg")
+        lists = folder / "test" / "txts" / ethnicity
+        lists.mkdir(parents=True)
+        (lists / f"{ethnicity}_pairs.txt").write_text("\n".join(lines) + "\n")
+
+
+def write_weights(folder):
+    """Write drawn weights in the published layout where the network looks for its file."""
+    torch = pytest.importorskip("torch")
+    from faircal.embedding.facenet import InceptionResnetV1
+    from faircal.embedding.networks import NETWORKS
+
+    torch.manual_seed(0)
+    weights = InceptionResnetV1().state_dict()
+    weights |= {"logits.weight": torch.zeros(10575, 512), "logits.bias": torch.zeros(10575)}
+    folder.mkdir(parents=True)
+    torch.save(weights, folder / NETWORKS["facenet-webface"].weights.file)
+
+
+def test_from_pictures_to_a_benchmark_in_three_lines(tmp_path):
+    commands = commands_of("import")
+    assert [words[1] for words in commands] == ["import", "embed", "benchmark"]
+    write_rfw(tmp_path / "RFW")
+    write_weights(tmp_path / "weights")
+    for words in commands:
+        words = [word.replace("~", str(tmp_path)) for word in words]
+        more = ["--methods", "baseline,faircal", "--clusters", "5"]  # the others take minutes
+        done = subprocess.run(
+            [sys.executable, "-m", "faircal", *words[1:], *(more if "benchmark" in words else [])],
+            cwd=tmp_path,
+            env={**os.environ, "FAIRCAL_WEIGHTS": str(tmp_path / "weights")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stderr)
+    assert np.load(tmp_path / "rfw/embeddings/facenet-webface.npy").shape == (160, 512)
+    assert "ethnicity" in (tmp_path / "results/results.csv").read_text()
+
+
 def test_links_lead_somewhere():
     root = Path(__file__).parents[1]
-    for page in [root / "README.md", root / "ARCHITECTURE.md", root / "CONTRIBUTING.md"]:
+    for page in [*root.glob("*.md"), *root.glob("docs/*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), (page.name, target)

@@ -38,14 +38,22 @@ def atomic_path(target: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def require_new(target: Path) -> None:
+    """Raise where `target` is a file, or a folder with something in it."""
+    if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        raise ParameterError(f"{target}: there is something already; choose a new folder")
+    if target.resolve() == Path.cwd():
+        raise ParameterError(f"{target}: is where you are; choose a folder to make")
+
+
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """Give a temporary folder beside `target` that becomes it when the block ends well.
 
     `target` must be new or empty. When the block raises, nothing is left.
     """
-    if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise ParameterError(f"{target}: there is something already; choose a new folder")
+    require_new(target)
+    target = target.resolve()  # a link stays one
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         name = tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")

@@ -15,8 +15,8 @@ from faircal.training import session
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 KINDS = {
-    "ftc": lambda **more: faircal.FTC(epochs=3, **more),
-    "ftc-code": lambda **more: faircal.FTC(preset="paper-code", epochs=3, **more),
+    "ftc": lambda **more: faircal.FTC(epochs=8, **more),
+    "ftc-code": lambda **more: faircal.FTC(preset="paper-code", epochs=8, **more),
     "agenda": lambda **more: faircal.AGENDA(identity_epochs=3, episodes=3, **more),
     "multipass": lambda **more: faircal.MultiPASS(identity_epochs=3, episodes=3, **more),
 }

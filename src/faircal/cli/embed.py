@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ def command(
     from faircal.data.tables import has_table
     from faircal.embedding import DETECTORS, NETWORKS, embed_folder, open_network
     from faircal.embedding.weights import require
-    from faircal.errors import ParameterError
+    from faircal.errors import FairCalError, ParameterError
     from faircal.files import existing
     from faircal.importing import read_folder
 
@@ -111,14 +112,14 @@ def command(
     opened = open_network(network, preset=preset, weights=weights, device=device)
     finds = detector or (NETWORKS[network].detector if network in NETWORKS else "mtcnn")
     chosen = DETECTORS[finds](device)
-    if has_table(data, "images"):
-        if attributes is not None:
-            raise ParameterError(f"--attributes: {data} has its images already; leave it out")
-    else:
+    new = not has_table(data, "images")
+    if new:
         found = read_folder(images, attributes=attributes)
         found.save(data)
         for text in found.notes:
             note(text)
+    elif attributes is not None:
+        raise ParameterError(f"--attributes: {data} has its images already; leave it out")
     try:
         with progress_bars() as progress:
             made = embed_folder(
@@ -134,6 +135,10 @@ def command(
             )
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt("the same command again goes on from here") from error
+    except FairCalError:
+        if new:
+            shutil.rmtree(data)  # made a moment ago, and of no use
+        raise
     _show(made, data, as_json)
 
 

@@ -52,7 +52,10 @@ def _layout(example: str, *options: Callable[..., Any]) -> Callable[..., click.C
 
     def decorate(read: Callable[..., Import]) -> click.Command:
         def run(source: Path, folder: Path, as_json: bool, **rest: Any) -> None:
+            from faircal.files import require_new
+
             check_folder(folder)
+            require_new(folder)
             with progress_bars() as progress:
                 found = read(source, progress=progress, **rest)
                 found.save(folder)

@@ -138,6 +138,10 @@ def command(
         if embeddings is not None:
             vectors = embeddings.rows(np.arange(len(images)))
             people = np.where(embeddings.unusable, -1, people)
+    fold = None
+    if folds is None and given is not None:
+        people = np.where(np.asarray(given.is_null()), -1, people)  # a person of no fold
+        fold = parse_fold(given.cast(pa.string()).fill_null("0"), str(data / "images"))
     with progress_bars() as progress:
         built = build_pairs(
             people,
@@ -145,7 +149,7 @@ def command(
             strata=codes,
             groups=codes,
             vectors=vectors,
-            folds=None if folds or given is None else parse_fold(given, str(data / "images")),
+            folds=fold,
             progress=progress,
         )
     ids = images.ids

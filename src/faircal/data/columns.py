@@ -110,7 +110,7 @@ def first_true(mask: NDArray[np.bool_]) -> int:
     return int(np.flatnonzero(mask)[0])
 
 
-def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
+def parse_genuine(values: Any, where: str, name: str = "genuine") -> NDArray[np.bool_]:
     """Read a column of 0/1/true/false as booleans.
 
     Examples
@@ -118,7 +118,7 @@ def parse_genuine(values: Any, where: str) -> NDArray[np.bool_]:
     >>> parse_genuine([1, 0, 1], "pairs")
     array([ True, False,  True])
     """
-    column = f"{where}, column 'genuine'"
+    column = f"{where}, column '{name}'"
     array = as_arrow(values, column)
     if pa.types.is_boolean(array.type) and array.null_count == 0:
         return np.asarray(array, dtype=bool)

@@ -195,12 +195,14 @@ def read_embeddings(
     """Return each feature's file and embeddings; empty where the folder has none."""
     single = [folder / f"embeddings{end}" for end in (".npy", ".npz")]
     several = folder / "embeddings"
-    here = [path for path in single if path.exists()] + ([several] if several.is_dir() else [])
+    # What begins with a point is of an embedding that is under way.
+    named = several.is_dir() and any(not p.name.startswith(".") for p in several.iterdir())
+    here = [path for path in single if path.exists()] + ([several] if named else [])
     if len(here) > 1:
         names = " and ".join(path.name for path in here)
         raise DataError(f"{folder}: {names} are both there; keep one of them")
     arrays: dict[str, tuple[Path, Any]] = {}
-    if several.is_dir():
+    if named:
         arrays = {path.stem: (path, _read_array(path)) for path in sorted(several.glob("*.npy"))}
         if not arrays:
             raise DataError(f"{several}: expected one .npy file per network, found none; add them")

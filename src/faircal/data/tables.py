@@ -104,7 +104,10 @@ def read_npz(path: Path) -> dict[str, Any]:
 def _read_csv(path: Path) -> pa.Table:
     text = {name: pa.string() for name in ID_COLUMNS}
     options = pacsv.ConvertOptions(
-        column_types=text, strings_can_be_null=True, null_values=["", "NaN", "nan"]
+        column_types=text,
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        null_values=["", "NaN", "nan"],
     )
     table = pacsv.read_csv(path, convert_options=options)
     for field in table.schema:

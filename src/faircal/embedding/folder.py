@@ -22,7 +22,7 @@ from faircal.embedding.detectors import Detector
 from faircal.embedding.networks import Network
 from faircal.embedding.run import BATCH, Pictures, embed_pictures
 from faircal.embedding.store import State, Store
-from faircal.errors import DataError
+from faircal.errors import DataError, ParameterError
 from faircal.files import staged, write_text
 from faircal.jobs import Progress, silent
 
@@ -89,6 +89,8 @@ def embed_folder(
         Begin anew: forget an interrupted run, replace embeddings of that name.
     """
     name = name or network.name
+    if Path(name).name != name or name.startswith("."):
+        raise ParameterError(f"name: expected a plain file name, found {name!r}")
     target = data / "embeddings" / f"{name}.npy"
     _check_free(data, target, restart)
     images = read_table(find_table(data, "images"))

@@ -344,6 +344,4 @@ def _described(
         raise ModelFileError(
             f"{path}: expected SHA-256 {sha256}, found {sha256_of(path)}; get it again"
         )
-    if "/" in name or name.startswith("."):
-        raise ParameterError(f"name: expected a plain file name, found {name!r}")
     return OnnxNetwork(name, preprocessing, path, device)

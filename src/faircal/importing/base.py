@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from faircal.data.build import require_crossable
+from faircal.data.columns import as_arrow, as_text
 from faircal.data.tables import read_table, require_columns
 from faircal.data.writers import write_table
 from faircal.errors import DataError
@@ -111,6 +113,15 @@ def some(things: Sequence[Any]) -> str:
     return f"{named} …" if len(things) > _EXAMPLES else named
 
 
+def range_notes(scores: Sequence[float] | NDArray[np.float64]) -> list[str]:
+    """Say so where scores leave the cosine's range."""
+    if not len(scores):
+        return []
+    low, high = np.min(scores), np.max(scores)
+    said = f"scores lie between {low:g} and {high:g}, not within [-1, 1]: "
+    return [f"{said}give commands --score-range LOW,HIGH"] if low < -1 or high > 1 else []
+
+
 # ---------------------------------------------------------------- text files
 
 
@@ -140,8 +151,8 @@ def read_lines(path: Path) -> list[tuple[int, list[str]]]:
 
 def whole(text: str, path: Path, line: int, what: str) -> int:
     """Read a whole number of a text file."""
-    # str.isdigit takes signs that int() does not.
-    if not (text.isascii() and text.isdigit()):
+    # str.isdigit takes signs that int() does not; nothing here is numbered in billions.
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(
             f"{path}, line {line}: expected {what}, found {text!r}; correct or remove the line"
         )
@@ -182,16 +193,14 @@ def pair_line(path: Path, line: int, fields: list[str]) -> PairLine:
 # ------------------------------------------------------------------ pictures
 
 
-def find_home(source: Path, candidates: Sequence[str], first: str, *, needed: bool) -> str | None:
-    """Return the folder below `source` under which the picture `first`, or its folder, lies."""
-    beginning = Path(first).parts[0]
+def find_home(source: Path, candidates: Sequence[str], paths: Sequence[str]) -> str:
+    """Return the folder below `source` in which the first folder of any of `paths` lies."""
+    beginnings = dict.fromkeys(path.partition("/")[0] for path in paths)
     for name in candidates:
-        if (source / name / first).exists() or (source / name / beginning).is_dir():
+        if any((source / name / beginning).exists() for beginning in beginnings):
             return name
-    if not needed:
-        return None
     raise DataError(
-        f"{source}: found no pictures (looked for {first} in {', '.join(candidates)}); "
+        f"{source}: found no pictures (looked for {paths[0]} in {', '.join(candidates)}); "
         "add them, or import the pairs alone with --no-pictures"
     )
 
@@ -223,7 +232,7 @@ def keep_images(found: Import, keep: NDArray[np.bool_], reason: str) -> None:
     pairs = pa.concat_tables(found.pairs)
     lost = pc.or_(*(pc.is_in(pairs[side], value_set=gone) for side in ("left", "right")))
     found.pairs = [pairs.filter(pc.invert(lost))]
-    found.notes.append(f"{said}; with them {pc.sum(lost).as_py():,} of {len(pairs):,} pairs")
+    found.notes.append(f"{said}; with them {pc.sum(lost).as_py() or 0:,} of {len(pairs):,} pairs")
 
 
 def drop_absent(found: Import, progress: Progress) -> None:
@@ -248,7 +257,14 @@ def add_attributes(found: Import, path: Path) -> None:
     table = read_table(path)
     key = "image_id" if "image_id" in table.column_names else "identity"
     require_columns(table, (key,), str(path))
-    keys = table[key].cast(pa.string()).combine_chunks()
+    keys = as_text(table[key], f"{path}, column '{key}'").combine_chunks()
+    if keys.null_count:
+        row = int(np.flatnonzero(np.asarray(keys.is_null()))[0])
+        raise DataError(
+            f"{path}, column '{key}', row {row + 1}: empty ({keys.null_count} such rows); "
+            "name whom it is of, or remove the row"
+        )
+    require_crossable(table.column_names, str(path))
     if pc.count_distinct(keys).as_py() != len(keys):
         counts = pc.value_counts(keys)
         twice = next(c["values"] for c in counts if c["counts"].as_py() > 1)
@@ -260,13 +276,14 @@ def add_attributes(found: Import, path: Path) -> None:
     for name in table.column_names:
         if name in (key, "identity", "image_id", "fold"):
             continue
-        column = table[name].combine_chunks().take(rows)
+        where = f"{path}, column '{name}'"
+        column = as_text(as_arrow(table[name], where), where).combine_chunks().take(rows)
         if name in found.images.column_names:
             place = found.images.column_names.index(name)
             found.images = found.images.set_column(place, name, column)
         else:
             found.images = found.images.append_column(name, column)
-    if rows.null_count == len(rows):
+    if len(rows) and rows.null_count == len(rows):
         raise DataError(
             f"{path}, column '{key}': names none of the {len(rows)} images "
             f"(expected such as {found.images[key][0].as_py()!r}, found {keys[0].as_py()!r}); "

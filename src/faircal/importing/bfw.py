@@ -12,7 +12,7 @@ from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
 from faircal.data.tables import read_table, require_columns
 from faircal.errors import DataError
 from faircal.files import existing
-from faircal.importing.base import Import, drop_absent, find_home, keep_images, some
+from faircal.importing.base import Import, drop_absent, find_home, keep_images, range_notes, some
 from faircal.jobs import Progress, silent
 
 #: What the paper's code calls the columns of the owners' table.
@@ -54,13 +54,16 @@ def read_bfw(
     path = _find_table(given)
     table = read_table(path)
     names = [_ALIASES.get(name, name) for name in table.column_names]
-    table = table.rename_columns(names)
     where = str(path)
+    for old, new in _ALIASES.items():
+        if {old, new} <= set(table.column_names):
+            raise DataError(f"{where}: both '{old}' and '{new}' are there; remove one of them")
+    table = table.rename_columns(names)
     require_columns(table, ("p1", "p2", "label", "id1", "id2", "fold"), where)
     pairs = {
-        "left": _text(table["p1"]),
-        "right": _text(table["p2"]),
-        "genuine": parse_genuine(table["label"], f"{where} (label)"),
+        "left": _paths(table, "p1", where),
+        "right": _paths(table, "p2", where),
+        "genuine": parse_genuine(table["label"], where, "label"),
         "fold": parse_fold(table["fold"], where),
     }
     if score is not None:
@@ -70,12 +73,15 @@ def read_bfw(
     found = Import(
         "bfw", "BFW", folder, _images(table, where), [pa.table(pairs)], attribute=_default(table)
     )
-    other = int((pairs["genuine"] != np.asarray(pc.equal(table["id1"], table["id2"]))).sum())
+    other = int(
+        (pairs["genuine"] != np.asarray(pc.equal(_text(table["id1"]), _text(table["id2"])))).sum()
+    )
     if other:
         found.notes.append(f"{other:,} labels disagree with the identities; labels are kept")
+    if score is not None:
+        found.notes += range_notes(pairs["score"])
     if pictures and score is None:
-        first = str(found.images["image_id"][0])
-        found.home = find_home(folder, _places(folder), first, needed=True)
+        found.home = find_home(folder, _places(folder), found.images["image_id"].to_pylist())
         drop_absent(found, progress)
     _known_faults(found, drop_known_faults)
     return found
@@ -97,7 +103,7 @@ def _find_table(given: Path) -> Path:
                 f"{given}: expected bfw-v0.1.5-datatable.csv (or .parquet), found none; "
                 "give the folder with the owners' table, or the table"
             )
-        path = (usable or found)[0]
+        path = (usable or found)[-1]  # the newest
     if path.suffix in (".pkl", ".pickle"):
         raise DataError(
             f"{path}: a pickle can run code and is not read; "
@@ -110,8 +116,19 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.utf8_trim_whitespace(column.cast(pa.string()))
 
 
+def _paths(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
+    paths = _text(table[name])
+    empty = np.asarray(pc.equal(paths.fill_null(""), ""))
+    if empty.any():
+        raise DataError(
+            f"{where}, column '{name}', row {int(np.flatnonzero(empty)[0]) + 1}: empty "
+            f"({int(empty.sum())} such rows); correct or remove them"
+        )
+    return paths
+
+
 def _default(table: pa.Table) -> str | None:
-    return "att" if "att1" in table.column_names else None
+    return "att" if {"att1", "att2"} <= set(table.column_names) else None
 
 
 def _images(table: pa.Table, where: str) -> pa.Table:

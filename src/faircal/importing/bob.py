@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from faircal.errors import DataError
 from faircal.files import existing
-from faircal.importing.base import Import, add_attributes, read_lines
+from faircal.importing.base import Import, add_attributes, range_notes, read_lines
 from faircal.jobs import Progress, silent
 
 
@@ -73,12 +73,7 @@ def _notes(scores: list[float], n_lines: int) -> list[str]:
     if len(scores) < n_lines:
         failed = n_lines - len(scores)
         notes.append(f"{failed:,} of {n_lines:,} pairs dropped: no score (failures)")
-    if scores and (min(scores) < -1 or max(scores) > 1):
-        notes.append(
-            f"scores lie between {min(scores):g} and {max(scores):g}, not within [-1, 1]: "
-            "give commands --score-range LOW,HIGH"
-        )
-    return notes
+    return notes + range_notes(scores)
 
 
 def _score(path: Path, line: int, fields: list[str], width: int) -> float:

@@ -44,6 +44,9 @@ def read_folder(
     if not ids:
         kinds = ", ".join(SUFFIXES)
         raise DataError(f"{folder}: expected pictures ({kinds}), found none; check the path")
+    odd = next((image for image in ids if not _is_text(image)), None)
+    if odd is not None:
+        raise DataError(f"{folder}: the name {odd!r} is not UTF-8 text; rename the file or folder")
     people = [image.rpartition("/")[0] or None for image in ids]
     images = pa.table({"image_id": ids, "identity": pa.array(people, pa.string())})
     found = Import("folder", name or folder.resolve().name, folder, images, home=".")
@@ -57,12 +60,26 @@ def read_folder(
     return found
 
 
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def list_pictures(folder: Path, progress: Progress = silent) -> tuple[list[str], int]:
     """Return the paths, below `folder`, of its pictures in order, and the number of other files."""
     found: list[str] = []
     others = 0
     top = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    seen: set[tuple[int, int]] = set()  # a link may lead back to where one has been
     for place, folders, files in os.walk(folder, followlinks=True):
+        status = os.stat(place)  # noqa: PTH116
+        if (status.st_dev, status.st_ino) in seen:
+            folders[:] = []
+            continue
+        seen.add((status.st_dev, status.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inside = Path(place).relative_to(folder)
         for file in sorted(name for name in files if not name.startswith(".")):

@@ -92,33 +92,53 @@ def read_ijbc(
     found.pictures = _pictures(rows)
     found.options = {"protocol": protocol, "seed": seed}
     found.notes += _unknown(found.images)
-    if pictures:
-        first = str(found.pictures["path"][0])
-        found.home = find_home(folder, ("images", "."), first, needed=True)
-        _drop_absent(found, progress)
+    # Before anything is dropped, so that folds don't depend on which pictures are there.
     found.images = found.images.append_column("fold", [_deal(found.images, seed)])
+    if pictures:
+        paths = found.pictures["path"].to_pylist()
+        found.home = find_home(folder, ("images", "."), paths)
+        _drop_absent(found, progress)
     found.pairs = _pairs(matches, found, progress)
     return found
 
 
 def _read_rows(path: Path) -> pa.Table:
     """Read one of the owners' tables of templates: a row is a picture of a template."""
-    table = read_table(path)
-    table = table.rename_columns([name.strip().upper() for name in table.column_names])
-    require_columns(table, ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME"), str(path))
-    for name in ("TEMPLATE_ID", "SUBJECT_ID"):
-        if not pa.types.is_integer(table[name].type) or table[name].null_count:
-            raise DataError(
-                f"{path}, column '{name}': expected a whole number in each row; copy it again"
-            )
+    table = _read_columns(path, ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME"))
+    if table["FILENAME"].null_count:
+        row = int(np.flatnonzero(np.asarray(table["FILENAME"].is_null()))[0])
+        raise DataError(f"{path}, column 'FILENAME', row {row + 1}: empty; copy it again")
     wanted = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", *_BOX, "SIGHTING_ID", "SKINTONE", "GENDER")
     columns = {
-        name: table[name].cast(_kind(name))
+        name: _cast(table[name], name, path)
         if name in table.column_names
         else pa.nulls(len(table), _kind(name))
         for name in wanted
     }
     return pa.table(columns)
+
+
+def _read_columns(path: Path, names: Sequence[str]) -> pa.Table:
+    table = read_table(path)
+    table = table.rename_columns([name.strip().upper() for name in table.column_names])
+    require_columns(table, names, str(path))
+    for name in ("TEMPLATE_ID", "SUBJECT_ID"):
+        if name not in names:
+            continue
+        if not pa.types.is_integer(table[name].type) or table[name].null_count:
+            raise DataError(
+                f"{path}, column '{name}': expected a whole number in each row; copy it again"
+            )
+    return table
+
+
+def _cast(column: pa.ChunkedArray, name: str, path: Path) -> pa.ChunkedArray:
+    try:
+        return column.cast(_kind(name))
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"{path}, column '{name}': expected numbers ({short(error)}); copy it again"
+        ) from error
 
 
 def _kind(name: str) -> pa.DataType:
@@ -133,8 +153,7 @@ def _facts(lists: Path, rows: pa.Table) -> pa.Table:
     facts = [rows.select(wanted)]
     path = lists / "ijbc_metadata.csv"
     if path.exists():
-        table = read_table(path)
-        require_columns(table, wanted, str(path))
+        table = _read_columns(path, wanted)
         facts.append(table.select(wanted).cast(facts[0].schema))
     return pa.concat_tables(facts)
 
@@ -284,13 +303,6 @@ def _pairs(path: Path, found: Import, progress: Progress) -> Iterator[pa.Table]:
 
 def _read_matches(path: Path, progress: Progress) -> Iterator[Sequence[NDArray[np.int64]]]:
     """Read two template ids a line, without a header, block after block."""
-
-    def spoilt(row: pacsv.InvalidRow) -> str:
-        raise DataError(
-            f"{path}, line {row.number}: expected two template ids, found {row.actual_columns} "
-            "fields; copy the file again"
-        )
-
     size, read = path.stat().st_size, 0
     with path.open("rb") as file:
         try:
@@ -299,18 +311,39 @@ def _read_matches(path: Path, progress: Progress) -> Iterator[Sequence[NDArray[n
                 pacsv.ReadOptions(
                     use_threads=False, block_size=_BLOCK, column_names=["left", "right"]
                 ),
-                pacsv.ParseOptions(invalid_row_handler=spoilt),
-                pacsv.ConvertOptions(column_types={"left": pa.int64(), "right": pa.int64()}),
+                convert_options=pacsv.ConvertOptions(
+                    column_types={"left": pa.int64(), "right": pa.int64()}
+                ),
             )
             for batch in reader:
                 if batch.column(0).null_count or batch.column(1).null_count:
-                    raise DataError(f"{path}: a template id is empty; copy the file again")
+                    raise _fault(path, "a template id is empty")
                 read += len(batch)
                 done = min(file.tell(), size)
                 progress("reading pairs (MB)", done >> 20, max(size >> 20, 1), f"{read:,} pairs")
                 yield [np.asarray(batch.column(side)) for side in (0, 1)]
         except pa.ArrowException as error:
-            raise DataError(
-                f"{path}: cannot be read ({short(error)}); expected two template ids a line"
-            ) from error
+            raise _fault(path, short(error)) from error
+    if not read:
+        raise _fault(path, "no lines")
     progress("reading pairs (MB)", 0, 0, "")
+
+
+def _fault(path: Path, reason: str) -> DataError:
+    """Name the first line that is not two whole numbers: Arrow counts no blank lines."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            fields = line.removeprefix(b"\xef\xbb\xbf").strip().split(b",")
+            if fields != [b""] and (len(fields) != 2 or not all(map(_is_id, fields))):
+                shown = line[:60].decode("utf-8", "replace").strip()
+                return DataError(
+                    f"{path}, line {number}: expected two template ids a line, found {shown!r}; "
+                    "copy the file again"
+                )
+    return DataError(
+        f"{path}: cannot be read ({reason}); expected two template ids a line; copy it again"
+    )
+
+
+def _is_id(field: bytes) -> bool:
+    return field.strip().isdigit() and int(field) < 1 << 63

@@ -60,7 +60,7 @@ def read_lfw(
     if attributes is not None:
         add_attributes(found, Path(attributes))
     if pictures:
-        found.home = find_home(folder, _HOMES, ids[0], needed=True)
+        found.home = find_home(folder, _HOMES, ids)
         drop_absent(found, progress)
     return found
 
@@ -78,7 +78,7 @@ def _read_pairs(path: Path) -> pa.Table:
             f"found {' '.join(head)!r}; give View 2's pairs.txt"
         )
     n_folds, n_pairs = (whole(text, path, first, "a whole number") for text in head)
-    if not n_pairs or len(lines) != 2 * n_folds * n_pairs:
+    if not n_folds * n_pairs or len(lines) != 2 * n_folds * n_pairs:
         raise DataError(
             f"{path}: expected {2 * n_folds * n_pairs} pairs ({n_folds} folds of {n_pairs} genuine "
             f"and {n_pairs} imposter), found {len(lines)}; copy the file again"
@@ -102,22 +102,41 @@ def _read_pairs(path: Path) -> pa.Table:
 
 def _read_people(path: Path) -> dict[str, tuple[int, int]]:
     """Return each person's number of images and fold."""
-    lines = iter(read_lines(path))
+    found = read_lines(path)
+    lines = iter(found)
+
+    def following(what: str, n_fields: int) -> tuple[int, list[str]]:
+        number, fields = next(lines, (0, []))
+        if not number:
+            raise DataError(
+                f"{path}: expected {what} after line {found[-1][0]}, found the end; "
+                "copy the file again"
+            )
+        if len(fields) != n_fields:
+            raise DataError(
+                f"{path}, line {number}: expected {what}, found {len(fields)} fields; "
+                "copy the file again"
+            )
+        return number, fields
 
     def count(what: str) -> int:
-        number, fields = next(lines, (0, [""]))
+        number, fields = following(what, 1)
         return whole(fields[0], path, number, what)
 
     people: dict[str, tuple[int, int]] = {}
     for fold in range(1, count("the number of folds") + 1):
         for _ in range(count(f"the number of people in fold {fold}")):
-            number, fields = next(lines, (0, []))
-            if len(fields) != 2:
+            number, fields = following("a name and a number of images", 2)
+            if fields[0] in people:
                 raise DataError(
-                    f"{path}, line {number}: expected a name and a number of images, "
-                    f"found {len(fields)} fields; copy the file again"
+                    f"{path}, line {number}: {fields[0]} is listed twice; copy the file again"
                 )
             people[fields[0]] = (whole(fields[1], path, number, "a number of images"), fold)
+    if (rest := next(lines, None)) is not None:
+        raise DataError(
+            f"{path}, line {rest[0]}: expected the end, found {' '.join(rest[1])!r}; "
+            "copy the file again"
+        )
     return people
 
 

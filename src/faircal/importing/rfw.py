@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,9 +56,8 @@ def read_rfw(
     """
     folder = existing(source)
     texts = find_one(folder, ("test/txts", "txts"), "the pair lists")
-    columns: dict[str, list[object]] = defaultdict(list)
+    columns: dict[str, list[Any]] = {"left": [], "right": [], "genuine": [], "fold": []}
     notes: list[str] = []
-    people: dict[str, set[str]] = defaultdict(set)
     for ethnicity in ETHNICITIES:
         path = texts / ethnicity / f"{ethnicity}_pairs.txt"
         if not path.exists():
@@ -67,41 +67,40 @@ def read_rfw(
         splits = _splits(lines)
         if splits[-1] != N_SPLITS:
             notes.append(f"{path.name}: expected {N_SPLITS} splits, found {splits[-1]}")
-        for line, split in zip(lines, splits, strict=True):
-            columns["left"].append(_image(ethnicity, *line.left))
-            columns["right"].append(_image(ethnicity, *line.right))
-            columns["genuine"].append(line.genuine)
-            columns["fold"].append(split if native else (split - 1) // 2 + 1)
-            for person, _ in (line.left, line.right):
-                people[person].add(ethnicity)
-    if not columns:
+        columns["left"] += [_image(ethnicity, *line.left) for line in lines]
+        columns["right"] += [_image(ethnicity, *line.right) for line in lines]
+        columns["genuine"] += [line.genuine for line in lines]
+        columns["fold"] += [split if native else (split - 1) // 2 + 1 for split in splits]
+    if not columns["left"]:
         raise DataError(
             f"{texts}: expected {ETHNICITIES[0]}/{ETHNICITIES[0]}_pairs.txt and its like, found "
             "none; give the folder as its owners ship it"
         )
-    ids = list(dict.fromkeys([*columns["left"], *columns["right"]]))
+    ids = list(dict.fromkeys(columns["left"] + columns["right"]))
+    people = [image.rpartition("/")[0] for image in ids]
     images = {
         "image_id": ids,
-        "identity": [str(image).rpartition("/")[0] for image in ids],
-        "ethnicity": [str(image).partition("/")[0] for image in ids],
+        "identity": people,
+        "ethnicity": [person.partition("/")[0] for person in people],
     }
-    shared = sorted(person for person, where in people.items() if len(where) > 1)
-    if shared:
-        notes.append(
-            f"{len(shared)} person ids occur in two ethnicities ({some(shared)}); "
-            "each counts as two people"
-        )
     found = Import(
         "rfw", "RFW", folder, pa.table(images), [pa.table(columns)], attribute="ethnicity"
     )
-    found.notes += notes
+    found.notes += notes + _shared(people)
     found.options = {"folds": "ten as shipped" if native else "consecutive splits joined in twos"}
     if pictures:
-        places = ("test/data", "data")
-        found.home = find_home(folder, places, str(ids[0]), needed=True)
+        found.home = find_home(folder, ("test/data", "data"), ids)
         drop_absent(found, progress)
     _known_faults(found, drop_known_faults)
     return found
+
+
+def _shared(people: list[str]) -> list[str]:
+    """Say which person ids occur under more than one ethnicity."""
+    times = Counter(person.partition("/")[2] for person in dict.fromkeys(people))
+    shared = sorted(person for person, count in times.items() if count > 1)
+    said = f"{len(shared)} person ids occur in two ethnicities ({some(shared)}); "
+    return [f"{said}each counts as two people"] if shared else []
 
 
 def _image(ethnicity: str, person: str, number: int) -> str:
