@@ -267,7 +267,7 @@ def faulty():
 def test_known_faults_are_kept_and_noted(table, save):
     found = read_bfw(table(faulty()), pictures=False)
     (note,) = found.notes
-    assert note.startswith("2 pictures are listed as faulty by the owners")
+    assert note.startswith("2 × picture listed as faulty by the owners")
     assert "--drop-known-faults" in note
     assert len(save(found).rows("pairs")) == 8
 
@@ -275,7 +275,7 @@ def test_known_faults_are_kept_and_noted(table, save):
 def test_known_faults_are_dropped(table, save):
     made = save(read_bfw(table(faulty()), pictures=False, drop_known_faults=True))
     assert dict(made.rows("dropped")) == dict.fromkeys(
-        KNOWN_FAULTS[:2], "listed as faulty by the owners"
+        KNOWN_FAULTS[:2], "picture listed as faulty by the owners"
     )
     assert len(made.rows("pairs")) == 6
     (note,) = made.about["notes"]

@@ -213,7 +213,7 @@ def misfiled(write, tmp_path):
 
 def test_known_faults_are_kept_and_noted(write, tmp_path, save):
     found = read_rfw(misfiled(write, tmp_path), pictures=False)
-    assert any(note.startswith("2 people are known to be filed") for note in found.notes)
+    assert any(note.startswith("2 × person filed under the wrong") for note in found.notes)
     assert {"African/m.0gc2xf9", "African/m.05xpnv"} <= set(MISFILED)
     assert len(save(found).rows("pairs")) == 6
 

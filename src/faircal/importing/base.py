@@ -235,6 +235,21 @@ def keep_images(found: Import, keep: NDArray[np.bool_], reason: str) -> None:
     found.notes.append(f"{said}; with them {pc.sum(lost).as_py() or 0:,} of {len(pairs):,} pairs")
 
 
+def known_faults(
+    found: Import, column: str, faults: Sequence[str], what: str, *, drop: bool
+) -> None:
+    """Drop images whose value in `column` is among `faults`, or say that they are there."""
+    faulty = np.asarray(pc.is_in(found.images[column], value_set=pa.array(faults)))
+    if drop:
+        keep_images(found, ~faulty, what)
+    elif faulty.any():
+        named = found.images[column].filter(pa.array(faulty)).unique().to_pylist()
+        found.notes.append(
+            f"{len(named)} × {what} ({some(named)}): kept, as in the paper; "
+            "--drop-known-faults drops them"
+        )
+
+
 def drop_absent(found: Import, progress: Progress) -> None:
     """Leave out of `found` images whose picture is not there; ids are the pictures' paths."""
     if found.home is None:

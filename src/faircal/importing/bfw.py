@@ -12,7 +12,7 @@ from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
 from faircal.data.tables import read_table, require_columns
 from faircal.errors import DataError
 from faircal.files import existing
-from faircal.importing.base import Import, drop_absent, find_home, keep_images, range_notes, some
+from faircal.importing.base import Import, drop_absent, find_home, known_faults, range_notes
 from faircal.jobs import Progress, silent
 
 #: What the paper's code calls the columns of the owners' table.
@@ -83,7 +83,8 @@ def read_bfw(
     if pictures and score is None:
         found.home = find_home(folder, _places(folder), found.images["image_id"].to_pylist())
         drop_absent(found, progress)
-    _known_faults(found, drop_known_faults)
+    what = "picture listed as faulty by the owners"
+    known_faults(found, "image_id", KNOWN_FAULTS, what, drop=drop_known_faults)
     return found
 
 
@@ -162,15 +163,3 @@ def _places(folder: Path) -> list[str]:
     """Return the folders in which pictures may lie: this one, and two levels below."""
     below = [p for p in sorted(folder.glob("*/")) + sorted(folder.glob("*/*/")) if p.is_dir()]
     return [".", *(str(path.relative_to(folder)) for path in below[:200])]
-
-
-def _known_faults(found: Import, drop: bool) -> None:
-    ids = np.array(found.images["image_id"].to_pylist())
-    faulty = np.isin(ids, KNOWN_FAULTS)
-    if drop:
-        keep_images(found, ~faulty, "listed as faulty by the owners")
-    elif faulty.any():
-        found.notes.append(
-            f"{int(faulty.sum())} pictures are listed as faulty by the owners "
-            f"({some(ids[faulty].tolist())}; kept, as in the paper; --drop-known-faults drops them)"
-        )

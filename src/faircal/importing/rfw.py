@@ -17,7 +17,7 @@ from faircal.importing.base import (
     drop_absent,
     find_home,
     find_one,
-    keep_images,
+    known_faults,
     pair_line,
     read_lines,
     some,
@@ -91,7 +91,8 @@ def read_rfw(
     if pictures:
         found.home = find_home(folder, ("test/data", "data"), ids)
         drop_absent(found, progress)
-    _known_faults(found, drop_known_faults)
+    what = "person filed under the wrong ethnicity"
+    known_faults(found, "identity", MISFILED, what, drop=drop_known_faults)
     return found
 
 
@@ -112,15 +113,3 @@ def _splits(lines: list[PairLine]) -> list[int]:
     genuine = np.array([line.genuine for line in lines])
     starts = np.concatenate([[True], genuine[1:] & ~genuine[:-1]])
     return [int(split) for split in np.cumsum(starts)]
-
-
-def _known_faults(found: Import, drop: bool) -> None:
-    people = np.array(found.images["identity"].to_pylist())
-    faulty = np.isin(people, MISFILED)
-    if drop:
-        keep_images(found, ~faulty, "person filed under the wrong ethnicity")
-    elif faulty.any():
-        found.notes.append(
-            f"{len(np.unique(people[faulty]))} people are known to be filed under the wrong "
-            "ethnicity (kept, as in the paper; --drop-known-faults drops them)"
-        )
