@@ -412,13 +412,13 @@ def test_a_medium_that_nobody_names_is_one_of_its_own(templates, root, means, ma
     np.testing.assert_allclose(vectors[0], template / np.linalg.norm(template), atol=1e-6)
 
 
-def test_a_template_has_the_reason_of_its_first_picture(templates, root, means, marked):
+def test_a_template_has_the_reason_of_what_came_furthest(templates, root, means, marked):
     text = (templates / "pictures.csv").read_text()
     (templates / "pictures.csv").write_text(
         text.replace("t3,nobody.png,w", "t3,not there.png,w\nt3,nobody.png,w")
     )
     made = embed_folder(templates, root, means(), marked)
-    assert made.dropped == {"t3": "picture not found"}
+    assert made.dropped == {"t3": "no face found"}
 
 
 def test_templates_again_after_some_are_gone(templates, root, means, marked):

@@ -144,7 +144,7 @@ def test_any_file_where_no_checksum_is_known(cache):
 
 def test_not_here_says_what_to_get_from_where_to_where(cache):
     with pytest.raises(MissingExtraError) as caught:
-        weights().find()
+        weights().find(option="--weights")
     assert str(caught.value) == (
         "net.bin is needed and not here: get it from the moon (licence: CC0) and put it into "
         f"{cache}, or name it with --weights FILE"

@@ -354,7 +354,7 @@ def test_nothing_in_the_package_can_unpickle():
     files = sorted(source.rglob("*.py"))
     assert len(files) > 40
     # Weights that others publish are PyTorch's files: read in one place, without running anything.
-    careful = "torch.load(path, map_location=\"cpu\", weights_only=True)"
+    careful = 'torch.load(path, map_location="cpu", weights_only=True)'
     weights = source / "embedding" / "facenet.py"
     assert weights.read_text(encoding="utf-8").count(careful) == 1
     for path in files:

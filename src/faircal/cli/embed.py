@@ -112,13 +112,13 @@ def command(
     opened = open_network(network, preset=preset, weights=weights, device=device)
     finds = detector or (NETWORKS[network].detector if network in NETWORKS else "mtcnn")
     chosen = DETECTORS[finds](device)
-    new = not has_table(data, "images")
+    existed, new = data.is_dir(), not has_table(data, "images")
     if new:
         found = read_folder(images, attributes=attributes)
         found.save(data)
         for text in found.notes:
             note(text)
-    elif attributes is not None:
+    elif attributes is not None and not any(data.glob("embeddings/.*.partial")):
         raise ParameterError(f"--attributes: {data} has its images already; leave it out")
     try:
         with progress_bars() as progress:
@@ -138,6 +138,8 @@ def command(
     except FairCalError:
         if new:
             shutil.rmtree(data)  # made a moment ago, and of no use
+            if existed:
+                data.mkdir()
         raise
     _show(made, data, as_json)
 
@@ -172,6 +174,7 @@ def _show(made: Embedded, data: Path, as_json: bool) -> None:
 
 def _show_networks() -> None:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
     from faircal.embedding import DETECTORS, NETWORKS, PRESETS
@@ -189,7 +192,7 @@ def _show_networks() -> None:
         for name in ("name", "what", "weights", "licence"):
             made.add_column(name, overflow="fold")
         for row in rows:
-            made.add_row(*row)
+            made.add_row(*map(escape, row))
         console.print(made)
 
     console = out()
@@ -208,4 +211,6 @@ def _show_networks() -> None:
         ],
     )
     console.print(f"Presets of .onnx files: {', '.join(PRESETS)}")
-    console.print(f"Weights are looked for in {cache_folder()} ($FAIRCAL_WEIGHTS changes it)")
+    console.print(
+        f"Weights are looked for in {escape(str(cache_folder()))} ($FAIRCAL_WEIGHTS changes it)"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,15 +101,41 @@ def read_npz(path: Path) -> dict[str, Any]:
         return {name: arrays[name] for name in arrays.files}
 
 
-def _read_csv(path: Path) -> pa.Table:
-    text = {name: pa.string() for name in ID_COLUMNS}
-    options = pacsv.ConvertOptions(
-        column_types=text,
+def first_rows(path: Path) -> pa.Table:
+    """Return the beginning of a ``.csv`` or ``.parquet`` table: its columns, and a few rows."""
+    try:
+        if path.suffix == ".csv":
+            with pacsv.open_csv(path, convert_options=csv_options(ID_COLUMNS)) as reader:
+                return pa.Table.from_batches([reader.read_next_batch()], reader.schema)
+        return pq.ParquetFile(path).schema_arrow.empty_table()
+    except (*UNREADABLE, pa.ArrowException, StopIteration) as error:
+        raise DataError(
+            f"{path}: cannot be read ({short(error)}); repair or export it again"
+        ) from error
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows of a ``.csv`` or ``.parquet`` table."""
+    if path.suffix == ".csv":
+        return len(read_table(path))
+    return int(pq.ParquetFile(path).metadata.num_rows)
+
+
+def csv_options(text: Iterable[str]) -> pacsv.ConvertOptions:
+    """Return how CSV is read: columns `text` as text, what is missing as null.
+
+    What is in quotes is meant, so that a person may be called nan.
+    """
+    return pacsv.ConvertOptions(
+        column_types=dict.fromkeys(text, pa.string()),
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
         null_values=["", "NaN", "nan"],
     )
-    table = pacsv.read_csv(path, convert_options=options)
+
+
+def _read_csv(path: Path) -> pa.Table:
+    table = pacsv.read_csv(path, convert_options=csv_options(ID_COLUMNS))
     for field in table.schema:
         if pa.types.is_binary(field.type):
             raise ValueError(f"column '{field.name}' is not UTF-8 text")

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from faircal.data.columns import Column
 from faircal.data.dataset import DEFAULT_FEATURE, Dataset
+from faircal.data.tables import csv_options
 from faircal.errors import DataError
 from faircal.files import atomic_path, output_folder, write_text
 
@@ -126,7 +127,8 @@ def write_csv(path: Path, table: pa.Table) -> None:
 def filter_table(path: Path, folder: Path, keep: Callable[[pa.Table], pa.Array]) -> tuple[int, int]:
     """Write to `folder`, under its own name, the rows of a table that `keep` is true for.
 
-    Columns and values stay as they are written. Returns the numbers of rows kept and left out.
+    Columns and values stay as they are written; missing ones are empty. Returns the numbers of rows
+    kept and left out.
     """
     if path.suffix == ".csv":
         parts: Iterable[pa.Table] = [_read_as_text(path)]
@@ -153,5 +155,4 @@ def filter_table(path: Path, folder: Path, keep: Callable[[pa.Table], pa.Array])
 def _read_as_text(path: Path) -> pa.Table:
     with pacsv.open_csv(path) as reader:
         names = reader.schema.names
-    text = pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
-    return pacsv.read_csv(path, convert_options=text)
+    return pacsv.read_csv(path, convert_options=csv_options(names))

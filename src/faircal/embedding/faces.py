@@ -20,7 +20,7 @@ class Face:
         Left eye, right eye, nose, left and right corner of the mouth, as seen in the picture:
         x and y, in pixels.
     score : float
-        How sure the detector is, between 0 and 1.
+        How sure the detector is; each has a scale of its own.
     """
 
     box: tuple[float, float, float, float]

@@ -15,8 +15,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._version import __version__
-from faircal.data.readers import read_about
-from faircal.data.tables import find_table, has_table, read_table, require_columns
+from faircal.data.readers import read_about, read_embeddings
+from faircal.data.tables import (
+    count_rows,
+    find_table,
+    first_rows,
+    has_table,
+    read_table,
+    require_columns,
+)
 from faircal.data.writers import filter_table, write_csv
 from faircal.embedding.detectors import Detector
 from faircal.embedding.networks import Network
@@ -89,12 +96,13 @@ def embed_folder(
         Begin anew: forget an interrupted run, replace embeddings of that name.
     """
     name = name or network.name
-    if Path(name).name != name or name.startswith("."):
+    if not name or Path(name).name != name or name.startswith("."):
         raise ParameterError(f"name: expected a plain file name, found {name!r}")
     target = data / "embeddings" / f"{name}.npy"
     _check_free(data, target, restart)
     images = read_table(find_table(data, "images"))
     require_columns(images, ("image_id",), str(data / "images"))
+    _check_others(data, len(images))
     about = read_about(data)
     pictures, owner, medium = _pictures(data, images, root, about)
     record = _record(network, detector)
@@ -124,6 +132,19 @@ def _check_free(data: Path, target: Path, restart: bool) -> None:
             f"{target} is there already; give the embeddings another --name, or embed again with "
             "--restart"
         )
+
+
+def _check_others(data: Path, n_images: int) -> None:
+    """Raise where what is to lose the rows of dropped images can't."""
+    for path, embeddings in read_embeddings(data, None, normalize=True).values():
+        if len(embeddings) != n_images:
+            raise DataError(
+                f"{path}: expected {n_images} rows, one per image, found {len(embeddings)}; "
+                "remove or replace it"
+            )
+    if has_table(data, "pairs"):
+        path = find_table(data, "pairs")
+        require_columns(first_rows(path), ("left", "right"), str(path))
 
 
 def _record(network: Network, detector: Detector) -> dict[str, Any]:
@@ -202,8 +223,8 @@ def _of_images(
     """Return the vector and the state of each image.
 
     An image of several pictures (a template) has the mean of its media, each of which is the mean
-    of its pictures (frames of a video), all of unit length. Without any it has the state of its
-    first picture.
+    of its pictures (frames of a video), all of unit length. Without any it has the state of the
+    picture that came furthest.
     """
     state = np.asarray(store.state)
     if store.vectors is None:
@@ -211,8 +232,10 @@ def _of_images(
         said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
         store.remove()
         raise DataError(f"no picture gave a vector ({said}); try another --detector")
-    if len(owner) == n_images and (owner == np.arange(n_images)).all():
-        return store.vectors, state
+    if len(owner) == n_images:  # one picture each, in whatever order
+        back = np.argsort(owner)
+        in_order = (back == np.arange(n_images)).all()
+        return store.vectors if in_order else store.vectors[back], state[back]
     done = state == State.DONE
     units = store.vectors[done]
     units /= np.linalg.norm(units, axis=1, keepdims=True)
@@ -260,18 +283,17 @@ def _write(
             for other in (data / "embeddings").glob("*.npy"):
                 if other.stem != name:
                     _save(folder / "embeddings" / other.name, np.load(other, mmap_mode="r"), keep)
-            filter_table(
-                find_table(data, "images"),
-                folder,
-                lambda part: _without(part, images, ["image_id"]),
-            )
+            table = find_table(data, "images")
+            filter_table(table, folder, lambda part: _without(part, images, ["image_id"]))
             _list_dropped(data, folder, gone, name)
         if has_table(data, "pairs"):
-            pairs, lost = filter_table(
-                find_table(data, "pairs"),
-                folder,
-                lambda part: _without(part, images, ["left", "right"]),
-            )
+            table = find_table(data, "pairs")
+            pairs = count_rows(table)
+            if gone:
+                sides = ["left", "right"]
+                pairs, lost = filter_table(
+                    table, folder, lambda part: _without(part, images, sides)
+                )
         write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
     return Embedded(name, int(keep.sum()), vectors.shape[1], pairs, lost, gone)
 

@@ -81,7 +81,10 @@ class OnnxNetwork(Network):
             raise ModelFileError(
                 f"{path}: cannot be read as an ONNX network ({short(error)}); get it again"
             ) from error
-        self._input = self._session.get_inputs()[0]
+        inputs = self._session.get_inputs()
+        if len(inputs) != 1:
+            raise ModelFileError(f"{path}: takes {len(inputs)} inputs; give a network of one")
+        self._input = inputs[0]
         self._check(path)
 
     def _check(self, path: Path) -> None:
@@ -98,9 +101,9 @@ class OnnxNetwork(Network):
                 f"{path}: takes input of shape {shape}, and would be given {['n', *expected]}; "
                 "choose another --preset, or describe the network in a TOML file"
             )
-        if len(self._session.get_inputs()) > 1:
-            raise ModelFileError(f"{path}: takes more than one input; give a face network")
         self._batch = shape[0] if isinstance(shape[0], int) else None
+        if self._batch == 0:
+            raise ModelFileError(f"{path}: takes no faces (its batch is 0); export it again")
         self._kind = {"tensor(float)": np.float32, "tensor(float16)": np.float16}.get(
             self._input.type
         )
@@ -131,11 +134,17 @@ class OnnxNetwork(Network):
         return found.reshape(len(numbers), -1).astype(np.float32, copy=False)
 
 
+def _kind_of(device: str) -> str:
+    """Return a device without its number."""
+    kind = device.partition(":")[0]
+    if kind not in ("auto", "cpu", "cuda"):
+        raise ParameterError(f"device: expected auto, cpu or cuda, found {device!r}")
+    return kind
+
+
 def _providers(available: list[str], device: str) -> list[str]:
     """Return what onnxruntime is to run on."""
-    wanted = device.partition(":")[0]
-    if wanted not in ("auto", "cpu", "cuda"):
-        raise ParameterError(f"device: expected auto, cpu or cuda, found {device!r}")
+    wanted = _kind_of(device)
     cuda = "CUDAExecutionProvider" in available
     if wanted == "cuda" and not cuda:
         raise ParameterError(
@@ -180,7 +189,7 @@ class DlibNetwork(Network):
 
     def __init__(self, name: str, preprocessing: Preprocessing, path: Path, device: str) -> None:
         require("dlib", "embed", f"network {name}")
-        if device.startswith("cuda"):
+        if _kind_of(device) == "cuda":
             raise ParameterError("device: network dlib has no CUDA here; choose auto or cpu")
         super().__init__(name, preprocessing, path)
         import dlib
@@ -332,7 +341,9 @@ def _open_known(name: str, preset: str | None, weights: Path | None, device: str
     if preset is not None:
         raise ParameterError(f"--preset: is for an .onnx file; {name} has its own")
     require(*known.needs, f"network {name}")  # before its weights are looked for
-    return known.open(name, known.preprocessing, known.weights.find(weights), device)
+    return known.open(
+        name, known.preprocessing, known.weights.find(weights, option="--weights"), device
+    )
 
 
 def _described(

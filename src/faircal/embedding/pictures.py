@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,31 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Box = tuple[float, float, float, float]
-#: What Pillow raises for files that are damaged, too large, or no pictures.
-_UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, MemoryError, OverflowError)
+#: What Pillow raises for files that are damaged, or no pictures; its readers are many.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    TypeError,
+    AttributeError,
+    KeyError,
+    IndexError,
+    struct.error,
+)
+#: EXIF's tag, and what undoes each of its values, as names of Pillow's Transpose.
+_ORIENTATION = 0x0112
+_UNDO = {
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
 
 
 def read_picture(path: Path, least: int | None = None) -> Image | None:
@@ -27,18 +50,36 @@ def read_picture(path: Path, least: int | None = None) -> Image | None:
     With `least`, a JPEG may be decoded at a half, a quarter or an eighth of its size, so long as
     both sides stay at that many pixels or more: several times as fast.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as file:
-                if least is not None:
-                    file.draft("RGB", (least, least))
-                turned = ImageOps.exif_transpose(file)
-                return turned.convert("RGB")
-    except (*_UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        with Image.open(path) as file:
+            if least is not None:
+                file.draft("RGB", (least, least))
+            undo = _UNDO.get(_orientation(file))
+            picture = _as_rgb(file)
+            return picture.transpose(Image.Transpose[undo]) if undo else picture
+    except (*_UNREADABLE, Image.DecompressionBombError):
         return None
+
+
+def _orientation(picture: Image) -> Any:
+    """Return how the camera was held; odd EXIF says nothing, and spoils no picture."""
+    try:
+        return picture.getexif().get(_ORIENTATION)
+    except _UNREADABLE:
+        return None
+
+
+def _as_rgb(picture: Image) -> Image:
+    """Return a picture in three channels of eight bits."""
+    from PIL import Image
+
+    if picture.mode.startswith("I"):  # sixteen bits, which Pillow would cut off, not scale
+        return Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8)).convert("RGB")
+    if picture.mode == "P" and "transparency" in picture.info:
+        return picture.convert("RGBA").convert("RGB")
+    return picture.convert("RGB")
 
 
 def pixels_of(picture: Image) -> NDArray[np.uint8]:
@@ -61,8 +102,8 @@ def _resized(picture: Image, box: Box, size: int) -> NDArray[np.uint8]:
 
     if (*box, *picture.size) == (0, 0, size, size, size, size):
         return pixels_of(picture)
-    # Antialiased: each pixel of the result is a weighted mean of all it covers.
-    return pixels_of(picture.resize((size, size), Resampling.BILINEAR, box=box))
+    # Antialiased: each pixel of the result is a weighted mean of all it covers, inside the box.
+    return pixels_of(picture.crop(box).resize((size, size), Resampling.BILINEAR))
 
 
 def _with_margin(box: Box, limits: tuple[int, int], how: Preprocessing) -> Box:
@@ -81,7 +122,9 @@ def _turned(picture: Image, points: NDArray[np.float64], how: Preprocessing) -> 
     from PIL.Image import Resampling, Transform
 
     goal = np.asarray(how.points, dtype=np.float64) + 0.5  # centres of pixels
-    turn, move = similarity(goal, points + 0.5)
+    # Fitted from the face to its goal, as face networks' owners do; the way back reads the pixels.
+    there, moved = similarity(points + 0.5, goal)
+    turn, move = 1 / there, -moved / there
     # A much larger face is shrunk first, else most of its pixels would be passed over.
     factor = max(1, math.floor(abs(turn)))
     if factor > 1:
@@ -116,8 +159,10 @@ def crop_around(picture: Image, box: Box, share: float) -> tuple[Image, Box]:
     left, top, right, bottom = box
     dx, dy = share * (right - left), share * (bottom - top)
     width, height = picture.size
-    x, y = max(int(left - dx), 0), max(int(top - dy), 0)
-    part = picture.crop((x, y, min(int(right + dx), width), min(int(bottom + dy), height)))
+    x, y = min(max(int(left - dx), 0), width), min(max(int(top - dy), 0), height)
+    part = picture.crop(
+        (x, y, max(min(int(right + dx), width), x), max(min(int(bottom + dy), height), y))
+    )
     return part, (left - x, top - y, right - x, bottom - y)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -83,12 +85,19 @@ class Preprocessing:
                 raise ParameterError(f"{name}: found {value!r}; {did_you_mean(str(value), known)}")
         for name in ("mean", "scale"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if not _is_number(value):
                 raise ParameterError(f"{name}: expected a number, found {value!r}")
-        if not (np.isfinite([self.mean, self.scale]).all() and self.scale != 0):
-            raise ParameterError(f"scale: expected a number other than 0, found {self.scale}")
-        if np.shape(self.points) != (5, 2):
-            raise ParameterError("points: expected five pairs x, y: eyes, nose, corners of mouth")
+        if self.scale == 0:
+            raise ParameterError("scale: expected a number other than 0, found 0")
+        for name in ("flip", "normalize"):
+            value = getattr(self, name)
+            if not isinstance(value, bool):
+                raise ParameterError(f"{name}: expected true or false, found {value!r}")
+        if not _are_points(self.points):
+            raise ParameterError(
+                "points: expected five pairs x, y (eyes, nose, corners of the mouth), "
+                f"found {self.points!r}"
+            )
         if self.margin >= self.size:
             raise ParameterError(
                 f"margin: expected less than size {self.size}, found {self.margin}"
@@ -113,6 +122,20 @@ class Preprocessing:
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         unusable = np.full_like(vectors, np.nan)
         return np.asarray(np.divide(vectors, length, out=unusable, where=length > 0))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _are_points(points: object) -> bool:
+    """Whether these are five points, not all in one place."""
+    if not isinstance(points, Sequence) or len(points) != 5:
+        return False
+    for point in points:
+        if not isinstance(point, Sequence) or len(point) != 2 or not all(map(_is_number, point)):
+            return False
+    return len({tuple(point) for point in points}) > 1
 
 
 #: By name: what families of published networks take.
@@ -161,6 +184,8 @@ def read_description(path: Path) -> Description:
     existing(path)
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); give a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not valid TOML ({error}); correct it") from error
     known = [field.name for field in fields(Preprocessing)]
@@ -174,7 +199,7 @@ def read_description(path: Path) -> Description:
         raise DataError(f"{path}: expected 'file', and 'preset' or 'size'; add what is missing")
     values: dict[str, Any] = {name: told[name] for name in known if name in told}
     try:
-        if "points" in values:
+        if _are_points(values.get("points")):
             values["points"] = tuple(tuple(point) for point in values["points"])
         base = preset_named(told["preset"]) if "preset" in told else None
         made = replace(base, **values) if base else Preprocessing(**values)

@@ -6,9 +6,10 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,11 +84,25 @@ def embed_pictures(
     done, began = len(pictures) - len(rows), time.monotonic()
     start = done
     progress("embedding", done, len(pictures), "")
-    for found in _side_by_side(worker, batches, jobs):
-        store.put(*found)
-        done += len(found[0])
-        rate = (done - start) / max(time.monotonic() - began, 1e-9)
-        progress("embedding", done, len(pictures), f"{rate:,.0f} images/s")
+    with _large_pictures():
+        for found in _side_by_side(worker, batches, jobs):
+            store.put(*found)
+            done += len(found[0])
+            rate = (done - start) / max(time.monotonic() - began, 1e-9)
+            progress("embedding", done, len(pictures), f"{rate:,.0f} images/s")
+
+
+@contextmanager
+def _large_pictures() -> Iterator[None]:
+    """Take pictures of up to 179 million pixels quietly; Pillow refuses larger ones.
+
+    Filters of warnings are the whole process's, so they are set here, once, and not by threads.
+    """
+    from PIL.Image import DecompressionBombWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DecompressionBombWarning)
+        yield
 
 
 _Found = tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float32] | None]
@@ -107,7 +122,8 @@ def _side_by_side(
                 if not under_way:
                     return
                 ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for future in ended:
+                # Those that ended well come first: what one of them raises must not lose them.
+                for future in sorted(ended, key=lambda each: each.exception() is not None):
                     yield future.result()
         finally:
             for future in under_way:
@@ -167,6 +183,8 @@ class _Worker:
             return cut_face(picture, None if box is None else Face.without_points(box), how)
         if box is not None:
             picture, box = crop_around(picture, box, _AROUND)
+            if not all(picture.size):
+                return State.NO_FACE
         faces = detector(pixels_of(picture))
         if box is not None:
             faces = nearest_first(faces, box)

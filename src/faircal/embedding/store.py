@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -75,21 +77,14 @@ class Store:
         write_text(known, mark)
         self.state = self._open("state.npy", np.dtype(np.uint8), (n,))
         if (folder / "vectors.npy").exists():
-            self._vectors = np.load(folder / "vectors.npy", mmap_mode="r+", allow_pickle=False)
+            self._vectors = _reopened(folder / "vectors.npy", np.dtype(np.float32), n)
 
     def _open(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         path = self.folder / name
-        try:
-            if path.exists():
-                found: NDArray[Any] = np.load(path, mmap_mode="r+", allow_pickle=False)
-                if found.shape == shape and found.dtype == dtype:
-                    return found
-            # A new file is all zeros; it takes no room until it is written to.
-            return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-        except (OSError, ValueError) as error:
-            raise DataError(
-                f"{path}: cannot be used ({error}); begin anew with --restart"
-            ) from error
+        if path.exists():
+            return _reopened(path, dtype, self._n)
+        # A new file is all zeros; it takes no room until it is written to.
+        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
 
     @property
     def to_do(self) -> NDArray[np.intp]:
@@ -120,3 +115,22 @@ class Store:
         """Remove the folder."""
         self._vectors = None
         shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(OSError):
+            self.folder.parent.rmdir()  # where nothing else is in it
+
+
+def _reopened(path: Path, dtype: np.dtype[Any], n: int) -> NDArray[Any]:
+    """Open an array of an interrupted run; a damaged one is an error."""
+    try:
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)
+            whole = file.tell() + math.prod(shape) * kind.itemsize
+        # Mapping would fill up a file that was cut off.
+        sound = kind == dtype and shape[:1] == (n,) and path.stat().st_size == whole
+        found: NDArray[Any] | None = np.load(path, mmap_mode="r+") if sound else None
+    except (OSError, ValueError, EOFError):
+        found = None
+    if found is None:
+        raise DataError(f"{path}: is damaged; begin anew with --restart")
+    return found

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import os
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from faircal.errors import DataError, MissingExtraError, ModelFileError
@@ -34,16 +35,19 @@ class Weights:
     package: str | None = None
     inside: str = ""
 
-    def find(self, given: Path | None = None) -> Path:
-        """Return the verified file: `given`, else the package's, else that of the cache folder."""
+    def find(self, given: Path | None = None, *, option: str = "") -> Path:
+        """Return the verified file: `given`, else the package's, else that of the cache folder.
+
+        `option` is that of the command line that gives one.
+        """
         path = given or self._installed() or cache_folder() / self.file
         if given is not None and not given.is_file():
-            raise DataError(f"{given}: no such file of weights; check the path of --weights")
+            raise DataError(f"{given}: no such file of weights; check the path")
         if not path.is_file():
+            named = f", or name it with {option} FILE" if option else ""
             raise MissingExtraError(
                 f"{self.file} is needed and not here: get it from {self.origin} "
-                f"(licence: {self.licence}) and put it into {cache_folder()}, or name it with "
-                "--weights FILE"
+                f"(licence: {self.licence}) and put it into {cache_folder()}{named}"
             )
         found = sha256_of(path)
         if self.sha256 not in (None, found):
@@ -54,7 +58,7 @@ class Weights:
         return path
 
     def _installed(self) -> Path | None:
-        spec = importlib.util.find_spec(self.package) if self.package else None
+        spec = _find(self.package) if self.package else None
         if spec is None or spec.origin is None:
             return None
         path = Path(spec.origin).parent / self.inside / self.file
@@ -64,6 +68,14 @@ class Weights:
     def here(self) -> bool:
         """Whether the file is installed or in the cache folder."""
         return self._installed() is not None or (cache_folder() / self.file).is_file()
+
+
+def _find(module: str) -> ModuleSpec | None:
+    """Return where a module is, without importing it; None where it is not."""
+    try:
+        return importlib.util.find_spec(module)
+    except (ImportError, ValueError):  # kept away on purpose
+        return None
 
 
 def cache_folder() -> Path:
@@ -83,7 +95,7 @@ def sha256_of(path: Path) -> str:
 
 def require(module: str, extra: str, what: str) -> None:
     """Raise unless `module` can be imported; the message says which extra brings it."""
-    if importlib.util.find_spec(module) is None:
+    if _find(module) is None:
         raise MissingExtraError(
             f"{what} needs {module}, which is not installed: pip install 'faircal[{extra}]'"
         )
