@@ -90,20 +90,17 @@ def pixels_of(picture: Image) -> NDArray[np.uint8]:
 def cut_face(picture: Image, face: Face | None, how: Preprocessing) -> NDArray[np.uint8]:
     """Return the face as a network takes it, shape (size, size, 3); None: the whole picture."""
     if face is None:
-        width, height = picture.size
-        return _resized(picture, (0, 0, width, height), how.size)
+        return _resized(picture, how.size)
     if how.align == "box" or not face.has_points:
-        return _resized(picture, _with_margin(face.box, picture.size, how), how.size)
+        return _resized(picture.crop(_with_margin(face.box, picture.size, how)), how.size)
     return _turned(picture, face.points, how)
 
 
-def _resized(picture: Image, box: Box, size: int) -> NDArray[np.uint8]:
+def _resized(picture: Image, size: int) -> NDArray[np.uint8]:
     from PIL.Image import Resampling
 
-    if (*box, *picture.size) == (0, 0, size, size, size, size):
-        return pixels_of(picture)
-    # Antialiased: each pixel of the result is a weighted mean of all it covers, inside the box.
-    return pixels_of(picture.crop(box).resize((size, size), Resampling.BILINEAR))
+    # Antialiased: each pixel of the result is a weighted mean of all it covers.
+    return pixels_of(picture.resize((size, size), Resampling.BILINEAR))
 
 
 def _with_margin(box: Box, limits: tuple[int, int], how: Preprocessing) -> Box:
