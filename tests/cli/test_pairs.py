@@ -144,6 +144,29 @@ def test_many_pairs_are_written_as_parquet(folder, run, monkeypatch):
     assert pq.read_table(folder / "pairs.parquet").to_pydict() == before
 
 
+class TestOut:
+    def test_a_copy_of_the_folder(self, folder, run, tmp_path):
+        run("--seed", 1)
+        before = (folder / "pairs.csv").read_bytes()
+        (folder / "embeddings/.two.partial").mkdir()
+        found = run("--imposters", "hard", "--out", tmp_path / "other")
+        assert found.out == f"{tmp_path / 'other' / 'pairs.csv'}\n"
+        assert (folder / "pairs.csv").read_bytes() == before
+        data = faircal.load(tmp_path / "other")
+        assert len(data.images) == PEOPLE * SHOTS
+        assert list(data.features) == ["one"]
+        assert not (tmp_path / "other/embeddings/.two.partial").exists()
+        assert "choose a new folder" in run("--out", tmp_path / "other", code=2)
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    def test_a_file(self, folder, run, tmp_path, suffix):
+        path = tmp_path / f"new/mine{suffix}"
+        run("--out", path)
+        read = pacsv.read_csv if suffix == ".csv" else pq.read_table
+        assert read(path).column_names == ["left", "right", "genuine", "fold"]
+        assert not (folder / "pairs.csv").exists()
+
+
 class TestRefusals:
     def check(self, folder, run, *words, said):
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

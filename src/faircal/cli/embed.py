@@ -166,7 +166,7 @@ def _show(made: Embedded, data: Path, as_json: bool) -> None:
         note(f"{len(made.dropped):,} of {total:,} images dropped ({said}){with_pairs}:")
         for image in list(made.dropped)[:5]:
             note(f"  {image}: {made.dropped[image]}")
-        note(f"all are listed in {data / 'dropped.csv'}")
+        note(f"all are listed in {data / 'dropped.csv'}; to try them again, choose a new folder")
     pairs = f", {made.pairs:,} pairs" if made.pairs else "; make pairs with 'faircal pairs'"
     note(f"{made.name}: {made.images:,} images, {made.dimension}-d{pairs}")
     click.echo(str(data))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from faircal.cli.options import (
+    check_file,
+    check_folder,
     feature_option,
     json_option,
     note,
@@ -18,6 +21,8 @@ from faircal.cli.options import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pyarrow import Table
 
     from faircal.data.types import Embeddings
     from faircal.pairing import BuiltPairs
@@ -84,6 +89,12 @@ class GenuinePairs(click.ParamType[Any]):
 )
 @feature_option
 @seed_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="A copy of DATA to make, with these pairs; or a .csv or .parquet file  [default: DATA]",
+)
 @click.option("--replace", is_flag=True, help="Replace the pairs that are there.")
 @json_option
 def command(
@@ -98,6 +109,7 @@ def command(
     attribute: str | None,
     feature: str | None,
     seed: int,
+    out: Path | None,
     replace: bool,
     as_json: bool,
 ) -> None:
@@ -114,7 +126,6 @@ def command(
     from faircal.data.groups import cross
     from faircal.data.readers import read_images
     from faircal.data.tables import find_table, has_table
-    from faircal.data.writers import write_table
     from faircal.errors import DataError, ParameterError
     from faircal.files import existing
     from faircal.pairing import PairPlan, build_pairs
@@ -124,8 +135,11 @@ def command(
         raise ParameterError(f"--folds: expected 2 or more, found {folds}")
     if not existing(data).is_dir():
         raise DataError(f"{data}: expected a dataset folder, found a file; give the folder")
-    if has_table(data, "pairs") and not replace:
-        raise DataError(f"{find_table(data, 'pairs')} is there already; replace it with --replace")
+    if out is None and has_table(data, "pairs") and not replace:
+        raise DataError(
+            f"{find_table(data, 'pairs')} is there already; add --replace, or choose an --out"
+        )
+    _check_out(out)
     images, matrices, given = read_images(data, [feature] if feature else None)
     if images.identity is None or not images.identity.names:
         raise DataError(f"{data}: the images have no identity; add the column to make pairs")
@@ -161,7 +175,37 @@ def command(
             "fold": built.fold,
         }
     )
-    _show(built, write_table(data, "pairs", [table]), as_json)
+    _show(built, _write(table, data, out), as_json)
+
+
+def _check_out(out: Path | None) -> None:
+    """Raise when the pairs can't be written to `out`, before any work is done for them."""
+    from faircal.files import require_new
+
+    if out is not None and out.suffix in (".csv", ".parquet"):
+        check_file(out)
+    elif out is not None:
+        check_folder(out)
+        require_new(out)
+
+
+def _write(table: Table, data: Path, out: Path | None) -> Path:
+    from faircal.data.writers import write_csv, write_parquet, write_table
+    from faircal.files import new_folder
+
+    if out is None:
+        return write_table(data, "pairs", [table])
+    if out.suffix == ".csv":
+        write_csv(out, table)
+        return out
+    if out.suffix == ".parquet":
+        write_parquet(out, iter([table]))
+        return out
+    with new_folder(out) as folder:
+        skip = shutil.ignore_patterns("pairs.csv", "pairs.parquet", ".*")
+        shutil.copytree(data, folder, ignore=skip, dirs_exist_ok=True)
+        name = write_table(folder, "pairs", [table]).name
+    return out / name
 
 
 def _only(matrices: Mapping[str, tuple[Path, Embeddings]], data: Path) -> Embeddings | None:

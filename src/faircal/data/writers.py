@@ -95,7 +95,7 @@ def write_table(folder: Path, stem: str, parts: Iterable[pa.Table]) -> Path:
         first.append(part)
         if sum(map(len, first)) > MOST_CSV_ROWS:
             path, other = folder / f"{stem}.parquet", folder / f"{stem}.csv"
-            _write_parquet(path, chain(first, coming))
+            write_parquet(path, chain(first, coming))
             break
     else:
         path, other = folder / f"{stem}.csv", folder / f"{stem}.parquet"
@@ -104,7 +104,8 @@ def write_table(folder: Path, stem: str, parts: Iterable[pa.Table]) -> Path:
     return path
 
 
-def _write_parquet(path: Path, parts: Iterator[pa.Table]) -> None:
+def write_parquet(path: Path, parts: Iterator[pa.Table]) -> None:
+    """Write a table that comes in parts as Parquet, whole or not at all."""
     first = next(parts)
     with (
         atomic_path(path) as temporary,
@@ -148,7 +149,7 @@ def filter_table(path: Path, folder: Path, keep: Callable[[pa.Table], pa.Array])
     if path.suffix == ".csv":
         write_csv(folder / path.name, *filtered())
     else:
-        _write_parquet(folder / path.name, filtered())
+        write_parquet(folder / path.name, filtered())
     return kept, lost
 
 
