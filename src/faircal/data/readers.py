@@ -195,8 +195,9 @@ def read_embeddings(
     """Return each feature's file and embeddings; empty where the folder has none."""
     single = [folder / f"embeddings{end}" for end in (".npy", ".npz")]
     several = folder / "embeddings"
-    # What begins with a point is of an embedding that is under way.
-    named = several.is_dir() and any(not p.name.startswith(".") for p in several.iterdir())
+    # Where all names begin with a point, the first embedding is under way.
+    names = [path.name for path in several.iterdir()] if several.is_dir() else [".none"]
+    named = not names or any(not name.startswith(".") for name in names)
     here = [path for path in single if path.exists()] + ([several] if named else [])
     if len(here) > 1:
         names = " and ".join(path.name for path in here)
