@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from faircal import files
 from faircal.errors import DataError, ParameterError
 from faircal.files import (
     atomic_path,
@@ -232,3 +233,24 @@ def test_digest():
     """SHA-256 of "abc", from the standard."""
     value = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert digest(lambda update: [update(b"ab"), update(b"c")]) == value
+
+
+def test_moving_that_was_cut_short_is_ended(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("old")
+    moved = Path.replace
+
+    def cut_short(path, target):
+        if path.name == "b.txt":
+            raise KeyboardInterrupt
+        return moved(path, target)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "replace", cut_short)
+        with files.staged(tmp_path) as folder:
+            for name in ("a.txt", "b.txt"):
+                (folder / name).write_text("new")
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert not (tmp_path / "b.txt").exists()
+    files.settle(tmp_path)
+    assert (tmp_path / "b.txt").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from faircal.errors import DataError, ParameterError
 
+#: Holds files that are whole and about to take their places.
+_READY = ".ready"
+
 
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
@@ -74,19 +77,28 @@ def new_folder(target: Path) -> Iterator[Path]:
 def staged(folder: Path) -> Iterator[Path]:
     """Give a temporary folder inside `folder`; what is in it when the block ends well moves up.
 
-    Files take the place of those of the same name one after the other, sorted by name; when the
-    block raises, `folder` is as it was.
+    Files take the place of those of the same name. When the block raises, `folder` is as it was;
+    when moving is cut short, `settle` ends it.
     """
+    settle(folder)
     temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".", suffix=".tmp"))
     try:
         yield temporary
-        for path in sorted(path for path in temporary.rglob("*") if path.is_file()):
-            target = folder / path.relative_to(temporary)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            path.chmod(0o644)
-            path.replace(target)
+        temporary.rename(folder / _READY)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+    settle(folder)
+
+
+def settle(folder: Path) -> None:
+    """Move up what `staged` had ready, where it was cut short."""
+    ready = folder / _READY
+    for path in sorted(path for path in ready.rglob("*") if path.is_file()):
+        target = folder / path.relative_to(ready)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.chmod(0o644)
+        path.replace(target)
+    shutil.rmtree(ready, ignore_errors=True)
 
 
 def write_text(target: Path, text: str) -> None:

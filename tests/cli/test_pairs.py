@@ -122,7 +122,7 @@ def test_a_person_of_no_fold_is_left_out(folder, run):
     table = pacsv.read_csv(folder / "images.csv")
     fold = pa.array([None if who < SHOTS else who // SHOTS % 2 for who in range(PEOPLE * SHOTS)])
     pacsv.write_csv(table.append_column("fold", fold), folder / "images.csv")
-    assert f"{SHOTS} images of unknown people are left out" in run().err
+    assert f"{SHOTS} images have no fold" in run().err
     assert not [image for image in rows(folder)["left"] if image.startswith("p0/")]
 
 
@@ -142,6 +142,18 @@ def test_many_pairs_are_written_as_parquet(folder, run, monkeypatch):
     run("--replace")
     assert not (folder / "pairs.csv").exists()
     assert pq.read_table(folder / "pairs.parquet").to_pydict() == before
+
+
+def test_how_pairs_were_made_is_kept(folder, run):
+    run("--imposters", "cluster", "--seed", 4, "--cap", 3)
+    kept = json.loads((folder / "dataset.json").read_text())["pairs"]
+    assert kept["imposters"] == "cluster"
+    assert (kept["seed"], kept["cap"], kept["ratio"]) == (4, 3, 3.0)
+    assert kept["attribute"] == "ethnicity+gender"
+
+
+def test_clusters_are_few_where_people_are(folder, run):
+    assert "clusters: 1, found without attributes" in run("--imposters", "cluster").err
 
 
 class TestOut:
@@ -182,6 +194,8 @@ class TestRefusals:
             (["--imposters", "hrad"], ["hrad", "did you mean hard"]),
             (["--ratio", "0"], ["ratio", "above 0"]),
             (["--ratio", "nan"], ["ratio", "above 0"]),
+            (["--ratio", "1e20"], ["ratio", "above 0"]),
+            (["--genuine", "9" * 30], ["genuine", "at most"]),
             (["--genuine", "few"], ["'all' or a number", "few"]),
             (["--genuine", "0"], ["genuine", "1 or more"]),
             (["--cap", "0"], ["cap", "1 or more"]),
@@ -202,7 +216,21 @@ class TestRefusals:
 
     def test_no_embeddings(self, folder, run):
         (folder / "embeddings/one.npy").unlink()
+        (folder / "embeddings").rmdir()
         self.check(folder, run, "--imposters", "hard", said=["embeddings", "faircal embed"])
+
+    def test_pairs_with_scores_are_not_replaced(self, folder, run):
+        run()
+        table = pacsv.read_csv(folder / "pairs.csv")
+        scored = table.append_column("score", [np.full(len(table), 0.5)])
+        pacsv.write_csv(scored, folder / "pairs.csv")
+        self.check(folder, run, "--replace", said=["pairs.csv", "scores", "--out"])
+
+    def test_folds_in_words(self, folder, run):
+        table = pacsv.read_csv(folder / "images.csv")
+        fold = np.repeat(np.where(np.arange(PEOPLE) % 2, "x", "y"), SHOTS)
+        pacsv.write_csv(table.append_column("fold", [fold]), folder / "images.csv")
+        self.check(folder, run, said=["column 'fold'", "--folds"])
 
     def test_two_features(self, folder, run):
         np.save(folder / "embeddings/two.npy", np.load(folder / "embeddings/one.npy"))

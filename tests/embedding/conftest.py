@@ -66,6 +66,7 @@ class Means(Network):
     """
 
     parallel = True
+    module = "numpy"
 
     def __init__(self, name="means", size=8, **how):
         self.name = name
@@ -103,7 +104,7 @@ class Marked(Detector):
     name = "marked"
     what = "a test's"
 
-    def __call__(self, pixels):
+    def find(self, pixels):
         if not pixels.size or pixels[0, 0].tolist() == [0, 0, 255]:
             return []
         height, width = pixels.shape[:2]

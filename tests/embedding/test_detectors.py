@@ -152,7 +152,7 @@ def test_none_is_the_whole_picture(blind):
     assert face.box == (0, 0, 30, 20)
     assert not face.has_points
     assert blind.blind
-    assert blind.settings() == {}
+    assert blind.settings() == {"name": "none"}
 
 
 def test_names():

@@ -117,7 +117,7 @@ def test_the_record_says_what_decides_the_vectors(data, root, means, marked):
     assert record["weights_sha256"] == "0" * 64
     assert record["preprocessing"]["mean"] == 3.0
     assert record["detector"] == {"name": "marked"}
-    assert {"faircal", "pillow"} <= record["versions"].keys()
+    assert {"faircal", "PIL"} <= record["versions"].keys()
     text = json.dumps(record)
     assert "[" not in text.replace(json.dumps(record["preprocessing"]["points"]), "")
 
@@ -282,7 +282,12 @@ def test_a_second_network_that_drops_more_thins_the_first(
     embed_folder(data, root, means("first"), blind)
     assert len(reds(data, "first")) == 5
     (root / "a/1.png").unlink()
-    made = embed_folder(data, root, means("second", scale=2.0), marked)
+    second = means("second", scale=2.0)
+    before = {path: path.read_bytes() for path in data.rglob("*.*") if path.is_file()}
+    with pytest.raises(DataError, match=r"1 pictures are missing .* first would lose"):
+        embed_folder(data, root, second, marked)
+    assert all(path.read_bytes() == content for path, content in before.items())
+    made = embed_folder(data, root, second, marked, drop_missing=True)
     assert made.dropped == {"a/1.png": "picture not found", "c/9.png": "no face found"}
     assert ids(data) == ["a/2.png", "b/007.png", "b/8.png"]
     assert reds(data, "first") == [20, 30, 40]
@@ -551,6 +556,7 @@ from faircal.embedding.networks import Network
 from faircal.embedding.preprocessing import Preprocessing
 
 class Reds(Network):
+    module = "numpy"
     def __init__(self):
         self.name, self.sha256 = "reds", "0" * 64
         self.preprocessing = Preprocessing(8, normalize=False)
@@ -606,11 +612,13 @@ def test_a_failure_while_writing_leaves_the_folder_as_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(folder, what, full_disk)
         with pytest.raises(OSError, match="No space left"):
-            embed_folder(data, spoiled, means("second"), marked)
+            embed_folder(data, spoiled, means("second"), marked, drop_missing=True)
     left = {n: c for n, c in snapshot(data).items() if not n.startswith("embeddings/.second")}
     assert left == before
     network = means("second")
-    embed_folder(data, spoiled, network, marked)  # goes on, and has nothing to embed
+    embed_folder(
+        data, spoiled, network, marked, drop_missing=True
+    )  # goes on, and has nothing to embed
     assert network.faces == 0
     assert reds(data, "first") == reds(data, "second") == [30]
 
@@ -711,3 +719,52 @@ def test_no_pair_is_left(data, root, means, marked, save_picture):
         return
     assert (made.pairs, made.dropped_pairs) == (0, 1)
     assert Path(data / "pairs.csv").read_text().count("\n") == 1
+
+
+def test_pictures_that_come_back_are_taken(data, root, means, marked):
+    """What was missing when a run stopped is looked for again when it goes on."""
+    embed_folder(data, root, means("first"), marked)
+    hidden = (root / "a/1.png").rename(root / "a/1.away")
+    with pytest.raises(DataError, match="--drop-missing"):
+        embed_folder(data, root, means("second"), marked)
+    hidden.rename(root / "a/1.png")
+    network = means("second")
+    made = embed_folder(data, root, network, marked)
+    assert (made.images, made.dropped) == (5, {})
+    assert network.sizes == [1]
+
+
+def test_another_folder_does_not_go_on(data, root, means, marked, tmp_path):
+    """The same names may be other pictures there."""
+    network = means()
+    network.fail_after = 0
+    with pytest.raises(RuntimeError):
+        embed_folder(data, root, network, marked)
+    shutil.copytree(root, tmp_path / "other")
+    with pytest.raises(ParameterError, match="--restart"):
+        embed_folder(data, tmp_path / "other", means(), marked)
+
+
+def test_images_that_change_meanwhile(data, root, means, marked):
+    network = means()
+    run = network.run
+
+    def change(faces):
+        text = (data / "images.csv").read_text()
+        (data / "images.csv").write_text(text.replace("b/8.png", "b/9.png"))
+        return run(faces)
+
+    network.run = change
+    with pytest.raises(DataError, match="its images changed"):
+        embed_folder(data, root, network, marked)
+    assert not (data / "embeddings/means.npy").exists()
+
+
+def test_nothing_usable_leaves_the_folder_as_it_was(data, root, means, marked):
+    embed_folder(data, root, means("first"), marked)
+    before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
+    nothing = means("second")
+    nothing.run = lambda faces: np.zeros((len(faces), 12), np.float32)
+    with pytest.raises(DataError, match="no picture gave a vector"):
+        embed_folder(data, root, nothing, marked)
+    assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before

@@ -385,10 +385,9 @@ def test_not_one_vector_a_face(tmp_path, faces):
     x = helper.make_tensor_value_info("x", FLOAT, [None, 3, 112, 112])
     y = helper.make_tensor_value_info("y", FLOAT, [3, 112, 112])
     path = save_graph(tmp_path / "mine.onnx", nodes, [x], [y])
-    network = open_network(str(path), preset="arcface", device="cpu")
     with pytest.raises(ModelFileError) as caught:
-        network(faces)
-    one_line(caught, "network mine: gave (3, 112, 112) for 10 faces")
+        open_network(str(path), preset="arcface", device="cpu")
+    one_line(caught, f"{path}: gave an output of shape (3, 112, 112) for 1 faces")
 
 
 # -------------------------------------------------------------------- descriptions
@@ -451,12 +450,85 @@ def test_no_such_device(tmp_path, device):
     one_line(caught, f"device: expected auto, cpu or cuda, found {device!r}")
 
 
-def test_providers():
+def test_which_gpu():
     both = ["CUDAExecutionProvider", "CPUExecutionProvider"]
-    assert networks._providers(both, "auto") == both
-    assert networks._providers(both, "cuda") == both
-    assert networks._providers(both, "cpu") == both[1:]
-    assert networks._providers(both[1:], "auto") == both[1:]
+    assert networks._cuda(both, "auto") == (both[0], {"device_id": 0})
+    assert networks._cuda(both, "cuda") == (both[0], {"device_id": 0})
+    assert networks._cuda(both, "cuda:2") == (both[0], {"device_id": 2})
+    assert networks._cuda(both, "cpu") is None
+    assert networks._cuda(both[1:], "auto") is None
+    with pytest.raises(ParameterError, match="cuda:0"):
+        networks._cuda(both, "cuda:x")
+
+
+def test_a_gpu_that_does_not_work(tmp_path, monkeypatch, faces):
+    """onnxruntime then takes the CPU, and says so in its log alone."""
+    import onnxruntime
+
+    both = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    path = stand_in(tmp_path / "mine.onnx")
+    plain = open_network(str(path), preset="arcface", device="cpu")
+    session = onnxruntime.InferenceSession
+
+    def on_the_cpu(path, options, providers):
+        return session(path, options, providers=["CPUExecutionProvider"])
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: both)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", on_the_cpu)
+    found = open_network(str(path), preset="arcface", device="auto")
+    assert found.parallel
+    np.testing.assert_array_equal(found(faces), plain(faces))
+    with pytest.raises(ParameterError, match="CUDA does not work here"):
+        open_network(str(path), preset="arcface", device="cuda")
+
+
+def test_weights_beside_the_graph_count_in_the_checksum(tmp_path):
+    path = stand_in(tmp_path / "mine.onnx")
+    sums = [open_network(str(path), preset="arcface", device="cpu").sha256]
+    for content in (b"one", b"two"):
+        (tmp_path / "mine.onnx.data").write_bytes(content)
+        sums.append(open_network(str(path), preset="arcface", device="cpu").sha256)
+    assert len(set(sums)) == 3
+
+
+def test_unusable_numbers(tmp_path):
+    nodes = [
+        helper.make_node("ReduceMean", ["x"], ["m"], axes=[2, 3], keepdims=0),
+        helper.make_node("Sub", ["m", "m"], ["zero"]),
+        helper.make_node("Div", ["m", "zero"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", FLOAT, [None, 3, 112, 112])
+    y = helper.make_tensor_value_info("y", FLOAT, [None, 3])
+    path = save_graph(tmp_path / "mine.onnx", nodes, [x], [y])
+    with pytest.raises(ModelFileError) as caught:
+        open_network(str(path), preset="arcface", device="cpu")
+    one_line(caught, str(path), "NaN or infinite")
+
+
+def test_one_number_is_no_vector(tmp_path):
+    nodes = [helper.make_node("ReduceMean", ["x"], ["y"], axes=[1, 2, 3], keepdims=0)]
+    x = helper.make_tensor_value_info("x", FLOAT, [None, 3, 112, 112])
+    y = helper.make_tensor_value_info("y", FLOAT, [None])
+    path = save_graph(tmp_path / "mine.onnx", nodes, [x], [y])
+    with pytest.raises(ModelFileError) as caught:
+        open_network(str(path), preset="arcface", device="cpu")
+    one_line(caught, str(path), "one number")
+
+
+def test_a_size_that_the_graph_does_not_say(tmp_path):
+    """A network of any height and width by its input, which then takes one only."""
+    weight = numpy_helper.from_array(np.ones((3 * 112 * 112, 4), np.float32), "w")
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["f"]),
+        helper.make_node("MatMul", ["f", "w"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", FLOAT, [None, 3, None, None])
+    y = helper.make_tensor_value_info("y", FLOAT, [None, 4])
+    path = save_graph(tmp_path / "mine.onnx", nodes, [x], [y], [weight])
+    assert open_network(str(path), preset="arcface", device="cpu")
+    with pytest.raises(ModelFileError) as caught:
+        open_network(str(path), preset="facenet", device="cpu")
+    one_line(caught, str(path), "(1, 3, 160, 160)", "--preset")
 
 
 # -------------------------------------------------------------------- FaceNet

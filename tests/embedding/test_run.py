@@ -274,7 +274,7 @@ def test_an_interrupt_while_progress_is_told(pictures, means, marked, tmp_path, 
             pictures, means(), marked, store_at(tmp_path), jobs=2, batch=4, progress=stop
         )
     store = store_at(tmp_path)
-    assert len(store.to_do) == N - 8
+    assert int((store.state == State.TO_DO).sum()) == N - 8
     embed_pictures(pictures, means(), marked, store, jobs=2, batch=4)
     np.testing.assert_array_equal(store.vectors, expected)
 
@@ -325,7 +325,7 @@ def test_what_is_put_is_there_later(tmp_path):
     assert store.to_do.tolist() == [1, 3]
     store.put(rows(1), np.array([State.ABSENT], np.uint8), None)
     again = store_at(tmp_path, 4)
-    assert again.to_do.tolist() == [3]
+    assert again.to_do.tolist() == [1, 3]  # an unreadable picture may have been mended
     assert again.state.tolist() == [State.NO_FACE, State.ABSENT, State.DONE, State.TO_DO]
     assert again.vectors.tolist() == [[0, 0], [0, 0], [1, 2], [0, 0]]
     again.remove()

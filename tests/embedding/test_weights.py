@@ -127,7 +127,7 @@ def test_another_file(cache):
     found = hashlib.sha256(b"another").hexdigest()
     assert str(caught.value) == (
         f"{path}: expected SHA-256 {SHA256}, found {found}; "
-        "it is damaged or another file: get it again from the moon"
+        "it is damaged or another file: get it again (the moon)"
     )
 
 
@@ -144,10 +144,10 @@ def test_any_file_where_no_checksum_is_known(cache):
 
 def test_not_here_says_what_to_get_from_where_to_where(cache):
     with pytest.raises(MissingExtraError) as caught:
-        weights().find(option="--weights")
+        weights(package=None).find(option="--weights")
     assert str(caught.value) == (
-        "net.bin is needed and not here: get it from the moon (licence: CC0) and put it into "
-        f"{cache}, or name it with --weights FILE"
+        f"net.bin is needed and not here: get the moon (licence: CC0, SHA-256 {SHA256}) and put "
+        f"it into {cache}, or name it with --weights FILE"
     )
 
 
@@ -183,7 +183,7 @@ def test_what_is_in_packages_is_not_asked_to_be_named_with_weights(monkeypatch, 
             monkeypatch.setattr(type(each), "_installed", lambda self: None)
     with pytest.raises(MissingExtraError) as caught:
         DETECTORS["dlib"]("cpu")
-    assert str(cache) in str(caught.value)
+    assert "not here: pip install 'faircal[embed]' (licence: " in str(caught.value)
     assert "--weights" not in str(caught.value)
 
 

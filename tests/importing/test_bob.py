@@ -117,7 +117,10 @@ def test_nothing_but_failures(write, refused):
 def test_scores_of_another_range(write, save):
     found = read_bob(write("s", "ann ann p1 87.5\nann bob p2 -3\n"))
     assert found.notes == [
-        "scores lie between -3 and 87.5, not within [-1, 1]: give commands --score-range LOW,HIGH"
+        (
+            "scores lie between -3 and 87.5, not within [-1, 1]: "
+            "use --score-range LOW,HIGH with every command"
+        )
     ]
     data = save(found).load(embed=False, score_range=(-10, 100))
     assert data.scores.tolist() == [87.5, -3]

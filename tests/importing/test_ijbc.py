@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 import pyarrow.csv as pacsv
@@ -313,9 +312,10 @@ def test_pairs_come_in_parts(covariate, monkeypatch):
     monkeypatch.setattr(ijbc, "_BLOCK", 64)
     said = []
     found = read(folder, progress=lambda *words: said.append(words))
-    assert isinstance(found.pairs, Iterator)
     assert said == []
     parts = list(found.pairs)
+    assert [part.to_pydict() for part in found.pairs] == [part.to_pydict() for part in parts]
+    assert len(set(found.notes)) == len(found.notes)
     assert len(parts) > 20
     assert max(map(len, parts)) <= 64 // len("1,2\n")
     reading = [words for words in said if "reading pairs" in words[0]]

@@ -196,7 +196,7 @@ def test_ethnicity_that_is_not_there(rfw, save):
     assert save(found).load().groups().names == ETHNICITIES[:3]
 
 
-@pytest.mark.parametrize("blocks", [9, 11])
+@pytest.mark.parametrize("blocks", [1, 9])
 def test_another_number_of_splits_is_noted(african, blocks):
     block = "m.0a\t1\t2\nm.0a\t1\tm.0b\t3\n"
     found = read_rfw(african(block * blocks), pictures=False)
@@ -409,3 +409,34 @@ def test_any_text_is_read_or_refused(tmp_path_factory, text):
         assert "African_pairs.txt" in str(error)
     else:
         assert len(found.images)
+
+
+def ordered(n_splits, size):
+    """Lines of a list in order: `size` genuine and `size` imposter pairs a split."""
+    split = ["m.0a\t1\t2"] * size + ["m.0a\t1\tm.0b\t1"] * size
+    return split * n_splits
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda lines: lines.insert(3, lines.pop(150)), ["found 11", "split 1 ends with pair 4"]),
+        (lambda lines: lines.reverse(), ["found 11", "copy the file again"]),
+        (lambda lines: lines.__delitem__(slice(200, 300)), ["found 9"]),
+    ],
+)
+def test_a_list_in_disorder(write, tmp_path, spoil, words):
+    """Splits are found by order: where that is lost, folds would be wrong."""
+    lines = ordered(10, 100)
+    spoil(lines)
+    write("d/txts/African/African_pairs.txt", "\n".join(lines))
+    with pytest.raises(DataError) as caught:
+        read_rfw(tmp_path / "d", pictures=False)
+    for word in ("African_pairs.txt", "expected 10 splits", *words):
+        assert word in str(caught.value)
+
+
+def test_an_excerpt_may_have_fewer_splits(write, tmp_path):
+    write("d/txts/African/African_pairs.txt", "\n".join(ordered(3, 2) + ordered(1, 5)))
+    found = read_rfw(tmp_path / "d", pictures=False)
+    assert "African_pairs.txt: expected 10 splits, found 4" in found.notes

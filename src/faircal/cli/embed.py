@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.options import check_folder, json_option, note, out, print_json, progress_bars
+from faircal.cli.options import (
+    check_folder,
+    json_option,
+    level_option,
+    note,
+    out,
+    print_json,
+    progress_bars,
+)
 
 if TYPE_CHECKING:
     from faircal.embedding import Embedded
@@ -69,6 +77,11 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Go on with an interrupted run, or begin anew and replace what is there.",
 )
 @click.option(
+    "--drop-missing",
+    is_flag=True,
+    help="Drop images whose picture is gone, though other embeddings have them.",
+)
+@click.option(
     "--list",
     is_flag=True,
     is_eager=True,
@@ -76,6 +89,7 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     callback=_list,
     help="List networks, detectors and presets, and exit.",
 )
+@level_option
 @json_option
 def command(
     images: Path,
@@ -90,31 +104,34 @@ def command(
     jobs: int | None,
     batch: int,
     resume: bool,
+    drop_missing: bool,
+    level: int | None,
     as_json: bool,
 ) -> None:
     """Detect, align and embed the faces in IMAGES, a folder of pictures.
 
     With an imported dataset folder as --out, its images are embedded, and IMAGES is the folder that
-    was imported. Otherwise --out is made, with a person for each sub-folder of IMAGES. An image
+    was imported. Otherwise --out is made, with a person for each folder of pictures. An image
     without a face is dropped with its pairs, counted and listed in dropped.csv. The same command
     again goes on with an interrupted run. Nothing is downloaded.
     """
     from faircal.data.tables import has_table
     from faircal.embedding import DETECTORS, NETWORKS, embed_folder, open_network
     from faircal.embedding.weights import require
-    from faircal.errors import FairCalError, ParameterError
+    from faircal.errors import ParameterError
     from faircal.files import existing
     from faircal.importing import read_folder
 
     existing(images)
     check_folder(data)
+    data = data.resolve() if data.is_symlink() else data
     require("PIL", "embed", "'faircal embed'")
     opened = open_network(network, preset=preset, weights=weights, device=device)
     finds = detector or (NETWORKS[network].detector if network in NETWORKS else "mtcnn")
     chosen = DETECTORS[finds](device)
     existed, new = data.is_dir(), not has_table(data, "images")
     if new:
-        found = read_folder(images, attributes=attributes)
+        found = read_folder(images, attributes=attributes, level=level)
         found.save(data)
         for text in found.notes:
             note(text)
@@ -131,17 +148,40 @@ def command(
                 jobs=jobs,
                 batch=batch,
                 restart=not resume,
+                drop_missing=drop_missing,
                 progress=progress,
             )
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt("the same command again goes on from here") from error
-    except FairCalError:
-        if new:
+    except Exception:
+        if new and not any(data.glob("embeddings/.*.partial")):
             shutil.rmtree(data)  # made a moment ago, and of no use
             if existed:
                 data.mkdir()
         raise
+    if not new:
+        _tell_of_others(images, data)
     _show(made, data, as_json)
+
+
+def _tell_of_others(images: Path, data: Path) -> None:
+    """Say how many pictures of a folder of photos are not among the dataset's images."""
+    from faircal.data.readers import read_about
+    from faircal.data.tables import find_table, read_table
+    from faircal.importing.folders import list_pictures
+
+    imported = read_about(data).get("imported")
+    if not isinstance(imported, dict) or imported.get("layout") != "folder":
+        return
+    known = set(read_table(find_table(data, "images"))["image_id"].to_pylist())
+    if (data / "dropped.csv").exists():
+        known |= set(read_table(data / "dropped.csv")["image_id"].to_pylist())
+    others = len(set(list_pictures(images)[0]) - known)
+    if others:
+        note(
+            f"{others:,} pictures in {images} are not among the images of {data}: they are new; "
+            "to take them in, choose a new folder"
+        )
 
 
 def _show(made: Embedded, data: Path, as_json: bool) -> None:

@@ -11,6 +11,7 @@ import click
 from faircal.cli.options import (
     check_folder,
     json_option,
+    level_option,
     note,
     print_json,
     progress_bars,
@@ -34,7 +35,7 @@ _attributes = click.option(
 )
 _name = click.option("--name", default=None, help="The dataset's name  [default: the source's]")
 _drop_known_faults = click.option(
-    "--drop-known-faults", is_flag=True, help="Drop what is known to be filed or taken wrongly."
+    "--drop-known-faults", is_flag=True, help="Drop what is known to be faulty."
 )
 
 
@@ -174,7 +175,7 @@ def lfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     return read_lfw(source, pictures=not no_pictures, **rest)
 
 
-@_layout("folder ~/photos --attributes people.csv --out faces/", _attributes, _name)
+@_layout("folder ~/photos --attributes people.csv --out faces/", _attributes, level_option, _name)
 def folder(source: Path, **rest: Any) -> Import:
     """A folder of photos, a sub-folder each person.
 

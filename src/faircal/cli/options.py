@@ -264,6 +264,13 @@ feature_option = click.option(
     "--feature", default=None, help="Which network or score column  [default: the only one]"
 )
 
+level_option = click.option(
+    "--level",
+    type=click.IntRange(1),
+    default=None,
+    help="Which folder names the person: 1 is the outermost  [default: the one a picture lies in]",
+)
+
 
 @dataclass(frozen=True)
 class Source:

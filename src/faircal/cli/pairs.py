@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +24,10 @@ from faircal.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyarrow import Table
+    from numpy.typing import NDArray
+    from pyarrow import Array, ChunkedArray, Table
 
-    from faircal.data.types import Embeddings
+    from faircal.data.types import Embeddings, Images
     from faircal.pairing import BuiltPairs
 
 
@@ -62,9 +65,9 @@ class GenuinePairs(click.ParamType[Any]):
     help="At most so many genuine pairs a person, drawn at random; or all.",
 )
 @click.option(
-    "--ratio", type=float, default=3.0, show_default=True, help="Imposter pairs a genuine pair."
+    "--ratio", type=float, default=3.0, show_default=True, help="Imposter pairs per genuine pair."
 )
-@click.option("--size", type=int, default=None, help="At most so many pairs  [default: no limit]")
+@click.option("--size", type=int, default=None, help="Most pairs in all  [default: no limit]")
 @click.option(
     "--cap",
     type=int,
@@ -79,7 +82,10 @@ class GenuinePairs(click.ParamType[Any]):
     help="Folds to draw  [default: those of the images, else 5]",
 )
 @click.option(
-    "--clusters", type=int, default=30, show_default=True, help="Clusters for --imposters cluster."
+    "--clusters",
+    type=int,
+    default=None,
+    help="Clusters for --imposters cluster  [default: 30, fewer for few people]",
 )
 @click.option(
     "--attribute",
@@ -105,7 +111,7 @@ def command(
     size: int | None,
     cap: int,
     folds: int | None,
-    clusters: int,
+    clusters: int | None,
     attribute: str | None,
     feature: str | None,
     seed: int,
@@ -119,55 +125,105 @@ def command(
     hard need embeddings ('faircal embed' first), group and cross an attribute. The same seed gives
     the same pairs.
     """
-    import numpy as np
-    import pyarrow as pa
-
-    from faircal.data.columns import parse_fold
     from faircal.data.groups import cross
     from faircal.data.readers import read_images
-    from faircal.data.tables import find_table, has_table
-    from faircal.errors import DataError, ParameterError
-    from faircal.files import existing
+    from faircal.errors import ParameterError
     from faircal.pairing import PairPlan, build_pairs
 
-    plan = PairPlan(imposters, genuine, ratio, size, cap, folds or 5, clusters, seed)
     if folds is not None and folds < 2:
         raise ParameterError(f"--folds: expected 2 or more, found {folds}")
-    if not existing(data).is_dir():
-        raise DataError(f"{data}: expected a dataset folder, found a file; give the folder")
-    if out is None and has_table(data, "pairs") and not replace:
-        raise DataError(
-            f"{find_table(data, 'pairs')} is there already; add --replace, or choose an --out"
-        )
+    plan = PairPlan(imposters, genuine, ratio, size, cap, folds or 5, clusters, seed)
+    _check_replaceable(data, out, replace)
     _check_out(out)
     images, matrices, given = read_images(data, [feature] if feature else None)
-    if images.identity is None or not images.identity.names:
-        raise DataError(f"{data}: the images have no identity; add the column to make pairs")
-    people = images.identity.codes.astype(np.int64)
+    people, fold = _people(data, images, matrices, None if folds else given)
     groups = attribute or "+".join(images.crossed)
     codes = cross(images.attributes, groups, str(data)).codes if groups else None
-    vectors = None
-    if imposters in ("cluster", "hard"):
-        embeddings = _only(matrices, data)
-        if embeddings is not None:
-            vectors = embeddings.rows(np.arange(len(images)))
-            people = np.where(embeddings.unusable, -1, people)
-    fold = None
-    if folds is None and given is not None:
-        people = np.where(np.asarray(given.is_null()), -1, people)  # a person of no fold
-        fold = parse_fold(given.cast(pa.string()).fill_null("0"), str(data / "images"))
     with progress_bars() as progress:
         built = build_pairs(
             people,
             plan,
             strata=codes,
             groups=codes,
-            vectors=vectors,
+            vectors=_vectors(matrices, data) if imposters in ("cluster", "hard") else None,
             folds=fold,
             progress=progress,
         )
-    ids = images.ids
-    table = pa.table(
+    record = {**asdict(plan), "feature": feature, "attribute": groups or None}
+    _show(built, _write(_table(built, images.ids), data, out, record), as_json)
+
+
+def _check_replaceable(data: Path, out: Path | None, replace: bool) -> None:
+    """Raise where pairs would be lost that nobody said may be."""
+    from faircal.data.tables import find_table, first_rows, has_table
+    from faircal.errors import DataError
+    from faircal.files import existing
+
+    if not existing(data).is_dir():
+        raise DataError(f"{data}: expected a dataset folder, found a file; give the folder")
+    if out is not None or not has_table(data, "pairs"):
+        return
+    path = find_table(data, "pairs")
+    if not replace:
+        raise DataError(f"{path} is there already; add --replace, or choose an --out")
+    if "score" in first_rows(path).column_names:
+        raise DataError(f"{path}: brings scores, which new pairs can't have; choose an --out")
+
+
+def _people(
+    data: Path,
+    images: Images,
+    matrices: Mapping[str, tuple[Path, Embeddings]],
+    given: ChunkedArray | None,
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the person in each image, −1 for images that can be in no pair, and their folds."""
+    import numpy as np
+    import pyarrow as pa
+
+    from faircal.data.columns import parse_fold
+    from faircal.errors import DataError
+
+    if images.identity is None or not images.identity.names:
+        raise DataError(f"{data}: the images have no identity; add the column to make pairs")
+    people = images.identity.codes.astype(np.int64)
+    for path, embeddings in matrices.values():
+        if embeddings.unusable.any():
+            note(f"{int(embeddings.unusable.sum()):,} images have no usable vector in {path}")
+            people[embeddings.unusable] = -1
+    if given is None:
+        return people, None
+    empty = np.asarray(given.is_null())
+    if empty.any():
+        note(f"{int(empty.sum()):,} images have no fold")
+        people[empty] = -1
+    fold = parse_fold(given.cast(pa.string()).fill_null("0"), str(data / "images"))
+    if fold.dtype.kind != "i":
+        raise DataError(
+            f"{data / 'images'}, column 'fold': expected whole numbers, found text; number the "
+            "folds, or have others drawn with --folds"
+        )
+    return people, fold
+
+
+def _vectors(matrices: Mapping[str, tuple[Path, Embeddings]], data: Path) -> Any:
+    import numpy as np
+
+    from faircal.errors import ParameterError
+
+    if len(matrices) > 1:
+        raise ParameterError(
+            f"{data}: has several features ({', '.join(matrices)}); choose one with --feature"
+        )
+    for _, embeddings in matrices.values():
+        return embeddings.rows(np.arange(len(embeddings)))
+    return None
+
+
+def _table(built: BuiltPairs, ids: Array) -> Table:
+    import numpy as np
+    import pyarrow as pa
+
+    return pa.table(
         {
             "left": ids.take(pa.array(built.left)),
             "right": ids.take(pa.array(built.right)),
@@ -175,7 +231,6 @@ def command(
             "fold": built.fold,
         }
     )
-    _show(built, _write(table, data, out), as_json)
 
 
 def _check_out(out: Path | None) -> None:
@@ -189,33 +244,35 @@ def _check_out(out: Path | None) -> None:
         require_new(out)
 
 
-def _write(table: Table, data: Path, out: Path | None) -> Path:
+def _write(table: Table, data: Path, out: Path | None, record: Mapping[str, Any]) -> Path:
+    """Write the pairs, and into a folder how they were made."""
     from faircal.data.writers import write_csv, write_parquet, write_table
     from faircal.files import new_folder
 
-    if out is None:
-        return write_table(data, "pairs", [table])
-    if out.suffix == ".csv":
+    if out is not None and out.suffix == ".csv":
         write_csv(out, table)
         return out
-    if out.suffix == ".parquet":
+    if out is not None and out.suffix == ".parquet":
         write_parquet(out, iter([table]))
         return out
+    if out is None:
+        path = write_table(data, "pairs", [table])
+        _record(data, record)
+        return path
     with new_folder(out) as folder:
         skip = shutil.ignore_patterns("pairs.csv", "pairs.parquet", ".*")
         shutil.copytree(data, folder, ignore=skip, dirs_exist_ok=True)
         name = write_table(folder, "pairs", [table]).name
+        _record(folder, record)
     return out / name
 
 
-def _only(matrices: Mapping[str, tuple[Path, Embeddings]], data: Path) -> Embeddings | None:
-    from faircal.errors import ParameterError
+def _record(folder: Path, record: Mapping[str, Any]) -> None:
+    from faircal.data.readers import read_about
+    from faircal.files import write_text
 
-    if len(matrices) > 1:
-        raise ParameterError(
-            f"{data}: has several features ({', '.join(matrices)}); choose one with --feature"
-        )
-    return next((embeddings for _, embeddings in matrices.values()), None)
+    about = {**read_about(folder), "pairs": dict(record)}
+    write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
 
 
 def _show(built: BuiltPairs, path: Path, as_json: bool) -> None:

@@ -196,8 +196,8 @@ def read_embeddings(
     single = [folder / f"embeddings{end}" for end in (".npy", ".npz")]
     several = folder / "embeddings"
     # Where all names begin with a point, the first embedding is under way.
-    names = [path.name for path in several.iterdir()] if several.is_dir() else [".none"]
-    named = not names or any(not name.startswith(".") for name in names)
+    inside = [path.name for path in several.iterdir()] if several.is_dir() else [".none"]
+    named = not inside or any(not name.startswith(".") for name in inside)
     here = [path for path in single if path.exists()] + ([several] if named else [])
     if len(here) > 1:
         names = " and ".join(path.name for path in here)

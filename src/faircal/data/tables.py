@@ -135,7 +135,12 @@ def csv_options(text: Iterable[str]) -> pacsv.ConvertOptions:
 
 
 def _read_csv(path: Path) -> pa.Table:
-    table = pacsv.read_csv(path, convert_options=csv_options(ID_COLUMNS))
+    options = csv_options(ID_COLUMNS)
+    try:
+        table = pacsv.read_csv(path, convert_options=options)
+    except pa.ArrowInvalid:
+        # With one thread Arrow knows, and says, which row it is.
+        table = pacsv.read_csv(path, pacsv.ReadOptions(use_threads=False), convert_options=options)
     for field in table.schema:
         if pa.types.is_binary(field.type):
             raise ValueError(f"column '{field.name}' is not UTF-8 text")

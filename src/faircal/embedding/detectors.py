@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +13,7 @@ from faircal.embedding.faces import Face
 from faircal.embedding.weights import Weights, require
 from faircal.registry import Registry
 
-#: Longest side of a picture that dlib's detector looks at.
-_LONGEST = 1280
-
-_FACENET = "the package facenet-pytorch: pip install --no-deps facenet-pytorch"
+_FACENET = "pip install --no-deps facenet-pytorch"
 _MTCNN = tuple(
     Weights(file, sha256, _FACENET, "MIT", "facenet_pytorch", "data")
     for file, sha256 in (
@@ -29,7 +25,7 @@ _MTCNN = tuple(
 _DLIB = Weights(
     "shape_predictor_68_face_landmarks.dat",
     "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f",
-    "the package face_recognition_models: pip install 'faircal[embed]'",
+    "pip install 'faircal[embed]'",
     "trained on iBUG 300-W, which excludes commercial use",
     "face_recognition_models",
     "models",
@@ -47,48 +43,71 @@ class Detector(ABC):
     weights : tuple of Weights
     blind : bool
         Whether it looks for nothing: the picture, or the box given with it, is the face.
+    longest : int or None
+        A larger picture is shrunk to have no longer side, and then looked at.
     """
 
     name: ClassVar[str]
     what: ClassVar[str]
     weights: ClassVar[tuple[Weights, ...]] = ()
     blind: ClassVar[bool] = False
+    longest: ClassVar[int | None] = None
+    #: The package it runs on.
+    module: ClassVar[str | None] = None
 
     def __init__(self, device: str) -> None:
         self.device = device
 
-    @abstractmethod
     def __call__(self, pixels: NDArray[np.uint8]) -> list[Face]:
-        """Return the faces in a picture of shape (height, width, 3), largest first."""
+        """Return the faces in a picture of shape (height, width, 3), the most likely one first."""
+        step = -(-max(pixels.shape[:2]) // self.longest) if self.longest else 1
+        if step <= 1:
+            return self.find(pixels)
+        from PIL import Image
 
-    def settings(self) -> Mapping[str, Any]:
-        """Return what else decides which faces are found, for the record."""
-        return {}
+        return [
+            face.scaled(step)
+            for face in self.find(np.asarray(Image.fromarray(pixels).reduce(step)))
+        ]
+
+    @abstractmethod
+    def find(self, pixels: NDArray[np.uint8]) -> list[Face]:
+        """Return the faces in a picture that is not too large."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides which faces are found, for the record."""
+        more: dict[str, Any] = {"longest_side": self.longest} if self.longest else {}
+        if self.weights:
+            more["weights_sha256"] = [weights.sha256 for weights in self.weights]
+        return {"name": self.name, **more}
 
 
 class MtcnnDetector(Detector):
     """MTCNN with the paper's settings."""
 
     name = "mtcnn"
-    what = "MTCNN with the paper's settings (needs the extra torch)"
+    what = "MTCNN with the paper's settings (extra torch)"
     weights = _MTCNN
+    longest = 4096
+    module = "torch"
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
-        require("torch", "torch", "detector mtcnn")
+        require("torch", "torch", "detector mtcnn", "or choose --detector dlib")
         paths = [weights.find() for weights in self.weights]
         from faircal.embedding.mtcnn import MTCNN
         from faircal.training.devices import choose_device
 
         self._mtcnn = MTCNN(paths[0].parent, device=choose_device(device))
 
-    def __call__(self, pixels: NDArray[np.uint8]) -> list[Face]:
+    def find(self, pixels: NDArray[np.uint8]) -> list[Face]:
         """Return the faces, largest first."""
         return self._mtcnn.detect(pixels)
 
-    def settings(self) -> Mapping[str, Any]:
-        """Return the paper's settings."""
-        return {"min_face": 20, "thresholds": [0.6, 0.7, 0.7], "factor": 0.709}
+    def settings(self) -> dict[str, Any]:
+        """Return the paper's settings, too."""
+        paper = {"min_face": 20, "thresholds": [0.6, 0.7, 0.7], "factor": 0.709}
+        return {**super().settings(), **paper}
 
 
 class DlibDetector(Detector):
@@ -97,6 +116,8 @@ class DlibDetector(Detector):
     name = "dlib"
     what = "dlib's frontal faces, with landmarks (extra embed)"
     weights = (_DLIB,)
+    longest = 1280
+    module = "dlib"
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
@@ -108,33 +129,30 @@ class DlibDetector(Detector):
         # dlib's objects keep scratch memory, and hold Python's lock anyway.
         self._lock = threading.Lock()
 
-    def __call__(self, pixels: NDArray[np.uint8]) -> list[Face]:
+    def find(self, pixels: NDArray[np.uint8]) -> list[Face]:
         """Return the faces: those it is sure of, largest first, then the doubtful ones.
 
         Where none is found, the picture is looked at in twice its size, too.
         """
         with self._lock:
-            return self._faces(pixels)
-
-    def _faces(self, pixels: NDArray[np.uint8]) -> list[Face]:
-        step = max(1, -(-max(pixels.shape[:2]) // _LONGEST))
-        small = np.ascontiguousarray(_shrunk(pixels, step))
-        boxes, scores, _ = self._find.run(small, 0, 0.0)
-        if not boxes:
-            boxes, scores, _ = self._find.run(small, 1, 0.0)
-        faces = []
-        for box, score in zip(boxes, scores, strict=True):
-            shape = self._mark(small, box)
-            points = np.array([(part.x, part.y) for part in shape.parts()], dtype=np.float64)
-            corners = (box.left(), box.top(), box.right() + 1, box.bottom() + 1)
-            left, top, right, bottom = (float(step * side) for side in corners)
-            # From the centres of shrunken pixels to those of the picture's.
-            marks = step * (five_points(points) + 0.5) - 0.5
-            faces.append(Face((left, top, right, bottom), marks, float(score)))
+            faces = self._faces(np.ascontiguousarray(pixels))
         surest = max((face.score for face in faces), default=0.0)
         sure = [face for face in faces if face.score >= surest / 2]
         rest = [face for face in faces if face.score < surest / 2]
         return sorted(sure, key=_area, reverse=True) + sorted(rest, key=_area, reverse=True)
+
+    def _faces(self, pixels: NDArray[np.uint8]) -> list[Face]:
+        boxes, scores, _ = self._find.run(pixels, 0, 0.0)
+        if not boxes:
+            boxes, scores, _ = self._find.run(pixels, 1, 0.0)
+        faces = []
+        for box, score in zip(boxes, scores, strict=True):
+            parts = self._mark(pixels, box).parts()
+            points = np.array([(part.x, part.y) for part in parts], dtype=np.float64)
+            left, top = float(box.left()), float(box.top())
+            corners = (left, top, box.right() + 1.0, box.bottom() + 1.0)
+            faces.append(Face(corners, five_points(points), float(score)))
+        return faces
 
 
 class NoDetector(Detector):
@@ -144,7 +162,7 @@ class NoDetector(Detector):
     what = "the picture is the face, cut and aligned already"
     blind = True
 
-    def __call__(self, pixels: NDArray[np.uint8]) -> list[Face]:
+    def find(self, pixels: NDArray[np.uint8]) -> list[Face]:
         """Return the whole picture."""
         height, width = pixels.shape[:2]
         return [Face.without_points((0.0, 0.0, float(width), float(height)))]
@@ -159,15 +177,6 @@ def five_points(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return eyes, nose and corners of the mouth out of 68 landmarks, shape (5, 2)."""
     eyes = points[36:42].mean(axis=0), points[42:48].mean(axis=0)
     return np.array([*eyes, points[30], points[48], points[54]])
-
-
-def _shrunk(pixels: NDArray[np.uint8], step: int) -> NDArray[np.uint8]:
-    """Return the mean of each square of `step` × `step` pixels."""
-    if step == 1:
-        return pixels
-    from PIL import Image
-
-    return np.asarray(Image.fromarray(pixels).reduce(step))
 
 
 def _area(face: Face) -> float:

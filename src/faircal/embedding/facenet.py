@@ -6,6 +6,7 @@ connections on learning" (2017), narrowed as in D. Sandberg's FaceNet for Tensor
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -243,7 +244,9 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     if existing(path).is_dir():
         raise ModelFileError(f"{path}: expected a weight file, found a folder; give the .pt file")
     try:
-        weights = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is wrong is said below, in one line
+            weights = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file can raise anything, from any depth of PyTorch
         raise ModelFileError(
             f"{path}: expected a PyTorch file of tensors alone, found a damaged one or one of "

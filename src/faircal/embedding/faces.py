@@ -32,6 +32,13 @@ class Face:
         """Return a face of which only the box is known: it can be cut out, not turned."""
         return cls(box, np.full((5, 2), np.nan), 1.0)
 
+    def scaled(self, factor: int) -> Face:
+        """Return the face in a picture that is so many times as large."""
+        left, top, right, bottom = (factor * side for side in self.box)
+        # From the centres of small pixels to those of large ones.
+        points = factor * (self.points + 0.5) - 0.5
+        return Face((left, top, right, bottom), points, self.score)
+
     @property
     def has_points(self) -> bool:
         """Whether its points are known."""

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,9 @@ from faircal.embedding.networks import Network
 from faircal.embedding.run import BATCH, Pictures, embed_pictures
 from faircal.embedding.store import State, Store
 from faircal.errors import DataError, ParameterError
-from faircal.files import staged, write_text
+from faircal.files import settle, staged, write_text
 from faircal.jobs import Progress, silent
 
-#: How many pictures are looked for to find the folder that they lie in.
-_LOOK = 200
 #: Vectors that are copied at a time.
 _ROWS = 65_536
 
@@ -77,6 +76,7 @@ def embed_folder(
     jobs: int | None = None,
     batch: int = BATCH,
     restart: bool = False,
+    drop_missing: bool = False,
     progress: Progress = silent,
 ) -> Embedded:
     """Embed the pictures of the dataset folder `data`, which lie below `root`.
@@ -94,10 +94,15 @@ def embed_folder(
         Pictures a call of the network.
     restart : bool
         Begin anew: forget an interrupted run, replace embeddings of that name.
+    drop_missing : bool
+        Drop images whose picture is missing or can't be read even where other embeddings, which
+        would lose them, have them.
     """
     name = name or network.name
-    if not name or Path(name).name != name or name.startswith("."):
+    plain = Path(name).name == name and name.isprintable() and not name.startswith(".")
+    if not name or not plain or len(name) > 100:
         raise ParameterError(f"name: expected a plain file name, found {name!r}")
+    settle(data)
     target = data / "embeddings" / f"{name}.npy"
     _check_free(data, target, restart)
     images = read_table(find_table(data, "images"))
@@ -106,7 +111,12 @@ def embed_folder(
     about = read_about(data)
     pictures, owner, medium = _pictures(data, images, root, about)
     record = _record(network, detector)
-    settings = {**record, "paths": list(pictures.paths), "owner": owner.tolist()}
+    settings = {
+        **record,
+        "root": str(pictures.root.resolve()),
+        "paths": list(pictures.paths),
+        "owner": owner.tolist(),
+    }
     if pictures.boxes is not None:
         settings["boxes"] = np.nan_to_num(pictures.boxes).tolist()
     store = Store(
@@ -114,6 +124,9 @@ def embed_folder(
     )
     embed_pictures(pictures, network, detector, store, jobs=jobs, batch=batch, progress=progress)
     vectors, state = _of_images(store, owner, medium, len(images))
+    _check_losses(data, name, state, drop_missing)
+    if not read_table(find_table(data, "images")).equals(images):
+        raise DataError(f"{data}: its images changed while they were embedded; use --restart")
     found = _write(data, name, images["image_id"].cast(pa.string()), vectors, state, record)
     store.remove()
     return found
@@ -147,16 +160,27 @@ def _check_others(data: Path, n_images: int) -> None:
         require_columns(first_rows(path), ("left", "right"), str(path))
 
 
+def _check_losses(data: Path, name: str, state: NDArray[np.uint8], drop_missing: bool) -> None:
+    """Raise where a missing picture would take vectors away that other embeddings have."""
+    missing = int(np.isin(state, (State.ABSENT, State.UNREADABLE)).sum())
+    others = [path.stem for path in (data / "embeddings").glob("*.npy") if path.stem != name]
+    if missing and others and not drop_missing:
+        raise DataError(
+            f"{missing:,} pictures are missing or can't be read, and {', '.join(others)} would "
+            "lose their images, too: give the folder they lie in, or use --drop-missing"
+        )
+
+
 def _record(network: Network, detector: Detector) -> dict[str, Any]:
     """Return what decides the vectors of given pictures."""
-    import PIL
-
+    used = sorted({"PIL", network.module, detector.module or "PIL"})
+    versions = {name: str(getattr(import_module(name), "__version__", "")) for name in used}
     return {
         "network": network.name,
         "weights_sha256": network.sha256,
         "preprocessing": asdict(network.preprocessing),
-        "detector": {"name": detector.name, **detector.settings()},
-        "versions": {"faircal": __version__, "pillow": PIL.__version__},
+        "detector": detector.settings(),
+        "versions": {"faircal": __version__, **versions},
     }
 
 
@@ -204,7 +228,7 @@ def _home(root: Path, paths: list[str], about: Mapping[str, Any]) -> Path:
     """Return the folder that `paths` are below: `root`, or the one inside it found on importing."""
     home = about.get("pictures")
     for place in [root] + ([root / home] if isinstance(home, str) else []):
-        if any(os.path.isfile(place / path) for path in paths[:_LOOK]):  # noqa: PTH113 (speed)
+        if any(os.path.isfile(place / path) for path in paths):  # noqa: PTH113 (speed)
             return place
     imported = about.get("imported")
     origin = imported.get("from") if isinstance(imported, dict) else None
@@ -227,11 +251,13 @@ def _of_images(
     picture that came furthest.
     """
     state = np.asarray(store.state)
-    if store.vectors is None:
+    if store.vectors is None or not (state == State.DONE).any():
         counts = {s.reason: int((state == s).sum()) for s in State if s > State.DONE}
         said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
         store.remove()
-        raise DataError(f"no picture gave a vector ({said}); try another --detector")
+        raise DataError(
+            f"no picture gave a vector ({said}); try another --detector, or check the network"
+        )
     if len(owner) == n_images:  # one picture each, in whatever order
         back = np.argsort(owner)
         in_order = (back == np.arange(n_images)).all()

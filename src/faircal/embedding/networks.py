@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from faircal.embedding.preprocessing import (
 )
 from faircal.embedding.weights import Weights, require, sha256_of
 from faircal.errors import DataError, ModelFileError, ParameterError
+from faircal.files import digest
 from faircal.registry import Registry, short
 
 Vectors = NDArray[np.float32]
@@ -38,6 +39,8 @@ class Network(ABC):
         Its weights.
     """
 
+    #: The package it runs on.
+    module: ClassVar[str]
     #: Whether several threads may call it at once, each on one core, and gain by it. Otherwise one
     #: call at a time has all cores, or the GPU.
     parallel = False
@@ -45,7 +48,21 @@ class Network(ABC):
     def __init__(self, name: str, preprocessing: Preprocessing, path: Path) -> None:
         self.name = name
         self.preprocessing = preprocessing
+        self.path = path
         self.sha256 = sha256_of(path)
+
+    def try_out(self) -> None:
+        """Embed a picture of noise; raise where what comes out is no vector of numbers."""
+        size = self.preprocessing.size
+        noise = np.random.default_rng(0).integers(0, 256, (1, size, size, 3), dtype=np.uint8)
+        with np.errstate(all="ignore"):
+            vectors = self.run(noise)
+        if vectors.shape[1] < 2 or not np.isfinite(vectors).all():
+            found = "one number" if vectors.shape[1] < 2 else "NaN or infinite ones"
+            raise ModelFileError(
+                f"{self.path}: expected a vector of numbers for a face, found {found}; "
+                "give a face network, with what it takes (--preset, or a TOML file)"
+            )
 
     def __call__(self, faces: Faces) -> Vectors:
         """Return the vectors of `faces`, shape (n, size, size, 3), as they are to be stored."""
@@ -63,29 +80,46 @@ class Network(ABC):
 class OnnxNetwork(Network):
     """An ONNX network that takes one batch of faces and gives one vector for each."""
 
+    module = "onnxruntime"
+
     def __init__(self, name: str, preprocessing: Preprocessing, path: Path, device: str) -> None:
         require("onnxruntime", "embed", f"network {name}")
         super().__init__(name, preprocessing, path)
         import onnxruntime
 
-        providers = _providers(onnxruntime.get_available_providers(), device)
-        self.parallel = providers == ["CPUExecutionProvider"]
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        if self.parallel:
-            # Faces are spread over the cores, a batch each; a batch needs no threads of its own.
-            options.intra_op_num_threads = options.inter_op_num_threads = 1
-        try:
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
-        except Exception as error:  # onnxruntime has no root of its errors
-            raise ModelFileError(
-                f"{path}: cannot be read as an ONNX network ({short(error)}); get it again"
-            ) from error
+        self.sha256 = _with_companions(path, self.sha256)
+        cuda = _cuda(onnxruntime.get_available_providers(), device)
+        session = self._open(cuda) if cuda else None
+        if session is not None and session.get_providers()[0] != "CUDAExecutionProvider":
+            if _kind_of(device) == "cuda":
+                raise ParameterError(
+                    "device: onnxruntime's CUDA does not work here (driver, cuDNN?); choose cpu"
+                )
+            session = None
+        self.parallel = session is None
+        self._session = session or self._open(None)
         inputs = self._session.get_inputs()
         if len(inputs) != 1:
             raise ModelFileError(f"{path}: takes {len(inputs)} inputs; give a network of one")
         self._input = inputs[0]
         self._check(path)
+
+    def _open(self, cuda: tuple[str, dict[str, int]] | None) -> Any:
+        """Open a session on a GPU, or else on the CPU."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # what goes wrong, we say
+        if cuda is None:
+            # Faces are spread over the cores, a batch each; a batch needs no threads of its own.
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+        providers = [*([cuda] if cuda else []), "CPUExecutionProvider"]
+        try:
+            return onnxruntime.InferenceSession(str(self.path), options, providers=providers)
+        except Exception as error:  # onnxruntime has no root of its errors
+            raise ModelFileError(
+                f"{self.path}: cannot be read as an ONNX network ({short(error)}); get it again"
+            ) from error
 
     def _check(self, path: Path) -> None:
         """Raise unless the network takes pictures of our size."""
@@ -125,11 +159,18 @@ class OnnxNetwork(Network):
 
     def _run(self, numbers: NDArray[Any]) -> Vectors:
         name = self._session.get_outputs()[0].name
-        found = np.asarray(self._session.run([name], {self._input.name: numbers})[0])
-        if found.shape[:1] != numbers.shape[:1]:
+        try:
+            found = np.asarray(self._session.run([name], {self._input.name: numbers})[0])
+        except Exception as error:  # onnxruntime has no root of its errors
             raise ModelFileError(
-                f"network {self.name}: gave {found.shape} for {len(numbers)} faces; "
-                "expected one vector for each"
+                f"{self.path}: does not take input of shape {numbers.shape} ({short(error)}); "
+                "choose another --preset, or describe the network in a TOML file"
+            ) from error
+        # One vector a face, which may have axes of length 1.
+        if found.shape[:1] != numbers.shape[:1] or sum(side > 1 for side in found.shape[1:]) > 1:
+            raise ModelFileError(
+                f"{self.path}: gave an output of shape {found.shape} for {len(numbers)} faces; "
+                "expected one vector for each: give a network whose first output is the embedding"
             )
         return found.reshape(len(numbers), -1).astype(np.float32, copy=False)
 
@@ -142,26 +183,35 @@ def _kind_of(device: str) -> str:
     return kind
 
 
-def _providers(available: list[str], device: str) -> list[str]:
-    """Return what onnxruntime is to run on."""
-    wanted = _kind_of(device)
-    cuda = "CUDAExecutionProvider" in available
-    if wanted == "cuda" and not cuda:
+def _cuda(available: list[str], device: str) -> tuple[str, dict[str, int]] | None:
+    """Return the GPU that onnxruntime is to run on; None: the CPU."""
+    wanted, here = _kind_of(device), "CUDAExecutionProvider" in available
+    if wanted == "cuda" and not here:
         raise ParameterError(
             "device: this onnxruntime has no CUDA; install onnxruntime-gpu, or choose cpu"
         )
-    return (
-        ["CPUExecutionProvider"]
-        if wanted == "cpu" or not cuda
-        else [
-            "CUDAExecutionProvider",
-            "CPUExecutionProvider",
-        ]
-    )
+    if wanted == "cpu" or not here:
+        return None
+    number = device.partition(":")[2]
+    if number and not number.isdigit():
+        raise ParameterError(f"device: expected cuda or cuda:0, found {device!r}")
+    return "CUDAExecutionProvider", {"device_id": int(number or 0)}
+
+
+def _with_companions(path: Path, sha256: str) -> str:
+    """Return one checksum of a network and of the files beside it that hold its weights."""
+    names = (f"{path.name}.data", f"{path.name}_data", f"{path.stem}.data", f"{path.stem}.bin")
+    found = [path.with_name(name) for name in names if path.with_name(name).is_file()]
+    if not found:
+        return sha256
+    sums = [sha256, *(sha256_of(file) for file in found)]
+    return digest(lambda update: update(" ".join(sums).encode()))
 
 
 class FaceNet(Network):
     """Inception-ResNet v1 with facenet-pytorch's published weights."""
+
+    module = "torch"
 
     def __init__(
         self, name: str, preprocessing: Preprocessing, path: Path, device: str, n_classes: int
@@ -186,6 +236,8 @@ class FaceNet(Network):
 
 class DlibNetwork(Network):
     """dlib's ResNet, 128-d, on the CPU: the registry's dlib has no CUDA."""
+
+    module = "dlib"
 
     def __init__(self, name: str, preprocessing: Preprocessing, path: Path, device: str) -> None:
         require("dlib", "embed", f"network {name}")
@@ -233,7 +285,7 @@ class Known:
     needs: tuple[str, str]
 
 
-_FACENET = "the release v2.2.9 of github.com/timesler/facenet-pytorch"
+_FACENET = "https://github.com/timesler/facenet-pytorch/releases/download/v2.2.9/"
 NETWORKS: Registry[Known] = Registry("network")
 NETWORKS.register(
     "dlib",
@@ -244,7 +296,7 @@ NETWORKS.register(
         Weights(
             "dlib_face_recognition_resnet_model_v1.dat",
             "55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30",
-            "the package face_recognition_models: pip install 'faircal[embed]'",
+            "pip install 'faircal[embed]'",
             "public domain (CC0)",
             "face_recognition_models",
             "models",
@@ -262,7 +314,7 @@ NETWORKS.register(
         Weights(
             "20180402-114759-vggface2.pt",
             "281cebca8662831adb987a874bdcb36e73f5b1c6dc5ee5878f305e985625d99b",
-            _FACENET,
+            f"{_FACENET}20180402-114759-vggface2.pt",
             "MIT; trained on VGGFace2",
         ),
         "mtcnn",
@@ -278,7 +330,7 @@ NETWORKS.register(
         Weights(
             "20180408-102900-casia-webface.pt",
             None,  # no published checksum was found; the shape of its last layer tells it apart
-            _FACENET,
+            f"{_FACENET}20180408-102900-casia-webface.pt",
             "MIT; trained on CASIA-Webface, for research",
         ),
         "mtcnn",
@@ -294,7 +346,8 @@ NETWORKS.register(
         Weights(
             "arcfaceresnet100-8.onnx",
             "f3a6bc281e72f88862f5748b53be3d76b3b48f8f1ab1f4a537941bdc4e1b01da",
-            "validated/vision/body_analysis/arcface/model of github.com/onnx/models",
+            "https://github.com/onnx/models/raw/main/validated/vision/body_analysis/arcface/model/"
+            "arcfaceresnet100-8.onnx",
             "Apache-2.0; trained on refined MS-Celeb-1M",
         ),
         "mtcnn",
@@ -318,12 +371,19 @@ def open_network(
         The weights of a known network, in place of those in the cache folder.
     device : {"auto", "cpu", "cuda"}
     """
+    network = _open(name, preset, weights, device)
+    network.try_out()
+    return network
+
+
+def _open(name: str, preset: str | None, weights: Path | None, device: str) -> Network:
     path = Path(name)
-    if path.suffix not in (".onnx", ".toml"):
+    suffix = path.suffix.lower()
+    if suffix not in (".onnx", ".toml"):
         return _open_known(name, preset, weights, device)
     if weights is not None:
         raise ParameterError("--weights: is for networks known by name; a file is the network")
-    if path.suffix == ".toml":
+    if suffix == ".toml":
         if preset is not None:
             raise ParameterError("--preset: is for an .onnx file; put 'preset' into the TOML file")
         told = read_description(path)

@@ -76,7 +76,9 @@ def _as_rgb(picture: Image) -> Image:
     from PIL import Image
 
     if picture.mode.startswith("I"):  # sixteen bits, which Pillow would cut off, not scale
-        return Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8)).convert("RGB")
+        grey = np.asarray(picture)
+        small = grey if grey.max() < 256 else grey >> 8
+        return Image.fromarray(small.astype(np.uint8)).convert("RGB")
     if picture.mode == "P" and "transparency" in picture.info:
         return picture.convert("RGBA").convert("RGB")
     return picture.convert("RGB")

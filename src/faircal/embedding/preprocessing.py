@@ -34,6 +34,8 @@ DLIB_POINTS: Points = (
     (50.415, 103.023),
     (97.610, 103.023),
 )
+#: Largest side of an input, in pixels.
+LARGEST = 4096
 _ALIGNMENTS = ("points", "box")
 _CHANNELS = ("rgb", "bgr")
 _LAYOUTS = ("nchw", "nhwc")
@@ -77,12 +79,26 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         check_whole("size", self.size, 1)
+        if self.size > LARGEST:
+            raise ParameterError(f"size: expected {LARGEST} or less, found {self.size}")
         check_whole("margin", self.margin, 0)
         choices = (("align", _ALIGNMENTS), ("channels", _CHANNELS), ("layout", _LAYOUTS))
         for name, known in choices:
             value = getattr(self, name)
             if value not in known:
                 raise ParameterError(f"{name}: found {value!r}; {did_you_mean(str(value), known)}")
+        self._check_numbers()
+        if not _are_points(self.points):
+            raise ParameterError(
+                "points: expected five pairs x, y (eyes, nose, corners of the mouth), "
+                f"found {self.points!r}"
+            )
+        if self.margin >= self.size:
+            raise ParameterError(
+                f"margin: expected less than size {self.size}, found {self.margin}"
+            )
+
+    def _check_numbers(self) -> None:
         for name in ("mean", "scale"):
             value = getattr(self, name)
             if not _is_number(value):
@@ -93,15 +109,6 @@ class Preprocessing:
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise ParameterError(f"{name}: expected true or false, found {value!r}")
-        if not _are_points(self.points):
-            raise ParameterError(
-                "points: expected five pairs x, y (eyes, nose, corners of the mouth), "
-                f"found {self.points!r}"
-            )
-        if self.margin >= self.size:
-            raise ParameterError(
-                f"margin: expected less than size {self.size}, found {self.margin}"
-            )
 
     def __call__(self, faces: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the input for `faces`, shape (n, size, size, 3), RGB."""
@@ -129,13 +136,13 @@ def _is_number(value: object) -> bool:
 
 
 def _are_points(points: object) -> bool:
-    """Whether these are five points, not all in one place."""
+    """Whether these are five points, at least a pixel apart from the first to some other."""
     if not isinstance(points, Sequence) or len(points) != 5:
         return False
     for point in points:
         if not isinstance(point, Sequence) or len(point) != 2 or not all(map(_is_number, point)):
             return False
-    return len({tuple(point) for point in points}) > 1
+    return max(math.dist(points[0], point) for point in points) >= 1
 
 
 #: By name: what families of published networks take.

@@ -176,9 +176,11 @@ class _Worker:
         path = self._pictures.root / self._pictures.paths[row]
         how, detector = self._network.preprocessing, self._detector
         box = self._pictures.box(row)
+        if not path.is_file():
+            return State.ABSENT
         picture = read_picture(path, how.size if detector.blind and box is None else None)
         if picture is None:
-            return State.UNREADABLE if path.is_file() else State.ABSENT
+            return State.UNREADABLE
         if detector.blind:
             return cut_face(picture, None if box is None else Face.without_points(box), how)
         if box is not None:

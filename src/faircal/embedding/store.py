@@ -88,8 +88,8 @@ class Store:
 
     @property
     def to_do(self) -> NDArray[np.intp]:
-        """Rows of the pictures that are still to be embedded."""
-        return np.flatnonzero(self.state == State.TO_DO)
+        """Rows of the pictures that are still to be embedded; files may be back, or mended."""
+        return np.flatnonzero(np.isin(self.state, (State.TO_DO, State.ABSENT, State.UNREADABLE)))
 
     @property
     def vectors(self) -> NDArray[np.float32] | None:

@@ -23,7 +23,7 @@ class Weights:
     sha256 : str or None
         Its checksum; None where none is known: the file found is then named by its own.
     origin, licence : str
-        Where to get it, in words that end a message, and under which licence.
+        Its address, or the command that installs it; and its licence.
     package, inside : str
         An installed package, and a folder in it, that bring the file.
     """
@@ -44,18 +44,25 @@ class Weights:
         if given is not None and not given.is_file():
             raise DataError(f"{given}: no such file of weights; check the path")
         if not path.is_file():
-            named = f", or name it with {option} FILE" if option else ""
-            raise MissingExtraError(
-                f"{self.file} is needed and not here: get it from {self.origin} "
-                f"(licence: {self.licence}) and put it into {cache_folder()}{named}"
-            )
+            raise MissingExtraError(f"{self.file} is needed and not here: {self._remedy(option)}")
         found = sha256_of(path)
         if self.sha256 not in (None, found):
             raise ModelFileError(
                 f"{path}: expected SHA-256 {self.sha256}, found {found}; "
-                f"it is damaged or another file: get it again from {self.origin}"
+                f"it is damaged or another file: get it again ({self.origin})"
             )
         return path
+
+    def _remedy(self, option: str) -> str:
+        """Say what to do without the file."""
+        if self.package:
+            return f"{self.origin} (licence: {self.licence})"
+        named = f", or name it with {option} FILE" if option else ""
+        checksum = f", SHA-256 {self.sha256}" if self.sha256 else ""
+        return (
+            f"get {self.origin} (licence: {self.licence}{checksum}) and put it into "
+            f"{cache_folder()}{named}"
+        )
 
     def _installed(self) -> Path | None:
         spec = _find(self.package) if self.package else None
@@ -93,9 +100,10 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def require(module: str, extra: str, what: str) -> None:
+def require(module: str, extra: str, what: str, instead: str = "") -> None:
     """Raise unless `module` can be imported; the message says which extra brings it."""
     if _find(module) is None:
+        also = f"; {instead}" if instead else ""
         raise MissingExtraError(
-            f"{what} needs {module}, which is not installed: pip install 'faircal[{extra}]'"
+            f"{what} needs {module}, which is not installed: pip install 'faircal[{extra}]'{also}"
         )

@@ -24,6 +24,8 @@ from faircal.jobs import Progress, silent
 
 #: How many lists of dropped things name.
 _EXAMPLES = 3
+#: Columns of an attribute table that say whom a row is of.
+_NO_ATTRIBUTES = {"identity", "image_id", "fold"}
 
 
 @dataclass(eq=False)
@@ -119,7 +121,7 @@ def range_notes(scores: Sequence[float] | NDArray[np.float64]) -> list[str]:
         return []
     low, high = np.min(scores), np.max(scores)
     said = f"scores lie between {low:g} and {high:g}, not within [-1, 1]: "
-    return [f"{said}give commands --score-range LOW,HIGH"] if low < -1 or high > 1 else []
+    return [f"{said}use --score-range LOW,HIGH with every command"] if low < -1 or high > 1 else []
 
 
 # ---------------------------------------------------------------- text files
@@ -138,15 +140,23 @@ def find_one(source: Path, names: Sequence[str], what: str) -> Path:
 
 def read_lines(path: Path) -> list[tuple[int, list[str]]]:
     """Return (line number, fields) of each line that is not empty; fields end at tabs or blanks."""
+    return list(each_line(path))
+
+
+def each_line(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Give the lines of `read_lines` one by one."""
+    found = False
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, start=1):
+                fields = line.split()
+                if fields:
+                    found = True
+                    yield number, fields
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read as text ({error}); copy it again") from error
-    lines = enumerate(text.splitlines(), start=1)
-    found = [(number, line.split()) for number, line in lines if line.strip()]
     if not found:
         raise DataError(f"{path}: expected lines of text, found an empty file; copy it again")
-    return found
 
 
 def whole(text: str, path: Path, line: int, what: str) -> int:
@@ -287,9 +297,11 @@ def add_attributes(found: Import, path: Path) -> None:
             f"{path}, column '{key}': {twice.as_py()!r} has more than one row; "
             "give each a row of its own"
         )
+    if not set(table.column_names) - _NO_ATTRIBUTES:
+        raise DataError(f"{path}: expected attribute columns beside '{key}', found none; add them")
     rows = pc.index_in(found.images[key].cast(pa.string()).combine_chunks(), value_set=keys)
     for name in table.column_names:
-        if name in (key, "identity", "image_id", "fold"):
+        if name in _NO_ATTRIBUTES:
             continue
         where = f"{path}, column '{name}'"
         column = as_text(as_arrow(table[name], where), where).combine_chunks().take(rows)
@@ -299,10 +311,11 @@ def add_attributes(found: Import, path: Path) -> None:
         else:
             found.images = found.images.append_column(name, column)
     if len(rows) and rows.null_count == len(rows):
+        known = found.images[key].drop_null()
+        expected = f"expected such as {known[0].as_py()!r}, " if len(known) else ""
         raise DataError(
             f"{path}, column '{key}': names none of the {len(rows)} images "
-            f"(expected such as {found.images[key][0].as_py()!r}, found {keys[0].as_py()!r}); "
-            "spell them as the folder does"
+            f"({expected}found {keys[0].as_py()!r}); spell them as the folder does"
         )
     if rows.null_count:
         found.notes.append(

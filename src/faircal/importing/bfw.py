@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
 from faircal.data.tables import read_table, require_columns
@@ -64,20 +65,17 @@ def read_bfw(
         "left": _paths(table, "p1", where),
         "right": _paths(table, "p2", where),
         "genuine": parse_genuine(table["label"], where, "label"),
-        "fold": parse_fold(table["fold"], where),
+        "fold": _folds(table, where),
     }
     if score is not None:
         require_columns(table, (score,), where)
         pairs["score"] = parse_scores(table[score], score, where, None)
     folder = given if given.is_dir() else given.parent
-    found = Import(
-        "bfw", "BFW", folder, _images(table, where), [pa.table(pairs)], attribute=_default(table)
-    )
-    other = int(
-        (pairs["genuine"] != np.asarray(pc.equal(_text(table["id1"]), _text(table["id2"])))).sum()
-    )
-    if other:
-        found.notes.append(f"{other:,} labels disagree with the identities; labels are kept")
+    listed = pa.table(pairs)
+    found = Import("bfw", "BFW", folder, _images(table, where), [listed], attribute=_default(table))
+    if found.attribute is not None:
+        _apart(found, found.attribute)
+    found.notes += _disagreements(found, listed)
     if score is not None:
         found.notes += range_notes(pairs["score"])
     if pictures and score is None:
@@ -126,6 +124,39 @@ def _paths(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
             f"({int(empty.sum())} such rows); correct or remove them"
         )
     return paths
+
+
+def _folds(table: pa.Table, where: str) -> NDArray[np.int64]:
+    folds = parse_fold(table["fold"], where)
+    if folds.dtype.kind != "i":
+        row = next(i for i, fold in enumerate(folds) if not str(fold).isdigit())
+        raise DataError(
+            f"{where}, column 'fold', row {row + 1}: expected a whole number, found "
+            f"{str(folds[row])!r}; correct or remove the row"
+        )
+    return folds
+
+
+def _apart(found: Import, column: str) -> None:
+    """Keep people apart whose id occurs in several groups: an id is unique in its group only."""
+    people, groups = found.images["identity"], found.images[column]
+    both = pc.binary_join_element_wise(groups.fill_null("?"), people, "/")
+    if pc.count_distinct(both).as_py() == pc.count_distinct(people).as_py():
+        return
+    found.notes.append("person ids occur in several groups; each counts as a person of its own")
+    place = found.images.column_names.index("identity")
+    found.images = found.images.set_column(place, "identity", both)
+
+
+def _disagreements(found: Import, pairs: pa.Table) -> list[str]:
+    """Say how many labels disagree with who is in the images."""
+    ids, people = (found.images[name].combine_chunks() for name in ("image_id", "identity"))
+    sides = [
+        people.take(pc.index_in(pairs[side].combine_chunks(), value_set=ids))
+        for side in ("left", "right")
+    ]
+    other = pc.sum(pc.not_equal(pc.equal(*sides), pairs["genuine"])).as_py() or 0
+    return [f"{other:,} labels disagree with the identities; labels are kept"] if other else []
 
 
 def _default(table: pa.Table) -> str | None:

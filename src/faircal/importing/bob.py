@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from array import array
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from faircal.errors import DataError
 from faircal.files import existing
-from faircal.importing.base import Import, add_attributes, range_notes, read_lines
+from faircal.importing.base import Import, add_attributes, each_line, range_notes
 from faircal.jobs import Progress, silent
 
 
@@ -39,27 +42,47 @@ def read_bob(
     if path.is_dir():
         raise DataError(f"{path}: expected a score file, found a folder; give the file")
     people: dict[str, str] = {}
-    pairs: dict[str, list[Any]] = {"left": [], "right": [], "genuine": [], "score": []}
-    lines = read_lines(path)
-    for i, (line, fields) in enumerate(lines):
-        if i % 100_000 == 0:
-            progress("reading scores", i, len(lines), "")
-        score = _score(path, line, fields, len(lines[0][1]))
+    number: dict[str, int] = {}  # of each image; pairs are kept as numbers: files can be long
+    left, right, scores, n_lines, width = array("q"), array("q"), array("d"), 0, 0
+    for line, fields in each_line(path):
+        n_lines, width = n_lines + 1, width or len(fields)
+        score = _score(path, line, fields, width)
+        if n_lines % 100_000 == 0:
+            progress("reading scores", n_lines, _about(path, line, fields), "")
         if math.isnan(score):
             continue
         claimed, real, probe, model = fields[0], fields[-3], fields[-2], f"model/{fields[-4]}"
-        for image, person in ((model, claimed), (probe, real)):
+        for image, person, side in ((model, claimed, left), (probe, real, right)):
             if people.setdefault(image, person) != person:
                 raise _two_people(path, line, image, people[image], person)
-        for key, value in zip(pairs, (model, probe, claimed == real, score), strict=True):
-            pairs[key].append(value)
+            side.append(number.setdefault(image, len(number)))
+        scores.append(score)
     progress("reading scores", 0, 0, "")
-    images = pa.table({"image_id": list(people), "identity": list(people.values())})
-    found = Import("bob", name or path.stem, path, images, [pa.table(pairs)])
-    found.notes += _notes(pairs["score"], len(lines))
+    columns = {"image_id": list(people), "identity": list(people.values())}
+    images = pa.table({key: pa.array(column, pa.string()) for key, column in columns.items()})
+    found = Import("bob", name or path.stem, path, images, [_pairs(images, left, right, scores)])
+    found.notes += _notes(np.asarray(scores), n_lines)
     if attributes is not None:
         add_attributes(found, Path(attributes))
     return found
+
+
+def _about(path: Path, line: int, fields: list[str]) -> int:
+    """Return about how many lines a file has, all being as long as this one."""
+    return max(path.stat().st_size // len(" ".join(fields) + " "), line)
+
+
+def _pairs(images: pa.Table, left: array[int], right: array[int], scores: array[float]) -> pa.Table:
+    ids, people = (images[name].combine_chunks() for name in ("image_id", "identity"))
+    rows = [pa.array(np.asarray(side)) for side in (left, right)]
+    return pa.table(
+        {
+            "left": ids.take(rows[0]),
+            "right": ids.take(rows[1]),
+            "genuine": pc.equal(people.take(rows[0]), people.take(rows[1])),
+            "score": np.asarray(scores),
+        }
+    )
 
 
 def _two_people(path: Path, line: int, image: str, one: str, other: str) -> DataError:
@@ -68,7 +91,7 @@ def _two_people(path: Path, line: int, image: str, one: str, other: str) -> Data
     )
 
 
-def _notes(scores: list[float], n_lines: int) -> list[str]:
+def _notes(scores: NDArray[np.float64], n_lines: int) -> list[str]:
     notes = []
     if len(scores) < n_lines:
         failed = n_lines - len(scores)

@@ -21,19 +21,24 @@ def read_folder(
     source: str | Path,
     *,
     attributes: str | Path | None = None,
+    level: int | None = None,
     name: str | None = None,
     progress: Progress = silent,
 ) -> Import:
     """Read a folder of pictures in which each person has a sub-folder.
 
-    An image's id is its path below `source`; its person is the folder it lies in. Pictures that lie
-    in `source` itself are of unknown people. There are no pairs: ``faircal pairs`` makes them.
+    An image's id is its path below `source`; its person is the folder it lies in, or that of
+    `level`. Pictures that lie in `source` itself are of unknown people. There are no pairs:
+    ``faircal pairs`` makes them.
 
     Parameters
     ----------
     source : path
     attributes : path, optional
         Table with ``identity`` or ``image_id``, and attribute columns.
+    level : int, optional
+        Which folder names the person: 1 is the outermost. For ``ann/2019/1.jpg`` level 1 gives
+        ``ann``; without it the person is ``ann/2019``.
     name : str, optional
         The dataset's name; that of the folder unless told.
     """
@@ -47,9 +52,15 @@ def read_folder(
     odd = next((image for image in ids if not _is_text(image)), None)
     if odd is not None:
         raise DataError(f"{folder}: the name {odd!r} is not UTF-8 text; rename the file or folder")
-    people = [image.rpartition("/")[0] or None for image in ids]
+    people = ["/".join(image.split("/")[:-1][:level]) or None for image in ids]
     images = pa.table({"image_id": ids, "identity": pa.array(people, pa.string())})
     found = Import("folder", name or folder.resolve().name, folder, images, home=".")
+    deep = next((person for person in people if person and "/" in person), None)
+    if deep is not None and level is None:
+        found.notes.append(
+            f"folders lie in folders: each with pictures counts as a person, such as {deep}; "
+            "--level 1 names people by the outermost"
+        )
     loose = sum(person is None for person in people)
     if loose:
         found.notes.append(f"{loose:,} pictures lie in no person's folder: their person is unknown")

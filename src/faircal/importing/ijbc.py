@@ -19,7 +19,7 @@ from faircal.errors import DataError, ParameterError
 from faircal.files import existing
 from faircal.importing.base import Import, absent, find_home, find_one, some
 from faircal.jobs import Progress, silent
-from faircal.registry import did_you_mean, short
+from faircal.registry import check_whole, did_you_mean, short
 
 #: Codes of the metadata.
 SKIN_TONES = {
@@ -79,6 +79,7 @@ def read_ijbc(
     seed : int
         For dealing subjects to folds.
     """
+    check_whole("seed", seed, 0)
     if protocol not in PROTOCOLS:
         raise ParameterError(f"protocol {protocol!r}; {did_you_mean(protocol, PROTOCOLS)}")
     files = PROTOCOLS[protocol]
@@ -98,7 +99,7 @@ def read_ijbc(
         paths = found.pictures["path"].to_pylist()
         found.home = find_home(folder, ("images", "."), paths)
         _drop_absent(found, progress)
-    found.pairs = _pairs(matches, found, progress)
+    found.pairs = _Matches(matches, found, progress)
     return found
 
 
@@ -125,9 +126,13 @@ def _read_columns(path: Path, names: Sequence[str]) -> pa.Table:
     for name in ("TEMPLATE_ID", "SUBJECT_ID"):
         if name not in names:
             continue
-        if not pa.types.is_integer(table[name].type) or table[name].null_count:
+        column = table[name]
+        if not pa.types.is_integer(column.type) or column.null_count:
+            values = column.cast(pa.string()).fill_null("").to_pylist()
+            row = next(i for i, value in enumerate(values) if not value.isdigit())
             raise DataError(
-                f"{path}, column '{name}': expected a whole number in each row; copy it again"
+                f"{path}, column '{name}', row {row + 1}: expected a whole number, found "
+                f"{values[row]!r}; copy it again"
             )
     return table
 
@@ -264,8 +269,21 @@ class _Dropped:
     cross: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class _Matches:
+    """The usable pairs in parts; a part and the templates are all that is in memory."""
+
+    path: Path
+    found: Import
+    progress: Progress
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        yield from _pairs(self.path, self.found, self.progress)
+        # Gone through again, it would say the same again.
+        self.found.notes[:] = dict.fromkeys(self.found.notes)
+
+
 def _pairs(path: Path, found: Import, progress: Progress) -> Iterator[pa.Table]:
-    """Give the usable pairs in parts; a part and the templates are all that is in memory."""
     template = np.asarray(found.images["image_id"])  # ascending
     subject, fold = np.asarray(found.images["identity"]), np.asarray(found.images["fold"])
     dropped, read = _Dropped(), 0
@@ -303,7 +321,7 @@ def _pairs(path: Path, found: Import, progress: Progress) -> Iterator[pa.Table]:
 
 def _read_matches(path: Path, progress: Progress) -> Iterator[Sequence[NDArray[np.int64]]]:
     """Read two template ids a line, without a header, block after block."""
-    size, read = path.stat().st_size, 0
+    size, read, total = path.stat().st_size, 0, 0  # the total is an estimate, by the first block
     with path.open("rb") as file:
         try:
             reader = pacsv.open_csv(
@@ -318,15 +336,15 @@ def _read_matches(path: Path, progress: Progress) -> Iterator[Sequence[NDArray[n
             for batch in reader:
                 if batch.column(0).null_count or batch.column(1).null_count:
                     raise _fault(path, "a template id is empty")
+                total = total or int(len(batch) * size / max(min(_BLOCK, size), 1))
                 read += len(batch)
-                done = min(file.tell(), size)
-                progress("reading pairs (MB)", done >> 20, max(size >> 20, 1), f"{read:,} pairs")
+                progress("reading pairs", read, max(total, read), "")
                 yield [np.asarray(batch.column(side)) for side in (0, 1)]
         except pa.ArrowException as error:
             raise _fault(path, short(error)) from error
     if not read:
         raise _fault(path, "no lines")
-    progress("reading pairs (MB)", 0, 0, "")
+    progress("reading pairs", 0, 0, "")
 
 
 def _fault(path: Path, reason: str) -> DataError:

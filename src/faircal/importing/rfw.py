@@ -28,6 +28,8 @@ ETHNICITIES = ("African", "Asian", "Caucasian", "Indian")
 #: People that a reproduction of the paper judged to be filed under the wrong ethnicity.
 MISFILED = ("African/m.0gc2xf9", "Asian/m.0z08d8y", "African/m.05xpnv")
 N_SPLITS = 10
+#: Pairs of a list that is no excerpt: as shipped it has 6,000.
+_LONG = 1000
 
 
 def read_rfw(
@@ -66,7 +68,7 @@ def read_rfw(
         lines = [pair_line(path, number, fields) for number, fields in read_lines(path)]
         splits = _splits(lines)
         if splits[-1] != N_SPLITS:
-            notes.append(f"{path.name}: expected {N_SPLITS} splits, found {splits[-1]}")
+            notes.append(_other_splits(path, splits))
         columns["left"] += [_image(ethnicity, *line.left) for line in lines]
         columns["right"] += [_image(ethnicity, *line.right) for line in lines]
         columns["genuine"] += [line.genuine for line in lines]
@@ -94,6 +96,23 @@ def read_rfw(
     what = "person filed under the wrong ethnicity"
     known_faults(found, "identity", MISFILED, what, drop=drop_known_faults)
     return found
+
+
+def _other_splits(path: Path, splits: list[int]) -> str:
+    """Say that there are not ten splits; an error where the list is in disorder."""
+    sizes = Counter(splits)
+    usual = max(sizes.values())
+    odd = next((split for split, size in sizes.items() if size != usual), None)
+    # A short list (somebody's excerpt) may well have fewer, of any size.
+    if splits[-1] > N_SPLITS or (odd is not None and len(splits) >= _LONG):
+        odd = odd or N_SPLITS + 1
+        line = sum(size for split, size in sizes.items() if split <= odd)
+        raise DataError(
+            f"{path}: expected {N_SPLITS} splits, each of genuine and then imposter pairs, found "
+            f"{splits[-1]} of different sizes (split {odd} ends with pair {line}); "
+            "copy the file again"
+        )
+    return f"{path.name}: expected {N_SPLITS} splits, found {splits[-1]}"
 
 
 def _shared(people: list[str]) -> list[str]:

@@ -81,16 +81,13 @@ def build_pairs(
             points = np.asarray(vectors_needed[who.image[rows]], dtype=np.float32)
         _, person = np.unique(who.person[rows], return_inverse=True)
         pool = Pool(person, cell[rows], plan.cap, points, progress, f"fold {name}")
-        left, right = _imposters(pool, int(wanted[i]), stream(plan, IMPOSTERS, i + 1), plan, notes)
+        left, right = _imposters(pool, int(wanted[i]), stream(plan, IMPOSTERS, i + 1), plan)
         pairs.append((rows[left], rows[right]))
     progress("drawing imposters", len(names), len(names), "")
 
     left, right = (np.concatenate(side) for side in zip(*pairs, strict=True))
     n_genuine = len(genuine[0])
-    notes.append(
-        f"imposters: {len(left) - n_genuine:,} pairs ({plan.imposters}), {plan.ratio:g} wanted for "
-        f"each genuine pair, at most {plan.cap} of the same two people"
-    )
+    notes.append(_summary(len(left) - n_genuine, n_genuine, int(wanted.sum()), plan))
     is_genuine = np.arange(len(left)) < n_genuine
     built = _in_order(
         who.image[left], who.image[right], is_genuine, names[fold[who.person[left]]], notes
@@ -99,22 +96,29 @@ def build_pairs(
     return built
 
 
-def _imposters(
-    pool: Pool, wanted: int, rng: np.random.Generator, plan: PairPlan, notes: list[str]
-) -> Pairs:
-    """Draw the imposters of a fold; none is an error, too few is a note."""
+def _imposters(pool: Pool, wanted: int, rng: np.random.Generator, plan: PairPlan) -> Pairs:
+    """Draw the imposters of a fold; none is an error."""
     left, right = _DRAW[plan.imposters](pool, wanted, rng) if len(pool) else NONE
     if not len(left):
         raise DataError(
             f"{pool.label}: expected at least one imposter pair ({plan.imposters}), found none; "
             "ask for fewer folds (--folds), add people, or choose other imposters (--imposters)"
         )
-    if len(left) < wanted:
-        notes.append(
-            f"imposters: {len(left):,} of {wanted:,} wanted in {pool.label}; "
-            "raise --cap or lower --ratio"
-        )
     return left, right
+
+
+def _summary(found: int, n_genuine: int, wanted: int, plan: PairPlan) -> str:
+    said = (
+        f"imposters: {found:,} pairs ({plan.imposters}), at most {plan.cap} of the same two people"
+    )
+    if found >= wanted:
+        return f"{said}, {found / n_genuine:.3g} for each genuine pair"
+    remedy = "raise --cap, ask for fewer --folds"
+    remedy += " or --clusters" if plan.imposters == "cluster" else ""
+    return (
+        f"{said}: {found / n_genuine:.2g} for each genuine pair, not {plan.ratio:g}; there are no "
+        f"more; {remedy}, or lower --genuine or --ratio"
+    )
 
 
 def _in_order(

@@ -20,6 +20,9 @@ from faircal.pairing.sampling import Ints, choose, counting, couple, occurrence,
 
 #: Pairs drawn at a time, at most.
 _BATCH = 1 << 22
+#: Pairs are drawn from cells that people share where each could give so many times its share.
+_FEW = 4
+_TURNS = 50
 
 Floats = NDArray[np.float64]
 Pairs = tuple[Ints, Ints]
@@ -57,15 +60,17 @@ def within(pool: Pool, wanted: int, rng: np.random.Generator) -> Pairs:
     cells, cell, images = np.unique(pool.cell, return_inverse=True, return_counts=True)
     if len(cells) == 1:
         return _draw(pool, wanted, False, rng)
-    homes = np.unique(pool.person * len(cells) + cell) // len(cells)
-    if len(homes) > len(np.unique(homes)):
-        # The cap on two people joins the cells that they share. Their first pairs count, from
-        # whichever cell, even those for which a cell turns out to have no room.
-        return _list(pool, wanted, False, rng)
     rows = _split(cell, images)
     parts = [Pool(pool.person[row], pool.cell[row], pool.cap) for row in rows]
     most = np.array([_supply(*_couples(part, False), part.cap) for part in parts])
     shares = share(wanted, images, most)
+    homes = np.unique(pool.person * len(cells) + cell) // len(cells)
+    if len(homes) > len(np.unique(homes)):
+        # The cap on two people joins the cells that they share.
+        few = bool((_FEW * shares <= most).all())
+        found = _reject_in_cells(pool, shares, rows, rng) if few else None
+        # Their first pairs count, from whichever cell, even those for which it has no room.
+        return _list(pool, wanted, False, rng) if found is None else found
     drawn = [_draw(part, int(n), False, rng) for part, n in zip(parts, shares, strict=True)]
     left = [row[pair[0]] for row, pair in zip(rows, drawn, strict=True)]
     right = [row[pair[1]] for row, pair in zip(rows, drawn, strict=True)]
@@ -144,6 +149,31 @@ def _reject(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -
         kept = under_cap(np.concatenate([kept, code[allowed]]), pool.person, pool.cap)
         rate = max((len(kept) - before) / size, 1e-3)
     return divmod(kept[:wanted], n)
+
+
+def _reject_in_cells(
+    pool: Pool, shares: Ints, rows: list[NDArray[np.intp]], rng: np.random.Generator
+) -> Pairs | None:
+    """Draw from all cells by turns, with one cap for all; None where that takes too long."""
+    n, count = len(pool), np.array([len(row) for row in rows])
+    start, image = np.cumsum(count) - count, np.concatenate(rows)
+    cell = np.empty(n, dtype=np.int64)
+    cell[image] = np.repeat(np.arange(len(rows)), count)
+    kept = np.empty(0, dtype=np.int64)
+    for _ in range(_TURNS):
+        lacking = shares - np.bincount(cell[kept // n], minlength=len(rows))
+        if not lacking.any():
+            return divmod(kept, n)
+        home = np.repeat(
+            np.arange(len(rows)), np.where(lacking > 0, 1.2 * lacking + 10, 0).astype(int)
+        )
+        one, two = (image[start[home] + rng.integers(count[home])] for _ in range(2))
+        strangers = pool.person[one] != pool.person[two]
+        code = (np.minimum(one, two) * n + np.maximum(one, two))[strangers]
+        kept = under_cap(np.concatenate([kept, rng.permutation(code)]), pool.person, pool.cap)
+        home = cell[kept // n]
+        kept = kept[occurrence(home) < shares[home]]
+    return None
 
 
 def _list(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> Pairs:

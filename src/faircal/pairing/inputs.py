@@ -41,6 +41,7 @@ class Inputs:
             name: None if values is None else _column(name, values, n)
             for name, values in optional.items()
         }
+        vectors = None if vectors is None else np.asanyarray(vectors)
         if vectors is not None and (vectors.ndim != 2 or len(vectors) != n):
             raise ParameterError(
                 f"vectors: expected {n:,} rows, one for each image, found shape {vectors.shape}"

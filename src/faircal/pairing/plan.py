@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from faircal.registry import check_whole, did_you_mean
 
 #: The kinds of imposter pairs.
 IMPOSTERS = ("random", "group", "cross", "cluster", "hard")
+
+
+_MOST, _LARGEST = 1e6, 10**12
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,9 @@ class PairPlan:
         At most so many imposter pairs of the same two people.
     n_folds : int
         Folds to draw; not used where folds are given.
-    n_clusters : int
-        Number of clusters, for ``cluster``.
+    n_clusters : int, optional
+        Number of clusters, for ``cluster``. None: 30, and fewer where people are few, so that ten
+        of each cluster are in a fold.
     seed : int
 
     Examples
@@ -53,7 +57,7 @@ class PairPlan:
     size: int | None = None
     cap: int = 10
     n_folds: int = 5
-    n_clusters: int = 30
+    n_clusters: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -61,19 +65,21 @@ class PairPlan:
             hint = did_you_mean(str(self.imposters), IMPOSTERS)
             raise ParameterError(f"imposters: unknown kind {self.imposters!r}; {hint}")
         ratio: object = self.ratio
-        if (
-            isinstance(ratio, bool)
-            or not isinstance(ratio, int | float)
-            or not 0 < ratio < math.inf
-        ):
+        number = isinstance(ratio, Real) and not isinstance(ratio, bool)
+        if not number or not 0 < float(self.ratio) <= _MOST:
             raise ParameterError(f"ratio: expected a number above 0, found {ratio!r}")
         if self.genuine is not None:
             check_whole("genuine", self.genuine, 1)
         if self.size is not None:
             check_whole("size", self.size, 2)
         check_whole("cap", self.cap, 1)
+        for name in ("genuine", "size", "cap"):
+            value = getattr(self, name)
+            if value is not None and value > _LARGEST:
+                raise ParameterError(f"{name}: expected {_LARGEST:,} at most, found {value}")
         check_whole("n_folds", self.n_folds, 2)
-        check_whole("n_clusters", self.n_clusters, 1)
+        if self.n_clusters is not None:
+            check_whole("n_clusters", self.n_clusters, 1)
         check_whole("seed", self.seed, 0)
 
 

@@ -15,11 +15,15 @@ from faircal.pairing.sampling import Ints, share
 FOLDS, GENUINE, SIZE, IMPOSTERS = range(1, 5)  # not 0: trailing zeros change no stream
 
 
+#: Clusters, and people of one in a fold, where the plan does not say.
+_CLUSTERS, _PEOPLE = 30, 10
+
+
 def folds_of(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> Ints:
     """Return the fold of each person, given or drawn."""
     unknown = len(inputs.people) - len(who.image)
     if unknown:
-        notes.append(f"people: {unknown:,} images of unknown people are left out")
+        notes.append(f"people: {unknown:,} images are in no pair: nobody known is in them")
     if inputs.folds is not None:
         fold = who.given_folds(inputs.folds[who.image])
         notes.append(f"folds: {len(np.unique(fold))} as given, which share no person")
@@ -109,7 +113,9 @@ def cells_of(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> I
         return cell
     if plan.imposters == "cluster":
         points = np.asarray(inputs.needed_vectors(plan)[who.image], dtype=np.float32)
-        found = kmeans(points, plan.n_clusters, random_state=plan.seed)
+        few = max(1, min(_CLUSTERS, len(who) // (_PEOPLE * plan.n_folds)))
+        found = kmeans(points, plan.n_clusters or few, random_state=plan.seed)
+        notes.append(f"clusters: {len(found.centers)}, found without attributes")
         return found.assign(points).astype(np.int64)
     return np.zeros(len(who.image), dtype=np.int64)
 
