@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shlex
@@ -113,6 +114,19 @@ def test_from_pictures_to_a_benchmark_in_three_lines(tmp_path):
         assert done.returncode == 0, (words, done.stderr)
     assert np.load(tmp_path / "rfw/embeddings/facenet-webface.npy").shape == (160, 512)
     assert "ethnicity" in (tmp_path / "results/results.csv").read_text()
+
+
+def test_the_description_of_a_network_is_one(tmp_path):
+    from faircal.embedding import PRESETS
+    from faircal.embedding.preprocessing import read_description
+
+    page = (Path(__file__).parents[1] / "docs" / "real-data.md").read_text("utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    told = read_description(tmp_path / "mine.toml")
+    assert (told.name, told.file) == ("mine", tmp_path / "mine.onnx")
+    close = dataclasses.replace(told.preprocessing, points=PRESETS["insightface"].points)
+    assert close == PRESETS["insightface"]
 
 
 def test_links_lead_somewhere():
