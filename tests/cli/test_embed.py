@@ -318,7 +318,7 @@ def interrupts(monkeypatch, at):
 @pytest.fixture
 def counted(monkeypatch):
     """A list that grows by the number of faces of each call of a network."""
-    from faircal.embedding.networks import Network
+    from faircal.embedding.network import Network
 
     calls, call = [], Network.__call__
 

@@ -27,7 +27,7 @@ from faircal.data.tables import (
 )
 from faircal.data.writers import filter_table, write_csv
 from faircal.embedding.detectors import Detector
-from faircal.embedding.networks import Network
+from faircal.embedding.network import Network
 from faircal.embedding.run import BATCH, Pictures, embed_pictures
 from faircal.embedding.store import State, Store
 from faircal.errors import DataError, ParameterError

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from faircal.embedding.detectors import Detector
 from faircal.embedding.faces import Face
-from faircal.embedding.networks import Network
+from faircal.embedding.network import Network
 from faircal.embedding.pictures import (
     Box,
     crop_around,
