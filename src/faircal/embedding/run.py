@@ -77,7 +77,8 @@ def embed_pictures(
     progress: Progress = silent,
 ) -> None:
     """Fill `store` with the vectors of `pictures` that it does not have yet."""
-    jobs = jobs or os.cpu_count() or 1
+    cores = os.cpu_count() or 1
+    jobs = jobs or min(cores, detector.threads or cores)
     rows = store.to_do
     batches = [rows[start : start + batch] for start in range(0, len(rows), batch)]
     worker = _Worker(pictures, network, detector)
