@@ -24,21 +24,29 @@ def atomic_path(target: Path) -> Iterator[Path]:
     """
     if target.is_dir():
         raise ParameterError(f"{target} is a folder; give the path of a file to write")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    except OSError as error:
-        raise ParameterError(
-            f"cannot write {target}: {error.strerror}; choose a folder you may write to"
-        ) from error
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _beside(target, folder=False)
     try:
         yield temporary
         temporary.chmod(0o644)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _beside(target: Path, *, folder: bool) -> Path:
+    """Make an empty temporary file, or folder, beside `target`."""
+    prefix, suffix = f".{target.name}.", ".tmp"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if folder:
+            return Path(tempfile.mkdtemp(suffix, prefix, target.parent))
+        handle, name = tempfile.mkstemp(suffix, prefix, target.parent)
+    except OSError as error:
+        raise ParameterError(
+            f"cannot write {target}: {error.strerror}; choose a folder you may write to"
+        ) from error
+    os.close(handle)
+    return Path(name)
 
 
 def require_new(target: Path) -> None:
@@ -57,14 +65,7 @@ def new_folder(target: Path) -> Iterator[Path]:
     """
     require_new(target)
     target = target.resolve()  # a link stays one
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        name = tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
-    except OSError as error:
-        raise ParameterError(
-            f"cannot write {target}: {error.strerror}; choose a folder you may write to"
-        ) from error
-    temporary = Path(name)
+    temporary = _beside(target, folder=True)
     try:
         yield temporary
         temporary.chmod(0o755)

@@ -40,6 +40,20 @@ def check_whole(name: str, value: object, least: int) -> None:
         raise ParameterError(f"{name}: expected a whole number of {least} or more, found {value!r}")
 
 
+def device_kind(name: str) -> str:
+    """Return a device without its number: auto, cpu or cuda.
+
+    Examples
+    --------
+    >>> device_kind("cuda:1")
+    'cuda'
+    """
+    kind = name.partition(":")[0]
+    if kind not in ("auto", "cpu", "cuda"):
+        raise ParameterError(f"device: expected auto, cpu or cuda, found {name!r}")
+    return kind
+
+
 def short(error: Exception) -> str:
     """Return the first line of an error's text, cut to fit a message."""
     return str(error).partition("\n")[0][:160] or type(error).__name__

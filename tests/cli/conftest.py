@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -112,6 +113,24 @@ def run_here(capfd):
         return SimpleNamespace(code=stop.value.code, out=out, err=err)
 
     return run
+
+
+@pytest.fixture
+def interrupt_at():
+    """Return a function that interrupts a command when it tells of the `at`-th step of a stage."""
+
+    def interrupt(patch, command, at):
+        @contextmanager
+        def bars():
+            def update(what, done, total, label):
+                if done >= at:
+                    raise KeyboardInterrupt
+
+            yield update
+
+        patch.setattr(f"faircal.cli.{command}.progress_bars", bars)
+
+    return interrupt
 
 
 @pytest.fixture(scope="session")

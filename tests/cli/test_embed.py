@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -303,18 +302,6 @@ def test_options_change_no_byte(home, run_here):
 # -------------------------------------------------------------------- stopping and going on
 
 
-def interrupts(monkeypatch, at):
-    @contextmanager
-    def bars():
-        def update(what, done, total, label):
-            if done >= at:
-                raise KeyboardInterrupt
-
-        yield update
-
-    monkeypatch.setattr("faircal.cli.embed.progress_bars", bars)
-
-
 @pytest.fixture
 def counted(monkeypatch):
     """A list that grows by the number of faces of each call of a network."""
@@ -331,14 +318,14 @@ def counted(monkeypatch):
 
 
 @pytest.mark.parametrize("attributes", [False, True])
-def test_the_same_command_goes_on(home, run_here, monkeypatch, counted, attributes):
+def test_the_same_command_goes_on(home, run_here, monkeypatch, counted, attributes, interrupt_at):
     words = [*EMBED, *OUT, "--jobs", "1", "--batch", "4"]
     if attributes:
         lines = [f"p{person:02},{'xy'[person % 2]}" for person in range(PEOPLE)]
         Path("who.csv").write_text("identity,site\n" + "\n".join(lines) + "\n")
         words += ["--attributes", "who.csv"]
     with monkeypatch.context() as patch:
-        interrupts(patch, 12)
+        interrupt_at(patch, "embed", 12)
         done = run_here(words)
     assert done.code == 1
     assert done.err.splitlines()[-1] == (
@@ -383,9 +370,9 @@ def test_a_killed_command_goes_on(home, run_here, run_command, counted):
     assert found == whole
 
 
-def test_other_settings_do_not_go_on(home, run_here, monkeypatch):
+def test_other_settings_do_not_go_on(home, run_here, monkeypatch, interrupt_at):
     with monkeypatch.context() as patch:
-        interrupts(patch, 4)
+        interrupt_at(patch, "embed", 4)
         assert run_here([*EMBED, *OUT, "--jobs", "1", "--batch", "4"]).code == 1
     Path("other.toml").write_text(f'file = "net.onnx"\nsize = {SIZE}\nname = "net"\n')
     words = [*EMBED, *OUT]

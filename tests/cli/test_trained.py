@@ -66,20 +66,6 @@ def bench_sets(short_schedules):
     ]
 
 
-def progress_that_interrupts(monkeypatch, at):
-    """Interrupt ``faircal fit`` when it tells of the `at`-th epoch of a stage."""
-
-    @contextmanager
-    def bars():
-        def update(what, done, total, label):
-            if done >= at:
-                raise KeyboardInterrupt
-
-        yield update
-
-    monkeypatch.setattr("faircal.cli.fit.progress_bars", bars)
-
-
 # ------------------------------------------------------------------- fit, score, audit
 
 
@@ -170,7 +156,7 @@ def test_fit_is_the_same_every_time(fit_words, run_here):
 
 @pytest.mark.parametrize(("method", "at"), [("ftc", 3), ("agenda", 2), ("pass", 2)])
 def test_an_interrupted_fit_goes_on(
-    method, at, fit_words, run_here, monkeypatch, checkpoints_at_once, epochs
+    method, at, fit_words, run_here, monkeypatch, checkpoints_at_once, epochs, interrupt_at
 ):
     assert run_here(fit_words(method)).code == 0
     whole, all_epochs = Path("m.faircal").read_bytes(), len(epochs)
@@ -178,7 +164,7 @@ def test_an_interrupted_fit_goes_on(
 
     epochs.clear()
     with monkeypatch.context() as patch:
-        progress_that_interrupts(patch, at)
+        interrupt_at(patch, "fit", at)
         done = run_here(fit_words(method))
     assert done.code == 1
     (line,) = done.err.split("\n", 1)[1].splitlines()  # after that of the terminal's ^C
@@ -236,8 +222,8 @@ def test_without_resume_an_old_checkpoint_is_not_lost(fit_words, run_here, epoch
     assert not Path("m.faircal").exists()
 
 
-def test_interrupted_before_there_is_a_checkpoint(fit_words, run_here, monkeypatch):
-    progress_that_interrupts(monkeypatch, 1)
+def test_interrupted_before_there_is_a_checkpoint(fit_words, run_here, monkeypatch, interrupt_at):
+    interrupt_at(monkeypatch, "fit", 1)
     done = run_here(fit_words("ftc"))
     assert done.code == 1
     assert done.err.splitlines()[-1] == "faircal: interrupted; nothing is written"

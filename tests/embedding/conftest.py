@@ -42,15 +42,21 @@ def dlib_detector():
     return DETECTORS["dlib"]("cpu")
 
 
-@pytest.fixture(scope="session")
-def mtcnn_detector():
+@pytest.fixture(scope="module")
+def one_thread():
+    """PyTorch's threads wait for each other, for long where another process has the cores."""
     torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def mtcnn_detector(one_thread):
     if importlib.util.find_spec("facenet_pytorch") is None:
         pytest.skip("could not import 'facenet_pytorch'")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # threads wait for each other where another process has the cores
-    yield DETECTORS["mtcnn"]("cpu")
-    torch.set_num_threads(before)
+    return DETECTORS["mtcnn"]("cpu")
 
 
 @pytest.fixture(scope="session")

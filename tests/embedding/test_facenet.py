@@ -28,13 +28,7 @@ PUBLISHED = {8631: 27_910_327, 10575: 28_907_599}
 N_CLASSES = 7
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """PyTorch's threads wait for each other, for long where another process has the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -602,7 +602,7 @@ def full_disk(*_, **__):
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("what", ["write_csv", "filter_table", "write_text"])
+@pytest.mark.parametrize("what", ["write_dropped", "filter_table", "write_about"])
 def test_a_failure_while_writing_leaves_the_folder_as_it_was(
     data, spoiled, means, marked, monkeypatch, what
 ):

@@ -12,7 +12,6 @@ from faircal.embedding.preprocessing import (
     DLIB_POINTS,
     PRESETS,
     Preprocessing,
-    preset_named,
     read_description,
 )
 from faircal.errors import DataError, ParameterError
@@ -60,7 +59,7 @@ def test_layout():
 )
 def test_presets_give_pixels_these_values(preset, black, grey, white):
     pixels = np.array([0, 128, 255], np.uint8).reshape(1, 1, 3, 1).repeat(3, axis=3)
-    made = preset_named(preset)(pixels)
+    made = PRESETS[preset](pixels)
     np.testing.assert_allclose(made[0, 0, 0], [black, grey, white], rtol=1e-6, atol=1e-7)
 
 
@@ -173,7 +172,7 @@ def test_presets_are_frozen_and_checked_when_changed():
 
 def test_unknown_preset():
     with pytest.raises(ParameterError, match="unknown preset 'arcfase'; did you mean arcface"):
-        preset_named("arcfase")
+        PRESETS["arcfase"]
 
 
 # -------------------------------------------------------------------- descriptions

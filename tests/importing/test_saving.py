@@ -89,7 +89,7 @@ def test_interrupted_at_the_last_file(layout, sources, tmp_path, monkeypatch, er
         raise error
 
     found = READERS[layout](sources / layout)
-    monkeypatch.setattr("faircal.importing.base.write_text", fail)
+    monkeypatch.setattr("faircal.importing.base.write_about", fail)
     (tmp_path / "made").mkdir()
     with pytest.raises(type(error)):
         found.save(tmp_path / "made/data")

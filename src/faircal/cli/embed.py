@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.options import (
+    attributes_option,
     check_folder,
     json_option,
     level_option,
@@ -53,13 +54,7 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Weights of a network known by name  [default: the cache folder's]",
 )
 @click.option("--name", default=None, help="What the embeddings are called  [default: N]")
-@click.option(
-    "--attributes",
-    type=click.Path(path_type=Path),
-    default=None,
-    metavar="FILE",
-    help="For a new folder: table with identity or image_id, and attribute columns.",
-)
+@attributes_option
 @click.option(
     "--device",
     default="auto",
@@ -117,6 +112,7 @@ def command(
     """
     from faircal.data.tables import has_table
     from faircal.embedding import DETECTORS, NETWORKS, embed_folder, open_network
+    from faircal.embedding.folder import under_way
     from faircal.embedding.weights import require
     from faircal.errors import ParameterError
     from faircal.files import existing
@@ -135,7 +131,7 @@ def command(
         found.save(data)
         for text in found.notes:
             note(text)
-    elif attributes is not None and not any(data.glob("embeddings/.*.partial")):
+    elif attributes is not None and not under_way(data):
         raise ParameterError(f"--attributes: {data} has its images already; leave it out")
     try:
         with progress_bars() as progress:
@@ -154,7 +150,7 @@ def command(
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt("the same command again goes on from here") from error
     except Exception:
-        if new and not any(data.glob("embeddings/.*.partial")):
+        if new and not under_way(data):
             shutil.rmtree(data)  # made a moment ago, and of no use
             if existed:
                 data.mkdir()

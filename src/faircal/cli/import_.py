@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.options import (
+    attributes_option,
     check_folder,
     json_option,
     level_option,
@@ -25,13 +26,6 @@ _no_pictures = click.option(
     "--no-pictures",
     is_flag=True,
     help="Import the pairs alone: don't look for the pictures.",
-)
-_attributes = click.option(
-    "--attributes",
-    type=click.Path(path_type=Path),
-    default=None,
-    metavar="FILE",
-    help="Table with identity or image_id, and attribute columns.",
 )
 _name = click.option("--name", default=None, help="The dataset's name  [default: the source's]")
 _drop_known_faults = click.option(
@@ -163,7 +157,7 @@ def ijbc(source: Path, no_pictures: bool, **rest: Any) -> Import:
     return read_ijbc(source, pictures=not no_pictures, **rest)
 
 
-@_layout("lfw ~/LFW --attributes people.csv --out lfw/", _attributes, _no_pictures)
+@_layout("lfw ~/LFW --attributes people.csv --out lfw/", attributes_option, _no_pictures)
 def lfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     """LFW, View 2's ten folds.
 
@@ -175,7 +169,9 @@ def lfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     return read_lfw(source, pictures=not no_pictures, **rest)
 
 
-@_layout("folder ~/photos --attributes people.csv --out faces/", _attributes, level_option, _name)
+@_layout(
+    "folder ~/photos --attributes people.csv --out faces/", attributes_option, level_option, _name
+)
 def folder(source: Path, **rest: Any) -> Import:
     """A folder of photos, a sub-folder each person.
 
@@ -186,7 +182,7 @@ def folder(source: Path, **rest: Any) -> Import:
     return read_folder(source, **rest)
 
 
-@_layout("bob scores-dev --attributes people.csv --out scores/", _attributes, _name)
+@_layout("bob scores-dev --attributes people.csv --out scores/", attributes_option, _name)
 def bob(source: Path, **rest: Any) -> Import:
     """A score file of bob, four columns or five.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
@@ -264,12 +264,29 @@ feature_option = click.option(
     "--feature", default=None, help="Which network or score column  [default: the only one]"
 )
 
+attributes_option = click.option(
+    "--attributes",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="FILE",
+    help="Table with identity or image_id, and attribute columns.",
+)
 level_option = click.option(
     "--level",
     type=click.IntRange(1),
     default=None,
     help="Which folder names the person: 1 is the outermost  [default: the one a picture lies in]",
 )
+
+
+def check_one_feature(features: Collection[str], path: Path) -> None:
+    """Raise where there are several features and nobody said which."""
+    from faircal.errors import ParameterError
+
+    if len(features) > 1:
+        raise ParameterError(
+            f"{path}: has several features ({', '.join(features)}); choose one with --feature"
+        )
 
 
 @dataclass(frozen=True)
@@ -300,14 +317,8 @@ class Source:
 
     def load_one(self, feature: str | None) -> Dataset:
         """Read the data with one feature: the one named, or the only one."""
-        from faircal.errors import ParameterError
-
         data = self.load([feature] if feature else ())
-        if len(data.features) > 1:
-            known = ", ".join(data.features)
-            raise ParameterError(
-                f"{self.path}: has several features ({known}); choose one with --feature"
-            )
+        check_one_feature(data.features, self.path)
         return data
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from faircal.cli.options import (
     check_file,
     check_folder,
+    check_one_feature,
     feature_option,
     json_option,
     note,
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
-    from pyarrow import Array, ChunkedArray, Table
+    from pyarrow import Array, Table
 
-    from faircal.data.types import Embeddings, Images
+    from faircal.data.readers import Gallery
     from faircal.pairing import BuiltPairs
 
 
@@ -135,8 +135,9 @@ def command(
     plan = PairPlan(imposters, genuine, ratio, size, cap, folds or 5, clusters, seed)
     _check_replaceable(data, out, replace)
     _check_out(out)
-    images, matrices, given = read_images(data, [feature] if feature else None)
-    people, fold = _people(data, images, matrices, None if folds else given)
+    gallery = read_images(data, [feature] if feature else None)
+    images = gallery.images
+    people, fold = _people(data, gallery, keep_folds=folds is None)
     groups = attribute or "+".join(images.crossed)
     codes = cross(images.attributes, groups, str(data)).codes if groups else None
     with progress_bars() as progress:
@@ -145,7 +146,7 @@ def command(
             plan,
             strata=codes,
             groups=codes,
-            vectors=_vectors(matrices, data) if imposters in ("cluster", "hard") else None,
+            vectors=_vectors(gallery, data) if imposters in ("cluster", "hard") else None,
             folds=fold,
             progress=progress,
         )
@@ -171,10 +172,7 @@ def _check_replaceable(data: Path, out: Path | None, replace: bool) -> None:
 
 
 def _people(
-    data: Path,
-    images: Images,
-    matrices: Mapping[str, tuple[Path, Embeddings]],
-    given: ChunkedArray | None,
+    data: Path, gallery: Gallery, *, keep_folds: bool
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return the person in each image, −1 for images that can be in no pair, and their folds."""
     import numpy as np
@@ -183,10 +181,11 @@ def _people(
     from faircal.data.columns import parse_fold
     from faircal.errors import DataError
 
-    if images.identity is None or not images.identity.names:
+    identity, given = gallery.images.identity, gallery.fold if keep_folds else None
+    if identity is None or not identity.names:
         raise DataError(f"{data}: the images have no identity; add the column to make pairs")
-    people = images.identity.codes.astype(np.int64)
-    for path, embeddings in matrices.values():
+    people = identity.codes.astype(np.int64)
+    for path, embeddings in gallery.embeddings.values():
         if embeddings.unusable.any():
             note(f"{int(embeddings.unusable.sum()):,} images have no usable vector in {path}")
             people[embeddings.unusable] = -1
@@ -205,16 +204,11 @@ def _people(
     return people, fold
 
 
-def _vectors(matrices: Mapping[str, tuple[Path, Embeddings]], data: Path) -> Any:
+def _vectors(gallery: Gallery, data: Path) -> Any:
     import numpy as np
 
-    from faircal.errors import ParameterError
-
-    if len(matrices) > 1:
-        raise ParameterError(
-            f"{data}: has several features ({', '.join(matrices)}); choose one with --feature"
-        )
-    for _, embeddings in matrices.values():
+    check_one_feature(gallery.embeddings, data)
+    for _, embeddings in gallery.embeddings.values():
         return embeddings.rows(np.arange(len(embeddings)))
     return None
 
@@ -269,10 +263,9 @@ def _write(table: Table, data: Path, out: Path | None, record: Mapping[str, Any]
 
 def _record(folder: Path, record: Mapping[str, Any]) -> None:
     from faircal.data.readers import read_about
-    from faircal.files import write_text
+    from faircal.data.writers import write_about
 
-    about = {**read_about(folder), "pairs": dict(record)}
-    write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
+    write_about(folder, {**read_about(folder), "pairs": dict(record)})
 
 
 def _show(built: BuiltPairs, path: Path, as_json: bool) -> None:

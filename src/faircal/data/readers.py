@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +107,8 @@ def _read_folder(
     seed: int,
     on_fault: OnFault,
 ) -> Dataset:
-    about = read_about(folder)
-    images, matrices, _ = read_images(folder, features, normalize)
+    gallery = read_images(folder, features, normalize)
+    images, matrices, about = gallery.images, gallery.embeddings, gallery.about
     pairs_file = find_table(folder, "pairs")
     pairs_table = _known_pairs(read_table(pairs_file), images, str(pairs_file), on_fault)
     pairs, scores = build_pairs(pairs_table, images, str(pairs_file), score_range)
@@ -120,20 +120,39 @@ def _read_folder(
     return data
 
 
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """A dataset folder without its pairs.
+
+    Attributes
+    ----------
+    images : Images
+    embeddings : mapping from feature to its file and embeddings
+    fold : pyarrow.ChunkedArray, optional
+        The fold of the person in each image; only who builds pairs needs it.
+    about : dict
+        What ``dataset.json`` says.
+    """
+
+    images: Images
+    embeddings: Mapping[str, tuple[Path, Embeddings]]
+    fold: pa.ChunkedArray | None
+    about: dict[str, Any]
+
+
 def read_images(
     folder: Path, features: Sequence[str] | None = None, normalize: bool = True
-) -> tuple[Images, dict[str, tuple[Path, Embeddings]], pa.ChunkedArray | None]:
-    """Return a folder's images, each feature's file and embeddings, and the images' folds.
-
-    Folds of images are people's; only who builds pairs needs them.
-    """
+) -> Gallery:
+    """Read a dataset folder but for its pairs, which need not be there yet."""
+    about = read_about(folder)
     file = find_table(folder, "images")
     table = read_table(file)
     require_columns(table, ("image_id",), str(file))
-    images = _with_default(build_images(table, str(file)), read_about(folder), folder)
-    matrices = read_embeddings(folder, features, normalize)
+    images = _with_default(build_images(table, str(file)), about, folder)
+    matrices = _read_embeddings(folder, features, normalize)
     check_counts(images, {str(path): len(m) for path, m in matrices.values()}, file.name)
-    return images, matrices, table["fold"] if "fold" in table.column_names else None
+    fold = table["fold"] if "fold" in table.column_names else None
+    return Gallery(images, matrices, fold, about)
 
 
 def _with_default(images: Images, about: dict[str, Any], folder: Path) -> Images:
@@ -189,7 +208,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     return about
 
 
-def read_embeddings(
+def _read_embeddings(
     folder: Path, features: Sequence[str] | None, normalize: bool
 ) -> dict[str, tuple[Path, Embeddings]]:
     """Return each feature's file and embeddings; empty where the folder has none."""

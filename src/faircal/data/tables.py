@@ -5,11 +5,13 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from pyarrow.interchange import from_dataframe
@@ -170,6 +172,12 @@ def find_table(folder: Path, stem: str) -> Path:
             f"{folder}: both {stem}.csv and {stem}.parquet are there; remove one of them"
         )
     return found[0]
+
+
+def rows_without(table: pa.Table, columns: Sequence[str], ids: pa.Array) -> pa.Array:
+    """Tell which rows of `table` name none of `ids`, which are text, in `columns`."""
+    found = [pc.is_in(table[name].cast(pa.string()), value_set=ids) for name in columns]
+    return pc.invert(reduce(pc.or_, found))
 
 
 def require_columns(table: pa.Table, names: Sequence[str], where: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -59,9 +59,21 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
         target = folder / ("embeddings.npy" if single else f"embeddings/{name}.npy")
         with atomic_path(target) as temporary, temporary.open("wb") as file:
             np.save(file, np.asarray(feature.embeddings.vectors), allow_pickle=False)
-    about = {"name": data.name, **data.provenance}
-    write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
+    write_about(folder, {"name": data.name, **data.provenance})
     return folder
+
+
+def write_about(folder: Path, about: Mapping[str, Any]) -> None:
+    """Write ``dataset.json``."""
+    write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
+
+
+def write_dropped(folder: Path, dropped: Mapping[str, str], before: pa.Table | None = None) -> None:
+    """Write ``dropped.csv``, the images that were left out and why, after those of `before`."""
+    rows = pa.table({"image_id": list(dropped), "reason": list(dropped.values())})
+    if before is not None:
+        rows = pa.concat_tables([before.select(rows.column_names).cast(rows.schema), rows])
+    write_csv(folder / "dropped.csv", rows)
 
 
 def _check_free(folder: Path, several: bool) -> None:

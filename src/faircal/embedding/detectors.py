@@ -111,8 +111,9 @@ class MtcnnDetector(Detector):
 
     def settings(self) -> dict[str, Any]:
         """Return the paper's settings, too."""
-        paper = {"min_face": 20, "thresholds": [0.6, 0.7, 0.7], "factor": 0.709}
-        return {**super().settings(), **paper}
+        found = self._mtcnn
+        paper = {"min_face": found.min_face, "thresholds": list(found.thresholds)}
+        return {**super().settings(), **paper, "factor": found.factor}
 
 
 class DlibDetector(Detector):

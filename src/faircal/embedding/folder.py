@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._version import __version__
-from faircal.data.readers import read_about, read_embeddings
+from faircal.data.readers import read_about, read_images
 from faircal.data.tables import (
     count_rows,
     find_table,
@@ -24,14 +23,15 @@ from faircal.data.tables import (
     has_table,
     read_table,
     require_columns,
+    rows_without,
 )
-from faircal.data.writers import filter_table, write_csv
+from faircal.data.writers import filter_table, write_about, write_dropped
 from faircal.embedding.detectors import Detector
 from faircal.embedding.network import Network
 from faircal.embedding.run import BATCH, Pictures, embed_pictures
 from faircal.embedding.store import State, Store
 from faircal.errors import DataError, ParameterError
-from faircal.files import settle, staged, write_text
+from faircal.files import settle, staged
 from faircal.jobs import Progress, silent
 
 #: Vectors that are copied at a time.
@@ -105,11 +105,10 @@ def embed_folder(
     settle(data)
     target = data / "embeddings" / f"{name}.npy"
     _check_free(data, target, restart)
-    images = read_table(find_table(data, "images"))
-    require_columns(images, ("image_id",), str(data / "images"))
-    _check_others(data, len(images))
-    about = read_about(data)
-    pictures, owner, medium = _pictures(data, images, root, about)
+    gallery = read_images(data)
+    ids = gallery.images.ids
+    _check_sides(data)
+    pictures, owner, medium = _pictures(data, ids.cast(pa.string()), root, gallery.about)
     record = _record(network, detector)
     settings = {
         **record,
@@ -123,11 +122,11 @@ def embed_folder(
         data / "embeddings" / f".{name}.partial", settings, len(pictures), restart=restart
     )
     embed_pictures(pictures, network, detector, store, jobs=jobs, batch=batch, progress=progress)
-    vectors, state = _of_images(store, owner, medium, len(images))
+    vectors, state = _of_images(store, owner, medium, len(ids))
     _check_losses(data, name, state, drop_missing)
-    if not read_table(find_table(data, "images")).equals(images):
+    if not read_images(data).images.ids.equals(ids):
         raise DataError(f"{data}: its images changed while they were embedded; use --restart")
-    found = _write(data, name, images["image_id"].cast(pa.string()), vectors, state, record)
+    found = _write(data, name, ids.cast(pa.string()), vectors, state, record)
     store.remove()
     return found
 
@@ -147,14 +146,8 @@ def _check_free(data: Path, target: Path, restart: bool) -> None:
         )
 
 
-def _check_others(data: Path, n_images: int) -> None:
-    """Raise where what is to lose the rows of dropped images can't."""
-    for path, embeddings in read_embeddings(data, None, normalize=True).values():
-        if len(embeddings) != n_images:
-            raise DataError(
-                f"{path}: expected {n_images} rows, one per image, found {len(embeddings)}; "
-                "remove or replace it"
-            )
+def _check_sides(data: Path) -> None:
+    """Raise where the pairs, which may lose rows, don't say what they are of."""
     if has_table(data, "pairs"):
         path = find_table(data, "pairs")
         require_columns(first_rows(path), ("left", "right"), str(path))
@@ -188,10 +181,9 @@ def _record(network: Network, detector: Detector) -> dict[str, Any]:
 
 
 def _pictures(
-    data: Path, images: pa.Table, root: Path, about: Mapping[str, Any]
+    data: Path, ids: pa.Array, root: Path, about: Mapping[str, Any]
 ) -> tuple[Pictures, NDArray[np.intp], NDArray[np.intp]]:
     """Return the files, the image (its row) and the medium that each belongs to."""
-    ids = images["image_id"].cast(pa.string())
     if not has_table(data, "pictures"):
         paths = ids.to_pylist()
         rows = np.arange(len(paths))
@@ -199,9 +191,9 @@ def _pictures(
     where = find_table(data, "pictures")
     table = read_table(where)
     require_columns(table, ("image_id", "path"), str(where))
-    owner = pc.index_in(table["image_id"].cast(pa.string()), value_set=ids.combine_chunks())
+    owner = pc.index_in(table["image_id"].cast(pa.string()), value_set=ids)
     table, owner = table.filter(owner.is_valid()), owner.drop_null()
-    if len(pc.unique(owner)) < len(images):
+    if len(pc.unique(owner)) < len(ids):
         raise DataError(f"{where}: an image of the images table has no picture; import again")
     paths = table["path"].cast(pa.string()).to_pylist()
     boxes = None
@@ -288,16 +280,16 @@ def _means(vectors: NDArray[Any], index: NDArray[np.intp], n: int) -> NDArray[np
 def _write(
     data: Path,
     name: str,
-    ids: pa.ChunkedArray,
+    ids: pa.Array,
     vectors: NDArray[np.float32],
     state: NDArray[np.uint8],
     record: Mapping[str, Any],
 ) -> Embedded:
     """Write the embeddings, and all that is there without the images that have none."""
     keep = state == State.DONE
-    images = ids.filter(pa.array(~keep)).to_pylist()
+    images = ids.filter(pa.array(~keep))
     reasons = [State(code).reason for code in state[~keep].tolist()]
-    gone = dict(zip(images, reasons, strict=True))
+    gone = dict(zip(images.to_pylist(), reasons, strict=True))
     pairs = lost = 0
     about = read_about(data)
     known = about.get("embeddings")
@@ -309,18 +301,16 @@ def _write(
             for other in (data / "embeddings").glob("*.npy"):
                 if other.stem != name:
                     _save(folder / "embeddings" / other.name, np.load(other, mmap_mode="r"), keep)
-            table = find_table(data, "images")
-            filter_table(table, folder, lambda part: _without(part, images, ["image_id"]))
+            filter_table(find_table(data, "images"), folder, _without(images, "image_id"))
             _list_dropped(data, folder, gone, name)
         if has_table(data, "pairs"):
             table = find_table(data, "pairs")
-            pairs = count_rows(table)
-            if gone:
-                sides = ["left", "right"]
-                pairs, lost = filter_table(
-                    table, folder, lambda part: _without(part, images, sides)
-                )
-        write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
+            pairs, lost = (
+                filter_table(table, folder, _without(images, "left", "right"))
+                if gone
+                else (count_rows(table), 0)
+            )
+        write_about(folder, about)
     return Embedded(name, int(keep.sum()), vectors.shape[1], pairs, lost, gone)
 
 
@@ -334,19 +324,18 @@ def _save(path: Path, vectors: NDArray[Any], keep: NDArray[np.bool_]) -> None:
     out.flush()
 
 
-def _without(part: pa.Table, images: list[str], columns: Sequence[str]) -> pa.Array:
-    """Tell which rows name none of `images`."""
-    gone = pa.array(images, pa.string())
-    found = [pc.is_in(part[name].cast(pa.string()), value_set=gone) for name in columns]
-    return pc.invert(found[0] if len(found) == 1 else pc.or_(*found))
+def _without(images: pa.Array, *columns: str) -> Callable[[pa.Table], pa.Array]:
+    """Return what tells which rows of a table name none of `images`."""
+    return lambda table: rows_without(table, columns, images)
 
 
 def _list_dropped(data: Path, folder: Path, gone: Mapping[str, str], name: str) -> None:
     """Add the images that were dropped to ``dropped.csv``."""
-    rows = pa.table(
-        {"image_id": list(gone), "reason": [f"{reason} ({name})" for reason in gone.values()]}
-    )
-    if (data / "dropped.csv").exists():
-        before = read_table(data / "dropped.csv").select(rows.column_names)
-        rows = pa.concat_tables([before.cast(rows.schema), rows])
-    write_csv(folder / "dropped.csv", rows)
+    before = read_table(data / "dropped.csv") if (data / "dropped.csv").exists() else None
+    reasons = {image: f"{reason} ({name})" for image, reason in gone.items()}
+    write_dropped(folder, reasons, before)
+
+
+def under_way(data: Path) -> bool:
+    """Whether an embedding of the folder was interrupted, and can be gone on with."""
+    return any(data.glob("embeddings/.*.partial"))

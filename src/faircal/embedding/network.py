@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faircal.embedding.preprocessing import Preprocessing
 from faircal.embedding.weights import sha256_of
-from faircal.errors import ModelFileError, ParameterError
+from faircal.errors import ModelFileError
 
 Vectors = NDArray[np.float32]
 Faces = NDArray[np.uint8]
@@ -65,11 +65,3 @@ class Network(ABC):
     @abstractmethod
     def run(self, faces: Faces) -> Vectors:
         """Return what the network itself gives, shape (n, d)."""
-
-
-def kind_of(device: str) -> str:
-    """Return a device without its number."""
-    kind = device.partition(":")[0]
-    if kind not in ("auto", "cpu", "cuda"):
-        raise ParameterError(f"device: expected auto, cpu or cuda, found {device!r}")
-    return kind

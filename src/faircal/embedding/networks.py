@@ -9,18 +9,17 @@ from typing import Protocol
 
 import numpy as np
 
-from faircal.embedding.network import Faces, Network, Vectors, kind_of
+from faircal.embedding.network import Faces, Network, Vectors
 from faircal.embedding.onnx_network import OnnxNetwork
 from faircal.embedding.preprocessing import (
     DLIB_POINTS,
     PRESETS,
     Preprocessing,
-    preset_named,
     read_description,
 )
 from faircal.embedding.weights import Weights, require, sha256_of
 from faircal.errors import DataError, ModelFileError, ParameterError
-from faircal.registry import Registry
+from faircal.registry import Registry, device_kind
 
 
 class FaceNet(Network):
@@ -31,7 +30,6 @@ class FaceNet(Network):
     def __init__(
         self, name: str, preprocessing: Preprocessing, path: Path, device: str, n_classes: int
     ) -> None:
-        require("torch", "torch", f"network {name}")
         super().__init__(name, preprocessing, path)
         from faircal.embedding.facenet import load_facenet
         from faircal.training.devices import choose_device
@@ -55,8 +53,7 @@ class DlibNetwork(Network):
     module = "dlib"
 
     def __init__(self, name: str, preprocessing: Preprocessing, path: Path, device: str) -> None:
-        require("dlib", "embed", f"network {name}")
-        if kind_of(device) == "cuda":
+        if device_kind(device) == "cuda":
             raise ParameterError("device: network dlib has no CUDA here; choose auto or cpu")
         super().__init__(name, preprocessing, path)
         import dlib
@@ -208,7 +205,7 @@ def _open(name: str, preset: str | None, weights: Path | None, device: str) -> N
             f"{path}: say what the network takes with --preset ({', '.join(PRESETS)}), "
             "or describe it in a TOML file"
         )
-    return _described(path.stem, preset_named(preset), path, None, device)
+    return _described(path.stem, PRESETS[preset], path, None, device)
 
 
 def _open_known(name: str, preset: str | None, weights: Path | None, device: str) -> Network:
@@ -226,8 +223,8 @@ def _described(
 ) -> Network:
     if not path.is_file():
         raise DataError(f"{path}: no such file; check the path of the network")
-    if sha256 is not None and sha256_of(path) != sha256.lower():
-        raise ModelFileError(
-            f"{path}: expected SHA-256 {sha256}, found {sha256_of(path)}; get it again"
-        )
+    found = sha256_of(path)
+    if sha256 is not None and found != sha256.lower():
+        raise ModelFileError(f"{path}: expected SHA-256 {sha256}, found {found}; get it again")
+    require("onnxruntime", "embed", f"network {name}")
     return OnnxNetwork(name, preprocessing, path, device)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.embedding.network import Faces, Network, Vectors, kind_of
+from faircal.embedding.network import Faces, Network, Vectors
 from faircal.embedding.preprocessing import Preprocessing
-from faircal.embedding.weights import require, sha256_of
+from faircal.embedding.weights import sha256_of
 from faircal.errors import ModelFileError, ParameterError
 from faircal.files import digest
-from faircal.registry import short
+from faircal.registry import device_kind, short
 
 
 class OnnxNetwork(Network):
@@ -22,7 +22,6 @@ class OnnxNetwork(Network):
     module = "onnxruntime"
 
     def __init__(self, name: str, preprocessing: Preprocessing, path: Path, device: str) -> None:
-        require("onnxruntime", "embed", f"network {name}")
         super().__init__(name, preprocessing, path)
         import onnxruntime
 
@@ -30,7 +29,7 @@ class OnnxNetwork(Network):
         cuda = _cuda(onnxruntime.get_available_providers(), device)
         session = self._open(cuda) if cuda else None
         if session is not None and session.get_providers()[0] != "CUDAExecutionProvider":
-            if kind_of(device) == "cuda":
+            if device_kind(device) == "cuda":
                 raise ParameterError(
                     "device: onnxruntime's CUDA does not work here (driver, cuDNN?); choose cpu"
                 )
@@ -116,7 +115,7 @@ class OnnxNetwork(Network):
 
 def _cuda(available: list[str], device: str) -> tuple[str, dict[str, int]] | None:
     """Return the GPU that onnxruntime is to run on; None: the CPU."""
-    wanted, here = kind_of(device), "CUDAExecutionProvider" in available
+    wanted, here = device_kind(device), "CUDAExecutionProvider" in available
     if wanted == "cuda" and not here:
         raise ParameterError(
             "device: this onnxruntime has no CUDA; install onnxruntime-gpu, or choose cpu"

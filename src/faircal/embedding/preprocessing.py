@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from faircal.errors import DataError, ParameterError
 from faircal.files import existing
-from faircal.registry import check_whole, did_you_mean
+from faircal.registry import Registry, check_whole, did_you_mean
 
 Points = tuple[tuple[float, float], ...]
 
@@ -146,20 +146,12 @@ def _are_points(points: object) -> bool:
 
 
 #: By name: what families of published networks take.
-PRESETS = {
-    "arcface": Preprocessing(112),
-    "insightface": Preprocessing(112, mean=127.5, scale=127.5),
-    "mobilefacenet": Preprocessing(112, mean=127.5, scale=128.0),
-    "adaface": Preprocessing(112, channels="bgr", mean=127.5, scale=127.5),
-    "facenet": Preprocessing(160, align="box", mean=127.5, scale=128.0),
-}
-
-
-def preset_named(name: str) -> Preprocessing:
-    """Return a preset; an unknown name is an error with a hint."""
-    if name not in PRESETS:
-        raise ParameterError(f"unknown preset {name!r}; {did_you_mean(name, PRESETS)}")
-    return PRESETS[name]
+PRESETS: Registry[Preprocessing] = Registry("preset")
+PRESETS.register("arcface", Preprocessing(112))
+PRESETS.register("insightface", Preprocessing(112, mean=127.5, scale=127.5))
+PRESETS.register("mobilefacenet", Preprocessing(112, mean=127.5, scale=128.0))
+PRESETS.register("adaface", Preprocessing(112, channels="bgr", mean=127.5, scale=127.5))
+PRESETS.register("facenet", Preprocessing(160, align="box", mean=127.5, scale=128.0))
 
 
 @dataclass(frozen=True)
@@ -208,7 +200,7 @@ def read_description(path: Path) -> Description:
     try:
         if _are_points(values.get("points")):
             values["points"] = tuple(tuple(point) for point in values["points"])
-        base = preset_named(told["preset"]) if "preset" in told else None
+        base = PRESETS[told["preset"]] if "preset" in told else None
         made = replace(base, **values) if base else Preprocessing(**values)
     except (ParameterError, TypeError) as error:
         raise DataError(f"{path}: {error}; correct it") from error

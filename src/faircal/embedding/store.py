@@ -55,6 +55,13 @@ class Store:
         Number of pictures.
     restart : bool
         Begin anew, whatever is there.
+
+    Attributes
+    ----------
+    state : ndarray of shape (n,), uint8
+        A `State` each.
+    vectors : ndarray of shape (n, d), float32, or None
+        Those of pictures without one are zero. None: no face yet.
     """
 
     def __init__(
@@ -62,7 +69,7 @@ class Store:
     ) -> None:
         self.folder = folder
         self._n = n
-        self._vectors: NDArray[np.float32] | None = None
+        self.vectors: NDArray[np.float32] | None = None
         text = json.dumps(settings, sort_keys=True)
         mark = digest(lambda update: update(text.encode()))
         known = folder / "settings.sha256"
@@ -77,7 +84,7 @@ class Store:
         write_text(known, mark)
         self.state = self._open("state.npy", np.dtype(np.uint8), (n,))
         if (folder / "vectors.npy").exists():
-            self._vectors = _reopened(folder / "vectors.npy", np.dtype(np.float32), n)
+            self.vectors = _reopened(folder / "vectors.npy", np.dtype(np.float32), n)
 
     def _open(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         path = self.folder / name
@@ -91,11 +98,6 @@ class Store:
         """Rows of the pictures that are still to be embedded; files may be back, or mended."""
         return np.flatnonzero(np.isin(self.state, (State.TO_DO, State.ABSENT, State.UNREADABLE)))
 
-    @property
-    def vectors(self) -> NDArray[np.float32] | None:
-        """The vectors, shape (n, d); those of pictures without one are zero. None: no face yet."""
-        return self._vectors
-
     def put(
         self,
         rows: NDArray[np.intp],
@@ -104,16 +106,16 @@ class Store:
     ) -> None:
         """Keep the states of `rows`, and the vectors of those that are done."""
         if vectors is not None:
-            if self._vectors is None:
+            if self.vectors is None:
                 shape = (self._n, vectors.shape[1])
-                self._vectors = self._open("vectors.npy", np.dtype(np.float32), shape)
-            self._vectors[rows[states == State.DONE]] = vectors
+                self.vectors = self._open("vectors.npy", np.dtype(np.float32), shape)
+            self.vectors[rows[states == State.DONE]] = vectors
         # The state comes last: what is marked as done is there.
         self.state[rows] = states
 
     def remove(self) -> None:
         """Remove the folder."""
-        self._vectors = None
+        self.vectors = None
         shutil.rmtree(self.folder, ignore_errors=True)
         with suppress(OSError):
             self.folder.parent.rmdir()  # where nothing else is in it

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +15,10 @@ from numpy.typing import NDArray
 
 from faircal.data.build import require_crossable
 from faircal.data.columns import as_arrow, as_text
-from faircal.data.tables import read_table, require_columns
-from faircal.data.writers import write_table
+from faircal.data.tables import read_table, require_columns, rows_without
+from faircal.data.writers import write_about, write_dropped, write_table
 from faircal.errors import DataError
-from faircal.files import new_folder, write_text
+from faircal.files import new_folder
 from faircal.jobs import Progress, silent
 
 #: How many lists of dropped things name.
@@ -76,9 +75,8 @@ class Import:
             if self.pictures is not None:
                 write_table(folder, "pictures", [self.pictures])
             if self.dropped:
-                rows = {"image_id": list(self.dropped), "reason": list(self.dropped.values())}
-                write_table(folder, "dropped", [pa.table(rows)])
-            write_text(folder / "dataset.json", json.dumps(self._about(), indent=2) + "\n")
+                write_dropped(folder, self.dropped)
+            write_about(folder, self._about())
         return target
 
     def _counted(self, parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -216,7 +214,7 @@ def find_home(source: Path, candidates: Sequence[str], paths: Sequence[str]) -> 
 
 
 def absent(root: Path, paths: Sequence[str], progress: Progress = silent) -> NDArray[np.bool_]:
-    """Tell which of the files `paths` below `root` are not there."""
+    """Tell which of the files `paths` below `root` are not there; none of them is an error."""
     missing = np.zeros(len(paths), dtype=bool)
     base = str(root)
     for i, path in enumerate(paths):
@@ -224,6 +222,11 @@ def absent(root: Path, paths: Sequence[str], progress: Progress = silent) -> NDA
         if i % 1000 == 0:
             progress("looking for pictures", i, len(paths), "")
     progress("looking for pictures", 0, 0, "")
+    if missing.all():
+        raise DataError(
+            f"{root}: none of the {len(missing)} pictures is there; "
+            "add them, or import the pairs alone with --no-pictures"
+        )
     return missing
 
 
@@ -240,9 +243,9 @@ def keep_images(found: Import, keep: NDArray[np.bool_], reason: str) -> None:
         found.notes.append(said)
         return
     pairs = pa.concat_tables(found.pairs)
-    lost = pc.or_(*(pc.is_in(pairs[side], value_set=gone) for side in ("left", "right")))
-    found.pairs = [pairs.filter(pc.invert(lost))]
-    found.notes.append(f"{said}; with them {pc.sum(lost).as_py() or 0:,} of {len(pairs):,} pairs")
+    rest = pairs.filter(rows_without(pairs, ("left", "right"), gone))
+    found.pairs = [rest]
+    found.notes.append(f"{said}; with them {len(pairs) - len(rest):,} of {len(pairs):,} pairs")
 
 
 def known_faults(
@@ -264,13 +267,8 @@ def drop_absent(found: Import, progress: Progress) -> None:
     """Leave out of `found` images whose picture is not there; ids are the pictures' paths."""
     if found.home is None:
         return
-    root = found.source / found.home
-    missing = absent(root, found.images["image_id"].to_pylist(), progress)
-    if missing.all():
-        raise DataError(
-            f"{root}: none of the {len(missing)} pictures is there; "
-            "add them, or import the pairs alone with --no-pictures"
-        )
+    paths = found.images["image_id"].to_pylist()
+    missing = absent(found.source / found.home, paths, progress)
     keep_images(found, ~missing, "picture not found")
 
 

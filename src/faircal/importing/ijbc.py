@@ -225,11 +225,6 @@ def _drop_absent(found: Import, progress: Progress) -> None:
         return
     paths = found.pictures["path"].to_pylist()
     missing = absent(found.source / found.home, paths, progress)
-    if missing.all():
-        raise DataError(
-            f"{found.source / found.home}: none of the {len(missing)} pictures is there; "
-            "add them, or import the pairs alone with --no-pictures"
-        )
     if not missing.any():
         return
     kept = found.pictures.filter(pa.array(~missing))

@@ -10,7 +10,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from faircal.errors import ParameterError
-from faircal.registry import short
+from faircal.registry import device_kind, short
 
 #: One training at a time on a GPU: recording a step allows no other work beside it.
 _GPU = threading.Lock()
@@ -20,8 +20,7 @@ def choose_device(name: str) -> torch.device:
     """Return the device called `name`; ``auto`` is a GPU where there is one, else the CPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name.partition(":")[0] not in ("cpu", "cuda"):
-        raise ParameterError(f"device: expected auto, cpu or cuda, found {name!r}")
+    device_kind(name)
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
