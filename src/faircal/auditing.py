@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal.curves import Curves, Source, make_curves
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN, Column, parse_genuine
 from faircal.errors import DataError, ParameterError
@@ -34,6 +35,8 @@ class Audit:
     groups : tuple of str
     people : dict from group to number of people, or None where identities are unknown
     trials : dict from group to (genuine, imposter) counts
+    curves : Curves
+        The scores counted by group: what figures are drawn from.
     interval_kind : str
         How the intervals were made.
 
@@ -50,6 +53,7 @@ class Audit:
     groups: tuple[str, ...]
     people: dict[str, int] | None
     trials: dict[str, tuple[int, int]]
+    curves: Curves
     dataset: str = ""
     feature: str = ""
     attribute: str = ""
@@ -207,7 +211,9 @@ def audit(
         found += _at_threshold(rankings, threshold)
     trials = {g: (r.n_genuine, r.n_imposter) for g, r in rankings.scores.items()}
     names = pair_groups.names if pair_groups is not None else ()
-    return Audit(found, names, people, trials, **labels)
+    source = Source(**{key: text for key, text in labels.items() if key != "dataset"})
+    curves = Curves(make_curves(rankings, source, score_range))
+    return Audit(found, names, people, trials, curves, **labels)
 
 
 def _at_threshold(rankings: Rankings, threshold: Any) -> Iterator[Measure]:

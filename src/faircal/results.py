@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from faircal.errors import DataError
 from faircal.files import existing, write_text
 
 RESULTS, RUN, REPORT, INTERVALS = "results.csv", "run.json", "report.html", "intervals.csv"
+CLUSTERS, MEMBERS = "clusters.csv", "members.csv"
 GLOBAL, ALL = "global", "all"
 AGAIN = "run the benchmark or audit again"
 MEAN, STD = "mean", "std"
@@ -47,6 +48,7 @@ class Row(NamedTuple):
 
 
 COLUMNS = Row._fields
+T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class Interval(NamedTuple):
@@ -63,6 +65,39 @@ class Interval(NamedTuple):
     level: float
     counted: float
     trials: float
+
+
+class ClusterRow(NamedTuple):
+    """One value of a fitted clustering: of which cluster, of which group of images, which quantity.
+
+    Quantities are ``pairs`` (calibration pairs with an image in the cluster), ``images`` (those of
+    calibration and test pairs; `group` ``all``, or of one group) and ``shift`` (by how much the
+    cluster's decision threshold on the score lies above that of all pairs).
+    """
+
+    feature: str
+    method: str
+    calibrator: str
+    clusters: str
+    fold: str
+    attribute: str
+    cluster: str
+    group: str
+    quantity: str
+    value: float
+
+
+class Member(NamedTuple):
+    """An image of a cluster, nearest to the centre first; for montages."""
+
+    feature: str
+    method: str
+    calibrator: str
+    clusters: str
+    fold: str
+    cluster: str
+    image_id: str
+    distance: float
 
 
 def summarise(rows: Iterable[Row]) -> list[Row]:
@@ -136,13 +171,36 @@ def read_results(folder: str | Path) -> list[Row]:
 
 def read_intervals(folder: str | Path) -> list[Interval]:
     """Read ``intervals.csv`` of an audit; none where there is no such file."""
-    path = Path(folder) / INTERVALS
-    if not path.exists():
-        return []
-    return [Interval._make(values) for values in _read_csv(path, Interval)]
+    return _read_if_there(Path(folder) / INTERVALS, Interval)
 
 
-def _read_csv(path: Path, kind: type[Row] | type[Interval]) -> list[list[Any]]:
+def write_clusters(
+    folder: Path, clusters: Iterable[ClusterRow], members: Iterable[Member] = ()
+) -> None:
+    """Write ``clusters.csv``, and ``members.csv`` where there are any."""
+    write_text(folder / CLUSTERS, csv_text(ClusterRow._fields, clusters))
+    listed = list(members)
+    if listed:
+        write_text(folder / MEMBERS, csv_text(Member._fields, listed))
+    else:
+        (folder / MEMBERS).unlink(missing_ok=True)
+
+
+def read_clusters(folder: str | Path) -> list[ClusterRow]:
+    """Read ``clusters.csv`` of a benchmark; none where there is no such file."""
+    return _read_if_there(Path(folder) / CLUSTERS, ClusterRow)
+
+
+def read_members(folder: str | Path) -> list[Member]:
+    """Read ``members.csv`` of a benchmark; none where there is no such file."""
+    return _read_if_there(Path(folder) / MEMBERS, Member)
+
+
+def _read_if_there(path: Path, kind: type[T]) -> list[T]:
+    return [kind(*values) for values in _read_csv(path, kind)] if path.exists() else []
+
+
+def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
     """Read a table of the fields of `kind`; those that are numbers are converted."""
     numbers = [of is float for of in get_type_hints(kind).values()]
     rows: list[list[Any]] = []

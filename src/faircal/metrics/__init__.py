@@ -17,6 +17,7 @@ from faircal.metrics.disparity import (
     predictive_equality,
     std,
 )
+from faircal.metrics.histogram import Histogram, probability_edges, score_edges
 from faircal.metrics.intervals import wilson
 from faircal.metrics.operating import (
     ErrorCounts,
@@ -37,6 +38,7 @@ __all__ = [
     "Det",
     "ErrorCounts",
     "GroupRates",
+    "Histogram",
     "Metric",
     "Ranking",
     "Reliability",
@@ -57,9 +59,11 @@ __all__ = [
     "mean",
     "nll",
     "predictive_equality",
+    "probability_edges",
     "rates_at_threshold",
     "reliability",
     "roc",
+    "score_edges",
     "std",
     "threshold_at_fnr",
     "threshold_at_fpr",

@@ -14,11 +14,16 @@ from faircal.results import ALL, GLOBAL, MEAN, STD, Row
 
 @dataclass(frozen=True)
 class Value:
-    """A number in a table: a fraction, its spread over folds (NaN without), whether it's best."""
+    """A number in a table: a fraction, its spread over folds (NaN without), whether it's best.
+
+    `published` is what the paper prints in its place, with its spread; NaN where it has none.
+    """
 
     mean: float
     std: float = float("nan")
     best: bool = False
+    published: float = float("nan")
+    published_std: float = float("nan")
 
     @property
     def text(self) -> str:
@@ -33,11 +38,12 @@ class Value:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table."""
+    """A row of a table; consecutive rows of the same `block` stand together under its name."""
 
     label: str
     values: tuple[Value, ...]
     apart: bool = False
+    block: str = ""
 
 
 @dataclass(frozen=True)

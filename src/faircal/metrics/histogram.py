@@ -1,0 +1,154 @@
+"""Scores counted in bins: what curves and figures are drawn from, and what can be added up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from faircal.errors import DataError
+from faircal.metrics.ranking import FloatArray, IntArray, Ranking
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Histogram:
+    """Genuine and imposter scores counted between edges.
+
+    Bin i holds the scores s with ``edges[i] <= s < edges[i + 1]``; the first one those below, too,
+    and the last one all from its edge on. So the rates of the decision ``s >= edges[i]`` are exact
+    for every i but the first. Histograms with the same edges can be added.
+
+    Parameters
+    ----------
+    edges : ndarray of float64, shape (n_bins,)
+        Lower ends of the bins, ascending.
+    genuine, imposter : ndarray of int64, shape (n_bins,)
+    total : ndarray of float64, shape (n_bins,)
+        Sum of the scores in each bin.
+
+    Examples
+    --------
+    >>> ranking = Ranking.of([0.1, 0.4, 0.5, 0.9], [0, 0, 1, 1])
+    >>> histogram = Histogram.of(ranking, [0.0, 0.4, 0.8])
+    >>> histogram.imposter, histogram.genuine
+    (array([1, 1, 0]), array([0, 1, 1]))
+    >>> histogram.fpr, histogram.fnr
+    (array([1. , 0.5, 0. ]), array([0. , 0. , 0.5]))
+    >>> (histogram + histogram).n_imposter
+    4
+    """
+
+    edges: FloatArray
+    genuine: IntArray
+    imposter: IntArray
+    total: FloatArray
+
+    @classmethod
+    def of(cls, ranking: Ranking, edges: npt.ArrayLike) -> Histogram:
+        """Count the scores of a ranking."""
+        at = np.asarray(edges, dtype=np.float64)
+        which = np.maximum(np.searchsorted(at, ranking.scores, side="right") - 1, 0)
+        genuine = np.bincount(which[ranking.genuine], minlength=len(at))
+        total = np.bincount(which, weights=ranking.scores, minlength=len(at))
+        return cls(at, genuine, np.bincount(which, minlength=len(at)) - genuine, total)
+
+    def __add__(self, other: Histogram) -> Histogram:
+        if not np.array_equal(self.edges, other.edges):
+            raise DataError("histograms with different edges cannot be added; use the same edges")
+        return Histogram(
+            self.edges,
+            self.genuine + other.genuine,
+            self.imposter + other.imposter,
+            self.total + other.total,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Histogram of {self.n_genuine} genuine and {self.n_imposter} imposter pairs>"
+
+    @cached_property
+    def n_genuine(self) -> int:
+        """Number of genuine pairs."""
+        return int(self.genuine.sum())
+
+    @cached_property
+    def n_imposter(self) -> int:
+        """Number of imposter pairs."""
+        return int(self.imposter.sum())
+
+    @cached_property
+    def accepted_genuine(self) -> IntArray:
+        """Genuine pairs with a score of at least each edge."""
+        return np.cumsum(self.genuine[::-1])[::-1]
+
+    @cached_property
+    def accepted_imposter(self) -> IntArray:
+        """Imposter pairs with a score of at least each edge."""
+        return np.cumsum(self.imposter[::-1])[::-1]
+
+    @property
+    def fpr(self) -> FloatArray:
+        """False-positive rate of the decision ``s >= edge`` at each edge; NaN without imposters."""
+        return _share(self.accepted_imposter, self.n_imposter)
+
+    @property
+    def fnr(self) -> FloatArray:
+        """False-negative rate at each edge; NaN without genuine pairs."""
+        return _share(self.n_genuine - self.accepted_genuine, self.n_genuine)
+
+    def threshold_at_fpr(self, rate: float) -> float:
+        """Return the edge whose FPR is nearest to `rate`, the highest of them; NaN without any."""
+        if not self.n_imposter:
+            return float("nan")
+        distance = np.abs(self.fpr - rate)
+        return float(self.edges[np.flatnonzero(distance == distance.min())[-1]])
+
+    def used(self) -> slice:
+        """Return the bins from the first to the last that holds a score."""
+        some = np.flatnonzero(self.genuine + self.imposter)
+        return slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0, 0)
+
+
+def _share(count: IntArray, total: int) -> FloatArray:
+    return count / total if total else np.full(len(count), np.nan)
+
+
+def probability_edges() -> FloatArray:
+    """Return edges for probabilities: every 0.001, and ever finer towards 0 and 1.
+
+    Each is the double nearest to a short decimal number, so it can be printed and read back.
+
+    Examples
+    --------
+    >>> edges = probability_edges()
+    >>> len(edges), float(edges[1]), float(edges[-2])
+    (1091, 1e-08, 0.99999999)
+    """
+    tails = [(m, 10**k) for k in range(4, 9) for m in range(1, 10)]
+    ends = [m / whole for m, whole in tails] + [(whole - m) / whole for m, whole in tails]
+    return np.unique(np.concatenate([np.arange(1001) / 1000, ends]))
+
+
+def score_edges(low: float, high: float) -> FloatArray:
+    """Return edges for scores of the range [low, high]: round numbers, about a thousand.
+
+    They reach half the range's width beyond both ends, since some methods shift scores.
+
+    Examples
+    --------
+    >>> edges = score_edges(-1, 1)
+    >>> len(edges), float(edges[0]), float(edges[1001]), float(edges[-1])
+    (2001, -2.0, 0.002, 2.0)
+    """
+    width = high - low
+    power = math.ceil(math.log10(width / 1500) - 1e-9)
+    unit = 2 if width * 5 / 10**power <= 1500 else 10  # steps of 0.2 or 1 times the power of ten
+    digits = 1 - power
+    step = unit * 10.0**-digits
+    places = np.arange(
+        math.floor((low - width / 2) / step), math.ceil((high + width / 2) / step) + 1
+    )
+    # Whole numbers divided, or multiplied, by a power of ten: as near to the decimal as can be.
+    return places * unit / 10.0**digits if digits > 0 else places * unit * 10.0**-digits

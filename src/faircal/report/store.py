@@ -1,0 +1,79 @@
+"""Everything that a run left in its folder, read once: what reports are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faircal.curves import Curves, read_curves
+from faircal.errors import DataError
+from faircal.report.tables import Results
+from faircal.results import (
+    ClusterRow,
+    Interval,
+    Member,
+    read_clusters,
+    read_intervals,
+    read_members,
+    read_results,
+    read_run,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """What a benchmark, an audit or a reproduction of the paper wrote.
+
+    Parameters
+    ----------
+    folder : Path
+    results : Results
+        ``results.csv``.
+    run : dict
+        ``run.json``; `kind` is ``"benchmark"``, ``"audit"`` or ``"reproduce"``.
+    curves : Curves
+        ``curves.parquet``: of the main variant of each method; empty in folders of old.
+    clusters : list of ClusterRow
+        ``clusters.csv``.
+    members : list of Member
+        ``members.csv``.
+    intervals : list of Interval
+        ``intervals.csv``, of an audit.
+    """
+
+    folder: Path
+    results: Results
+    run: dict[str, Any]
+    curves: Curves
+    clusters: list[ClusterRow]
+    members: list[Member]
+    intervals: list[Interval]
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Store:
+        """Read a folder of results."""
+        home = Path(folder)
+        results = Results(read_results(home))
+        if not results.rows:
+            raise DataError(f"{home}: results.csv has no rows; run the benchmark or audit again")
+        run = read_run(home)
+        return cls(
+            home,
+            results,
+            run,
+            read_curves(home),
+            read_clusters(home),
+            read_members(home),
+            read_intervals(home) if run.get("kind") == "audit" else [],
+        )
+
+    @property
+    def kind(self) -> str:
+        """What made the folder."""
+        return str(self.run.get("kind", "benchmark"))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the data was simulated."""
+        return bool(self.run.get("simulated"))
