@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import faircal
 from faircal import DataError, Dataset
-from faircal.benchmark import Settings, run, run_benchmark
+from faircal.benchmark import Settings, cell, run, run_benchmark
 from faircal.benchmark.settings import make_plan
 from faircal.data.columns import Column
 from faircal.methods import METHODS, make_method
@@ -128,9 +128,9 @@ def test_a_run_that_succeeded_leaves_no_checkpoints(
     before, after = [], []
     parts_write = run.Parts.write
 
-    def write(parts, cell, part):
+    def write(parts, *what):
         before.append(len(checkpoints(tmp_path)))
-        parts_write(parts, cell, part)
+        parts_write(parts, *what)
         after.append(len(checkpoints(tmp_path)))
 
     monkeypatch.setattr(run.Parts, "write", write)
@@ -224,7 +224,7 @@ def test_a_training_that_has_ended_is_not_lost_when_its_cell_is_measured(
 ):
     """Ctrl-C comes after the last epoch: what was trained must be found again."""
     workers_told_to_stop = threading.Event()
-    cancel, measured = run._cancel, run._measured
+    cancel, measured = run._cancel, cell._measured
 
     def cancelling(waiting):
         workers_told_to_stop.set()
@@ -237,7 +237,7 @@ def test_a_training_that_has_ended_is_not_lost_when_its_cell_is_measured(
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(run, "_cancel", cancelling)
-        patch.setattr(run, "_measured", measuring)
+        patch.setattr(cell, "_measured", measuring)
         run_benchmark(data, tmp_path, settings("ftc"), jobs=1)
     epochs.clear()
     run_benchmark(data, tmp_path, settings("ftc"), jobs=1, resume=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from faircal.benchmark.settings import Cell, Plan
+from faircal.curves import read_curves_table, write_curves
 from faircal.errors import DataError, ParameterError
 from faircal.files import digest, output_folder, write_text
 
@@ -45,14 +48,23 @@ class Parts:
     def _file(self, cell: Cell) -> Path:
         return self.home / f"{cell.key}.json"
 
-    def has(self, cell: Cell) -> bool:
-        """Whether the cell is finished."""
-        return self._file(cell).exists()
+    def _curves(self, cell: Cell) -> Path:
+        return self.home / f"{cell.key}.parquet"
 
-    def write(self, cell: Cell, part: dict[str, Any]) -> None:
+    def has(self, cell: Cell, main: bool) -> bool:
+        """Whether the cell is finished; one that figures show (`main`) has curves, too."""
+        return self._file(cell).exists() and (not main or self._curves(cell).exists())
+
+    def write(self, cell: Cell, part: dict[str, Any], curves: pa.Table | None) -> None:
         """Keep what came out of a cell; its trainings need no checkpoint any more."""
+        if curves is not None:
+            write_curves(self._curves(cell), curves)
         write_text(self._file(cell), json.dumps(part))
         self._remove_checkpoints(f"{cell.key}-")
+
+    def read_curves(self, cells: Iterable[Cell]) -> pa.Table:
+        """Return the curves of cells, joined."""
+        return pa.concat_tables([read_curves_table(self._curves(cell)) for cell in cells])
 
     def read(self, cell: Cell) -> dict[str, Any]:
         """Return what came out of a cell."""

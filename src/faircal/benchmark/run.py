@@ -5,23 +5,32 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
+from faircal.benchmark.cell import run_cell
 from faircal.benchmark.parts import Parts
 from faircal.benchmark.record import make_record
-from faircal.benchmark.settings import Cell, Plan, Settings, build_method, make_plan
+from faircal.benchmark.settings import Cell, Plan, Settings, make_plan
+from faircal.curves import CURVES, write_curves
 from faircal.data import Dataset
 from faircal.errors import FairCalError, ParameterError
 from faircal.jobs import Progress, silent
-from faircal.measures import Measure, Rankings, condition, measure
-from faircal.methods import METHODS, Method
-from faircal.results import Row, summarise, write_results, write_run
+from faircal.methods import METHODS
+from faircal.results import (
+    ClusterRow,
+    Member,
+    Row,
+    summarise,
+    write_clusters,
+    write_results,
+    write_run,
+)
 
 #: Seconds between two looks at what the workers have finished.
 _REFRESH = 0.5
@@ -47,6 +56,7 @@ def run_benchmark(
     resume: bool = False,
     progress: Progress = silent,
     note: Callable[[str], None] = unsaid,
+    more: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
 
@@ -68,6 +78,8 @@ def run_benchmark(
         total of 0 says that there is nothing more to come of it.
     note : callable
         Called with what its user should know before the work begins.
+    more : mapping, optional
+        What ``run.json`` is to say besides, or in place of what it would say.
 
     Returns
     -------
@@ -82,7 +94,11 @@ def run_benchmark(
     plan = make_plan(data, settings)
     record = make_record(data, plan, jobs)
     parts = Parts.open(Path(out), plan, resume)
-    trained = {cell.method for cell in plan.cells if _trains(cell) and not parts.has(cell)}
+    trained = {
+        cell.method
+        for cell in plan.cells
+        if _trains(cell) and not parts.has(cell, plan.is_main(cell))
+    }
     if trained:
         names = ", ".join(name for name in METHODS if name in trained)
         note(f"note: networks are trained for {names}: minutes to hours without a GPU")
@@ -91,17 +107,20 @@ def run_benchmark(
     except FairCalError:
         parts.leave_no_trace()
         raise
-    rows, fits = _collect(data, plan, parts)
-    write_results(Path(out), rows)
+    found = _collect(data, plan, parts)
+    home = Path(out)
+    write_results(home, found.rows)
+    write_curves(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
+    write_clusters(home, found.clusters, found.members)
     wall = round(time.perf_counter() - started, 3)
-    write_run(Path(out), {**record, "wall_time_s": wall, "fits": fits})
+    write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": found.fits})
     parts.discard_others()
-    return rows
+    return found.rows
 
 
 def _work(data: Dataset, plan: Plan, parts: Parts, jobs: int, progress: Progress) -> None:
     """Run the cells that are not done, `jobs` batches at a time."""
-    batches = _batches([cell for cell in plan.cells if not parts.has(cell)])
+    batches = _batches([cell for cell in plan.cells if not parts.has(cell, plan.is_main(cell))])
     done = len(plan.cells) - sum(map(len, batches))
     progress(_WHOLE, done, len(plan.cells), "start")
     for feature in {cell.feature for cell in plan.cells}:
@@ -165,109 +184,42 @@ def _run_batch(
 ) -> None:
     calibration, test = data.select(batch[0].feature).split(batch[0].fold)
     for cell in batch:
-        parts.write(cell, run_cell(calibration, test, cell, plan, parts, progress))
+        parts.write(cell, *run_cell(calibration, test, cell, plan, parts, progress))
         finished.append(cell)
         progress(cell.label, 0, 0, "")
 
 
-def run_cell(
-    calibration: Dataset, test: Dataset, cell: Cell, plan: Plan, parts: Parts, progress: Progress
-) -> dict[str, Any]:
-    """Fit, apply and measure one cell; return its measures by attribute, and how the fit went."""
-    started = time.perf_counter()
-    measures: list[tuple[str, list[Measure]]] = []
-    figures: dict[str, float] = {}
-    notes: list[str] = []
-    fitted: dict[Any, Method] = {}  # by what the fit depends on
+class _Found(NamedTuple):
+    """What the cells have found, in the order of the plan whatever the order they ended in."""
 
-    stages: dict[str, tuple[int, int]] = {}  # epochs done and in all
-
-    def tell(stage: str, done: int, total: int, label: str) -> None:
-        stages[stage] = done, total
-        so_far, in_all = map(sum, zip(*stages.values(), strict=True))
-        progress(cell.label, so_far, in_all, f"{stage}: {label}")
-
-    def fit(**more: Any) -> Method:
-        method = build_method(cell, plan.settings, **more)
-        key = repr(sorted(method.get_params().items()))
-        if key not in fitted:
-            checkpoint = parts.checkpoint(cell, key)
-            fitted[key] = method.fit(calibration, progress=tell, checkpoint=checkpoint, resume=None)
-            figures.update(fitted[key].diagnostics_.figures)
-            notes.extend(fitted[key].diagnostics_.notes)
-        return fitted[key]
-
-    for attribute in plan.attributes:
-        found = _measured(fit(attribute=attribute), calibration, test, attribute, plan.settings)
-        if plan.settings.retune and METHODS[cell.method].fitted_to_rate:
-            for rate in plan.settings.rates:
-                tuned = fit(attribute=attribute, target_fpr=rate)
-                other = _measured(tuned, calibration, test, attribute, plan.settings)
-                found = _replace(found, other, rate)
-        measures.append((attribute or "", found))
-    return {
-        "measures": measures,
-        "figures": figures,
-        "notes": notes,
-        "seconds": round(time.perf_counter() - started, 3),
-    }
+    rows: list[Row]
+    fits: list[dict[str, Any]]
+    clusters: list[ClusterRow]
+    members: list[Member]
 
 
-def _measured(
-    method: Method, calibration: Dataset, test: Dataset, attribute: str | None, settings: Settings
-) -> list[Measure]:
-    def rankings(part: Dataset) -> Rankings:
-        output = method.apply(part)
-        groups = None if attribute is None else part.groups(attribute)
-        return Rankings.of(
-            output.score, output.probability, part.genuine, groups, part.score_range[1]
+def _collect(data: Dataset, plan: Plan, parts: Parts) -> _Found:
+    """Join the cells."""
+    rows: list[Row] = []
+    found = _Found(rows, [], [], [])
+    for cell in plan.cells:
+        part = parts.read(cell)
+        clusters = "" if cell.clusters is None else str(cell.clusters)
+        front = cell.feature, cell.method, cell.calibrator, clusters
+        for attribute, measures in part["measures"]:
+            seed = str(plan.settings.seed)
+            where = (data.name, *front, seed, str(cell.fold), attribute)
+            rows += [Row(*where, *measured) for measured in measures]
+        found.clusters.extend(ClusterRow(*front, str(cell.fold), *of) for of in part["clusters"])
+        found.members.extend(Member(*front, str(cell.fold), *of) for of in part["members"])
+        found.fits.append(
+            {
+                "feature": cell.feature,
+                "method": cell.method,
+                "calibrator": cell.calibrator,
+                "clusters": cell.clusters,
+                "fold": cell.fold,
+                **{key: part[key] for key in ("seconds", "figures", "notes")},
+            }
         )
-
-    source = rankings(calibration) if settings.threshold_on == "calibration" else None
-    return measure(rankings(test), rates=settings.rates, threshold_from=source)
-
-
-def _replace(found: list[Measure], other: list[Measure], rate: float) -> list[Measure]:
-    """Take from `other` what is reported at the false-positive rate `rate`."""
-    conditions = {condition("fpr", rate), condition("global_fpr", rate)}
-    return [
-        new if old.condition in conditions else old for old, new in zip(found, other, strict=True)
-    ]
-
-
-def _collect(data: Dataset, plan: Plan, parts: Parts) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Join the cells, in the order of the plan whatever the order in which they ended."""
-    loaded = [(cell, parts.read(cell)) for cell in plan.cells]
-    rows = [row for cell, part in loaded for row in _rows(data, plan, cell, part["measures"])]
-    fits = [
-        {
-            "feature": cell.feature,
-            "method": cell.method,
-            "calibrator": cell.calibrator,
-            "clusters": cell.clusters,
-            "fold": cell.fold,
-            **{key: part[key] for key in ("seconds", "figures", "notes")},
-        }
-        for cell, part in loaded
-    ]
-    return summarise(rows), fits
-
-
-def _rows(data: Dataset, plan: Plan, cell: Cell, measures: Any) -> Iterator[Row]:
-    clusters = "" if cell.clusters is None else str(cell.clusters)
-    for attribute, found in measures:
-        for group, under, metric, value in found:
-            yield Row(
-                data.name,
-                cell.feature,
-                cell.method,
-                cell.calibrator,
-                clusters,
-                str(plan.settings.seed),
-                str(cell.fold),
-                attribute,
-                group,
-                under,
-                metric,
-                value,
-            )
+    return found._replace(rows=summarise(rows))

@@ -10,13 +10,20 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from faircal._version import __version__
-from faircal.calibrators import CALIBRATORS
+from faircal.calibrators import make_calibrator
 from faircal.data import Dataset
 from faircal.errors import DataError, ParameterError
 from faircal.measures import RATES
 from faircal.methods import METHODS, make_method
 
 ThresholdOn = Literal["test", "calibration"]
+
+
+class Sweep(NamedTuple):
+    """Calibrators and numbers of clusters: a method is run with each pair of them."""
+
+    calibrators: tuple[str, ...]
+    clusters: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,12 @@ class Settings:
     seed : int
     rates : tuple of float
         Global error rates at which groups are compared.
+    sweeps : mapping from method to Sweep
+        Calibrators and numbers of clusters of single methods, in place of those of all.
+    also_by : tuple of str
+        Attributes by which scores are counted for figures besides, without fitting anew.
+    members : int
+        Images listed of each cluster, nearest to its centre first, for montages.
     """
 
     methods: tuple[str, ...] = ()
@@ -58,6 +71,25 @@ class Settings:
     n_init: int = 1
     seed: int = 0
     rates: tuple[float, ...] = RATES
+    sweeps: Mapping[str, Sweep] = field(default_factory=dict)
+    also_by: tuple[str, ...] = ()
+    members: int = 0
+
+    @property
+    def main_calibrator(self) -> str:
+        """The calibrator that figures show: the default where it is among them, else the first."""
+        default = Settings.calibrators[0]
+        return default if default in self.calibrators else self.calibrators[0]
+
+    @property
+    def main_clusters(self) -> int:
+        """The number of clusters that figures show, likewise."""
+        default = Settings.clusters[0]
+        return default if default in self.clusters else self.clusters[0]
+
+    def sweep(self, method: str) -> Sweep:
+        """Return the calibrators and numbers of clusters to run a method with."""
+        return self.sweeps.get(method, Sweep(self.calibrators, self.clusters))
 
     def as_json(self) -> dict[str, Any]:
         """Return the settings as plain values, for the record of the run."""
@@ -108,8 +140,17 @@ class Plan:
             "n_init": self.settings.n_init,
             "seed": self.settings.seed,
             "rates": self.settings.rates,
+            "also_by": self.settings.also_by,
+            "members": self.settings.members,
         }
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
+
+    def is_main(self, cell: Cell) -> bool:
+        """Whether figures show the cell: the scores of such a one are counted and kept."""
+        return cell.calibrator in ("", self.settings.main_calibrator) and cell.clusters in (
+            None,
+            self.settings.main_clusters,
+        )
 
 
 def make_plan(data: Dataset, settings: Settings) -> Plan:
@@ -125,7 +166,7 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
     attributes = settings.attributes or (
         (data.default_attribute,) if data.default_attribute else ()
     )
-    for attribute in attributes:
+    for attribute in (*attributes, *settings.also_by):
         data.groups(attribute)
     methods, left_out = _methods(data, settings, features, attributes or (None,))
     _check_parameters(settings, methods)
@@ -133,8 +174,10 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
         Cell(feature, fold, method, calibrator, k, _fixed(settings.parameters.get(method, {})))
         for feature in features
         for method in methods
-        for calibrator in (settings.calibrators if _takes(method, "calibrator") else ("",))
-        for k in (settings.clusters if _takes(method, "n_clusters") else (None,))
+        for calibrator in (
+            settings.sweep(method).calibrators if _takes(method, "calibrator") else ("",)
+        )
+        for k in (settings.sweep(method).clusters if _takes(method, "n_clusters") else (None,))
         for fold in folds
     ]
     for cell in cells:
@@ -179,13 +222,17 @@ def _methods(
 
 
 def _check(settings: Settings) -> None:
-    for name in settings.calibrators:
-        CALIBRATORS[name]
-    for name in settings.methods:
+    for name in (*settings.methods, *settings.sweeps):
         METHODS[name]
-    for k in settings.clusters:
-        if k < 1:
-            raise ParameterError(f"clusters: expected 1 or more, found {k}")
+    for calibrators, clusters in (
+        (settings.calibrators, settings.clusters),
+        *settings.sweeps.values(),
+    ):
+        for name in calibrators:
+            make_calibrator(name)
+        for k in clusters:
+            if k < 1:
+                raise ParameterError(f"clusters: expected 1 or more, found {k}")
     for rate in settings.rates:
         if not 0 < rate < 1:
             raise ParameterError(f"rates: expected rates between 0 and 1, found {rate:g}")

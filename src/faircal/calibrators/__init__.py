@@ -47,7 +47,8 @@ def make_calibrator(
     Parameters
     ----------
     calibrator : str or Calibrator
-        A registered name, or a calibrator whose other parameters are copied.
+        A registered name, with a parameter where it takes one (``histogram:n_bins=25``), or a
+        calibrator whose other parameters are copied.
     score_range : tuple of float, default=(-1.0, 1.0)
         Lowest and highest possible score.
 
@@ -57,9 +58,15 @@ def make_calibrator(
     BetaCalibrator(score_range=(0.0, 1.0))
     >>> make_calibrator(HistogramCalibrator(n_bins=25), (0.0, 1.0)).n_bins
     25
+    >>> make_calibrator("histogram:n_bins=25").n_bins
+    25
     """
     if isinstance(calibrator, str):
-        return CALIBRATORS[calibrator](score_range=score_range)
+        name, colon, setting = calibrator.partition(":")
+        made = CALIBRATORS[name](score_range=score_range)
+        if colon:
+            _set_parameter(made, calibrator, setting)
+        return made
     if isinstance(calibrator, Calibrator):
         copy: Calibrator = clone(calibrator)
         copy.set_params(score_range=score_range)
@@ -68,3 +75,19 @@ def make_calibrator(
         f"calibrator: expected a name ({', '.join(CALIBRATORS)}) or a Calibrator; "
         f"found {calibrator!r}"
     )
+
+
+def _set_parameter(calibrator: Calibrator, spec: str, setting: str) -> None:
+    """Set the parameter of a name such as ``histogram:n_bins=25``; a whole number or a fraction."""
+    name, equals, text = setting.partition("=")
+    known = [key for key in calibrator.get_params() if key != "score_range"]
+    if name not in known or not equals:
+        takes = f"name one of {', '.join(known)}" if known else "it has no parameters"
+        raise ParameterError(f"calibrator {spec!r}: expected name:parameter=value; {takes}")
+    try:
+        value = float(text)
+    except ValueError:
+        raise ParameterError(
+            f"calibrator {spec!r}: expected a number, found {text!r}; correct it"
+        ) from None
+    calibrator.set_params(**{name: int(value) if value.is_integer() else value})

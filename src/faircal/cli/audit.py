@@ -160,12 +160,14 @@ def _write(
     settings: dict[str, Any],
     wall_time: float,
 ) -> None:
+    from faircal.curves import CURVES, as_table, write_curves
     from faircal.files import output_folder
     from faircal.results import versions, write_intervals, write_results, write_run
 
     folder = output_folder(out)
     write_results(folder, [row for audit in audits for row in audit.rows])
     write_intervals(folder, [row for audit in audits for row in audit.intervals()])
+    write_curves(folder / CURVES, as_table(curve for audit in audits for curve in audit.curves))
     write_run(
         folder,
         {

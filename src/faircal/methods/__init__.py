@@ -29,6 +29,7 @@ from faircal.errors import ParameterError
 from faircal.methods.agenda import AGENDA
 from faircal.methods.base import Claims, Diagnostics, Inputs, Method, Needs, Output
 from faircal.methods.baseline import Baseline
+from faircal.methods.clusters import ClusterMethod
 from faircal.methods.faircal import FairCal
 from faircal.methods.fsn import FSN
 from faircal.methods.ftc import FTC
@@ -100,6 +101,7 @@ __all__ = [
     "PASS",
     "Baseline",
     "Claims",
+    "ClusterMethod",
     "Diagnostics",
     "FairCal",
     "Inputs",

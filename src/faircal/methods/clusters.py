@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.clustering import Clustering, kmeans
+from faircal.data import Dataset
 from faircal.errors import DataError
 from faircal.methods.bank import check_count
 from faircal.methods.base import Inputs, Method, Space
@@ -44,6 +46,28 @@ class ClusterMethod(Method):
     def inertia_(self) -> float:
         """K-means' objective: the sum of squared distances to the nearest centre."""
         return self.clustering_.inertia
+
+    @property
+    @abstractmethod
+    def cluster_shifts_(self) -> NDArray[np.float64]:
+        """By how much each cluster's decision threshold lies above that of all pairs, (K,)."""
+
+    def image_clusters(self, data: Dataset) -> tuple[Rows, NDArray[np.int32], NDArray[np.float32]]:
+        """Return the images of `data`'s pairs (rows), their clusters and distances to the centres.
+
+        Examples
+        --------
+        >>> import faircal
+        >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+        >>> images, clusters, distance = faircal.FairCal(n_clusters=3).fit(cal).image_clusters(test)
+        >>> len(images) == len(clusters) == len(distance), sorted(set(clusters.tolist()))
+        (True, [0, 1, 2])
+        """
+        inputs = self._inputs(data, fitting=False)
+        vectors = inputs.vectors(Space(self.cluster_centers_.shape[1], self.normalize_))
+        clusters = self.clustering_.assign(vectors)
+        away = vectors - self.cluster_centers_[clusters]
+        return inputs.images, clusters, np.sqrt(np.einsum("ij,ij->i", away, away))
 
     def _fit_clusters(self, inputs: Inputs) -> list[Rows]:
         """Cluster the images of the calibration pairs; return S_k, the pairs of each cluster."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
 from faircal.methods.bank import CalibratorBank, check_count, prefixed, unprefixed
 from faircal.methods.base import Claims, Inputs, Needs, Output
 from faircal.methods.clusters import ClusterMethod
+
+#: Scores at which maps are compared, over the range of scores.
+_SHIFT_POINTS = 4001
 
 
 class FairCal(ClusterMethod):
@@ -88,6 +92,23 @@ class FairCal(ClusterMethod):
         theta = n1 / np.maximum(n1 + n2, 1)  # two clusters without pairs: both maps are global
         probability = np.clip(p2 + theta * (p1 - p2), 0.0, 1.0)
         return Output(probability, probability)
+
+    @property
+    def cluster_shifts_(self) -> NDArray[np.float64]:
+        """How much higher than by the global map a score must be for P(genuine) = 1/2, (K,).
+
+        NaN where a cluster's map does not reach 1/2; 0 where it is the global one.
+        """
+        scores = np.linspace(*self.score_range_, _SHIFT_POINTS)
+
+        def even(fitted: Calibrator) -> float:
+            likely = fitted.predict(scores) >= 0.5
+            return float(scores[np.argmax(likely)]) if likely.any() else float("nan")
+
+        overall = even(self.bank_.fallback)
+        return np.array(
+            [0.0 if fitted is None else even(fitted) - overall for fitted in self.bank_.maps]
+        )
 
     def _bank(self) -> CalibratorBank:
         return CalibratorBank(self.calibrator, self.score_range_, self.min_pairs)

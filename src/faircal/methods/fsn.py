@@ -78,6 +78,11 @@ class FSN(ClusterMethod):
         self.calibrator_ = shifted_calibrator(self.calibrator, inputs.score_range, self.shifts_)
         self.calibrator_.fit(self._shifted(inputs), inputs.genuine)
 
+    @property
+    def cluster_shifts_(self) -> Float64:
+        """t_k − t_G at the target false-positive rate, (K,)."""
+        return self.shifts_
+
     def _shifted(self, inputs: Inputs) -> Float64:
         k1, k2 = self._assign(inputs)
         return inputs.score - (self.shifts_[k1] + self.shifts_[k2]) / 2

@@ -52,7 +52,7 @@ class Histogram:
         at = np.asarray(edges, dtype=np.float64)
         which = np.maximum(np.searchsorted(at, ranking.scores, side="right") - 1, 0)
         genuine = np.bincount(which[ranking.genuine], minlength=len(at))
-        total = np.bincount(which, weights=ranking.scores, minlength=len(at))
+        total = np.bincount(which, weights=ranking.scores, minlength=len(at)).astype(np.float64)
         return cls(at, genuine, np.bincount(which, minlength=len(at)) - genuine, total)
 
     def __add__(self, other: Histogram) -> Histogram:
@@ -151,4 +151,5 @@ def score_edges(low: float, high: float) -> FloatArray:
         math.floor((low - width / 2) / step), math.ceil((high + width / 2) / step) + 1
     )
     # Whole numbers divided, or multiplied, by a power of ten: as near to the decimal as can be.
-    return places * unit / 10.0**digits if digits > 0 else places * unit * 10.0**-digits
+    ten = 10.0 ** abs(digits)
+    return np.asarray(places * unit / ten if digits > 0 else places * unit * ten, np.float64)
