@@ -234,6 +234,32 @@ class TestIntervals:
         assert "Wilson" in found.interval_kind
 
 
+class TestEnough:
+    @pytest.mark.parametrize(
+        ("strangers", "condition", "told"),
+        [
+            (99, "", False),
+            (100, "", True),
+            (299, "global_fpr=0.01", False),
+            (300, "global_fpr=0.01", True),
+            (299, "global_fpr=0.1", True),
+        ],
+    )
+    def test_pairs_for_a_rate(self, strangers, condition, told):
+        genuine = [0] * strangers + [1] * 150
+        found = audit(
+            score=np.linspace(0, 1, len(genuine)), genuine=genuine, threshold=0.5, rates=[0.01, 0.1]
+        )
+        assert found.enough("fpr", condition=condition) is told
+        # The false-negative rate is no wanted one here: 100 genuine pairs do.
+        assert found.enough("fnr", condition=condition)
+        assert found.enough("auroc")
+
+    def test_what_was_not_measured(self, sample):
+        with pytest.raises(ParameterError, match="has no fpr of group 'Nobody'"):
+            audit(**sample, threshold=0.3).enough("fpr", group="Nobody")
+
+
 class TestGroups:
     def test_one_column_is_both_sides(self, sample):
         pairs = np.stack([sample["groups"]] * 2, axis=1)

@@ -35,6 +35,7 @@ PUBLIC = [
     "TemperatureCalibrator",
     "__version__",
     "audit",
+    "figures",
     "load",
     "load_model",
     "metrics",
@@ -48,7 +49,7 @@ ERRORS = [
     "NotFittedError",
     "ParameterError",
 ]
-CALLABLE = [name for name in PUBLIC if name not in (*ERRORS, "__version__", "metrics")]
+CALLABLE = [name for name in PUBLIC if name not in (*ERRORS, "__version__", "figures", "metrics")]
 
 
 def test_names():

@@ -53,7 +53,11 @@ if TYPE_CHECKING:
         Oracle,
         load_model,
     )
+    from faircal.report import figures
     from faircal.simulation import simulate
+
+#: Modules that are names of the package.
+_MODULES = {"figures": "faircal.report.figures", "metrics": "faircal.metrics"}
 
 _HOME = {
     "AGENDA": "faircal.methods",
@@ -105,6 +109,7 @@ __all__ = [
     "TemperatureCalibrator",
     "__version__",
     "audit",
+    "figures",
     "load",
     "load_model",
     "metrics",
@@ -113,8 +118,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "metrics":
-        return importlib.import_module("faircal.metrics")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'faircal' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

@@ -16,6 +16,7 @@ from faircal.data.columns import UNKNOWN, Column, parse_genuine
 from faircal.errors import DataError, ParameterError
 from faircal.measures import RATES, Measure, Rankings, measure
 from faircal.metrics import rates_at_threshold, wilson
+from faircal.metrics.intervals import enough
 from faircal.registry import did_you_mean
 from faircal.results import GLOBAL, Interval, Row, as_table
 
@@ -81,8 +82,20 @@ class Audit:
         trials = self._trials(metric, group)
         if trials is None or np.isnan(value):
             return float("nan"), float("nan")
-        low, high = wilson(value * trials, trials, level)
+        low, high = wilson(np.clip(value, 0, 1) * trials, trials, level)
         return float(low), float(high)
+
+    def enough(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> bool:
+        """Whether there are pairs enough for a rate to be told to people.
+
+        `faircal.metrics.intervals.trials_needed` is the rule. It holds for ``fpr``, ``fnr`` and
+        ``tpr``; other metrics have no trials, and the answer is yes.
+        """
+        self.value(metric, group=group, condition=condition)
+        trials = self._trials(metric, group)
+        kind, _, rate = condition.partition("=")
+        wanted = float(rate) if kind == f"global_{metric}" else None
+        return trials is None or enough(trials, wanted)
 
     def intervals(self, level: float = 0.95) -> list[Interval]:
         """Return every rate with its interval."""

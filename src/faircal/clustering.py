@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from faircal.errors import ParameterError
+from faircal.jobs import Progress, silent
 from faircal.registry import check_whole
 
 #: Rows a block: the n × K distances of a block stay in the cache.
@@ -57,6 +58,7 @@ def kmeans(
     random_state: int = 0,
     max_iter: int = 300,
     tol: float = 1e-4,
+    progress: Progress = silent,
 ) -> Clustering:
     """Cluster the rows of `vectors`; the best of `n_init` starts.
 
@@ -68,6 +70,8 @@ def kmeans(
         times the mean variance of the columns is the last.
     random_state : int
         Seed; the same seed gives the same centres.
+    progress : callable
+        Called as each start begins.
 
     Examples
     --------
@@ -94,7 +98,8 @@ def kmeans(
     points = vectors - mean
     shift = tol * float(np.square(points, dtype=np.float64).mean(axis=0).mean())
     best: Clustering | None = None
-    for _ in range(n_init):
+    for start in range(n_init):
+        progress("K-means", start, n_init, f"K = {n_clusters}")
         centers = _start(points, n_clusters, rng)
         found = _lloyd(points, centers, max_iter, shift)
         if best is None or found.inertia < best.inertia:

@@ -133,7 +133,8 @@ class Curves:
         key = self._source(source), group, of
         folds = self._folds.get(key, {})
         if not folds or (fold is not None and fold not in folds):
-            raise DataError(f"there is no histogram of {of}s of {group!r} here, fold {fold}")
+            where = "" if fold is None else f", fold {fold}"
+            raise DataError(f"there is no histogram of the {of} of {group!r}{where}; see sources")
         return reduce(add, folds.values()) if fold is None else folds[fold]
 
     def _source(self, source: Source | None) -> Source:

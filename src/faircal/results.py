@@ -24,7 +24,7 @@ from faircal.errors import DataError
 from faircal.files import existing, write_text
 
 RESULTS, RUN, REPORT, INTERVALS = "results.csv", "run.json", "report.html", "intervals.csv"
-CLUSTERS, MEMBERS = "clusters.csv", "members.csv"
+CLUSTERS, MEMBERS, AUDIT = "clusters.csv", "members.csv", "audit.json"
 GLOBAL, ALL = "global", "all"
 AGAIN = "run the benchmark or audit again"
 MEAN, STD = "mean", "std"
@@ -152,6 +152,14 @@ def versions() -> dict[str, str]:
 def write_run(folder: Path, run: dict[str, Any]) -> None:
     """Write ``run.json``."""
     write_text(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
+
+
+def write_audit(folder: Path, record: dict[str, Any]) -> Path:
+    """Write ``audit.json``, strict JSON; a number that is not finite is an error."""
+    path = folder / AUDIT
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    write_text(path, text + "\n")
+    return path
 
 
 def write_intervals(folder: Path, intervals: Iterable[Interval]) -> None:

@@ -1,11 +1,18 @@
-"""Wilson intervals against SciPy's."""
+"""Wilson intervals against SciPy's; how much data a rate needs, against its definition."""
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from faircal.errors import DataError, ParameterError
-from faircal.metrics import wilson
+from faircal.metrics import mad, wilson
+from faircal.metrics.intervals import (
+    effective_trials,
+    enough,
+    gap_by_chance,
+    joint_level,
+    trials_needed,
+)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
@@ -53,3 +60,75 @@ def test_refuses_impossible_counts(errors, trials):
 def test_refuses_a_level_outside(level):
     with pytest.raises(ParameterError, match="write 95 % as"):
         wilson(1, 2, level)
+
+
+@pytest.mark.parametrize(
+    ("rate", "needed"),
+    [
+        (None, 100),
+        (0.5, 100),
+        (0.03, 100),
+        (0.01, 300),
+        (0.001, 3000),
+        (3e-4, 10_000),
+        (0.007, 429),
+    ],
+)
+def test_trials_needed(rate, needed):
+    assert trials_needed(rate) == needed
+    assert enough(needed, rate)
+    assert not enough(needed - 1, rate)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.01, 0.02])
+def test_the_rule_of_three(rate):
+    """Without an error, so many trials just show that the rate is lower, and no fewer do."""
+
+    def shown(n):
+        return binomtest(0, n, rate, alternative="less").pvalue <= 0.05
+
+    assert shown(trials_needed(rate))
+    assert not shown(trials_needed(rate) * 98 // 100)
+
+
+@pytest.mark.parametrize("rate", [0, 1, 5, float("nan")])
+def test_refuses_a_rate_outside(rate):
+    with pytest.raises(ParameterError, match="write 1 % as"):
+        trials_needed(rate)
+
+
+def test_intervals_that_hold_at_once():
+    """Of 20 equal groups, all intervals of the joint level cover the rate in 95 of 100 cases."""
+    rng = np.random.default_rng(0)
+    errors = rng.binomial(2000, 0.1, (1000, 20))
+    low, high = wilson(errors, 2000, joint_level(20))
+    held = ((low <= 0.1) & (high >= 0.1)).all(axis=1).mean()
+    assert held == pytest.approx(0.95, abs=0.02)
+    assert joint_level(0) == pytest.approx(0.95)
+
+
+def test_effective_trials_of_pairs_that_come_in_copies():
+    """Each trial ten times: the spread over folds betrays it."""
+    rng = np.random.default_rng(0)
+    folds, trials, found = 5, 10_000, []
+    for _ in range(500):
+        rates = rng.binomial(trials // folds // 10, 0.2, folds) / (trials // folds // 10)
+        found.append(trials / effective_trials(rates.mean(), trials, rates.std(), folds))
+    assert np.mean(found) == pytest.approx(10, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("rate", "spread", "folds"),
+    [(0.0, 0.0, 5), (0.1, float("nan"), 5), (0.1, 0.3, 1), (0.1, 0.0, 5)],
+)
+def test_effective_trials_are_never_more_and_all_where_folds_say_nothing(rate, spread, folds):
+    assert effective_trials(rate, 500, spread, folds) == 500
+
+
+def test_gap_by_chance_against_the_metric():
+    rng = np.random.default_rng(7)
+    trials = [100, 400, 1000]
+    drawn = [mad(rng.binomial(trials, 0.05) / trials) for _ in range(4000)]
+    assert gap_by_chance(trials, 0.05) == pytest.approx(np.mean(drawn), rel=0.05)
+    assert gap_by_chance([*trials, 0], 0.05) == gap_by_chance(trials, 0.05)
+    assert np.isnan(gap_by_chance([0], 0.05))

@@ -6,7 +6,10 @@ import pytest
 from rich.console import Console
 
 from faircal.report.tables import (
+    Heading,
+    Line,
     Results,
+    Table,
     Value,
     accuracy_table,
     calibration_table,
@@ -14,6 +17,7 @@ from faircal.report.tables import (
     further_tables,
     group_table,
     main_tables,
+    mark_best,
     percent,
 )
 from faircal.report.terminal import show
@@ -88,6 +92,31 @@ def test_variants_are_told_apart_only_where_needed():
         "FairCal, K = 20",
         "Baseline",
     ]
+
+
+def test_the_difference_is_in_published_spreads():
+    value = Value(0.9, published=0.88, published_std=0.01)
+    assert value.compared
+    assert value.difference == pytest.approx(2)
+    for other in (Value(0.9, published=0.88), Value(0.9, published=0.88, published_std=0.0)):
+        assert other.compared
+        assert other.difference != other.difference
+    assert not Value(0.9).compared
+    assert not Value(float("nan"), published=0.88, published_std=0.01).compared
+
+
+def test_marking_the_best_keeps_the_rest_of_a_value():
+    grid = [[Value(0.9, 0.1, published=0.8, published_std=0.2)], [Value(0.7)]]
+    mark_best(grid, [0, 1], [Heading("", "AUROC", "higher")])
+    assert grid == [[Value(0.9, 0.1, True, 0.8, 0.2)], [Value(0.7)]]
+
+
+def test_words_in_place_of_a_number():
+    value = Value(float("nan"), says="yes")
+    assert value.text == "yes"
+    assert Table("k", "t", "c", (Heading("", "x", ""),), (Line("m", (value,)),)).measured
+    nothing = Line("m", (Value(float("nan")),))
+    assert not Table("k", "t", "c", (Heading("", "x", ""),), (nothing,)).measured
 
 
 def test_undefined_values_print_as_a_dash():

@@ -1,6 +1,14 @@
 """Leave-one-fold-out benchmarks: methods × calibrators × clusters × features × attributes."""
 
+from faircal.benchmark.experiments import EXPERIMENTS, Experiment, paper_settings
 from faircal.benchmark.run import run_benchmark
 from faircal.benchmark.settings import Settings, Sweep
 
-__all__ = ["Settings", "Sweep", "run_benchmark"]
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Settings",
+    "Sweep",
+    "paper_settings",
+    "run_benchmark",
+]

@@ -109,7 +109,8 @@ class Cell(NamedTuple):
     @property
     def label(self) -> str:
         """The cell in words, for progress."""
-        return f"{self.method}, {self.feature}, fold {self.fold}"
+        clusters = "" if self.clusters is None else f", K = {self.clusters}"
+        return f"{self.method}{clusters}, {self.feature}, fold {self.fold}"
 
     @property
     def key(self) -> str:
@@ -199,25 +200,36 @@ def _methods(
     settings: Settings,
     features: Sequence[str],
     attributes: Sequence[str | None],
-) -> tuple[list[str], dict[str, str]]:
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the methods to run and, for those left out by default, the reason."""
-    asked = settings.methods or tuple(METHODS)
     for name in settings.methods:
         METHODS[name].needs.check_installed(name)
-    left_out: dict[str, str] = {}
-    for fold in data.fold_names:
-        calibration = data.split(fold)[0]
-        for feature, attribute, name in product(features, attributes, asked):
-            missing = METHODS[name].unserved(calibration.select(feature), attribute)
-            if missing is not None:
-                left_out.setdefault(name, missing)
+    asked = settings.methods or tuple(METHODS)
+    methods, left_out = servable(data, asked, features, attributes)
     for name in settings.methods:
         if name in left_out:
             raise DataError(
                 f"{data.where}: method {name} cannot run: {left_out[name]}; leave it out"
             )
-    return [name for name in asked if name not in left_out], {
-        name: left_out[name] for name in asked if name in left_out
+    return methods, left_out
+
+
+def servable(
+    data: Dataset,
+    methods: Sequence[str],
+    features: Sequence[str],
+    attributes: Sequence[str | None],
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return those of `methods` that `data` can serve and, for the others, the reason."""
+    left_out: dict[str, str] = {}
+    for fold in data.fold_names:
+        calibration = data.split(fold)[0]
+        for feature, attribute, name in product(features, attributes, methods):
+            missing = METHODS[name].unserved(calibration.select(feature), attribute)
+            if missing is not None:
+                left_out.setdefault(name, missing)
+    return tuple(name for name in methods if name not in left_out), {
+        name: left_out[name] for name in methods if name in left_out
     }
 
 

@@ -11,16 +11,15 @@ from faircal.cli.options import (
     CommaList,
     Source,
     check_folder,
-    check_settings,
     features_option,
     jobs_option,
     json_option,
-    parse_settings,
+    parse_methods,
     rates_option,
     reads_data,
     seed_option,
 )
-from faircal.cli.running import benchmark_and_show
+from faircal.cli.running import benchmark_and_show, goes_on
 
 
 @click.command(
@@ -104,28 +103,9 @@ def command(
         calibrators=calibrators,
         clusters=clusters,
         attributes=attribute,
-        parameters=_by_method(parameters),
+        parameters=parse_methods(parameters),
         seed=seed,
         **more,
     )
-    try:
+    with goes_on("the benchmark"):
         benchmark_and_show(loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json)
-    except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(
-            "what is written stays, and the benchmark goes on with --resume"
-        ) from error
-
-
-def _by_method(assignments: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Read ``method.name=value`` pairs."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, value in parse_settings(assignments).items():
-        method, dot, parameter = name.partition(".")
-        if not (method and dot and parameter):
-            raise click.BadParameter(
-                f"expected method.name=value, found {name!r}", param_hint="--set"
-            )
-        found.setdefault(method, {})[parameter] = value
-    for method, settings in found.items():
-        check_settings(method, settings)
-    return found

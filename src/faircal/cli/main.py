@@ -30,6 +30,7 @@ COMMANDS = {
     "score": "Score pairs with a model.",
     "audit": "Measure scores by group.",
     "benchmark": "Compare methods by leave-one-fold-out.",
+    "reproduce": "Repeat the paper's experiment, with every table and figure.",
     "report": "Write the report of a benchmark or an audit again.",
     "methods": "List the methods and their properties.",
 }

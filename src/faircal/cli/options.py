@@ -243,6 +243,21 @@ def parse_settings(assignments: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
+def parse_methods(assignments: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Read ``method.name=value`` pairs."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in parse_settings(assignments).items():
+        method, dot, parameter = name.partition(".")
+        if not (method and dot and parameter):
+            raise click.BadParameter(
+                f"expected method.name=value, found {name!r}", param_hint="--set"
+            )
+        found.setdefault(method, {})[parameter] = value
+    for method, settings in found.items():
+        check_settings(method, settings)
+    return found
+
+
 seed_option = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed."
 )

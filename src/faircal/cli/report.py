@@ -7,17 +7,17 @@ from pathlib import Path
 import click
 
 from faircal.cli.options import json_option
-from faircal.cli.running import show_tables
+from faircal.cli.running import report_and_show
 
 
 @click.command(epilog="Example: faircal report results/")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @json_option
 def command(folder: Path, as_json: bool) -> None:
-    """Write report.html of the results in DIR and print the main tables; recomputes nothing."""
-    from faircal.report import write_report
-    from faircal.results import RESULTS, read_results
+    """Write tables, figures and report.html of the results in DIR; recomputes nothing.
 
-    rows = read_results(folder)
-    page = write_report(folder)
-    show_tables(rows, as_json, {"results": str(folder / RESULTS), "report": str(page)})
+    Prints the main tables. Figures need matplotlib: pip install 'faircal[figures]'.
+    """
+    from faircal.results import read_results
+
+    report_and_show(folder, read_results(folder), as_json)

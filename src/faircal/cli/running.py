@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from faircal.cli.options import note, out, print_json, progress_bars
 
@@ -21,23 +23,56 @@ def benchmark_and_show(
     jobs: int | None,
     resume: bool = False,
     as_json: bool = False,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Run, write the report, print the main tables and the paths."""
+    """Run, write the report, print the main tables and the paths.
+
+    `more` is what ``run.json`` says besides.
+    """
     from faircal.benchmark import run_benchmark
-    from faircal.report import write_report
-    from faircal.results import RESULTS, read_run
+    from faircal.results import read_run
 
     with progress_bars() as update:
         rows = run_benchmark(
-            data, folder, settings, jobs=jobs, resume=resume, progress=update, note=note
+            data,
+            folder,
+            settings,
+            jobs=jobs,
+            resume=resume,
+            progress=update,
+            note=note,
+            more=more,
         )
     run = read_run(folder)
     for text in run["notes"]:
         note(text if text.startswith("warning") else f"note: {text}")
     for method, why in run["left_out"].items():
         note(f"note: {method} is left out: {why}")
-    page = write_report(folder)
-    show_tables(rows, as_json, {"results": str(folder / RESULTS), "report": str(page)})
+    report_and_show(folder, rows, as_json)
+
+
+@contextmanager
+def goes_on(what: str) -> Iterator[None]:
+    """Say how to go on where the block is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(
+            f"what is written stays, and {what} goes on with --resume"
+        ) from error
+
+
+def report_and_show(folder: Path, rows: list[Row], as_json: bool) -> None:
+    """Write tables, figures and the page of the results in `folder`; print what people look for."""
+    from faircal.report import write_all
+    from faircal.results import RESULTS
+
+    with progress_bars() as update:
+        paths = write_all(folder, progress=update)
+    if "figures" not in paths:
+        note("note: figures need matplotlib: pip install 'faircal[figures]'")
+    said = {name: str(path) for name, path in paths.items()}
+    show_tables(rows, as_json, {"results": str(folder / RESULTS), **said})
 
 
 def show_tables(rows: list[Row], as_json: bool, paths: dict[str, str]) -> None:

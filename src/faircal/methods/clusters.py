@@ -80,6 +80,7 @@ class ClusterMethod(Method):
                 self.n_clusters,
                 n_init=self.n_init,
                 random_state=self.random_state,
+                progress=inputs.job.progress,
             ),
         )
         self.normalize_ = embeddings.normalize

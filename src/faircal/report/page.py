@@ -2,202 +2,192 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
+from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 from faircal._version import __version__
-from faircal.errors import DataError
+from faircal.errors import MissingExtraError
 from faircal.files import write_text
-from faircal.report.svg import DotPlot
-from faircal.report.tables import Results, Table, Variant, further_tables, main_tables, percent
-from faircal.results import REPORT, Interval, read_intervals, read_results, read_run
+from faircal.metrics.intervals import enough
+from faircal.report.explorer import explorer
+from faircal.report.figures import Drawing, Figure, Panels, standard_figures
+from faircal.report.paper import Reproduction, reproduction
+from faircal.report.store import Store
+from faircal.report.tables import Table, Value, further_tables, main_tables, percent
+from faircal.report.words import summary
+from faircal.results import REPORT, Interval
+
+_KINDS = {
+    "benchmark": "Benchmark of methods",
+    "audit": "Audit of scores",
+    "reproduce": "The paper's experiment, run again",
+}
+_SCRIPTS = ("chart.js", "page.js")
+_WIDE = 520  # points
+_QUESTIONS = {
+    "who": "Who is treated differently, and by how much?",
+    "sure": "How sure are we?",
+    "changes": "What do the methods change?",
+    "limits": "What this cannot tell",
+}
 
 
 @dataclass(frozen=True)
-class Section:
+class Picture:
+    """A figure as the page shows it; `drawing` is an ``<svg>`` element that says it in words."""
+
+    title: str
+    caption: str
+    drawing: str
+
+    @property
+    def wide(self) -> bool:
+        """Whether it needs the page's width."""
+        width = re.search(r'width="([\d.]+)"', self.drawing)
+        return width is not None and float(width[1]) > _WIDE
+
+
+@dataclass(frozen=True)
+class Part:
     """What is shown for one attribute."""
 
-    attribute: str
-    summary: list[str]
+    title: str
+    answers: list[tuple[str, list[str]]]
     tables: list[Table]
-    figures: list[DotPlot]
     further: list[Table]
+    figures: list[Picture]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The figures by attribute and those of the paper; or why there are none."""
+
+    of: dict[str, list[Picture]]
+    paper: list[Picture]
+    missing: str = ""
 
 
 def write_report(folder: str | Path) -> Path:
     """Write ``report.html`` into a folder of results, recomputing nothing; return its path."""
-    home = Path(folder)
-    results = Results(read_results(home))
-    if not results.rows:
-        raise DataError(f"{home}: results.csv has no rows; run the benchmark or audit again")
-    run = read_run(home)
-    intervals = read_intervals(home) if run.get("kind") == "audit" else []
-    sections = [_section(results, attribute, intervals) for attribute in results.attributes]
+    store = Store.read(folder)
+    paper = reproduction(store) if store.kind == "reproduce" else None
+    return write_page(store, paper, draw(store, paper))
+
+
+def write_page(store: Store, paper: Reproduction | None, pictures: Pictures) -> Path:
+    """Write ``report.html``; return its path."""
+    explored = explorer(store)
+    script = "\n".join(map(_resource, _SCRIPTS))
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = environment.from_string(_resource("page.html"))
-    text = template.render(
-        dataset=results.dataset,
-        kind=run.get("kind", "benchmark"),
-        simulated=bool(run.get("simulated")),
-        sections=sections,
-        intervals=intervals,
-        interval_kind=run.get("interval_kind", ""),
-        notes=_notes(run),
-        facts=_facts(run),
+    environment.filters |= {"published": _published, "told": _told}
+    text = environment.from_string(_resource("page.html")).render(
+        dataset=store.results.dataset,
+        kind=_KINDS.get(store.kind, store.kind),
+        simulated=store.simulated,
+        parts=[_part(store, name, paper, pictures) for name in store.results.attributes],
+        explorer=explored,
+        explorer_json=_json(explored),
+        pooled=len(store.curves.folds) > 1,
+        pictures=pictures,
+        paper=paper,
+        intervals=_blocks(store),
+        interval_kind=store.run.get("interval_kind", ""),
+        notes=_notes(store.run) + (paper.notes if paper else []),
+        facts=_facts(store.run),
         style=_resource("page.css"),
+        script=script,
+        script_hash=b64encode(sha256(script.encode()).digest()).decode(),
         version=__version__,
     )
-    write_text(home / REPORT, text)
-    return home / REPORT
+    path = store.folder / REPORT
+    write_text(path, text)
+    return path
 
 
 def _resource(name: str) -> str:
     return files("faircal.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _section(results: Results, attribute: str, intervals: list[Interval]) -> Section:
-    return Section(
-        attribute,
-        _summary(results, attribute, intervals),
-        main_tables(results, attribute),
-        _figures(results, attribute, intervals),
-        further_tables(results, attribute),
+def _part(store: Store, attribute: str, paper: Reproduction | None, pictures: Pictures) -> Part:
+    """Gather what is shown for an attribute; in a reproduction the paper's tables stand apart."""
+    said = summary(store, attribute)
+    return Part(
+        f"Groups by {attribute.replace('+', ' and ')}" if attribute else "All pairs",
+        [(title, getattr(said, name)) for name, title in _QUESTIONS.items()],
+        [] if paper else main_tables(store.results, attribute),
+        [] if paper else further_tables(store.results, attribute),
+        pictures.of.get(attribute, []),
     )
 
 
-def _by_group(
-    results: Results, feature: str, variant: Variant, attribute: str, under: str, metric: str
-) -> dict[str, float]:
-    return {
-        group: results.value(feature, variant, attribute, group, under, metric).mean
-        for group in results.groups(attribute)
-    }
+def draw(
+    store: Store,
+    paper: Reproduction | None,
+    keep: Callable[[Drawing], object] = lambda _: None,
+) -> Pictures:
+    """Draw all figures for the page; `keep` is given each, to write it elsewhere, too."""
 
+    def picture(figure: Figure | Panels) -> Picture:
+        drawing = Drawing(figure)
+        keep(drawing)
+        return Picture(figure.title, figure.caption, drawing.svg())
 
-def _points(results: Results, attribute: str) -> list[str]:
-    """Return the operating points to show: a given threshold (""), else the highest global rate."""
-    given = any(
-        row.metric == "fpr" and not row.condition and row.attribute == attribute
-        for row in results.rows
-    )
-    return [""] if given else results.rates("global_fpr")[-1:]
-
-
-def _summary(results: Results, attribute: str, intervals: list[Interval]) -> list[str]:
-    """Say in plain words who is treated differently, and what each method changes."""
-    if not results.groups(attribute):
-        return []
-    said = []
-    for under in _points(results, attribute):
-        setting = (
-            f"a threshold that does so to {percent(under)} of all" if under else "the given one"
+    try:
+        return Pictures(
+            {
+                attribute: [picture(figure) for figure in standard_figures(store, attribute)]
+                for attribute in store.results.attributes
+            },
+            [picture(figure) for figure in paper.figures] if paper else [],
         )
-        said.append(
-            "Share of pairs of strangers that are taken for the same person, in the worst and in "
-            f"the best group, with one threshold for everybody ({setting}):"
-        )
-        for feature in results.features:
-            for variant in results.variants:
-                said += _contrast(results, feature, variant, attribute, under, intervals)
-    return said
+    except MissingExtraError as error:
+        return Pictures({}, [], str(error))
 
 
-def _contrast(
-    results: Results,
-    feature: str,
-    variant: Variant,
-    attribute: str,
-    under: str,
-    intervals: list[Interval],
-) -> list[str]:
-    """Say how the worst group and the best one compare, as far as the data can tell them apart."""
-    rates = _by_group(results, feature, variant, attribute, under, "fpr")
-    known = {group: rate for group, rate in rates.items() if rate == rate}
-    if not known:
-        return []
-    worst, best = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
-    times = known[worst] / known[best] if known[best] > 0 else np.inf
-    ratio = f"{times:.1f} times as many" if np.isfinite(times) else "against none"
-    ends = _ends_by_group(feature, attribute, under, intervals)
-    if ends and ends[worst][0] <= ends[best][1]:
-        ratio = "their intervals overlap: the data does not tell them apart"
-    name = results.label(variant) + (f" ({feature})" if len(results.features) > 1 else "")
-    said = [
-        f"{100 * known[group]:.2f} % of {group}"
-        + (f" ({100 * ends[group][0]:.2f} to {100 * ends[group][1]:.2f})" if ends else "")
-        for group in (worst, best)
-    ]
-    return [f"{name}: {said[0]}, {said[1]}; {ratio}."]
+def _json(data: Any) -> str:
+    """Return JSON that nothing in it can end: every ``<`` is written as a number."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _ends_by_group(
-    feature: str, attribute: str, under: str, intervals: list[Interval]
-) -> dict[str, tuple[float, float]]:
-    """Return the interval of each group's false-positive rate; none in a benchmark."""
-    return {
-        row.group: (row.low, row.high)
-        for row in intervals
-        if (row.feature, row.attribute, row.condition, row.metric)
-        == (feature, attribute, under, "fpr")
-    }
+def _published(value: Value) -> str:
+    """Say what the paper has in a value's place, and how far off that is; nothing without."""
+    if math.isnan(value.published):
+        return ""
+    said = f"paper {100 * value.published:.2f}"
+    if math.isnan(value.difference):
+        return said
+    return f"{said} ({value.difference:+.1f} σ)".replace("-", "−")
 
 
-def _figures(results: Results, attribute: str, intervals: list[Interval]) -> list[DotPlot]:
-    groups = results.groups(attribute)
-    if not groups:
-        return []
-    figures = []
-    for feature in results.features:
-        name = f" ({feature})" if len(results.features) > 1 else ""
-        for under in _points(results, attribute):
-            low, high = _ends(results, feature, attribute, under, intervals)
-            where = f"a global rate of {percent(under)}" if under else "the given threshold"
-            figures.append(
-                DotPlot(
-                    f"False-positive rate of each group at {where}{name}",
-                    "FPR, percent" + ("; the dashed line is the global rate" if under else ""),
-                    groups,
-                    _series(results, feature, attribute, under, "fpr"),
-                    float(under.split("=")[1]) if under else None,
-                    low,
-                    high,
-                )
-            )
-        calibration = _series(results, feature, attribute, "", "ks")
-        if any(value == value for values in calibration.values() for value in values):
-            title = f"Calibration error (KS) of each group{name}"
-            figures.append(DotPlot(title, "KS, percent; 0 is perfect", groups, calibration))
-    return figures
+def _blocks(store: Store) -> list[tuple[str, list[Interval]]]:
+    """Return the intervals of an audit by what they are of, in words: groups under each other."""
+    blocks: dict[str, list[Interval]] = {}
+    for row in store.intervals:
+        where = "at the given threshold"
+        if row.condition:
+            kind = row.condition.split("=")[0].removeprefix("global_").upper()
+            where = f"at a global {kind} of {percent(row.condition)}"
+        feature = f", {row.feature}" if len(store.results.features) > 1 else ""
+        blocks.setdefault(f"{row.metric.upper()} {where}{feature}", []).append(row)
+    return list(blocks.items())
 
 
-def _series(
-    results: Results, feature: str, attribute: str, under: str, metric: str
-) -> dict[str, list[float]]:
-    return {
-        results.label(variant): list(
-            _by_group(results, feature, variant, attribute, under, metric).values()
-        )
-        for variant in results.variants
-    }
-
-
-def _ends(
-    results: Results, feature: str, attribute: str, under: str, intervals: list[Interval]
-) -> tuple[dict[str, list[float]] | None, dict[str, list[float]] | None]:
-    """Return the intervals' ends for the figure; None where the store has none (a benchmark)."""
-    found = _ends_by_group(feature, attribute, under, intervals)
-    if not found:
-        return None, None
-    label = results.label(results.variants[0])
-    pairs = [found.get(group, (np.nan, np.nan)) for group in results.groups(attribute)]
-    return {label: [low for low, _ in pairs]}, {label: [high for _, high in pairs]}
+def _told(row: Interval) -> bool:
+    """Whether there are pairs enough to tell the rate."""
+    kind, _, rate = row.condition.partition("=")
+    return enough(row.trials, float(rate) if kind.endswith(row.metric) else None)
 
 
 def _notes(run: dict[str, Any]) -> list[str]:

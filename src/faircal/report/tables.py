@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ class Value:
     """A number in a table: a fraction, its spread over folds (NaN without), whether it's best.
 
     `published` is what the paper prints in its place, with its spread; NaN where it has none.
+    `says` are words in place of a number.
     """
 
     mean: float
@@ -24,11 +25,24 @@ class Value:
     best: bool = False
     published: float = float("nan")
     published_std: float = float("nan")
+    says: str = ""
 
     @property
     def text(self) -> str:
         """Percent with two decimals; a dash where undefined."""
-        return "–" if np.isnan(self.mean) else f"{100 * self.mean:.2f}"
+        return self.says or ("–" if np.isnan(self.mean) else f"{100 * self.mean:.2f}")
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is a number here and a published one."""
+        return not np.isnan(self.mean) and not np.isnan(self.published)
+
+    @property
+    def difference(self) -> float:
+        """By how many published spreads it lies above the published one; NaN without a spread."""
+        if not self.published_std > 0:
+            return float("nan")
+        return (self.mean - self.published) / self.published_std
 
     @property
     def spread(self) -> str:
@@ -57,13 +71,19 @@ class Heading:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with everything needed to show it anywhere; values are fractions."""
+    """A table with everything needed to show it anywhere; values are fractions.
+
+    `spreads` says whether the spread over folds is shown beside each value, `simulated` whether the
+    data was.
+    """
 
     key: str
     title: str
     caption: str
     headings: tuple[Heading, ...]
     lines: tuple[Line, ...]
+    spreads: bool = True
+    simulated: bool = False
 
     def parts(self) -> list[tuple[str, list[int]]]:
         """Return the blocks with their columns: one is shown under the other."""
@@ -75,7 +95,12 @@ class Table:
     @property
     def measured(self) -> bool:
         """Whether there is anything to show."""
-        return any(value.mean == value.mean for line in self.lines for value in line.values)
+        return any(value.text != "–" for line in self.lines for value in line.values)
+
+    @property
+    def compared(self) -> bool:
+        """Whether a published number stands beside any."""
+        return any(value.compared for line in self.lines for value in line.values)
 
     def records(self) -> list[dict[str, object]]:
         """Return the table as plain records, for ``--json``."""
@@ -108,40 +133,42 @@ class Variant:
 
 
 class Results:
-    """The rows of a results store, looked up by what they are."""
+    """The rows of a results store, looked up by what they are.
+
+    Attributes
+    ----------
+    rows : list of Row
+    dataset : str
+    features, attributes : list of str
+        In order of appearance.
+    variants : list of Variant
+        Methods with calibrator and clusters; yardsticks last.
+    """
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = list(rows)
         self._values: dict[tuple[str, ...], float] = {}
+        # Looked through once: a sweep has hundreds of thousands of rows.
+        features: dict[str, None] = {}
+        variants: dict[tuple[str, str, str], None] = {}
+        conditions: dict[str, None] = {}
+        groups: dict[str, dict[str, None]] = {}  # by attribute
         for row in self.rows:
             key = (row.feature, row.method, row.calibrator, row.clusters, row.fold, row.attribute)
             self._values[(*key, row.group, row.condition, row.metric)] = row.value
-
-    def _distinct(self, field: str) -> list[str]:
-        return list(dict.fromkeys(getattr(row, field) for row in self.rows))
-
-    @property
-    def features(self) -> list[str]:
-        """Features in order of appearance."""
-        return self._distinct("feature")
-
-    @property
-    def attributes(self) -> list[str]:
-        """Attributes in order of appearance."""
-        return self._distinct("attribute")
-
-    @property
-    def dataset(self) -> str:
-        """Name of the dataset."""
-        return self.rows[0].dataset if self.rows else ""
-
-    @property
-    def variants(self) -> list[Variant]:
-        """Methods with calibrator and clusters; yardsticks last."""
-        found = dict.fromkeys(
-            Variant(row.method, row.calibrator, row.clusters) for row in self.rows
+            features[row.feature] = conditions[row.condition] = None
+            variants[row.method, row.calibrator, row.clusters] = None
+            groups.setdefault(row.attribute, {})[row.group] = None
+        self.dataset = self.rows[0].dataset if self.rows else ""
+        self.features, self.attributes = list(features), list(groups)
+        self.variants = sorted(
+            (Variant(*which) for which in variants), key=lambda variant: variant.yardstick
         )
-        return sorted(found, key=lambda variant: variant.yardstick)
+        self._conditions = list(conditions)
+        self._groups = {
+            attribute: [group for group in found if group not in (GLOBAL, ALL)]
+            for attribute, found in groups.items()
+        }
 
     def label(self, variant: Variant) -> str:
         """Return the variant's name, as long as needed to tell it from the others."""
@@ -156,13 +183,11 @@ class Results:
 
     def groups(self, attribute: str) -> list[str]:
         """Return the groups of `attribute`."""
-        found = dict.fromkeys(row.group for row in self.rows if row.attribute == attribute)
-        return [group for group in found if group not in (GLOBAL, ALL)]
+        return self._groups.get(attribute, [])
 
     def rates(self, kind: str) -> list[str]:
         """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
-        found = dict.fromkeys(row.condition for row in self.rows)
-        return [under for under in found if under.split("=")[0] == kind]
+        return [under for under in self._conditions if under.split("=")[0] == kind]
 
     def value(
         self,
@@ -214,9 +239,7 @@ def method_table(
         for variant in results.variants
     ]
     contest = [i for i, variant in enumerate(results.variants) if not variant.yardstick]
-    for column, heading in enumerate(headings):
-        if heading.better:
-            _mark_best(grid, contest, column, max if heading.better == "higher" else min)
+    mark_best(grid, contest, headings)
     lines = tuple(
         Line(results.label(variant), tuple(values), variant.yardstick)
         for variant, values in zip(results.variants, grid, strict=True)
@@ -224,18 +247,17 @@ def method_table(
     return Table(key, title, caption, headings, lines)
 
 
-def _mark_best(
-    grid: list[list[Value]], contest: list[int], column: int, best: Callable[[list[float]], float]
-) -> None:
-    """Mark the best value of a column, and those that print the same."""
-    shown = {i: round(100 * grid[i][column].mean, 2) for i in contest}
-    known = [value for value in shown.values() if not np.isnan(value)]
-    if len(contest) < 2 or not known:
-        return
-    for i in contest:
-        if shown[i] == best(known):
-            value = grid[i][column]
-            grid[i][column] = Value(value.mean, value.std, best=True)
+def mark_best(grid: list[list[Value]], contest: Sequence[int], headings: Sequence[Heading]) -> None:
+    """Mark in each column the best of the rows `contest`, and those that print the same."""
+    for column, heading in enumerate(headings):
+        shown = {i: round(100 * grid[i][column].mean, 2) for i in contest}
+        known = [value for value in shown.values() if not np.isnan(value)]
+        if not heading.better or len(contest) < 2 or not known:
+            continue
+        best = max(known) if heading.better == "higher" else min(known)
+        for i in contest:
+            if shown[i] == best:
+                grid[i][column] = replace(grid[i][column], best=True)
 
 
 def accuracy_table(results: Results, attribute: str) -> Table:

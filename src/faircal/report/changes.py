@@ -1,0 +1,171 @@
+"""What the methods of a benchmark change against the first one, in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from faircal.methods import METHODS
+from faircal.metrics.intervals import enough, gap_by_chance
+from faircal.report.findings import Measured, main_variants, rate_of
+from faircal.report.numbers import listing, percent, points, variant_name
+from faircal.report.store import Store
+from faircal.report.tables import Value
+from faircal.report.tables import percent as percent_of
+from faircal.results import ALL
+
+#: What the others are compared with, and the one that is always spoken of.
+REFERENCE, OURS = "baseline", "faircal"
+
+
+def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
+    """Say what methods change in accuracy, calibration error and gap between groups.
+
+    Speaks of the method without group labels that leaves the smallest gap, of FairCal, and of
+    the yardstick; nothing where there is no Baseline to compare with.
+    """
+    methods = main_variants(store)
+    if REFERENCE not in methods or len(methods) < 2 or condition is None:
+        return []
+    measured = [
+        {name: Measured(store, attribute, feature, methods[name]) for name in methods}
+        for feature in store.results.features
+    ]
+    said = []
+    for of_feature in measured:
+        front = f"{of_feature[REFERENCE].feature}: " if len(measured) > 1 else ""
+        texts = (*_of_methods(of_feature, condition), *_yardsticks(of_feature, condition))
+        said += [front + text for text in texts]
+    if not any(_without_labels(name) for name in methods if name != REFERENCE):
+        said.append(_none_without_labels(store))
+    return [*said, *_chance(measured[0][REFERENCE], condition)]
+
+
+def _of_methods(measured: dict[str, Measured], condition: str) -> Iterator[str]:
+    reference = measured[REFERENCE]
+    for name in _chosen(measured, condition):
+        yield from _accuracy(measured[name], reference, condition)
+        yield from _fairness(measured[name], reference, condition)
+
+
+def _without_labels(name: str) -> bool:
+    """Whether a method needs no groups, neither to be fitted nor to be used."""
+    if name not in METHODS:
+        return False
+    needs = METHODS[name].needs
+    return not (needs.groups_to_fit or needs.groups_to_apply)
+
+
+def _chosen(measured: dict[str, Measured], condition: str) -> list[str]:
+    """Return whom to speak of: the smallest gap without group labels, and FairCal."""
+    free = [name for name in measured if name != REFERENCE and _without_labels(name)]
+    gaps = {name: _gap(measured[name], condition).mean for name in free}
+    known = {name: gap for name, gap in gaps.items() if not math.isnan(gap)}
+    best = [min(known, key=known.__getitem__)] if known else free[:1]
+    return list(dict.fromkeys([*best, *(name for name in free if name == OURS)]))
+
+
+def _none_without_labels(store: Store) -> str:
+    why = store.run.get("left_out", {}).get(OURS)
+    reason = f" ({METHODS[OURS].title}: {why})" if why else ""
+    return f"No method was run that works without group labels{reason}."
+
+
+def _gap(measured: Measured, condition: str) -> Value:
+    """Return the largest deviation of a group's false-match rate from the groups' mean."""
+    return measured.value("fpr_mad", ALL, condition)
+
+
+def _accuracy(one: Measured, reference: Measured, condition: str) -> Iterator[str]:
+    """Say what becomes of accuracy."""
+    name = variant_name(one.store.results, one.variant)
+    under = condition.removeprefix("global_")
+    found = _change(one.value("tpr", condition=under), reference.value("tpr", condition=under))
+    ranking = _change(one.value("auroc"), reference.value("auroc"))
+    if found:
+        yield (
+            f"{name} needs no group labels. Where {percent_of(condition)} of strangers pass for "
+            f"one person, the share of pairs of one person that it recognises is {found}."
+        )
+    if ranking:
+        yield (
+            f"{_title(one)}: the share of cases in which a pair of one person scores above a pair "
+            f"of strangers (AUROC) is {ranking}."
+        )
+
+
+def _fairness(one: Measured, reference: Measured, condition: str) -> Iterator[str]:
+    """Say what becomes of the gap between groups and of the calibration error."""
+    small = _too_small(reference, condition)
+    if small:
+        yield (
+            f"{_title(one)}: what it changes between the groups cannot be told, since "
+            f"{listing(small)} {'has' if len(small) == 1 else 'have'} too few pairs."
+        )
+        return
+    gap = _change(_gap(one, condition), _gap(reference, condition), points)
+    error = _change(one.value("ks_mean", ALL), reference.value("ks_mean", ALL))
+    if gap:
+        yield (
+            f"{_title(one)}: the largest gap between a group's false-match rate and the groups' "
+            f"mean is {gap}."
+        )
+    if error:
+        yield (
+            f"{_title(one)}: the calibration error, how far stated probabilities are from what "
+            f"happens (KS, mean over the groups), is {error}."
+        )
+
+
+def _title(one: Measured) -> str:
+    return one.store.results.label(one.variant).partition(", ")[0]
+
+
+def _change(now: Value, before: Value, text: Callable[[float], str] = percent) -> str:
+    """Say what a value is and was; empty where either is not known."""
+    if math.isnan(now.mean) or math.isnan(before.mean):
+        return ""
+    if text(now.mean) == text(before.mean):
+        return f"{text(now.mean)}, as with Baseline"
+    way = "up" if now.mean > before.mean else "down"
+    said = f"{text(now.mean)}, {way} from {text(before.mean)} with Baseline"
+    spread = float(np.nanmax([now.std, before.std, 0.0]))
+    if abs(now.mean - before.mean) < spread:
+        said += f" (a change smaller than the spread over folds, {points(spread)})"
+    return said
+
+
+def _too_small(measured: Measured, condition: str) -> list[str]:
+    """Return the groups too small for a number over groups to be told."""
+    withheld = measured.point(condition).rates["fpr"].withheld
+    pairs = {group: measured.counts(group) for group in measured.groups}
+    few = {group for group, found in pairs.items() if found and not enough(sum(found))}
+    return [group for group in measured.groups if group in few or group in withheld]
+
+
+def _yardsticks(measured: dict[str, Measured], condition: str) -> Iterator[str]:
+    for one in measured.values():
+        gap = _change(_gap(one, condition), _gap(measured[REFERENCE], condition), points)
+        if one.variant.yardstick and gap and not _too_small(one, condition):
+            yield (
+                f"{_title(one)} is a yardstick and no tool, since it must be told each person's "
+                f"group: its largest gap is {gap}."
+            )
+
+
+def _chance(reference: Measured, condition: str) -> Iterator[str]:
+    """Say how large a gap equal groups would show."""
+    if _too_small(reference, condition) or not reference.groups:
+        return
+    folds = reference.store.curves.folds
+    counted = [[reference.counts(g, fold) for g in reference.groups] for fold in folds]
+    gaps = [
+        gap_by_chance([found[1] for found in fold if found], rate_of(condition)) for fold in counted
+    ]
+    if gaps and not np.isnan(gaps).all():
+        yield (
+            "Even groups treated exactly alike would show a largest gap of about "
+            f"{points(float(np.nanmean(gaps)))} by chance, with so many pairs in a fold."
+        )

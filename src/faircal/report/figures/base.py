@@ -1,0 +1,258 @@
+"""The contract of figures: computed once, then drawn, printed as a table, or put in words."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+
+from faircal.errors import ParameterError
+from faircal.report.figures.style import (
+    add_legend,
+    heading,
+    new_canvas,
+    style,
+    text,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Figure(ABC):
+    """One panel. A subclass says what is drawn in `table`, and draws just that.
+
+    Parameters
+    ----------
+    key : str
+        Name of its files.
+    title : str
+        One line over the figure.
+    """
+
+    key: str = ""
+    title: str = ""
+
+    #: Width and height in inches, alone and as one panel of several.
+    _size: ClassVar[tuple[float, float]] = (5.2, 4.2)
+    _panel_size: ClassVar[tuple[float, float]] = (3.1, 2.9)
+
+    def __post_init__(self) -> None:
+        for name, given in (("key", self._key), ("title", self._title())):
+            if not getattr(self, name):
+                object.__setattr__(self, name, given)
+
+    #: The key, unless one is given.
+    _key: ClassVar[str]
+
+    @abstractmethod
+    def _title(self) -> str:
+        """Return the title, unless one is given."""
+
+    @property
+    @abstractmethod
+    def caption(self) -> str:
+        """What is drawn and how to read it, in plain words."""
+
+    @property
+    @abstractmethod
+    def table(self) -> pa.Table:
+        """What is drawn: a long table."""
+
+    @abstractmethod
+    def _numbers(self) -> str:
+        """Return the main numbers in words."""
+
+    @abstractmethod
+    def _draw(self, ax: Axes) -> None:
+        """Draw into `ax`: everything but title and legend."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        return self._size
+
+    @property
+    def panel_size(self) -> tuple[float, float]:
+        """The same as one panel of several."""
+        return self._panel_size
+
+    @property
+    def words(self) -> str:
+        """The figure in words, for those who can't see it."""
+        return f"{self.title}. {self._numbers()}"
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not len(self.table)
+
+    def draw(self, ax: Axes) -> dict[str, Any]:
+        """Draw into `ax` without title and legend; return what a legend would list."""
+        there = set(ax.get_legend_handles_labels()[0])
+        self._draw(ax)
+        handles, names = ax.get_legend_handles_labels()
+        listed = zip(names, handles, strict=True)
+        return {name: handle for name, handle in listed if handle not in there}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw into `ax`, or into a new figure of its own; return the axes."""
+        if ax is None:
+            return self.canvas().axes[0]
+        with style():
+            entries = self.draw(ax)
+            ax.set_title(heading(self.title))
+            add_legend(ax, entries)
+        return ax
+
+    def canvas(self) -> Canvas:
+        """Draw into a new Matplotlib figure, with the legend below; return that."""
+        with style():
+            canvas = new_canvas(*self.size)
+            ax = canvas.add_subplot()
+            entries = self.draw(ax)
+            ax.set_title(heading(self.title))
+            add_legend(canvas, entries)
+        return canvas
+
+    def _repr_svg_(self) -> str:
+        """Show the figure in a notebook."""
+        from faircal.report.figures.saving import svg
+
+        return svg(self)
+
+
+def long_table(columns: dict[str, Any], rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """Return rows as a table with the columns, from name to type."""
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    pairs = zip(columns.items(), values, strict=True)
+    return pa.table({name: pa.array(column, kind) for (name, kind), column in pairs})
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """Several figures side by side, with one legend.
+
+    Parameters
+    ----------
+    figures : sequence of Figure
+        One or more.
+    names : sequence of str, optional
+        What stands over each; its title unless told.
+    key, title, caption : str, optional
+        As of a figure. Unless told, key and title are those of the first, and the caption is the
+        one that all have, or all of them.
+    columns : int
+        Panels in a row.
+    share_x, share_y : bool
+        Whether all have the same horizontal, or vertical, axis.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> from faircal.report.figures import DetCurves, RocCurves
+    >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0])
+    >>> both = Panels([RocCurves(found.curves), DetCurves(found.curves)], ["ROC", "DET"])
+    >>> both.table.column_names
+    ['panel', 'group', 'fpr', 'tpr', 'fnr']
+    >>> [ax.get_title() for ax in both.plot().axes]
+    ['ROC', 'DET']
+    """
+
+    figures: Sequence[Figure]
+    names: Sequence[str] = ()
+    key: str = ""
+    title: str = ""
+    caption: str = ""
+    columns: int = 3
+    share_y: bool = False
+    share_x: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.figures:
+            raise ParameterError("expected one figure or more; found none")
+        if self.names and len(self.names) != len(self.figures):
+            raise ParameterError(
+                f"expected a name for each of {len(self.figures)} figures; found {len(self.names)}"
+            )
+        first = self.figures[0]
+        self._default("key", first.key)
+        self._default("title", first.title)
+        self._default("names", [figure.title for figure in self.figures])
+        if not self.caption:
+            captions = [figure.caption for figure in self.figures]
+            said = (f"{n}: {caption}" for n, caption in zip(self.names, captions, strict=True))
+            self._default("caption", captions[0] if len(set(captions)) == 1 else " ".join(said))
+
+    def _default(self, name: str, value: Any) -> None:
+        if not getattr(self, name):
+            object.__setattr__(self, name, value)
+
+    @property
+    def words(self) -> str:
+        """All panels in words."""
+        said = (
+            f"{name}: {figure._numbers()}"
+            for name, figure in zip(self.names, self.figures, strict=True)
+        )
+        return " ".join([f"{self.title}.", *said])
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """What is drawn, with a column `panel`; nothing where a panel has no such column."""
+        tables = [
+            figure.table.add_column(0, "panel", pa.array([name] * figure.table.num_rows, "string"))
+            for name, figure in zip(self.names, self.figures, strict=True)
+        ]
+        return pa.concat_tables(tables, promote_options="default")
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not len(self.table)
+
+    def plot(self) -> Canvas:
+        """Draw all panels into a new Matplotlib figure; return it."""
+        with style():
+            columns = min(self.columns, len(self.figures))
+            rows = -(-len(self.figures) // columns)
+            width, height = (max(f.panel_size[i] for f in self.figures) for i in (0, 1))
+            canvas = new_canvas(columns * width, rows * height)
+            axes = canvas.subplots(
+                rows, columns, sharex=self.share_x, sharey=self.share_y, squeeze=False
+            ).flat
+            entries: dict[str, Any] = {}
+            for figure, name, ax in zip(self.figures, self.names, axes, strict=False):
+                entries |= {k: v for k, v in figure.draw(ax).items() if k not in entries}
+                ax.set_title(text(name))
+            for ax in canvas.axes[len(self.figures) :]:
+                ax.remove()
+            self._tidy(canvas, columns)
+            lines = add_legend(canvas, entries)
+            canvas.set_size_inches(columns * width, rows * height + 0.2 * lines)
+        return canvas
+
+    def _tidy(self, canvas: Canvas, columns: int) -> None:
+        """Say once what is the same: labels inside are left out where axes agree."""
+        axes = canvas.axes
+        if len({ax.get_ylabel() for ax in axes}) == 1:
+            for i, ax in enumerate(axes):
+                ax.set_ylabel(ax.get_ylabel() if i % columns == 0 else "")
+        if len({ax.get_xlabel() for ax in axes}) == 1:
+            for ax in axes[:-columns]:
+                ax.set_xlabel("")
+        if self.share_x:
+            for ax in axes[-columns:]:  # the lowest of each column, also over an empty place
+                ax.tick_params(axis="x", labelbottom=True)
+
+    def _repr_svg_(self) -> str:
+        """Show the panels in a notebook."""
+        from faircal.report.figures.saving import svg
+
+        return svg(self)

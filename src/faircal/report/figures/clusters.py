@@ -1,0 +1,286 @@
+"""Clusters: how far each one's threshold is shifted, and whose images are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from faircal.metrics.ranking import FloatArray
+from faircal.report.figures.base import Figure, long_table
+from faircal.report.figures.style import (
+    RULE,
+    fill_look,
+    label,
+    marker_look,
+    percent_axis,
+)
+from faircal.report.figures.wording import method_title, percent
+from faircal.results import ALL, ClusterRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NO_GROUP = "no group known"
+
+
+class Cluster(NamedTuple):
+    """A cluster: its images, how many of each group, the group with most, and its shift."""
+
+    name: str
+    images: float
+    of_group: dict[str, float]
+    shift: float
+
+    @property
+    def majority(self) -> str:
+        """The group with most images; none where no image has a group."""
+        most = max(self.of_group, key=self.of_group.__getitem__, default="")
+        return most if self.of_group.get(most) else NO_GROUP
+
+    @property
+    def share(self) -> float:
+        """The share of that group among the images with a group."""
+        total = sum(self.of_group.values())
+        return max(self.of_group.values()) / total if total else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _ClusterFigure(Figure):
+    """A figure of the clusters of one fit.
+
+    Parameters
+    ----------
+    rows : sequence of ClusterRow
+        As read from ``clusters.csv``.
+    method, feature, attribute, fold : str
+        Which fit, and by which attribute images have groups.
+    """
+
+    rows: Sequence[ClusterRow]
+    method: str
+    feature: str = ""
+    attribute: str = ""
+    fold: str = ""
+
+    _size = (7.0, 3.6)
+    _panel_size = (4.6, 3.0)
+
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        """The clusters in order of their numbers."""
+        return read_clusters(self.rows, self.method, self.feature, self.attribute, self.fold)
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups of the images."""
+        return list(dict.fromkeys(group for cluster in self.clusters for group in cluster.of_group))
+
+    def _fold(self) -> str:
+        return f" Test fold {self.fold}." if self.fold else ""
+
+
+def read_clusters(
+    rows: Sequence[ClusterRow], method: str, feature: str, attribute: str, fold: str
+) -> list[Cluster]:
+    """Return the clusters of one fit."""
+    numbers: dict[str, dict[tuple[str, str], float]] = {}
+    for row in rows:
+        if (row.method, row.feature, row.fold) == (method, feature, fold) and (
+            row.attribute in ("", attribute)
+        ):
+            numbers.setdefault(row.cluster, {})[row.group, row.quantity] = row.value
+    return [
+        Cluster(
+            name,
+            values.get((ALL, "images"), 0.0),
+            {
+                group: value
+                for (group, quantity), value in values.items()
+                if quantity == "images" and group != ALL
+            },
+            values.get((ALL, "shift"), float("nan")),
+        )
+        for name, values in numbers.items()
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterShift(_ClusterFigure):
+    """By how much each cluster's threshold lies above that of all pairs, marked by its group.
+
+    Parameters
+    ----------
+    rows : sequence of ClusterRow
+        As read from ``clusters.csv``.
+    method, feature, attribute, fold : str
+        Which fit, and by which attribute images have groups.
+
+    Examples
+    --------
+    >>> def row(cluster, group, quantity, value):
+    ...     attribute = "" if group == "all" else "sex"
+    ...     return ClusterRow("", "fsn", "", "2", "1", attribute, cluster, group, quantity, value)
+    >>> rows = [row("0", "all", "shift", 0.1), row("0", "F", "images", 9.0)]
+    >>> rows += [row("1", "all", "shift", -0.1), row("1", "F", "images", 1.0)]
+    >>> ClusterShift(rows, "fsn", attribute="sex", fold="1").table["cluster"].to_pylist()
+    ['1', '0']
+    """
+
+    _key = "cluster-shift"
+
+    def _title(self) -> str:
+        return f"Threshold shift of each cluster: {method_title(self.method)}"
+
+    @cached_property
+    def shown(self) -> list[Cluster]:
+        """The clusters with a known shift, the lowest first."""
+        known = [cluster for cluster in self.clusters if cluster.shift == cluster.shift]
+        return sorted(known, key=lambda cluster: cluster.shift)
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `cluster`, `shift`, `group` (of most images), `share` (of that group), `images`.
+
+        In the order of the figure.
+        """
+        texts, numbers = pa.string(), pa.float64()
+        columns = {"cluster": texts, "shift": numbers, "group": texts, "share": numbers}
+        return long_table(
+            columns | {"images": pa.int64()},
+            ((c.name, c.shift, c.majority, c.share, int(c.images)) for c in self.shown),
+        )
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        unknown = len(self.clusters) - len(self.shown)
+        more = f" {unknown} without a known shift are not drawn." if unknown else ""
+        return (
+            "Each mark is a cluster of similar faces: by how much the score that its pairs need "
+            "lies above (or below) that of all pairs, in order. Colour and shape tell the group "
+            f"that most of its images belong to.{more} One threshold for everybody would be "
+            f"0 for all.{self._fold()}"
+        )
+
+    def _numbers(self) -> str:
+        said = []
+        for group in [*self.groups, NO_GROUP]:
+            shifts = [cluster.shift for cluster in self.shown if cluster.majority == group]
+            if shifts:
+                said.append(f"{group} {np.median(shifts):+.3f} ({len(shifts)} clusters)")
+        return f"Median shift of the clusters by their main group: {', '.join(said)}."
+
+    def _draw(self, ax: Axes) -> None:
+        ax.axhline(0, color=RULE, linewidth=0.9)
+        places = np.arange(1, len(self.shown) + 1)
+        shifts = np.array([cluster.shift for cluster in self.shown])
+        ax.vlines(places, 0, shifts, "#CCCCCC", linewidth=0.8)
+        for index, group in enumerate([*self.groups, NO_GROUP]):
+            mine = np.array([cluster.majority == group for cluster in self.shown], dtype=bool)
+            if mine.any():
+                look = marker_look(index)
+                if group == NO_GROUP:
+                    look = {"color": "#777777", "marker": "x"}
+                ax.plot(places[mine], shifts[mine], linestyle="", label=label(group), **look)
+        ax.set(xlabel="clusters, by shift", ylabel="threshold shift (score)")
+        ax.set_xlim(0, len(self.shown) + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterComposition(_ClusterFigure):
+    """The share of each group among the images of each cluster.
+
+    Parameters
+    ----------
+    rows : sequence of ClusterRow
+        As read from ``clusters.csv``.
+    method, feature, attribute, fold : str
+        Which fit, and by which attribute images have groups.
+
+    Examples
+    --------
+    >>> front = ("", "fsn", "", "1", "1", "sex", "0")
+    >>> rows = [ClusterRow(*front, "F", "images", 3.0), ClusterRow(*front, "M", "images", 1.0)]
+    >>> ClusterComposition(rows, "fsn", attribute="sex", fold="1").table["share"].to_pylist()
+    [0.75, 0.25]
+    """
+
+    _key = "cluster-composition"
+
+    def _title(self) -> str:
+        return f"Who is in each cluster: {method_title(self.method)}"
+
+    @cached_property
+    def shown(self) -> list[Cluster]:
+        """The clusters with images of a group: by their main group, the purest first."""
+        known = [cluster for cluster in self.clusters if cluster.majority != NO_GROUP]
+        place = {group: i for i, group in enumerate(self.groups)}
+        return sorted(known, key=lambda cluster: (place[cluster.majority], -cluster.share))
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Share of each group in each cluster that is shown, (n_groups, n_clusters)."""
+        counts = np.array([[c.of_group.get(g, 0.0) for c in self.shown] for g in self.groups])
+        return np.asarray(counts / counts.sum(axis=0)) if counts.size else counts
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `cluster`, `group`, `images`, `share`; clusters in the order of the figure."""
+        columns = {"cluster": pa.string(), "group": pa.string()}
+        return long_table(
+            columns | {"images": pa.int64(), "share": pa.float64()},
+            (
+                (cluster.name, group, int(cluster.of_group.get(group, 0.0)), float(share))
+                for cluster, column in zip(self.shown, self.shares.T, strict=True)
+                for group, share in zip(self.groups, column, strict=True)
+            ),
+        )
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        empty = len(self.clusters) - len(self.shown)
+        more = f" {empty} without such images are not drawn." if empty else ""
+        return (
+            "Each column is a cluster of similar faces: the share of each group among its images. "
+            "Clusters stand by the group they have most of, the purest first."
+            f"{more}{self._fold()}"
+        )
+
+    def _numbers(self) -> str:
+        if not self.shown:
+            return "No cluster has images of a known group."
+        said = []
+        for group in self.groups:
+            shares = [cluster.share for cluster in self.shown if cluster.majority == group]
+            if shares:
+                said.append(f"{group} leads {len(shares)} with {percent(float(np.mean(shares)))}")
+        return (
+            f"Of {len(self.shown)} clusters: {', '.join(said)} of their images on average; all "
+            f"together {percent(float(np.mean([c.share for c in self.shown])))}."
+        )
+
+    def _draw(self, ax: Axes) -> None:
+        borders = np.arange(len(self.shown) + 1) + 0.5
+        floor = np.zeros(len(self.shown))
+        for index, (group, share) in enumerate(zip(self.groups, self.shares, strict=True)):
+            look = fill_look(index)
+            ax.stairs(
+                floor + share,
+                borders,
+                baseline=floor,
+                fill=True,
+                label=label(group),
+                **look,
+                linewidth=0,
+            )
+            floor = floor + share
+        ax.set(xlim=(0.5, max(len(self.shown), 1) + 0.5), ylim=(0, 1))
+        ax.set(xlabel="clusters, by main group", ylabel="share of images (%)")
+        percent_axis(ax.yaxis)
+        ax.grid(visible=False)

@@ -1,0 +1,222 @@
+"""The figures of the paper, in its order and form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from faircal.curves import Of, Source
+from faircal.errors import ParameterError
+from faircal.report.figures.base import Figure, Panels
+from faircal.report.figures.choice import Anything, panels, slug, sources_of, tell_apart
+from faircal.report.figures.clusters import NO_GROUP, Cluster, read_clusters
+from faircal.report.figures.fpr import FprCurves
+from faircal.report.figures.montage import Montage
+from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
+from faircal.report.figures.violins import Violins
+from faircal.report.figures.wording import method_title, percent
+from faircal.report.store import Store
+from faircal.report.tables import Variant
+
+PictureOf = Callable[[str], Path | None]
+
+_DATASETS = {"rfw": "RFW", "bfw": "BFW", "ijbc": "IJB-C"}
+_FIRST = ("baseline", "agenda", "ftc", "fsn", "faircal")
+_SECOND: tuple[tuple[str, Of, str], ...] = (
+    ("baseline", "score", "Baseline"),
+    ("baseline", "probability", "Baseline + calibration"),
+    ("oracle", "probability", "Oracle"),
+    ("faircal", "probability", "FairCal"),
+)
+_COMPARED = ("baseline", "fsn", "faircal", "oracle")
+_CLUSTERED = "faircal"
+_DEVIATIONS = ("mean", "aad", "mad", "std")
+_ACCURACY = (
+    ("auroc", "", "auroc"),
+    ("tpr", "fpr=0.001", "1e-3fpr"),
+    ("tpr", "fpr=0.01", "1e-2fpr"),
+)
+
+
+def paper_figures(
+    store: Store, dataset: str, picture_of: PictureOf | None = None
+) -> list[Figure | Panels]:
+    """Return the paper's figures of one dataset, as far as they were run.
+
+    Parameters
+    ----------
+    store : Store
+        What ``faircal reproduce`` wrote.
+    dataset : {"rfw", "bfw", "ijbc"}
+    picture_of : callable, optional
+        From an image's id to its file, or None where there is none. Without it there are no
+        montages.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> from faircal.report.tables import Results
+    >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
+    >>> store = Store(Path(), Results(found.rows), {}, found.curves, [], [], [])
+    >>> paper_figures(store, "rfw")  # none of the paper's methods was run
+    []
+    """
+    if dataset not in _DATASETS:
+        raise ParameterError(f"dataset must be one of {', '.join(_DATASETS)}; found {dataset!r}")
+    return tell_apart(_Paper(store, _DATASETS[dataset], picture_of).figures())
+
+
+@dataclass(frozen=True, eq=False)
+class _Paper:
+    """The figures of one dataset."""
+
+    store: Store
+    dataset: str
+    picture_of: PictureOf | None
+
+    def figures(self) -> Iterator[Anything]:
+        """Give all figures, also ones that show nothing."""
+        for draw in (self._rates, self._distributions, self._montages):
+            for feature in self.store.results.features:
+                yield from draw(feature)
+        yield from self._robustness()
+
+    def _titled(self, title: str, feature: str) -> str:
+        return f"{title} ({', '.join(filter(None, (self.dataset, feature)))})"
+
+    @property
+    def _attribute(self) -> str:
+        """The attribute of the tables."""
+        return self.store.results.attributes[0]
+
+    @cached_property
+    def _shown_by(self) -> str:
+        """The attribute of the first figures: the paper shows BFW by ethnicity, too."""
+        there = {source.attribute for source in self.store.curves.sources}
+        told = self.store.run.get("settings", {}).get("also_by") or ()
+        return next((name for name in (*told, "ethnicity") if name in there), self._attribute)
+
+    @property
+    def _last(self) -> str | None:
+        folds = self.store.curves.folds
+        return folds[-1] if folds else None
+
+    def _sources(self, feature: str) -> dict[str, Source]:
+        found = sources_of(self.store, feature, self._shown_by)
+        return {source.method: source for source in found if self.store.curves.groups(source)}
+
+    def _rates(self, feature: str) -> Iterator[Anything]:
+        sources = self._sources(feature)
+        ran = [name for name in _FIRST if name in sources]
+        figures = [
+            FprCurves(self.store.curves, sources[name], self._last, height=0.18) for name in ran
+        ]
+        yield from panels(
+            figures,
+            [method_title(name) for name in ran],
+            key=slug("fig-thr_vs_fpr", feature),
+            title=self._titled("False-positive rate of each group", feature),
+            columns=5,
+            share_y=True,
+        )
+
+    def _distributions(self, feature: str) -> Iterator[Anything]:
+        sources = self._sources(feature)
+        ran = [
+            (sources[name], of, title)
+            for name, of, title in _SECOND
+            if name in sources and self.store.curves.has(of, sources[name])
+        ]
+        yield from panels(
+            [Violins(self.store.curves, source, self._last, of) for source, of, _ in ran],
+            [title for *_, title in ran],
+            key=slug("fig-distributions_fpr_thresholds", feature),
+            title=self._titled("Scores of each group", feature),
+            columns=4,
+            share_y=True,
+        )
+
+    def _montages(self, feature: str) -> Iterator[Anything]:
+        members = [
+            member
+            for member in self.store.members
+            if (member.feature, member.method) == (feature, _CLUSTERED)
+        ]
+        if self.picture_of is None or not members:
+            return
+        fold = members[-1].fold
+        clusters = read_clusters(self.store.clusters, _CLUSTERED, feature, self._attribute, fold)
+        chosen = telling_clusters(clusters, 4)
+        yield from panels(
+            [
+                Montage.of(
+                    (m for m in members if (m.fold, m.cluster) == (fold, cluster.name)),
+                    self.picture_of,
+                )
+                for cluster in chosen
+            ],
+            [_describe(cluster) for cluster in chosen],
+            key=slug("fig-clusters", feature),
+            title=self._titled("Faces of four clusters", feature),
+            columns=2,
+        )
+
+    def _robustness(self) -> Iterator[Anything]:
+        results = self.store.results
+        calibrators = [
+            name
+            for kind in ("beta", "histogram", "isotonic")
+            for name in dict.fromkeys(variant.calibrator for variant in results.variants)
+            if name.startswith(kind)
+        ]
+        maps = by_calibrator(results, _CLUSTERED, calibrators)
+        methods = by_method(results, _COMPARED)
+        swept = {v.clusters for line in methods.values() for v in line if v.clusters}
+        if len(swept) < 2:
+            return
+        for over in _DEVIATIONS:
+            yield from self._sweep(f"ks_{over}", "", f"ks_{over}", maps)
+        for metric, under, name in _ACCURACY:
+            yield from self._sweep(metric, under, name, methods, share_y=False)
+        for over in _DEVIATIONS:
+            yield from self._sweep(f"ks_{over}", "", f"ks_{over}_vs_other_methods", methods)
+
+    def _sweep(
+        self,
+        metric: str,
+        under: str,
+        name: str,
+        lines: dict[str, list[Variant]],
+        share_y: bool = True,
+    ) -> Iterator[Anything]:
+        features = self.store.results.features
+        figures = [
+            Robustness(self.store.results, feature, self._attribute, metric, lines, under)
+            for feature in features
+        ]
+        yield from panels(
+            figures,
+            [feature or self.dataset for feature in features],
+            key=slug(f"fig-robustness_{name}"),
+            title=self._titled(figures[0].title, ""),
+            columns=4,
+            share_y=share_y,
+        )
+
+
+def telling_clusters(clusters: list[Cluster], n: int) -> list[Cluster]:
+    """Choose clusters to look at: of the larger half, the purest, of different groups first."""
+    known = sorted((c for c in clusters if c.images), key=lambda c: c.images, reverse=True)
+    larger = known[: max(n, (len(known) + 1) // 2)]
+    purest = sorted(larger, key=lambda cluster: (-cluster.share, -cluster.images))
+    first = {c.majority: c for c in reversed(purest)}.values()
+    rest = [cluster for cluster in purest if cluster not in first]
+    return [*sorted(first, key=purest.index), *rest][:n]
+
+
+def _describe(cluster: Cluster) -> str:
+    if cluster.majority == NO_GROUP:
+        return f"Cluster {cluster.name}"
+    return f"Cluster {cluster.name}: {percent(cluster.share)} {cluster.majority}"

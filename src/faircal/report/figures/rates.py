@@ -1,0 +1,184 @@
+"""A rate or a calibration error of each group, by method: a dot plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from faircal.report.figures.base import Figure, long_table
+from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
+from faircal.report.figures.wording import left_out, method_title, metric_title, percent
+from faircal.report.tables import Results, Variant
+from faircal.results import GLOBAL, Interval
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Dot(NamedTuple):
+    """A value of one method in one group, with the ends of its bar (NaN without)."""
+
+    method: str
+    group: str
+    value: float
+    low: float
+    high: float
+
+
+_COLUMNS = {"method": pa.string(), "group": pa.string()} | {
+    name: pa.float64() for name in Dot._fields[2:]
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRates(Figure):
+    """A metric of each group, a marker per method.
+
+    Parameters
+    ----------
+    results : Results
+    feature, attribute : str
+    metric, condition : str
+        As in ``results.csv``: ``fpr`` at ``global_fpr=0.01``, or at a given threshold (no
+        condition), or ``ks``.
+    variants : sequence of Variant, optional
+        Which methods; all unless told.
+    intervals : sequence of Interval
+        Of an audit, drawn as bars. Without any, bars are one standard deviation over folds.
+
+    Examples
+    --------
+    >>> from faircal.results import Row
+    >>> front = ("d", "", "fsn", "", "", "0", "mean", "sex")
+    >>> rows = [Row(*front, group, "", "ks", value) for group, value in (("F", 0.2), ("M", 0.1))]
+    >>> GroupRates(Results(rows), "", "sex", "ks").words
+    'KS by group. FSN: F 20 %, M 10 %.'
+    """
+
+    results: Results
+    feature: str
+    attribute: str
+    metric: str = "fpr"
+    condition: str = ""
+    variants: Sequence[Variant] | None = None
+    intervals: Sequence[Interval] = ()
+
+    _key = "rates"
+
+    def _title(self) -> str:
+        return metric_title(self.metric, self.condition, by=" by group")
+
+    @cached_property
+    def _variants(self) -> dict[str, Variant]:
+        """The methods by name, which is as long as needed to tell them apart."""
+        chosen = self.results.variants if self.variants is None else self.variants
+        several = len({variant.method for variant in chosen}) < len(chosen)
+        name = self.results.label if several else lambda variant: method_title(variant.method)
+        return {name(variant): variant for variant in chosen}
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups, top to bottom."""
+        return self.results.groups(self.attribute)
+
+    @cached_property
+    def dots(self) -> list[Dot]:
+        """What is drawn: methods in order, groups in order."""
+        back = (self.condition, self.metric)
+        ends = {
+            row.group: (row.low, row.high)
+            for row in self.intervals
+            if (row.feature, row.attribute) == (self.feature, self.attribute)
+            and (row.condition, row.metric) == back
+        }
+        found = []
+        for name, variant in self._variants.items():
+            for group in self.groups:
+                value = self.results.value(self.feature, variant, self.attribute, group, *back)
+                spread = value.mean - value.std, value.mean + value.std
+                if value.mean == value.mean:
+                    found.append(Dot(name, group, value.mean, *ends.get(group, spread)))
+        return found
+
+    @property
+    def mark(self) -> float:
+        """The global rate: that of the condition, or of the only method; NaN without."""
+        if self.condition.startswith(f"global_{self.metric}="):
+            return float(self.condition.split("=")[1])
+        if len(self._variants) > 1:
+            return float("nan")
+        (variant,) = self._variants.values()
+        back = (self.attribute, GLOBAL, self.condition, self.metric)
+        return self.results.value(self.feature, variant, *back).mean
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `method`, `group`, `value`, `low`, `high` (ends of the bar, NaN without)."""
+        return long_table(_COLUMNS, self.dots)
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        said = [f"{metric_title(self.metric, self.condition)} of each group"]
+        said[0] += ", a mark per method." if len(self._variants) > 1 else "."
+        levels = {row.level for row in self.intervals}
+        if levels:
+            said.append(f"Bars are {percent(levels.pop())} intervals.")
+        elif any(dot.low == dot.low for dot in self.dots):
+            said.append("Bars are one standard deviation over folds to either side.")
+        if self.mark == self.mark:
+            said.append(f"The dashed line is that of all pairs, {percent(self.mark)}.")
+        said.append("Marks below each other mean equal treatment.")
+        missing = [g for g in self.groups if g not in {dot.group for dot in self.dots}]
+        return " ".join(said) + left_out(missing, "for want of pairs")
+
+    def _numbers(self) -> str:
+        said = [
+            f"{name}: "
+            + ", ".join(
+                f"{dot.group} {percent(dot.value)}" for dot in self.dots if dot.method == name
+            )
+            for name in dict.fromkeys(dot.method for dot in self.dots)
+        ]
+        return "; ".join(said) + "."
+
+    @property
+    def _height(self) -> float:
+        """Inches a group takes: room for each method's mark, one below the other."""
+        return max(0.32, 0.1 * len(self._variants) + 0.12)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        return 7.0, 1.3 + self._height * len(self.groups)
+
+    @property
+    def panel_size(self) -> tuple[float, float]:
+        """The same as a panel."""
+        return 4.6, self.size[1]
+
+    def _draw(self, ax: Axes) -> None:
+        rows = {group: i for i, group in enumerate(self.groups)}
+        for i in range(0, len(rows), 2):
+            ax.axhspan(i - 0.5, i + 0.5, color="#F4F4F4", zorder=0)
+        if self.mark == self.mark:
+            ax.axvline(self.mark, color=RULE, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
+        step = min(0.18, 0.8 / len(self._variants))
+        for index, name in enumerate(self._variants):
+            dots = [dot for dot in self.dots if dot.method == name]
+            offset = (index - (len(self._variants) - 1) / 2) * step
+            x, y = [dot.value for dot in dots], [rows[dot.group] + offset for dot in dots]
+            look = marker_look(index)
+            low, high = [dot.low for dot in dots], [dot.high for dot in dots]
+            ax.hlines(y, low, high, look["color"], linewidth=1)
+            ax.plot(x, y, linestyle="", label=label(name), zorder=3, **look)
+        ax.set_yticks(range(len(rows)), [text(group) for group in rows])
+        ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"{metric_title(self.metric)} (%)")
+        ax.set_xlim(left=0)
+        ax.grid(visible=False, axis="y")
+        ax.tick_params(axis="y", length=0)
+        percent_axis(ax.xaxis)

@@ -1,0 +1,124 @@
+"""Reliability diagrams: whether probabilities mean what they say, in each group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from faircal.curves import Of
+from faircal.metrics.ranking import FloatArray, IntArray
+from faircal.report.figures.base import long_table
+from faircal.report.figures.counted import CurvesFigure
+from faircal.report.figures.style import FAINT, draw_line, percent_axis
+from faircal.report.figures.wording import left_out, listed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Bins with fewer pairs tell next to nothing and are left out of the line.
+LEAST = 10
+_COLUMNS = {
+    "group": pa.string(),
+    "pairs": pa.int64(),
+    "probability": pa.float64(),
+    "genuine": pa.float64(),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityDiagram(CurvesFigure):
+    """The share of genuine pairs among those of about the same probability, by group.
+
+    Parameters
+    ----------
+    curves, source, fold
+        As of every figure of curves.
+    n_bins : int
+        Bins of equal width. Their borders are moved to the nearest of the histogram's edges,
+        which lie every 0.001.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> found = faircal.audit(probability=[0.2] * 10 + [0.9] * 10, genuine=[0] * 10 + [1] * 10)
+    >>> ReliabilityDiagram(found.curves).words
+    'Reliability by group. Largest distance from the diagonal: all pairs 20 %.'
+    """
+
+    n_bins: int = 10
+
+    _key, _about = "reliability", "Reliability by group"
+    _of: ClassVar[Of] = "probability"
+
+    @cached_property
+    def bins(self) -> dict[str, tuple[IntArray, FloatArray, FloatArray]]:
+        """Pairs, mean probability and share of genuine pairs in each bin of each group."""
+        found = {}
+        for group in self.groups:
+            histogram = self.histogram(group)
+            borders = np.round(np.arange(1, self.n_bins) / self.n_bins, 3)
+            which = np.searchsorted(borders, histogram.edges, side="right")
+            pairs, genuine, total = (
+                np.bincount(which, weights=values, minlength=self.n_bins)
+                for values in (
+                    histogram.genuine + histogram.imposter,
+                    histogram.genuine,
+                    histogram.total,
+                )
+            )
+            some = np.maximum(pairs, 1)
+            found[group] = pairs.astype(np.int64), total / some, genuine / some
+        return found
+
+    @cached_property
+    def lines(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """What is drawn of each group: the bins with enough pairs."""
+        enough = {group: pairs >= LEAST for group, (pairs, _, _) in self.bins.items()}
+        return {
+            group: (mean[enough[group]], share[enough[group]])
+            for group, (_, mean, share) in self.bins.items()
+            if enough[group].any()
+        }
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `group`, `pairs`, `probability` (mean), `genuine` (share), a bin a row."""
+        rows = [
+            (group, int(n), float(mean), float(share))
+            for group, columns in self.bins.items()
+            for n, mean, share in zip(*columns, strict=True)
+            if n >= LEAST
+        ]
+        return long_table(_COLUMNS, rows)
+
+    @property
+    def gaps(self) -> dict[str, float]:
+        """The largest distance from the diagonal in each group."""
+        return {group: float(np.abs(y - x).max()) for group, (x, y) in self.lines.items()}
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        missing = left_out((g for g in self.groups if g not in self.lines), "for want of pairs")
+        return (
+            f"Pairs are put into {self.n_bins} bins by their probability of being genuine. Across: "
+            "the mean probability in a bin; up: the share that is genuine. On the diagonal "
+            "probabilities mean what they say; above it they are too low, below it too high. "
+            f"Bins with fewer than {LEAST} pairs are not drawn.{missing}{self._pooled()}"
+        )
+
+    def _numbers(self) -> str:
+        return f"Largest distance from the diagonal: {listed(self.gaps)}."
+
+    def _draw(self, ax: Axes) -> None:
+        ax.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8)
+        for index, group in enumerate(self.groups):
+            if group in self.lines:
+                draw_line(ax, *self.lines[group], index, group)
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="mean probability (%)", ylabel="genuine (%)")
+        percent_axis(ax.xaxis)
+        percent_axis(ax.yaxis)

@@ -1,0 +1,191 @@
+"""The figures of a benchmark's or an audit's report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from faircal.curves import Source
+from faircal.report.figures.base import Figure, Panels
+from faircal.report.figures.choice import (
+    Anything,
+    main_variants,
+    panels,
+    slug,
+    sources_of,
+    swept,
+    tell_apart,
+)
+from faircal.report.figures.clusters import ClusterComposition, ClusterShift
+from faircal.report.figures.counted import CurvesFigure
+from faircal.report.figures.fpr import FprCurves
+from faircal.report.figures.rates import GroupRates
+from faircal.report.figures.reliability import ReliabilityDiagram
+from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
+from faircal.report.figures.roc import DetCurves, RocCurves
+from faircal.report.figures.violins import Violins
+from faircal.report.figures.wording import method_title, metric_title
+from faircal.report.store import Store
+
+
+def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
+    """Return the figures of a report by one attribute, as far as the data carries them.
+
+    For each feature: false-positive rates and calibration errors by group, false-positive rates
+    over all thresholds, distributions, reliability, ROC and DET curves with a panel per method,
+    the clusters of the last fold, and how results depend on the number of clusters. In a
+    reproduction those are left out that the paper has.
+
+    Parameters
+    ----------
+    store : Store
+        What a benchmark or an audit wrote.
+    attribute : str
+        One of ``store.results.attributes``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import faircal
+    >>> from faircal.report.tables import Results
+    >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
+    >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
+    >>> run = {"kind": "audit"}
+    >>> store = Store(Path(), Results(found.rows), run, found.curves, [], [], found.intervals())
+    >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
+    ['rates-fpr', 'fpr-by-group', 'distributions', 'roc']
+    """
+    found: list[Anything] = []
+    for feature in store.results.features:
+        found += _Standard(store, feature, attribute).figures()
+    return tell_apart(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Standard:
+    """The figures of one feature and attribute."""
+
+    store: Store
+    feature: str
+    attribute: str
+
+    def figures(self) -> Iterator[Anything]:
+        """Give all figures, also ones that show nothing."""
+        yield from self._rates()
+        yield from self._curves()
+        yield from self._clusters()
+        if self.store.kind != "reproduce":
+            yield from self._robustness()
+
+    def _key(self, *words: str) -> str:
+        """Return a key that names feature and attribute where there are several."""
+        results = self.store.results
+        feature = self.feature if len(results.features) > 1 else ""
+        return slug(*words, feature, self.attribute if len(results.attributes) > 1 else "")
+
+    def _titled(self, title: str) -> str:
+        several = len(self.store.results.features) > 1
+        return f"{title} ({self.feature})" if several and self.feature else title
+
+    def _rates(self) -> Iterator[Figure]:
+        results = self.store.results
+        if not results.groups(self.attribute):
+            return
+        given = any(
+            row.metric == "fpr" and not row.condition and row.attribute == self.attribute
+            for row in results.rows
+        )
+        points = [""] if given else results.rates("global_fpr")[-1:]
+        variants = main_variants(self.store, self.feature, self.attribute)
+        for metric, condition in [*(("fpr", point) for point in points), ("ks", "")]:
+            title = metric_title(metric, condition, by=" by group")
+            if metric == "fpr" and not condition:
+                title += " at the given threshold"
+            yield GroupRates(
+                results,
+                self.feature,
+                self.attribute,
+                metric,
+                condition,
+                variants,
+                self.store.intervals,
+                key=self._key("rates", metric),
+                title=self._titled(title),
+            )
+
+    @cached_property
+    def _sources(self) -> list[Source]:
+        return sources_of(self.store, self.feature, self.attribute)
+
+    def _curves(self) -> Iterator[Anything]:
+        """Give the figures that have a panel for each method."""
+        curves = self.store.curves
+        both, grouped, likely = [], [], []
+        for source in self._sources:
+            everybody = curves.get(source=source) if curves.has("score", source) else None
+            if everybody is not None and everybody.n_imposter and curves.groups(source):
+                grouped.append(source)
+            if everybody is not None and everybody.n_imposter and everybody.n_genuine:
+                both.append(source)
+            if source in both and curves.has("probability", source):
+                likely.append(source)
+        yield from self._per_method(FprCurves, grouped, share=True)
+        yield from self._per_method(Violins, both)
+        yield from self._per_method(ReliabilityDiagram, likely, share=True)
+        yield from self._per_method(RocCurves, both, share=True)
+        yield from self._per_method(DetCurves, both, share=True)
+
+    def _per_method(
+        self, kind: type[CurvesFigure], sources: list[Source], share: bool = False
+    ) -> Iterator[Anything]:
+        yield from panels(
+            [kind(self.store.curves, source) for source in sources],
+            [method_title(source.method) for source in sources],
+            key=self._key(kind._key),
+            title=self._titled(kind._about),
+            share_x=share,
+            share_y=share,
+        )
+
+    def _clusters(self) -> Iterator[Figure]:
+        rows = [row for row in self.store.clusters if row.feature == self.feature]
+        fold = rows[-1].fold if rows else ""
+        for method in dict.fromkeys(row.method for row in rows):
+            for kind in (ClusterShift, ClusterComposition):
+                figure = kind(rows, method, self.feature, self.attribute, fold)
+                title = self._titled(figure.title)
+                key = self._key(kind._key, method)
+                yield kind(rows, method, self.feature, self.attribute, fold, key=key, title=title)
+
+    def _robustness(self) -> Iterator[Anything]:
+        results = self.store.results
+        numbers = {variant.clusters for variant in results.variants if variant.clusters}
+        mains = main_variants(self.store, self.feature, self.attribute)
+        if len(numbers) > 1:
+            calibrator = next((v.calibrator for v in mains if v.calibrator), "")
+            lines = by_method(results, [variant.method for variant in mains], calibrator)
+            metrics = [("ks_mean", ""), ("ks_std", ""), ("auroc", "")]
+            metrics += [("fpr_aad", under) for under in results.rates("global_fpr")[-1:]]
+            yield from panels(
+                [
+                    Robustness(results, self.feature, self.attribute, metric, lines, under)
+                    for metric, under in metrics
+                ],
+                [metric_title(*metric) for metric in metrics],
+                key=self._key("robustness-methods"),
+                title=self._titled("Results over the number of clusters"),
+                columns=2,
+            )
+        by = {method: by_calibrator(results, method) for method in swept(self.store)}
+        by = {method: lines for method, lines in by.items() if len(lines) > 1}
+        yield from panels(
+            [
+                Robustness(results, self.feature, self.attribute, "ks_mean", lines)
+                for lines in by.values()
+            ],
+            [method_title(method) for method in by],
+            key=self._key("robustness-calibrators"),
+            title=self._titled("KS mean by calibrator and number of clusters"),
+            share_y=True,
+        )

@@ -1,0 +1,166 @@
+"""How figures look, in one place: colours, line styles, markers, hatches, axes, legends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from faircal.errors import MissingExtraError
+from faircal.report.figures.wording import group_name
+from faircal.results import GLOBAL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure as Canvas
+
+#: Okabe and Ito's colours, told apart by colour-blind readers; black is kept for all pairs.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+#: Six colours by four styles: twelve pairs before one comes again; markers differ throughout.
+LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "p", "h")
+#: Lines only: dots and circles would make pages ten times as heavy.
+HATCHES = ("", "////", "\\\\\\\\", "xxxx", "----", "||||", "++++", "//", "\\\\", "--", "xx", "||")
+#: The two blues of the paper's violins, one dark and one light in grey print, too.
+GENUINE, IMPOSTER = "#2F5AA8", "#A9D3F0"
+MARK, RULE, FAINT = "#C8102E", "#444444", "#BBBBBB"
+
+_STYLE: dict[str, Any] = {
+    # DejaVu comes with Matplotlib; a browser without it takes the next of the list.
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica", "sans-serif"],
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": RULE,
+    "axes.linewidth": 0.7,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "hatch.linewidth": 0.6,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+}
+_LOCK = threading.RLock()
+_LONGEST = 32  # of a name; titles have twice the room
+
+
+def require_matplotlib() -> None:
+    """Raise a one-line error where Matplotlib is not installed."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "figures need matplotlib: pip install 'faircal[figures]'"
+        ) from error
+
+
+@contextmanager
+def style(**more: Any) -> Iterator[None]:
+    """Hold Matplotlib to our style, whatever the user's settings; they come back at the end.
+
+    Settings belong to the process, so one figure at a time is drawn.
+    """
+    require_matplotlib()
+    import matplotlib.style
+
+    with _LOCK, matplotlib.style.context(["default", {**_STYLE, **more}]):
+        yield
+
+
+def new_canvas(width: float, height: float) -> Canvas:
+    """Return an empty figure of that many inches, apart from pyplot's."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def text(words: str, longest: int = _LONGEST) -> str:
+    r"""Return a name as Matplotlib shows it: letter by letter, on one line, not too long.
+
+    Examples
+    --------
+    >>> print(text("$x_1$ <b>"))
+    \$x_1\$ <b>
+    """
+    plain = "".join(letter if letter.isprintable() else " " for letter in words)
+    short = plain if len(plain) <= longest else plain[: longest - 1] + "…"
+    return short.replace("$", r"\$")
+
+
+def heading(title: str) -> str:
+    """Return a title as Matplotlib shows it."""
+    return text(title, 2 * _LONGEST)
+
+
+def label(name: str) -> str:
+    """Return a name for a legend; Matplotlib would leave out one that begins with an underscore."""
+    shown = text(group_name(name))
+    return "\u200a" + shown if shown.startswith("_") else shown
+
+
+def line_look(index: int, name: str = "") -> dict[str, Any]:
+    """Return colour and line style of the i-th line; all pairs are a thick black one."""
+    if name == GLOBAL:
+        return {"color": "black", "linestyle": "-", "linewidth": 2.2, "zorder": 1.9}
+    return {"color": COLOURS[index % len(COLOURS)], "linestyle": LINES[index % len(LINES)]}
+
+
+def marker_look(index: int) -> dict[str, Any]:
+    """Return colour and shape of the i-th marker."""
+    return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
+
+
+def fill_look(index: int) -> dict[str, Any]:
+    """Return colour and hatch of the i-th area."""
+    return {
+        "facecolor": COLOURS[index % len(COLOURS)],
+        "hatch": HATCHES[index % len(HATCHES)],
+        "edgecolor": "white",
+    }
+
+
+def draw_line(ax: Axes, x: Any, y: Any, index: int, name: str) -> None:
+    """Draw one group's line, with few markers, each line's at its own places."""
+    look = line_look(index, name)
+    if name != GLOBAL:
+        # Fractions of the figure's diagonal: where lines run together, markers still alternate.
+        look |= {"marker": MARKERS[index % len(MARKERS)], "markevery": (0.02 + 0.018 * index, 0.17)}
+    ax.plot(x, y, label=label(name), **look)
+
+
+def percent_axis(axis: Axis) -> None:
+    """Label an axis of fractions in percent."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}"))
+
+
+def add_legend(where: Axes | Canvas, entries: dict[str, Any]) -> int:
+    """Draw a legend inside axes, or below a figure; return how many rows it takes there."""
+    from matplotlib.figure import Figure
+
+    names, handles = list(entries), list(entries.values())
+    if len(names) < 2:
+        return 0
+    if not isinstance(where, Figure):
+        where.legend(handles, names, ncols=1 if len(names) <= 6 else 2)
+        return 0
+    inches = 0.55 + 0.075 * max(map(len, names))  # of an entry
+    most = max(1, int(where.get_figwidth() / inches))
+    rows = -(-len(names) // most)
+    columns = -(-len(names) // rows)  # in even rows
+    where.legend(handles, names, loc="outside lower center", ncols=columns)
+    return -(-len(names) // columns)

@@ -1,0 +1,214 @@
+"""Distributions of scores by group as split violins: the paper's second figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from faircal.curves import Of
+from faircal.metrics import Histogram, probability_edges
+from faircal.metrics.ranking import FloatArray, IntArray
+from faircal.report.figures.base import long_table
+from faircal.report.figures.counted import CurvesFigure
+from faircal.report.figures.style import GENUINE, IMPOSTER, MARK, text
+from faircal.report.figures.wording import group_name, percent
+from faircal.results import GLOBAL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_POINTS, _HALF, _LEAST = 100, 0.42, 0.25
+_COLUMNS = {name: pa.string() for name in ("group", "pairs", "quantity")} | {
+    name: pa.float64() for name in ("at", "width")
+}
+_SIDES = {"imposter": (-1, IMPOSTER), "genuine": (1, GENUINE)}
+
+
+class Half(NamedTuple):
+    """Half a violin: its outline, and the quartiles with the width there."""
+
+    at: FloatArray
+    width: FloatArray
+    quartiles: FloatArray
+    quartile_width: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Violins(CurvesFigure):
+    """How scores (``of="score"``) or probabilities of each group are spread, and its threshold.
+
+    Parameters
+    ----------
+    curves, source, fold
+        As of every figure of curves.
+    of : {"score", "probability"}
+    rate : float
+        The false-positive rate at which thresholds are drawn.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
+    >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"))
+    >>> Violins(found.curves, rate=0.2).words
+    'Scores by group. Threshold at an FPR of 20 %: all pairs 0.6; of the groups: A 0.6, B 0.402.'
+    """
+
+    of: Of = "score"
+    rate: float = 0.05
+
+    _key, _about = "distributions", "Scores by group"
+
+    @property
+    def _bounded(self) -> bool:
+        """Whether these are probabilities; some methods decide by theirs."""
+        edges = self.histogram(of=self.of).edges
+        return self.of == "probability" or np.array_equal(edges, probability_edges())
+
+    @cached_property
+    def halves(self) -> dict[tuple[str, str], Half]:
+        """The outlines, by group and kind of pairs."""
+        found = {}
+        for group in self.groups:
+            histogram = self.histogram(group, self.of)
+            counts = {kind: getattr(histogram, kind) for kind in _SIDES}
+            most = max(int(count.sum()) for count in counts.values())
+            for kind, count in counts.items():
+                if count.any():
+                    share = max(count.sum() / most, _LEAST)
+                    found[group, kind] = _half(histogram, count, share, self._bounded)
+        return found
+
+    @cached_property
+    def thresholds(self) -> dict[str, float]:
+        """The threshold of all pairs (``global``) and of each group; none without imposters."""
+        names = dict.fromkeys([GLOBAL, *self.groups])
+        found = {name: _threshold(self.histogram(name, self.of), self.rate) for name in names}
+        return {name: value for name, value in found.items() if value == value}
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `group`, `pairs`, `quantity` (outline, quartile, threshold), `at`, `width`."""
+        rows: list[tuple[str, str, str, float, float | None]] = []
+        for (group, kind), half in self.halves.items():
+            for quantity, at, width in (
+                ("outline", half.at, half.width),
+                ("quartile", half.quartiles, half.quartile_width),
+            ):
+                rows += [
+                    (group, kind, quantity, float(a), float(w))
+                    for a, w in zip(at, width, strict=True)
+                ]
+        rows += [(group, "", "threshold", at, None) for group, at in self.thresholds.items()]
+        return long_table(_COLUMNS, rows)
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        return (
+            "How scores or probabilities are spread in each group: pairs of strangers (imposter) "
+            "to the left, "
+            "pairs of the same person (genuine) to the right; the half with more pairs has full "
+            "width, the other in proportion to its pairs (at least a quarter). Thin lines inside "
+            "are quartiles. Black line: the threshold "
+            f"at which {percent(self.rate)} of all imposter pairs are accepted; red segments: the "
+            "threshold at which the same holds within the group. The nearer the segments lie to "
+            f"the black line, the more alike the groups are treated.{self._pooled()}"
+        )
+
+    def _numbers(self) -> str:
+        of_groups = {name: at for name, at in self.thresholds.items() if name != GLOBAL}
+        said = ", ".join(f"{name} {at:.3g}" for name, at in of_groups.items())
+        overall = self.thresholds.get(GLOBAL, float("nan"))
+        apart = f"; of the groups: {said}" if said else ""
+        return f"Threshold at an FPR of {percent(self.rate)}: all pairs {overall:.3g}{apart}."
+
+    def _draw(self, ax: Axes) -> None:
+        for place, group in enumerate(self.groups):
+            for kind, (side, colour) in _SIDES.items():
+                half = self.halves.get((group, kind))
+                if half is None:
+                    continue
+                outline = np.concatenate([[place], place + side * half.width, [place]])
+                ax.fill(
+                    outline,
+                    np.concatenate([half.at[:1], half.at, half.at[-1:]]),
+                    facecolor=colour,
+                    edgecolor="black",
+                    linewidth=0.4,
+                    label=kind,
+                )
+                ends = place + side * half.quartile_width
+                light = "white" if kind == "genuine" else "black"
+                ax.hlines(half.quartiles, place, ends, light, "dotted", linewidth=0.9)
+        self._draw_thresholds(ax)
+        names = [text(group_name(group)) for group in self.groups]
+        turned = sum(map(len, names)) > 36
+        ax.set_xticks(
+            range(len(names)),
+            names,
+            rotation=35 if turned else 0,
+            ha="right" if turned else "center",
+            rotation_mode="anchor",
+        )
+        ax.grid(visible=False, axis="x")
+        ax.set(xlim=(-0.6, len(names) - 0.4), ylabel="probability" if self._bounded else "score")
+
+    def _draw_thresholds(self, ax: Axes) -> None:
+        if GLOBAL in self.thresholds:
+            at = self.thresholds[GLOBAL]
+            ax.axhline(at, color="black", linewidth=1.2, label="threshold of all pairs")
+        for place, group in enumerate(self.groups):
+            if group in self.thresholds and group != GLOBAL:
+                at = self.thresholds[group]
+                ends = place - 0.48, place + 0.48
+                ax.hlines(at, *ends, MARK, linewidth=2.2, label="threshold of the group")
+
+
+def _threshold(histogram: Histogram, rate: float) -> float:
+    """Return the threshold nearest to a rate; where nobody passes, just above the last imposter."""
+    nobody = histogram.edges[histogram.accepted_imposter == 0]
+    highest = float(nobody[0]) if len(nobody) else np.inf
+    return min(histogram.threshold_at_fpr(rate), highest)
+
+
+def _half(histogram: Histogram, count: IntArray, share: float, bounded: bool) -> Half:
+    """Smooth counts by a Gaussian of Silverman's width; reflect it at the ends of [0, 1]."""
+    edges = histogram.edges
+    middle = (edges + np.append(edges[1:], edges[-1])) / 2
+    some = np.flatnonzero(count)
+    low, high = edges[some[0]], edges[min(some[-1] + 1, len(edges) - 1)]
+    n = count.sum()
+    mean = (count * middle).sum() / n
+    spread = np.sqrt((count * (middle - mean) ** 2).sum() / n)
+    least = 0.015 if bounded else (edges[-1] - edges[0]) / 1000
+    width = max(0.9 * spread * n**-0.2, (high - low) / 100, least)
+    low, high = low - 2 * width, high + 2 * width
+    if bounded:
+        low, high = max(low, 0.0), min(high, 1.0)
+    at = np.linspace(low, high, _POINTS)
+    mirrors = (middle, -middle, 2 - middle) if bounded else (middle,)
+    smooth = np.sum(
+        [_gauss((at[:, None] - m[None, some]) / width) @ count[some] for m in mirrors], axis=0
+    )
+    outline = _HALF * share * smooth / smooth.max()
+    quartiles = _quantiles(edges, count)
+    return Half(at, outline, quartiles, np.interp(quartiles, at, outline))
+
+
+def _gauss(x: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(-0.5 * x**2))
+
+
+def _quantiles(edges: FloatArray, count: IntArray) -> FloatArray:
+    """Return the quartiles of counted values, evenly spread within each bin."""
+    upper = np.append(edges[1:], edges[-1])
+    some = np.flatnonzero(count)
+    below = np.cumsum(count[some]) / count.sum()
+    x = np.stack([edges[some], upper[some]], axis=1).ravel()
+    y = np.stack([np.append(0.0, below[:-1]), below], axis=1).ravel()
+    return np.asarray(np.interp([0.25, 0.5, 0.75], y, x))

@@ -1,0 +1,74 @@
+"""What things are called in figures, captions and alternative texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from faircal.methods import METHODS
+from faircal.metrics import METRICS
+from faircal.results import GLOBAL
+
+ALL_PAIRS, SCORES = "all pairs", "scores"
+
+
+def percent(value: float) -> str:
+    """Print a fraction: three digits, percent.
+
+    Examples
+    --------
+    >>> percent(0.0123), percent(0.00004), percent(1), percent(float("nan"))
+    ('1.23 %', '0.004 %', '100 %', 'not known')
+    """
+    return f"{100 * value:.3g} %" if value == value else "not known"
+
+
+def method_title(name: str) -> str:
+    """Return what a method is called; bare scores, as in audits, have none."""
+    return METHODS[name].title if name in METHODS else name or SCORES
+
+
+def titled(title: str, name: str) -> str:
+    """Return a title with whose it is, where that says anything."""
+    return title if name == SCORES else f"{title}: {name}"
+
+
+def group_name(group: str) -> str:
+    """Return what a group is called."""
+    return ALL_PAIRS if group == GLOBAL else group
+
+
+def listed(values: dict[str, float]) -> str:
+    """Return values by group in words."""
+    return ", ".join(f"{group_name(group)} {percent(value)}" for group, value in values.items())
+
+
+def left_out(groups: Iterable[str], why: str) -> str:
+    """Return a sentence about groups that are not drawn, or nothing."""
+    names = ", ".join(map(group_name, groups))
+    return f" Not drawn, {why}: {names}." if names else ""
+
+
+def metric_title(metric: str, condition: str = "", by: str = "") -> str:
+    """Return what a metric of ``results.csv`` is called, under its condition.
+
+    Examples
+    --------
+    >>> metric_title("ks_aad"), metric_title("auroc"), metric_title("tpr", "fpr=0.001")
+    ('KS AAD', 'AUROC', 'TPR at 0.1 % FPR')
+    >>> metric_title("fpr", "global_fpr=0.01", by=" by group")
+    'FPR by group at 1 % global FPR'
+    """
+    name, _, over = metric.partition("_")
+    title = METRICS[name].title if name in METRICS else name.upper()
+    if over:
+        title += " mean" if over == "mean" else f" {over.upper()}"
+    return title + by + _at(condition)
+
+
+def _at(condition: str) -> str:
+    """Return a condition in words, ``global_fpr=0.01`` → `` at 1 % global FPR``."""
+    if not condition:
+        return ""
+    kind, _, rate = condition.partition("=")
+    everyone = "global " if kind.startswith("global_") else ""
+    return f" at {percent(float(rate))} {everyone}{kind.removeprefix('global_').upper()}"

@@ -1,0 +1,173 @@
+"""``audit.json``: what an audit found, for machines.
+
+The object has these keys, in this order; more may be added, none is renamed or taken away. Rates
+are fractions. What is undefined or withheld is null, never NaN.
+
+``faircal``, ``kind``
+    Version of faircal; ``"audit"``.
+``dataset``, ``simulated``, ``pairs``, ``data_sha256``, ``attribute``
+    What was audited; `attribute` is null where the data names no groups.
+``interval_kind``, ``level``
+    How the intervals were made, and what they are meant to cover.
+``operating_points``
+    A list: for each feature the given threshold, where there is one, then the thresholds of the
+    global false-positive and false-negative rates. Each has
+
+    ``feature``, ``condition``, ``threshold``, ``global_fpr``, ``global_fnr``
+        Which decision; `condition` as in ``results.csv``; the two rates are those that the
+        threshold was set for, else null.
+    ``overall``, ``groups``
+        All pairs, and a list of the groups in the order of the data. Each has ``group``,
+        ``people`` (null where the data does not say), ``genuine`` and ``imposter`` (numbers of
+        pairs), ``caution`` (a sentence where there are fewer than 30 people, else null), and
+        ``fpr``, ``fnr``, ``ks``. Each of `fpr` and `fnr` has ``value``, ``low``, ``high``,
+        ``errors`` (a fraction where the rate is interpolated), ``trials``, ``enough`` and
+        ``reason``. With too few trials (`faircal.metrics.intervals.trials_needed`) `enough` is
+        false, `reason` a sentence, and value, low and high are null; ``results.csv`` and
+        ``intervals.csv`` keep the raw numbers. `ks` has ``value``, ``trials``, ``enough`` and
+        ``reason``. `fpr` is null at a global false-negative rate, where it is not measured.
+    ``worst``, ``best``, ``ratio``, ``told_apart``
+        Objects with the keys ``fpr`` and ``fnr``: the group with the highest rate and the one
+        with the lowest, of those with enough pairs; the one rate divided by the other (null
+        where that is 0); whether intervals, widened to hold for all groups at once, are apart.
+        Null where there are no two groups to compare.
+
+``summary``
+    The sentences of the report: lists ``who``, ``sure``, ``changes``, ``limits``.
+``notes``, ``settings``, ``versions``
+    As in ``run.json``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from faircal._version import __version__
+from faircal.errors import DataError
+from faircal.metrics.intervals import enough, trials_needed
+from faircal.report.findings import (
+    LEVEL,
+    Measured,
+    Point,
+    Rate,
+    Rates,
+    caution,
+    conditions,
+    people,
+    rate_of,
+)
+from faircal.report.store import Store
+from faircal.report.words import summary
+from faircal.results import GLOBAL, write_audit
+
+
+def write_audit_json(store: Store) -> Path:
+    """Write ``audit.json`` into the folder of an audit; return its path."""
+    return write_audit(store.folder, audit_record(store))
+
+
+def audit_record(store: Store) -> dict[str, Any]:
+    """Return an audit as an object for machines; the docstring of this file is its schema."""
+    if store.kind != "audit":
+        raise DataError(f"{store.folder}: holds a {store.kind}; give the folder of an audit")
+    run, results = store.run, store.results
+    attribute, variant = results.attributes[0], results.variants[0]
+    measured = [Measured(store, attribute, feature, variant) for feature in results.features]
+    record = {
+        "faircal": __version__,
+        "kind": "audit",
+        "dataset": results.dataset,
+        "simulated": store.simulated,
+        "pairs": run.get("pairs"),
+        "data_sha256": run.get("data_sha256"),
+        "attribute": attribute or None,
+        "interval_kind": run.get("interval_kind"),
+        "level": LEVEL,
+        "operating_points": [
+            _point(each, each.point(condition))
+            for each in measured
+            for condition in conditions(results, attribute)
+        ],
+        "summary": asdict(summary(store, attribute)),
+        "notes": run.get("notes", []),
+        "settings": run.get("settings", {}),
+        "versions": run.get("versions", {}),
+    }
+    cleaned: dict[str, Any] = _finite(record)
+    return cleaned
+
+
+def _point(measured: Measured, point: Point) -> dict[str, Any]:
+    kind = point.condition.partition("=")[0]
+    return {
+        "feature": point.feature,
+        "condition": point.condition,
+        "threshold": point.threshold,
+        "global_fpr": rate_of(point.condition) if kind == "global_fpr" else None,
+        "global_fnr": rate_of(point.condition) if kind == "global_fnr" else None,
+        "overall": _group(measured, point, GLOBAL),
+        "groups": [_group(measured, point, group) for group in measured.groups],
+        "worst": _each(point, "worst"),
+        "best": _each(point, "best"),
+        "ratio": _each(point, "ratio"),
+        "told_apart": _each(point, "told_apart"),
+    }
+
+
+def _each(point: Point, what: str) -> dict[str, Any]:
+    """Return a property of the rates by metric; null where one is not measured."""
+    return {metric: getattr(point.rates.get(metric), what, None) for metric in ("fpr", "fnr")}
+
+
+def _group(measured: Measured, point: Point, group: str) -> dict[str, Any]:
+    genuine, imposter = measured.counts(group) or (None, None)
+    return {
+        "group": group,
+        "people": people(measured.store).get(group),
+        "genuine": genuine,
+        "imposter": imposter,
+        "caution": caution(measured.store, group),
+        "fpr": _rate(point.rates.get("fpr"), group),
+        "fnr": _rate(point.rates.get("fnr"), group),
+        "ks": _ks(measured, group),
+    }
+
+
+def _rate(rates: Rates | None, group: str) -> dict[str, Any] | None:
+    if rates is None:
+        return None
+    rate: Rate = rates.overall if group == GLOBAL else rates.groups[group]
+    told = rate.enough
+    return {
+        "value": rate.value if told else None,
+        "low": rate.low if told else None,
+        "high": rate.high if told else None,
+        "errors": rate.errors,
+        "trials": rate.trials,
+        "enough": told,
+        "reason": rate.reason,
+    }
+
+
+def _ks(measured: Measured, group: str) -> dict[str, Any]:
+    """Return the calibration error of a group, where probabilities and enough pairs are there."""
+    value, trials = measured.value("ks", group).mean, sum(measured.counts(group) or (0, 0))
+    reason = None
+    if math.isnan(value):
+        reason = "no probabilities: calibration cannot be measured" if trials else "no pairs"
+    elif not enough(trials):
+        reason = f"only {trials:,} pairs: too few to say ({trials_needed():,} are needed)"
+    told = reason is None
+    return {"value": value if told else None, "trials": trials, "enough": told, "reason": reason}
+
+
+def _finite(value: Any) -> Any:
+    """Put None in place of NaN and infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,21 @@
+"""The paper's experiment, run again: its tables and claims, and how near a run comes to them."""
+
+from faircal.report.paper.agreement import AgreementLine, DifferenceLine
+from faircal.report.paper.claims import Claim
+from faircal.report.paper.matching import check_networks
+from faircal.report.paper.published import Printed, Quantity, look_up
+from faircal.report.paper.writing import AGREEMENT, Reproduction, reproduction, write_reproduction
+
+__all__ = [
+    "AGREEMENT",
+    "AgreementLine",
+    "Claim",
+    "DifferenceLine",
+    "Printed",
+    "Quantity",
+    "Reproduction",
+    "check_networks",
+    "look_up",
+    "reproduction",
+    "write_reproduction",
+]

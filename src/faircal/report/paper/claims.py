@@ -1,0 +1,282 @@
+"""The paper's claims, counted on a run and, by the same rules, on the paper's own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from faircal.curves import Curves, Source
+from faircal.errors import DataError
+from faircal.methods import properties as our_properties
+from faircal.report.paper import published
+from faircal.report.paper.matching import Match, Matched, method_title
+from faircal.report.paper.published import FEATURES, METHODS, Quantity
+from faircal.report.paper.tables import ACCURACY, FNR_RATES, FPR_RATES, KS_MEAN, deviations
+from faircal.report.tables import Wanted
+
+FAIRCAL, BASELINE, FSN, ORACLE = "faircal", "baseline", "fsn", "oracle"
+_RIVALS = tuple(method for method in METHODS if method not in (FAIRCAL, ORACLE))
+#: Worst group's FPR by the best one's at a global FPR of 5 %, fold 5: what the paper quotes.
+_RATIOS = {("rfw", "facenet-webface"): {BASELINE: 14.9, FSN: 1.7, FAIRCAL: 1.2}}
+_RATE = 0.05
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, in how many cases it is true here (`won` of `of`), and in how many in the paper.
+
+    The published counts are None where the paper has none, or nothing is compared.
+
+    Examples
+    --------
+    >>> Claim("FairCal has the highest AUROC", 1, 2, 2, 2).holds
+    False
+    """
+
+    text: str
+    won: int
+    of: int
+    published_won: int | None = None
+    published_of: int | None = None
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it is true in at least the paper's share of cases.
+
+        None where that can't be said, or the paper's own numbers never bear the claim out.
+        """
+        if not self.of or not self.published_of or not self.published_won:
+            return None
+        return self.won * self.published_of >= self.published_won * self.of
+
+
+@dataclass(frozen=True)
+class Side:
+    """Numbers of the methods, ours or the paper's: what claims are counted on.
+
+    Parameters
+    ----------
+    features : sequence
+    number : callable
+        Gives the number of a feature and a method in a column; NaN where there is none.
+    """
+
+    features: Sequence[Match]
+    number: Callable[[Match, str, Wanted], float]
+
+    @classmethod
+    def ours(cls, matched: Matched) -> Side:
+        """The numbers of a run."""
+
+        def number(feature: Match, method: str, want: Wanted) -> float:
+            variant = matched.variant(method)
+            return np.nan if variant is None else matched.value(feature, variant, want).mean
+
+        return cls(matched.features, number)
+
+    @classmethod
+    def papers(cls, dataset: str) -> Side:
+        """The numbers that the paper prints for a dataset."""
+
+        def number(feature: Match, method: str, want: Wanted) -> float:
+            place = (want.group, want.condition, want.metric)
+            return published.look_up(Quantity(dataset, feature.paper, method, *place)).mean
+
+        names = published.features(dataset)
+        return cls([Match(name, FEATURES[name], name) for name in names], number)
+
+    def contests(self, wanted: Iterable[Wanted]) -> Iterator[dict[str, float]]:
+        """Yield each cell's numbers by method, as printed and so turned that more is better."""
+        for want in wanted:
+            sign = 1 if want.better == "higher" else -1
+            for feature in self.features:
+                numbers = {method: self.number(feature, method, want) for method in METHODS}
+                yield {
+                    method: sign * round(100 * number, 2)
+                    for method, number in numbers.items()
+                    if not np.isnan(number)
+                }
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A claim that FairCal is at least as good as all of `rivals`, or better, in some columns."""
+
+    text: str
+    wanted: tuple[Wanted, ...]
+    rivals: tuple[str, ...] = _RIVALS
+    ties: bool = True
+
+    def count(self, side: Side) -> tuple[int, int]:
+        """Count the cells in which it is true, and those in which it can be said."""
+        said = [self._holds(numbers) for numbers in side.contests(self.wanted)]
+        known = [holds for holds in said if holds is not None]
+        return sum(known), len(known)
+
+    def _holds(self, numbers: dict[str, float]) -> bool | None:
+        others = [numbers[rival] for rival in self.rivals if rival in numbers]
+        if FAIRCAL not in numbers or not others:
+            return None
+        ours, best = numbers[FAIRCAL], max(others)
+        return ours >= best if self.ties else ours > best
+
+
+def _at(rates: Iterable[str], metric: str) -> tuple[Wanted, ...]:
+    return tuple(replace(want, condition=rate) for rate in rates for want in deviations(metric))
+
+
+_FPR, _FNR = _at(FPR_RATES, "fpr"), _at(FNR_RATES, "fnr")
+CONTESTS = (
+    Contest("FairCal has the highest AUROC", ACCURACY[:1]),
+    Contest("FairCal has the highest TPR (at an FPR of 0.1 % and of 1 %)", ACCURACY[1:]),
+    Contest("FairCal has the lowest calibration error (mean KS of the groups)", (KS_MEAN,)),
+    Contest(
+        "With FairCal the groups' calibration errors lie closest together (AAD, MAD, STD of KS)",
+        deviations("ks"),
+    ),
+    Contest(
+        "With FairCal the groups' FPRs lie closest together (predictive equality; AAD, MAD, STD)",
+        _FPR,
+    ),
+    Contest(
+        "With FairCal the groups' FNRs lie closest together (equal opportunity; AAD, MAD, STD), "
+        "which the paper does not claim",
+        _FNR,
+    ),
+    Contest(
+        "With FairCal the groups' FNRs lie closer together than with Baseline",
+        _FNR,
+        (BASELINE,),
+        ties=False,
+    ),
+    Contest(
+        "FairCal is at least as good as Oracle, which is told the group (accuracy, calibration, "
+        "predictive equality)",
+        (*ACCURACY, KS_MEAN, *deviations("ks"), *_FPR),
+        (ORACLE,),
+    ),
+)
+
+
+def claims(matched: Matched, curves: Curves) -> list[Claim]:
+    """Count the paper's claims on a run; beside that, on the paper's numbers for the dataset.
+
+    The best is the one that is best as printed, to two decimals, among the paper's methods but
+    Oracle; so are those that print the same.
+    """
+    ours = Side.ours(matched)
+    papers = None if matched.simulated else Side.papers(matched.dataset)
+    found = []
+    for contest in CONTESTS:
+        there = contest.count(papers) if papers else (None, None)
+        text = contest.text + (_among(matched) if contest.rivals == _RIVALS else "")
+        found.append(Claim(text, *contest.count(ours), *_known(*there)))
+    return [*found, _ratio_claim(matched, curves), _needs_claim(matched.simulated)]
+
+
+def _known(won: int | None, of: int | None) -> tuple[int | None, int | None]:
+    """Return published counts; none where the paper has no such numbers."""
+    return (won, of) if of else (None, None)
+
+
+def _among(matched: Matched) -> str:
+    all_of_them = (*_RIVALS, FAIRCAL)
+    run = [method for method in all_of_them if matched.variant(method)]
+    if len(run) == len(all_of_them):
+        return ""
+    return f"; among {len(run)} of the paper's {len(all_of_them)} methods"
+
+
+def _ratio_claim(matched: Matched, curves: Curves) -> Claim:
+    """The worst group's FPR by the best one's, at one threshold for all."""
+    here = {
+        feature.title: {
+            method: fpr_ratio(matched, curves, feature, method)
+            for method in (BASELINE, FSN, FAIRCAL)
+        }
+        for feature in matched.features
+    }
+    text = (
+        "At the threshold of a global FPR of 5 % (last fold), the ratio of the worst group's FPR "
+        "to the best one's is smallest with FairCal"
+    )
+    text += "".join(f"; {feature}: {_said(ratios)}" for feature, ratios in here.items())
+    won, of = _count_ratios(here.values())
+    if matched.simulated:
+        return Claim(text, won, of)
+    there = {
+        FEATURES[feature]: ratios
+        for (dataset, feature), ratios in _RATIOS.items()
+        if dataset == matched.dataset
+    }
+    text += "".join(f"; the paper, {name}: {_said(ratios)}" for name, ratios in there.items())
+    return Claim(text, won, of, *_known(*_count_ratios(there.values())))
+
+
+def _count_ratios(by_feature: Iterable[dict[str, float]]) -> tuple[int, int]:
+    """Count the features for which FairCal's ratio is the smallest, as printed."""
+    known = [
+        {method: round(ratio, 1) for method, ratio in ratios.items() if not np.isnan(ratio)}
+        for ratios in by_feature
+    ]
+    told = [ratios for ratios in known if FAIRCAL in ratios and len(ratios) > 1]
+    won = [
+        ratios[FAIRCAL] <= min(ratio for method, ratio in ratios.items() if method != FAIRCAL)
+        for ratios in told
+    ]
+    return sum(won), len(told)
+
+
+def _said(ratios: dict[str, float]) -> str:
+    known = [
+        f"{method_title(method)} " + (f"{ratio:.1f}" if np.isfinite(ratio) else "∞")
+        for method, ratio in ratios.items()
+        if not np.isnan(ratio)
+    ]
+    return ", ".join(known) or "not known"
+
+
+def fpr_ratio(matched: Matched, curves: Curves, feature: Match, method: str) -> float:
+    """Return how many times the best group's FPR the worst one's is; NaN where it isn't known.
+
+    At the threshold of a global FPR of 5 %, on the last fold; FPRs between two counted thresholds
+    are interpolated.
+    """
+    variant = matched.variant(method)
+    if variant is None:
+        return np.nan
+    which = (variant.method, variant.calibrator, variant.clusters)
+    source = Source(feature.name, *which, attribute=matched.attribute)
+    if source not in curves.sources:  # a folder of old has no curves
+        return np.nan
+    rates = np.array(list(_rates(curves, source)))
+    if len(rates) < 2 or not rates.max() > 0:
+        return np.nan
+    return float(rates.max() / rates.min()) if rates.min() > 0 else np.inf
+
+
+def _rates(curves: Curves, source: Source) -> Iterator[float]:
+    """Yield the FPRs of the groups that have imposters in the last fold."""
+    fold = curves.folds[-1]
+    whole = curves.get(source=source, fold=fold).fpr
+    for group in curves.groups(source):
+        with suppress(DataError):  # a group may lack in a fold
+            own = curves.get(group, source=source, fold=fold)
+            if own.n_imposter:
+                yield float(np.interp(_RATE, whole[::-1], own.fpr[::-1]))
+
+
+def _needs_claim(simulated: bool) -> Claim:
+    """FairCal needs no attribute when it is fitted, none when it is applied, and no training."""
+    names = ("no_attribute_to_fit", "no_attribute_to_apply", "no_training")
+    ours = next(row for row in our_properties() if row["method"] == FAIRCAL)
+    text = "FairCal needs no attribute to be fitted, none to be applied, and no training"
+    won = sum(bool(ours[name]) for name in names)
+    if simulated:
+        return Claim(text, won, len(names))
+    told = next(row for row in published.properties() if row.method.lower() == FAIRCAL)
+    there = (told.no_attribute_to_train, told.no_attribute_at_test, told.no_training)
+    return Claim(text, won, len(names), sum(there), len(there))

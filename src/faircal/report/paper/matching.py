@@ -1,0 +1,252 @@
+"""Which of a run's features, methods and groups are the paper's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from faircal import methods
+from faircal.errors import DataError, ParameterError
+from faircal.registry import did_you_mean
+from faircal.report.paper.published import (
+    DATASETS,
+    FEATURES,
+    METHODS,
+    Quantity,
+    features,
+    groups,
+    look_up,
+)
+from faircal.report.store import Store
+from faircal.report.tables import Results, Value, Variant, Wanted
+from faircal.results import ALL, RUN
+
+#: Other names of the paper's features.
+_ALIASES = {
+    "facenet": "facenet-vggface2",
+    "vggface2": "facenet-vggface2",
+    "webface": "facenet-webface",
+}
+#: Words of group names, as the owners of BFW, crossed attributes and our simulation have them.
+_ETHNICITIES = {
+    **dict.fromkeys(("african", "black", "b"), "African"),
+    **dict.fromkeys(("asian", "a"), "Asian"),
+    **dict.fromkeys(("caucasian", "white", "w"), "Caucasian"),
+    **dict.fromkeys(("indian", "i"), "Indian"),
+}
+_GENDERS = {
+    **dict.fromkeys(("female", "females", "f"), "Female"),
+    **dict.fromkeys(("male", "males", "m"), "Male"),
+}
+#: With two attributes the paper's "PASS" is MultiPASS; what we call PASS it then lacks.
+_PAPERS_METHOD = {dataset: {"multipass": "pass", "pass": ""} for dataset in ("bfw", "ijbc")}
+
+
+class Match(NamedTuple):
+    """Something of the run (`name`), how it is shown, and what the paper calls it ("" if not)."""
+
+    name: str
+    title: str
+    paper: str
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """A run beside the paper: its features, groups and methods in the paper's order.
+
+    Parameters
+    ----------
+    dataset : {"rfw", "bfw", "ijbc"}
+    title : str
+        The dataset, as people call it.
+    results : Results
+    attribute : str
+        The first one of the run: the one that the tables are about.
+    features, groups : list of Match
+        Those of simulated data match nothing.
+    variants : list of Variant
+        The main variant of each method.
+    simulated : bool
+    """
+
+    dataset: str
+    title: str
+    results: Results
+    attribute: str
+    features: list[Match]
+    groups: list[Match]
+    variants: list[Variant]
+    simulated: bool
+
+    @classmethod
+    def of(cls, store: Store) -> Matched:
+        """Match what is in a store with the paper's experiment on the dataset ``run["paper"]``."""
+        dataset, results = str(store.run.get("paper", "")), store.results
+        if dataset not in DATASETS:
+            raise DataError(
+                f"{store.folder / RUN}: 'paper' is {dataset!r}, expected {', '.join(DATASETS)}; "
+                "run 'faircal reproduce' again"
+            )
+        attribute, real = results.attributes[0], not store.simulated
+        return cls(
+            dataset,
+            DATASETS[dataset] if real else results.dataset,
+            results,
+            attribute,
+            _match_features(results.features, dataset, store) if real else _same(results.features),
+            _match_groups(results.groups(attribute), dataset)
+            if real
+            else _same(results.groups(attribute)),
+            main_variants(results, store.run.get("settings", {}), dataset),
+            store.simulated,
+        )
+
+    def quantity(self, feature: Match, method: str, want: Wanted) -> Quantity | None:
+        """Return what the paper would print a number under; None where it can't have one."""
+        group = self._papers_groups.get(want.group, want.group)
+        name = papers_method(self.dataset, method)
+        comparable = feature.paper and group and name and (want.group != ALL or self.same_groups)
+        if not comparable:
+            return None
+        return Quantity(self.dataset, feature.paper, name, group, want.condition, want.metric)
+
+    def value(self, feature: Match, variant: Variant, want: Wanted) -> Value:
+        """Look a value up, with the published one."""
+        place = (self.attribute, want.group, want.condition, want.metric)
+        value = self.results.value(feature.name, variant, *place)
+        quantity = self.quantity(feature, variant.method, want)
+        if quantity is None:
+            return value
+        printed = look_up(quantity)
+        return replace(value, published=printed.mean, published_std=printed.std)
+
+    @cached_property
+    def _papers_groups(self) -> dict[str, str]:
+        return {match.name: match.paper for match in self.groups}
+
+    @cached_property
+    def same_groups(self) -> bool:
+        """Whether the groups are the paper's: else numbers over groups are of something else.
+
+        The paper prints no group of IJB-C, so there they are taken to be.
+        """
+        published = groups(self.dataset)
+        return not published or sorted(match.paper for match in self.groups) == sorted(published)
+
+    def variant(self, method: str) -> Variant | None:
+        """Return the main variant of a method of the paper; None where it was not run."""
+        named = ((papers_method(self.dataset, v.method), v) for v in self.variants)
+        return next((variant for name, variant in named if name == method), None)
+
+
+def papers_method(dataset: str, method: str) -> str:
+    """Return the method of the paper's experiment on a dataset that a method of ours is; or ""."""
+    return _PAPERS_METHOD.get(dataset, {}).get(method, method)
+
+
+def method_title(method: str) -> str:
+    """Return a method's name, as people call it."""
+    return methods.METHODS[method].title if method in methods.METHODS else method
+
+
+def main_variants(results: Results, settings: Mapping[str, Any], dataset: str) -> list[Variant]:
+    """Return a variant of each method, in the paper's order; other methods are before FairCal.
+
+    With beta and 100 clusters, as in the paper, where that was run; else with the first calibrator
+    and number of clusters of the run's settings, else the first that is there.
+    """
+    calibrators = ["beta", *map(str, settings.get("calibrators") or ())]
+    clusters = ["100", *map(str, settings.get("clusters") or ())]
+    chosen: dict[str, Variant] = {}
+    for variant in sorted(
+        results.variants,
+        key=lambda variant: (
+            _rank(variant.calibrator, calibrators),
+            _rank(variant.clusters, clusters),
+        ),
+    ):
+        chosen.setdefault(variant.method, variant)
+    place = {method: float(i) for i, method in enumerate(METHODS)}
+    between = place["faircal"] - 0.5
+    in_order = [chosen[method] for method in dict.fromkeys(v.method for v in results.variants)]
+    return sorted(
+        in_order, key=lambda variant: place.get(papers_method(dataset, variant.method), between)
+    )
+
+
+def check_networks(networks: Mapping[str, str], features: Iterable[str]) -> None:
+    """Raise where a mapping from our features to the paper's networks has an unknown name."""
+    known = list(features)
+    for name, network in networks.items():
+        if name not in known:
+            raise ParameterError(f"there is no feature {name!r}; {did_you_mean(name, known)}")
+        if network not in FEATURES:
+            hint = did_you_mean(str(network), FEATURES)
+            raise ParameterError(
+                f"the paper has no network {network!r} (of feature {name!r}); {hint}"
+            )
+
+
+def group_name(group: str) -> str:
+    """Return a group's name as the paper writes it; as it is where a word is none of the paper's.
+
+    Examples
+    --------
+    >>> group_name("black_females"), group_name("Asian M"), group_name("I F"), group_name("African")
+    ('African Female', 'Asian Male', 'Indian Female', 'African')
+    """
+    words = group.lower().replace("_", " ").split()
+    ethnicity = [_ETHNICITIES[word] for word in words if word in _ETHNICITIES]
+    gender = [_GENDERS[word] for word in words if word in _GENDERS]
+    known = len(ethnicity) + len(gender) == len(words)
+    return " ".join(ethnicity + gender) if known else group
+
+
+def _match_features(found: list[str], dataset: str, store: Store) -> list[Match]:
+    told = store.run.get("published") or {}
+    if not isinstance(told, dict):
+        raise DataError(
+            f"{store.folder / RUN}: 'published' is not a dict; run 'faircal reproduce' again"
+        )
+    try:
+        check_networks(told, told)
+    except ParameterError as error:
+        raise DataError(f"{store.folder / RUN}, 'published': {error}") from error
+    guessed = {name: _ALIASES.get(name.lower(), name.lower()) for name in found}
+    matches = [_match(name, told.get(name, guessed[name]), FEATURES) for name in found]
+    times = Counter(match.title for match in matches)
+    named = [
+        match._replace(title=f"{match.title}: {match.name}") if times[match.title] > 1 else match
+        for match in matches
+    ]
+    return _sorted(named, features(dataset))
+
+
+def _match_groups(found: list[str], dataset: str) -> list[Match]:
+    published = {group: group for group in groups(dataset)}
+    times = Counter(map(group_name, found))
+    matches = [
+        _match(name, group_name(name) if times[group_name(name)] == 1 else "", published)
+        for name in found
+    ]
+    return _sorted(matches, groups(dataset))
+
+
+def _match(name: str, paper: str, titles: Mapping[str, str]) -> Match:
+    return Match(name, titles.get(paper, name), paper if paper in titles else "")
+
+
+def _same(names: list[str]) -> list[Match]:
+    return [Match(name, name, "") for name in names]
+
+
+def _sorted(matches: list[Match], order: Sequence[str]) -> list[Match]:
+    return sorted(matches, key=lambda match: _rank(match.paper, order))
+
+
+def _rank(name: str, order: Sequence[str]) -> int:
+    """Return the place of a name; what isn't listed comes last."""
+    return order.index(name) if name in order else len(order)

@@ -1,0 +1,253 @@
+"""The paper's tables in its order and form, filled from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from faircal.report.paper.matching import Matched, method_title
+from faircal.report.paper.published import properties
+from faircal.report.tables import Heading, Line, Table, Value, Wanted, mark_best, percent
+from faircal.results import ALL
+
+_DEVIATIONS = {
+    "aad": "average absolute deviation",
+    "mad": "largest absolute deviation",
+    "std": "standard deviation",
+}
+_SPELT = "; ".join(f"{key.upper()}: {words}" for key, words in _DEVIATIONS.items())
+
+ACCURACY = (
+    Wanted("AUROC", "auroc", better="higher"),
+    Wanted("TPR @ 0.1 % FPR", "tpr", condition="fpr=0.001", better="higher"),
+    Wanted("TPR @ 1 % FPR", "tpr", condition="fpr=0.01", better="higher"),
+)
+KS_MEAN = Wanted("Mean", "ks_mean", group=ALL)
+FPR_RATES = ("global_fpr=0.001", "global_fpr=0.01")
+FNR_RATES = ("global_fnr=0.001", "global_fnr=0.01")
+
+
+def deviations(metric: str) -> tuple[Wanted, ...]:
+    """Return the columns with the deviations of a metric over groups."""
+    return tuple(Wanted(key.upper(), f"{metric}_{key}", group=ALL) for key in _DEVIATIONS)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One of the paper's tables: which columns stand under each feature, which blocks of rows.
+
+    Parameters
+    ----------
+    key : str
+        The paper's label.
+    datasets : tuple of str
+        Those that the paper has columns for.
+    title, caption : str
+    wanted : tuple of Wanted
+        Columns under each feature; none: a column for all pairs and one for each group.
+    rates : tuple of str
+        Conditions, each a block of rows.
+    spreads : bool
+        Whether the spread over folds is printed.
+    """
+
+    key: str
+    datasets: tuple[str, ...]
+    title: str
+    caption: str
+    wanted: tuple[Wanted, ...] = ()
+    rates: tuple[str, ...] = ()
+    spreads: bool = False
+
+    def blocks(self, matched: Matched) -> list[tuple[str, list[Wanted]]]:
+        """Return the blocks of rows, each with the columns under a feature."""
+        if not self.wanted:
+            groups = [Wanted(group.title, "ks", group.name) for group in matched.groups]
+            return [("", [Wanted("Global", "ks"), *groups])]
+        if not self.rates:
+            return [("", list(self.wanted))]
+        return [
+            (_rate(rate), [replace(want, condition=rate) for want in self.wanted])
+            for rate in self.rates
+        ]
+
+    def table(self, matched: Matched) -> Table:
+        """Fill the table."""
+        blocks = self.blocks(matched)
+        headings = tuple(
+            Heading(feature.title, want.name, want.better)
+            for feature in matched.features
+            for want in blocks[0][1]
+        )
+        return Table(
+            self.key,
+            f"{self.title} on {matched.title}",
+            self.caption,
+            headings,
+            tuple(line for block in blocks for line in _lines(matched, headings, *block)),
+            self.spreads,
+            matched.simulated,
+        )
+
+
+def _lines(
+    matched: Matched, headings: tuple[Heading, ...], block: str, wanted: list[Wanted]
+) -> Iterator[Line]:
+    grid = [
+        [matched.value(feature, variant, want) for feature in matched.features for want in wanted]
+        for variant in matched.variants
+    ]
+    contest = [i for i, variant in enumerate(matched.variants) if not variant.yardstick]
+    mark_best(grid, contest, headings)
+    for variant, values in zip(matched.variants, grid, strict=True):
+        yield Line(method_title(variant.method), tuple(values), variant.yardstick, block)
+
+
+def _rate(condition: str) -> str:
+    """Print a condition as the name of a block, ``global_fpr=0.001`` → ``0.1 % FPR``."""
+    return f"{percent(condition)} {condition.split('=')[0].removeprefix('global_').upper()}"
+
+
+_MAIN, _IJBC = ("rfw", "bfw"), ("ijbc",)
+_FOLDS = "Mean ± standard deviation over the folds, percent."
+
+
+_EQUALITY = {
+    "fpr": ("Predictive equality", FPR_RATES),
+    "fnr": ("Equal opportunity", FNR_RATES),
+}
+
+
+def _accuracy(key: str, datasets: tuple[str, ...]) -> Layout:
+    caption = (
+        "Area under the ROC curve, and share of genuine pairs accepted at two false-positive "
+        "rates, over all pairs. Percent; higher is better."
+    )
+    return Layout(key, datasets, "Accuracy", caption, ACCURACY)
+
+
+def _calibration(key: str, datasets: tuple[str, ...]) -> Layout:
+    caption = (
+        "Calibration error (KS) of the groups: their mean, and how far they lie apart "
+        f"({_SPELT}). Percent; lower is better."
+    )
+    wanted = (KS_MEAN, *deviations("ks"))
+    return Layout(key, datasets, "Fairness of calibration", caption, wanted)
+
+
+def _equality(key: str, datasets: tuple[str, ...], metric: str) -> Layout:
+    title, rates = _EQUALITY[metric]
+    caption = (
+        f"How far the {metric.upper()}s of the groups lie apart at the threshold of two global "
+        f"{metric.upper()}s ({_SPELT}). Percent; lower is better."
+    )
+    return Layout(key, datasets, title, caption, deviations(metric), rates)
+
+
+def _by_group(key: str, dataset: str) -> Layout:
+    caption = "KS of all pairs and of each group. Percent; lower is better."
+    return Layout(key, (dataset,), "Calibration error by group", caption)
+
+
+def _accuracy_over_folds(key: str, want: Wanted) -> Layout:
+    caption = f"{want.name} over all pairs. {_FOLDS} Higher is better."
+    return Layout(key, _MAIN, f"{want.name} over folds", caption, (want,), spreads=True)
+
+
+def _calibration_over_folds(want: Wanted) -> Layout:
+    key = want.metric.removeprefix("ks_")
+    caption = f"{_DEVIATIONS.get(key, 'mean').capitalize()} of the groups' KS. {_FOLDS} "
+    return Layout(
+        f"fair_calibration_ks_{key}",
+        _MAIN,
+        f"Fairness of calibration, {want.name}, over folds",
+        f"{caption}Lower is better.",
+        (want,),
+        spreads=True,
+    )
+
+
+def _equality_over_folds(key: str, metric: str, want: Wanted) -> Layout:
+    title, rates = _EQUALITY[metric]
+    over = want.metric.removeprefix(f"{metric}_")
+    caption = (
+        f"{_DEVIATIONS[over].capitalize()} of the groups' {metric.upper()}s at the threshold of "
+        f"two global {metric.upper()}s. {_FOLDS} Lower is better."
+    )
+    name = f"{title}, {want.name}, over folds"
+    return Layout(f"{key}_{over}", _MAIN, name, caption, (want,), rates, spreads=True)
+
+
+#: The numeric tables in the paper's order. It labels the last three by FPR; they hold FNRs.
+LAYOUTS = (
+    _accuracy("global_performance_beta", _MAIN),
+    _calibration("fair_calibration_ks", _MAIN),
+    _equality("predictive_equality_at_fpr_beta", _MAIN, "fpr"),
+    _by_group("subgroup_calibration_rfw_ks_ethnicity", "rfw"),
+    _by_group("subgroup_calibration_bfw_ks_att", "bfw"),
+    _equality("equal_opportunity_at_fnr_beta", _MAIN, "fnr"),
+    _calibration("fair_calibration_ks_ijbc", _IJBC),
+    _accuracy("global_performance_beta_ijbc", _IJBC),
+    _equality("predictive_equality_at_fpr_beta_ijbc", _IJBC, "fpr"),
+    *(
+        _accuracy_over_folds(f"global_performance_beta_{end}", want)
+        for end, want in zip(("auroc", "1e-3fpr", "1e-2fpr"), ACCURACY, strict=True)
+    ),
+    *(_calibration_over_folds(want) for want in (KS_MEAN, *deviations("ks"))),
+    *(
+        _equality_over_folds("predictive_equality_at_fpr_beta", "fpr", want)
+        for want in deviations("fpr")
+    ),
+    *(
+        _equality_over_folds("equal_opportunity_at_fpr_beta", "fnr", want)
+        for want in deviations("fnr")
+    ),
+)
+
+
+def layouts(dataset: str) -> list[Layout]:
+    """Return the paper's numeric tables that have columns for a dataset."""
+    return [layout for layout in LAYOUTS if dataset in layout.datasets]
+
+
+_KINDS = {"retraining": "With retraining", "post-training": "After training"}
+
+
+def properties_table(simulated: bool = False) -> Table:
+    """Return the paper's table of properties: what it says of 16 methods."""
+    names = (
+        "Improves accuracy",
+        "Fairly calibrated",
+        "Predictive equality",
+        "No attribute in training",
+        "No attribute at test time",
+        "No further training",
+    )
+    return Table(
+        "properties_comparison",
+        "Properties of the methods",
+        "As the paper has them: nothing here is measured. Methods that need the network to be "
+        "trained anew come first, those that take it as it is second.",
+        tuple(Heading("", name, "") for name in names),
+        tuple(
+            Line(
+                method,
+                tuple(Value(float("nan"), says="yes" if told else "no") for told in claims),
+                apart=method == "Oracle",
+                block=_KINDS[kind],
+            )
+            for kind, method, *claims in properties()
+        ),
+        spreads=False,
+        simulated=simulated,
+    )
+
+
+def paper_tables(matched: Matched) -> dict[int, Table]:
+    """Return the paper's tables for a dataset by their number; those without a value are left out.
+
+    The table of properties is the first.
+    """
+    tables = [properties_table(matched.simulated)]
+    tables += [layout.table(matched) for layout in layouts(matched.dataset)]
+    return {number: table for number, table in enumerate(tables, 1) if table.measured}

@@ -1,0 +1,362 @@
+"""A report's findings in plain sentences: for people who decide, not for people who measure.
+
+No sentence says more than the data can carry: a group with too few pairs is named as such and gets
+no number (`faircal.metrics.intervals.trials_needed` is the rule), and groups whose intervals
+overlap are not called different.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from faircal.report.changes import REFERENCE, changes
+from faircal.report.findings import (
+    LEVEL,
+    TRIALS,
+    Measured,
+    Point,
+    Rate,
+    Rates,
+    caution,
+    main_condition,
+    main_variants,
+    people,
+)
+from faircal.report.numbers import listing, percent, points, times, variant_name
+from faircal.report.store import Store
+from faircal.report.tables import Variant
+from faircal.report.tables import percent as percent_of
+from faircal.results import GLOBAL
+
+ERRORS = {
+    "fpr": "False matches (two strangers taken for one person)",
+    "fnr": "False non-matches (a person not recognised)",
+}
+NOT_APART = "the data does not tell them apart"
+#: So many groups with too few pairs get a sentence each; more are listed in one.
+_ONE_BY_ONE = 3
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a report says first, in sentences.
+
+    Attributes
+    ----------
+    who : list of str
+        Who is treated differently, and by how much?
+    sure : list of str
+        How sure are we?
+    changes : list of str
+        What do the methods change? Empty in an audit.
+    limits : list of str
+        What this cannot tell.
+    """
+
+    who: list[str]
+    sure: list[str]
+    changes: list[str]
+    limits: list[str]
+
+
+def summary(store: Store, attribute: str) -> Summary:
+    """Say what was found of the groups of `attribute`, how sure it is, and what it leaves open.
+
+    Speaks of one operating point: the threshold of an audit, else the highest global
+    false-positive rate. In a benchmark it speaks of the first method, the Baseline, and then of
+    what others change.
+
+    Parameters
+    ----------
+    store : Store
+    attribute : str
+        One of ``store.results.attributes``; empty where there are no groups.
+    """
+    variant = next(iter(main_variants(store).values()))
+    condition = main_condition(store.results, attribute)
+    found = [
+        Measured(store, attribute, feature, variant).point(condition)
+        for feature in store.results.features
+        if condition is not None
+    ]
+    return Summary(
+        _who(store, variant, found),
+        _sure(store, found),
+        changes(store, attribute, condition) if store.kind != "audit" else [],
+        _limits(store, attribute, found),
+    )
+
+
+# ------------------------------------------------- who is treated differently, by how much
+
+
+def _who(store: Store, variant: Variant, found: Sequence[Point]) -> list[str]:
+    if not found:
+        return ["No error rates were measured, so nothing can be said about groups."]
+    if found[0].condition and found[0].rates["fpr"].overall.trials == 0:
+        return ["There are no pairs of strangers, so no threshold is set and no error rate told."]
+    said = [_decision(store, found[0])]
+    if store.kind != "audit":
+        raw = ", the scores as they come" if variant.method == REFERENCE else ""
+        said.append(f"These are the rates of {variant_name(store.results, variant)}{raw}.")
+    for point in found:
+        front = f"{point.feature}: " if len(found) > 1 else ""
+        groups = point.rates["fpr"].groups
+        if not groups or not point.condition:
+            said.append(front + _overall(point))
+        if groups:
+            for rates in point.rates.values():
+                said += [front + text for text in (_contrast(rates), *_too_few(rates))]
+    if not found[0].rates["fpr"].groups:
+        said.append("The data names no groups: who is treated differently cannot be told.")
+    return said
+
+
+def _decision(store: Store, point: Point) -> str:
+    """Say when two pictures are taken for one person."""
+    everybody = "all of the simulated people" if store.simulated else "everybody"
+    if not point.condition:
+        return (
+            f"Two pictures count as one person when their score is {point.threshold:g} or more, "
+            f"the same for {everybody}."
+        )
+    on = store.run.get("settings", {}).get("threshold_on")
+    where = "of the other folds " if on == "calibration" else ""
+    return (
+        f"One threshold for {everybody}, set so that {percent_of(point.condition)} of all pairs of "
+        f"strangers {where}are taken for one person."
+    )
+
+
+def _overall(point: Point) -> str:
+    wrong = {"fpr": "are taken for one person", "fnr": "are not recognised"}
+    said = []
+    for metric, rates in point.rates.items():
+        told = f"{_told(rates.overall)} of {TRIALS[metric]} {wrong[metric]}"
+        said.append(rates.overall.reason or told)
+    return f"Over all pairs: {' and '.join(said)}."
+
+
+def _told(rate: Rate) -> str:
+    """Give a rate with its interval, or say why not."""
+    if rate.reason is not None:
+        return rate.reason
+    if math.isnan(rate.low):
+        return percent(rate.value)
+    return f"{percent(rate.value)} ({percent(rate.low)} to {percent(rate.high)})"
+
+
+def _contrast(rates: Rates) -> str:
+    """Say how the worst group and the best one compare, as far as the data can tell them apart."""
+    kind, trials, told = ERRORS[rates.metric], TRIALS[rates.metric], rates.told
+    if rates.overall.trials == 0:
+        return f"{kind}: there are no {trials}, so nothing can be said."
+    if not told:
+        return f"{kind}: no group has enough {trials}; {NOT_APART}."
+    if rates.worst is None or rates.best is None:
+        (only,) = told
+        return (
+            f"{kind}: {_told(told[only])} of {trials} of {only}, the only group with enough of "
+            "them; there is no other to compare it with."
+        )
+    if told[rates.worst].value == told[rates.best].value:
+        return f"{kind}: {percent(told[rates.worst].value)} in each group; {NOT_APART}."
+    return (
+        f"{kind}: most among {rates.worst} with {_told(told[rates.worst])} of {trials}, fewest "
+        f"among {rates.best} with {_told(told[rates.best])}; {_verdict(rates)}."
+    )
+
+
+def _verdict(rates: Rates) -> str:
+    if rates.told_apart is False:
+        if rates.overlap:
+            return f"their intervals overlap: {NOT_APART}"
+        return f"among {len(rates.told)} groups chance alone can part two so far: {NOT_APART}"
+    many = f"that is {times(rates.ratio)} times as many" if math.isfinite(rates.ratio) else ""
+    if rates.told_apart is None:
+        return f"{many or 'that is some against none'}, with no interval to say how sure"
+    least = times(rates.least_ratio, down=True)
+    if not many:
+        return f"that is at least {least} times as many"
+    return many if least == "1.0" else f"{many}, and at least {least} times"
+
+
+def _too_few(rates: Rates) -> list[str]:
+    """Name the groups with too few pairs; nothing where no group can have any."""
+    withheld = rates.withheld
+    if len(withheld) <= _ONE_BY_ONE:
+        return [f"{group}: {rate.reason}." for group, rate in withheld.items()]
+    named = listing(f"{group} ({rate.trials or 0:,})" for group, rate in withheld.items())
+    return [f"{len(withheld)} groups have too few {TRIALS[rates.metric]} to say: {named}."]
+
+
+# ---------------------------------------------------------------------- how sure are we
+
+
+def _sure(store: Store, found: Sequence[Point]) -> list[str]:
+    rates = [rates for point in found for rates in point.rates.values()]
+    said = []
+    if any(each.overall.trials is None for each in rates):
+        said.append("No intervals can be given: there are no counts of pairs in this folder.")
+    elif any(not math.isnan(each.overall.low) for each in rates):
+        said += [*_intervals(store), *_apart(rates)]
+    return [*said, *_sizes(rates), *_people(store), *_folds(found)]
+
+
+def _intervals(store: Store) -> Iterator[str]:
+    """Say how the intervals are made and what they leave out."""
+    what = f"The ranges in brackets are {100 * LEVEL:g} % intervals (Wilson)"
+    if store.kind == "audit":
+        yield (
+            f"{what} of the counted pairs. They take every pair as independent of the others. But "
+            "pairs share people and pictures, so the ranges are too narrow."
+        )
+    else:
+        yield (
+            f"The data is split into {len(store.curves.folds)} parts (folds). Each is tested in "
+            "turn, and rates are means over them."
+        )
+        yield (
+            f"{what} of the pairs of all folds. A rate that varies from fold to fold by more than "
+            "chance explains has a wider range to match. Pairs share people and pictures, so the "
+            "ranges may still be too narrow."
+        )
+
+
+def _apart(rates: Sequence[Rates]) -> Iterator[str]:
+    """Say when groups are called different, where any two were compared."""
+    compared = [len(each.told) for each in rates if each.worst is not None]
+    if compared:
+        yield (
+            "Two groups are called different only where their intervals stay apart when widened "
+            f"to hold for all groups at once (up to {max(compared)} here), since the worst and the "
+            "best are picked after looking; “at least” compares the near ends of these."
+        )
+
+
+def _sizes(rates: Sequence[Rates]) -> Iterator[str]:
+    """Say how large the groups are that were compared, the same for every feature."""
+    said = []
+    for each in rates[:2]:  # of the first feature
+        sizes = {group: rate.trials for group, rate in each.told.items() if rate.trials}
+        if len(sizes) > 1:
+            low, high = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+            trials = TRIALS[each.metric]
+            about = "" if sizes[low] == sizes[high] else "about "
+            said.append(
+                f"{about}{sizes[low]:,} {trials} each"
+                if sizes[high] < 1.02 * sizes[low]
+                else f"from {sizes[low]:,} ({low}) to {sizes[high]:,} ({high}) {trials}"
+            )
+    if said:
+        yield f"The groups compared have {' and '.join(said)}."
+
+
+def _people(store: Store) -> Iterator[str]:
+    """Say how many people are behind the pairs."""
+    counted = people(store)
+    if GLOBAL in counted:
+        groups = {name: n for name, n in counted.items() if name != GLOBAL}
+        smallest = min(groups, key=groups.__getitem__, default=None)
+        more = f"; the smallest group, {smallest}, has {groups[smallest]:,}" if smallest else ""
+        yield f"The pairs show {counted[GLOBAL]:,} people{more}."
+    elif store.kind == "audit":
+        yield "The data does not say who is in the pairs, so the number of people is not known."
+
+
+def _folds(found: Sequence[Point]) -> Iterator[str]:
+    """Say how far the rates vary from fold to fold."""
+    for point in found:
+        front = f"{point.feature}: " if len(found) > 1 else ""
+        rates = point.rates["fpr"]
+        if rates.worst is None or rates.best is None or rates.worst == rates.best:
+            continue
+        ends = [(group, rates.told[group].spread) for group in (rates.worst, rates.best)]
+        if not any(math.isnan(spread) for _, spread in ends):
+            varied = " and ".join(f"{points(spread)} for {group}" for group, spread in ends)
+            yield f"{front}From fold to fold false matches vary by {varied} (standard deviation)."
+
+
+# --------------------------------------------------------------- what this cannot tell
+
+
+def _limits(store: Store, attribute: str, found: Sequence[Point]) -> list[str]:
+    return [
+        *_simulated(store),
+        *_withheld(found),
+        *_few_people(store, attribute),
+        *_in_no_group(store, attribute),
+        *_uncalibrated(store),
+        *_chosen_on_test(store, found),
+        *_drawn(store),
+        *_scope(store),
+    ]
+
+
+def _simulated(store: Store) -> Iterator[str]:
+    if store.simulated:
+        yield "The people are simulated: nothing here is about real people or a real system."
+
+
+def _withheld(found: Sequence[Point]) -> Iterator[str]:
+    names = dict.fromkeys(
+        group for point in found for rates in point.rates.values() for group in rates.withheld
+    )
+    if names:
+        yield (
+            f"A group without a number may be treated well or badly: {listing(names)} "
+            f"{'needs' if len(names) == 1 else 'need'} more pairs to tell."
+        )
+
+
+def _few_people(store: Store, attribute: str) -> Iterator[str]:
+    for group in store.results.groups(attribute):
+        said = caution(store, group)
+        if said is not None:
+            yield f"{group}: {said}."
+
+
+def _in_no_group(store: Store, attribute: str) -> Iterator[str]:
+    """Give the shares of pairs that count in no group."""
+    shares = store.run.get("groups", {}).get(attribute, {})
+    everything = shares.get("pairs", 0)
+    for key, why in (
+        ("cross_group_pairs", "join two groups"),
+        ("unknown_pairs", f"have no known {attribute}"),
+    ):
+        if shares.get(key):
+            yield (
+                f"{shares[key]:,} of {everything:,} pairs ({percent(shares[key] / everything)}) "
+                f"{why}: they count in the overall numbers and in no group's."
+            )
+
+
+def _uncalibrated(store: Store) -> Iterator[str]:
+    if not any(row.metric == "ks" for row in store.results.rows):
+        yield "There are scores and no probabilities, so none can be checked (no calibration)."
+
+
+def _chosen_on_test(store: Store, found: Sequence[Point]) -> Iterator[str]:
+    chosen = [p for p in found if p.condition and p.rates["fpr"].overall.trials != 0]
+    if chosen and store.run.get("settings", {}).get("threshold_on") != "calibration":
+        yield (
+            "The threshold was chosen on the same pairs that it is tested on. That is optimistic: "
+            "one that is set beforehand, as in use, may miss the wanted rate."
+        )
+
+
+def _scope(store: Store) -> Iterator[str]:
+    many = len(store.results.features)
+    yield (
+        f"One dataset and {'one system' if many == 1 else f'{many} systems'} were measured: this "
+        "says nothing about other people, pictures or systems. It does not say why groups differ."
+    )
+
+
+def _drawn(store: Store) -> Iterator[str]:
+    """Give the note on folds that were drawn and not given, as a sentence."""
+    for note in store.run.get("notes", []):
+        if str(note).startswith("folds drawn") and store.kind != "audit":
+            yield f"F{str(note)[1:]}."

@@ -1,0 +1,102 @@
+"""All that is made of a folder of results: tables, figures, the page, and an audit for machines."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from faircal.files import write_text
+from faircal.jobs import Progress, silent
+from faircal.report.figures import Drawing
+from faircal.report.machine import write_audit_json
+from faircal.report.page import draw, write_page
+from faircal.report.paper import AGREEMENT, reproduction, write_reproduction
+from faircal.report.store import Store
+from faircal.report.table_files import TABLES, write_tables
+from faircal.report.tables import Table, further_tables, main_tables
+from faircal.results import AUDIT, csv_text
+
+FIGURES, INDEX = "figures", "index.csv"
+
+
+def write_all(folder: str | Path, *, progress: Progress = silent) -> dict[str, Path]:
+    """Write everything that a report consists of, recomputing nothing.
+
+    Parameters
+    ----------
+    folder : path
+        What a benchmark, an audit or a reproduction wrote.
+    progress : callable
+        Called as figures are drawn.
+
+    Returns
+    -------
+    paths : dict from str to Path
+        Where people will look.
+    """
+    store = Store.read(folder)
+    paper = reproduction(store) if store.kind == "reproduce" else None
+    home = store.folder
+    figures = _Figures(home / FIGURES, progress)
+    page = write_page(store, paper, draw(store, paper, figures.keep))
+    figures.finish()
+    paths = {"tables": home / TABLES}
+    if figures.listed:
+        paths["figures"] = figures.home
+    if paper is None:
+        write_tables(dict(enumerate(_tables(store), 1)), home)
+    else:
+        write_reproduction(paper)
+        paths["agreement"] = home / AGREEMENT
+    if store.kind == "audit":
+        paths["audit"] = write_audit_json(store)
+    else:
+        (home / AUDIT).unlink(missing_ok=True)  # of an audit that was here before
+    return {**paths, "report": page}
+
+
+def _tables(store: Store) -> Iterator[Table]:
+    """Give the tables of a benchmark or audit; keys name the attribute where there are several."""
+    attributes = store.results.attributes
+    for attribute in attributes:
+        of = f"-{attribute}" if len(attributes) > 1 else ""
+        tables = [*main_tables(store.results, attribute), *further_tables(store.results, attribute)]
+        for table in tables:
+            yield replace(table, key=f"{table.key}{of}", simulated=store.simulated)
+
+
+class _Figures:
+    """The folder of figures; ``index.csv`` lists them, so that those of an earlier run can go."""
+
+    columns = ("key", "title", "caption", "words", "files")
+
+    def __init__(self, home: Path, progress: Progress) -> None:
+        self.home, self.progress = home, progress
+        self.listed: list[tuple[str, ...]] = []
+
+    def keep(self, drawing: Drawing) -> None:
+        """Write a figure."""
+        figure = drawing.figure
+        names = " ".join(path.name for path in drawing.save(self.home))
+        self.listed.append((figure.key, figure.title, figure.caption, figure.words, names))
+        self.progress("drawing", len(self.listed), len(self.listed) + 1, figure.title)
+
+    def finish(self) -> None:
+        """Write the index, and remove the figures that the one before lists and this one not."""
+        self.progress("drawing", 0, 0, "")
+        index = self.home / INDEX
+        before = _files(index)
+        if self.listed:
+            write_text(index, csv_text(self.columns, self.listed))
+        for name in before - _files(index):
+            (self.home / Path(name).name).unlink(missing_ok=True)
+
+
+def _files(index: Path) -> set[str]:
+    """Return the files that an index lists; none where it can't be read."""
+    with suppress(OSError, KeyError, csv.Error), index.open(encoding="utf-8", newline="") as file:
+        return {name for row in csv.DictReader(file) for name in row["files"].split()}
+    return set()

@@ -1,0 +1,114 @@
+"""``faircal audit``: what it writes and prints, for people and for machines."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from faircal import __version__
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Return a function that writes a score table: groups with numbers of strangers and genuine."""
+
+    def make(groups, **columns):
+        rng = np.random.default_rng(0)
+        rows = []
+        for name, (strangers, same) in groups.items():
+            scores = [*rng.normal(0.1, 0.1, strangers), *rng.normal(0.6, 0.1, same)]
+            for i, score in enumerate(scores):
+                row = {"genuine": int(i >= strangers), "score": f"{score:.4f}", "group": name}
+                rows.append(row | {key: value(i, name) for key, value in columns.items()})
+        path = tmp_path / "scores.csv"
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def audit(table, tmp_path, run_here):
+    """Return a function that writes a table and audits it: what was printed, and the folder."""
+
+    def run(groups, *words, **columns):
+        out = tmp_path / "a"
+        done = run_here(["audit", str(table(groups, **columns)), "--out", str(out), *words])
+        assert done.code == 0, done.err
+        return done, out
+
+    return run
+
+
+SMALL = {"A": (400, 300), "B": (400, 300), "few": (5, 5)}
+
+
+def test_the_table_says_too_few(audit):
+    done, _ = audit(SMALL, "--threshold", "0.3")
+    (line,) = [text for text in done.out.splitlines() if text.strip().startswith("few ")]
+    assert line.split() == ["few", "–", "5", "5", "too", "few", "–", "too", "few", "–", "–"]
+    (line,) = [text for text in done.out.splitlines() if text.strip().startswith("A ")]
+    assert line.split()[2:4] == ["300", "400"]
+    assert "too few" not in line
+
+
+def test_the_result_in_words(audit):
+    done, out = audit(SMALL, "--threshold", "0.3")
+    who = json.loads((out / "audit.json").read_text("utf-8"))["summary"]["who"]
+    assert len(who) > 3
+    for text in who:
+        assert text in done.out
+    assert "few: only 5 pairs of strangers: too few to say (100 are needed)." in done.out
+    assert str(out / "audit.json") in done.out
+
+
+def test_people_of_each_group(audit):
+    who = {"left_identity": lambda i, name: f"{name}{i % 40}"}
+    who["right_identity"] = who["left_identity"]
+    done, _ = audit(SMALL, "--threshold", "0.3", **who)
+    lines = {text.split()[0]: text.split() for text in done.out.splitlines() if text.strip()}
+    assert lines["A"][1] == "40"
+    assert lines["few"][1] == "10"
+
+
+def test_json_is_the_file_and_more(audit):
+    done, out = audit(SMALL, "--threshold", "0.3", "--json")
+    said = json.loads(done.out)
+    rows = said.pop("audit")
+    assert said.pop("report") == str(out / "report.html")
+    assert said == json.loads((out / "audit.json").read_text("utf-8"))
+    assert said["faircal"] == __version__
+    with (out / "intervals.csv").open(newline="") as file:
+        raw = list(csv.DictReader(file))
+    assert [row["group"] for row in rows] == [row["group"] for row in raw]
+    # The raw numbers leave nothing out.
+    wanted = {"group": "few", "metric": "fpr", "condition": ""}
+    (few,) = [row for row in raw if wanted.items() <= row.items()]
+    assert few["value"] != "nan"
+
+
+def test_at_a_global_rate(audit):
+    done, out = audit({"A": (400, 300), "B": (250, 300)})
+    assert "error rates at a global FPR of 1 %" in done.out
+    points = json.loads((out / "audit.json").read_text("utf-8"))["operating_points"]
+    point = next(point for point in points if point["condition"] == "global_fpr=0.01")
+    assert [group["fpr"]["enough"] for group in point["groups"]] == [True, False]
+    assert [group["fnr"]["enough"] for group in point["groups"]] == [True, True]
+
+
+def test_names_cannot_steer_the_terminal(audit):
+    done, _ = audit({"[red]x[/red]": (400, 300), "\x1b[31my": (400, 300)}, "--threshold", "0.3")
+    assert "[red]x[/red]" in done.out
+    assert "\x1b" not in done.out
+
+
+def test_help_names_the_files_and_the_rule(run_here):
+    text = " ".join(run_here(["audit", "--help"]).out.split())
+    for said in ("report.html", "audit.json", "results.csv", "too few", "100 pairs", "Example:"):
+        assert said in text

@@ -1,0 +1,385 @@
+"""What the report says in words: numbers worked out by hand, and no claim the data can't carry."""
+
+from __future__ import annotations
+
+import re
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+import faircal
+from faircal.benchmark import Settings, run_benchmark
+from faircal.curves import CURVES, as_table, write_curves
+from faircal.report.findings import Rate, Rates, main_condition, main_variants
+from faircal.report.store import Store
+from faircal.report.words import summary
+from faircal.results import write_intervals, write_results, write_run
+
+
+def counted(groups):
+    """Return arrays with, for each group, errors and trials of strangers, then of one person."""
+    score, genuine, group = [], [], []
+    for name, (false_matches, strangers, misses, same) in groups.items():
+        score += [0.9] * false_matches + [0.1] * (strangers - false_matches)
+        score += [0.2] * misses + [0.8] * (same - misses)
+        genuine += [0] * strangers + [1] * same
+        group += [name] * (strangers + same)
+    return {"score": score, "genuine": genuine, "groups": group}
+
+
+@pytest.fixture
+def store_of(tmp_path):
+    """Return a function that audits arrays and reads back what was written."""
+
+    def make(arrays, *, run=None, threshold=0.5, attribute="group", **more):
+        audits = [
+            faircal.audit(
+                **arrays, **more, threshold=threshold, dataset="d", feature=f, attribute=attribute
+            )
+            for f in (run or {}).pop("features", ["f"])
+        ]
+        write_results(tmp_path, [row for each in audits for row in each.rows])
+        write_intervals(tmp_path, [row for each in audits for row in each.intervals()])
+        curves = [curve for each in audits for curve in each.curves]
+        write_curves(tmp_path / CURVES, as_table(curves))
+        write_run(tmp_path, {"kind": "audit", "people": audits[0].people, **(run or {})})
+        return Store.read(tmp_path)
+
+    return make
+
+
+def everything(said):
+    return [*said.who, *said.sure, *said.changes, *said.limits]
+
+
+TOLD_APART = {"A": (30, 1000, 100, 1000), "B": (3, 1000, 120, 1000)}
+
+
+class TestWho:
+    def test_worst_and_best_with_their_numbers(self, store_of):
+        who = summary(store_of(counted(TOLD_APART)), "group").who
+        # Wilson by SciPy: 30 of 1000 is 2.1 to 4.3 %, 3 of 1000 is 0.10 to 0.88 %.
+        assert binomtest(30, 1000).proportion_ci(method="wilson").low == pytest.approx(0.0211, 1e-2)
+        assert who[0] == (
+            "Two pictures count as one person when their score is 0.5 or more, the same for "
+            "everybody."
+        )
+        assert who[1] == (
+            "Over all pairs: 1.7 % (1.2 % to 2.3 %) of pairs of strangers are taken for one person "
+            "and 11.0 % (9.7 % to 12.4 %) of pairs of one person are not recognised."
+        )
+        assert who[2] == (
+            "False matches (two strangers taken for one person): most among A with 3.0 % (2.1 % to "
+            "4.3 %) of pairs of strangers, fewest among B with 0.30 % (0.10 % to 0.88 %); that is "
+            "10 times as many, and at least 1.9 times."
+        )
+        assert who[3].endswith("their intervals overlap: the data does not tell them apart.")
+        assert "most among B with 12.0 %" in who[3]
+        assert len(who) == 4
+
+    def test_at_least_is_of_intervals_that_hold_at_once_and_rounded_down(self):
+        # Two groups: each interval at 97.5 %.
+        low = binomtest(30, 1000).proportion_ci(0.975, method="wilson").low
+        high = binomtest(3, 1000).proportion_ci(0.975, method="wilson").high
+        assert low / high == pytest.approx(1.990, abs=1e-3)  # said to be 1.9
+
+    def test_none_at_all_in_the_best_group(self, store_of):
+        groups = {"A": (60, 1000, 9, 100), "B": (0, 1000, 9, 100)}
+        who = summary(store_of(counted(groups)), "group").who
+        assert (
+            "fewest among B with 0 % (0 % to 0.38 %); that is at least 9.0 times as many" in who[2]
+        )
+        assert "inf" not in " ".join(who)
+
+    def test_a_group_with_too_few_pairs_gets_no_number(self, store_of):
+        groups = TOLD_APART | {"Asian F": (20, 41, 0, 99)}
+        said = summary(store_of(counted(groups)), "group")
+        assert "Asian F: only 41 pairs of strangers: too few to say (100 are needed)." in said.who
+        assert "Asian F: only 99 pairs of one person: too few to say (100 are needed)." in said.who
+        assert "48.8" not in " ".join(everything(said))  # 20 of 41
+        assert any("Asian F needs more pairs to tell" in text for text in said.limits)
+
+    def test_at_a_global_rate_the_rule_of_three_decides(self, store_of):
+        groups = {"A": (3, 299, 9, 100), "B": (3, 300, 9, 100), "C": (4, 900, 9, 100)}
+        who = summary(store_of(counted(groups), threshold=None), "group").who
+        assert who[0].startswith("One threshold for everybody, set so that 1 % of all pairs")
+        assert "A: only 299 pairs of strangers: too few to say (300 are needed)." in who
+        assert not any(text.startswith("B:") for text in who)
+
+    def test_many_small_groups_are_listed_in_one_sentence(self, store_of):
+        groups = TOLD_APART | {f"g{i}": (1, 50, 1, 200) for i in range(9)}
+        who = summary(store_of(counted(groups)), "group").who
+        (listed,) = [text for text in who if "too few" in text]
+        assert listed == (
+            "9 groups have too few pairs of strangers to say: g0 (50), g1 (50), g2 (50), g3 (50), "
+            "g4 (50), g5 (50) and 3 more."
+        )
+
+    def test_one_group_with_enough_is_compared_with_none(self, store_of):
+        groups = {"A": (30, 1000, 10, 100), "B": (1, 9, 1, 9)}
+        who = summary(store_of(counted(groups)), "group").who
+        assert (
+            "False matches (two strangers taken for one person): 3.0 % (2.1 % to 4.3 %) of pairs "
+            "of strangers of A, the only group with enough of them; there is no other to compare "
+            "it with."
+        ) in who
+
+    def test_no_group_with_enough(self, store_of):
+        who = summary(store_of(counted({"A": (1, 9, 1, 9), "B": (1, 8, 1, 8)})), "group").who
+        assert sum("no group has enough" in text for text in who) == 2
+        assert "%" not in " ".join(who)
+
+    def test_identical_groups(self, store_of):
+        groups = dict.fromkeys("ABC", (10, 1000, 10, 1000))
+        who = summary(store_of(counted(groups)), "group").who
+        assert who[2].endswith("1.0 % in each group; the data does not tell them apart.")
+
+    def test_of_many_groups_the_extremes_part_by_chance(self):
+        rates = {str(i): Rate("fpr", 0.10, 1000) for i in range(28)}
+        rates |= {"high": Rate("fpr", 0.125, 1000), "low": Rate("fpr", 0.075, 1000)}
+        many = Rates("fpr", Rate("fpr", 0.1, 30_000), rates)
+        two = Rates("fpr", many.overall, {name: rates[name] for name in ("high", "low")})
+        assert not many.overlap
+        assert many.told_apart is False
+        assert two.told_apart is True
+
+    def test_chance_seldom_tells_equal_groups_apart(self):
+        rng = np.random.default_rng(0)
+        told = 0
+        for _ in range(200):
+            rates = {
+                str(i): Rate("fpr", errors / 2000, 2000)
+                for i, errors in enumerate(rng.binomial(2000, 0.05, 30))
+            }
+            told += bool(Rates("fpr", Rate("fpr", 0.05, 60_000), rates).told_apart)
+        assert told <= 10  # 5 %
+
+    @pytest.mark.parametrize(("genuine", "lacking"), [(0, "one person"), (1, "strangers")])
+    def test_one_class_only(self, store_of, genuine, lacking):
+        arrays = counted(TOLD_APART) | {"genuine": [genuine] * 4000}
+        said = summary(store_of(arrays), "group")
+        assert any(f"there are no pairs of {lacking}, so nothing" in text for text in said.who)
+        assert not any("more pairs to tell" in text for text in said.limits)
+
+    def test_genuine_pairs_only_set_no_threshold(self, store_of):
+        arrays = counted(TOLD_APART) | {"genuine": [1] * 4000}
+        said = summary(store_of(arrays, threshold=None), "group")
+        assert said.who == [
+            "There are no pairs of strangers, so no threshold is set and no error rate told."
+        ]
+        assert not any("threshold" in text for text in said.limits)
+
+    def test_no_groups(self, store_of):
+        arrays = counted(TOLD_APART) | {"groups": None}
+        said = summary(store_of(arrays, attribute=""), "")
+        assert said.who[-1] == (
+            "The data names no groups: who is treated differently cannot be told."
+        )
+        assert "1.7 %" in said.who[1]
+
+    def test_several_features_are_named(self, store_of):
+        who = summary(store_of(counted(TOLD_APART), run={"features": ["n1", "n2"]}), "group").who
+        assert [text.split(":")[0] for text in who[1:]] == ["n1"] * 3 + ["n2"] * 3
+
+    def test_scores_of_another_range(self, store_of):
+        arrays = counted(TOLD_APART)
+        arrays["score"] = [100 * score for score in arrays["score"]]
+        plain = summary(store_of(counted(TOLD_APART)), "group").who
+        store = store_of(arrays, threshold=50, score_range=(0.0, 100.0))
+        hundred = summary(store, "group").who
+        assert "score is 50 or more" in hundred[0]
+        assert hundred[1:] == plain[1:]
+
+    def test_names_stay_as_they_are(self, store_of):
+        evil = '<b>{x}</b> %s "'
+        who = summary(
+            store_of(counted({evil: (30, 1000, 9, 100), "B": (3, 1000, 9, 100)})), "group"
+        )
+        assert f"most among {evil} with 3.0 %" in who.who[2]
+
+
+class TestRelabelling:
+    @settings(max_examples=40, deadline=None)
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, 400), st.integers(1, 400)).map(lambda p: (min(p), p[1])),
+            min_size=2,
+            max_size=5,
+            unique_by=(lambda pair: pair[0] / pair[1], lambda pair: pair[1]),
+        ),
+        st.randoms(),
+    )
+    def test_new_names_change_names_only(self, pairs, random):
+        names = [f"g{i}" for i in range(len(pairs))]
+        rates = [Rate("fpr", errors / trials, trials) for errors, trials in pairs]
+        overall = Rate("fpr", 0.5, sum(trials for _, trials in pairs))
+        shuffled = random.sample(range(len(pairs)), len(pairs))
+        one = Rates("fpr", overall, dict(zip(names, rates, strict=True)))
+        two = Rates("fpr", overall, {names[i]: rates[i] for i in shuffled})
+        for what in ("worst", "best", "told_apart", "overlap"):
+            assert getattr(one, what) == getattr(two, what)
+        assert one.ratio == two.ratio or one.ratio != one.ratio
+        assert one.withheld == two.withheld
+
+    def test_sentences_are_permuted(self, store_of):
+        rows = [(30, 1000, 10, 500), (3, 1000, 50, 500), (1, 20, 0, 30)]
+        seen = set()
+        for names in permutations(["ONE", "TWO", "SIX"]):
+            who = summary(store_of(counted(dict(zip(names, rows, strict=True)))), "group").who
+            text = "\n".join(who)
+            for name, role in zip(names, ("first", "second", "third"), strict=True):
+                text = text.replace(name, role)
+            seen.add(tuple(sorted(text.split("\n"))))
+        assert len(seen) == 1
+
+
+class TestSureAndLimits:
+    def test_people_and_too_narrow_intervals(self, store_of):
+        arrays = counted(TOLD_APART)
+        n = len(arrays["score"])
+        who = np.where(np.array(arrays["groups"]) == "A", np.arange(n) % 12, 20 + np.arange(n) % 50)
+        said = summary(store_of(arrays | {"left_identity": who, "right_identity": who}), "group")
+        assert "The pairs show 62 people; the smallest group, A, has 12." in said.sure
+        assert any(t.startswith("A: only 12 people (fewer than 30)") for t in said.limits)
+        assert not any(t.startswith("B:") for t in said.limits)
+        assert "so the ranges are too narrow" in said.sure[0]
+
+    def test_without_identities(self, store_of):
+        sure = summary(store_of(counted(TOLD_APART)), "group").sure
+        assert any("does not say who is in the pairs" in text for text in sure)
+
+    def test_pairs_in_no_group(self, store_of):
+        shares = {"pairs": 2000, "cross_group_pairs": 300, "unknown_pairs": 10}
+        limits = summary(
+            store_of(counted(TOLD_APART), run={"groups": {"group": shares}}), "group"
+        ).limits
+        assert "300 of 2,000 pairs (15.0 %) join two groups" in " ".join(limits)
+        assert "10 of 2,000 pairs (0.50 %) have no known group" in " ".join(limits)
+
+    def test_simulated(self, store_of):
+        said = summary(store_of(counted(TOLD_APART), run={"simulated": True}), "group")
+        assert "all of the simulated people" in said.who[0]
+        assert said.limits[0].startswith("The people are simulated")
+
+    def test_probabilities(self, store_of):
+        arrays = counted(TOLD_APART)
+        without = summary(store_of(arrays), "group").limits
+        probable = arrays | {"probability": arrays["score"]}
+        given_ones = summary(store_of(probable), "group").limits
+        assert any("no probabilities" in text for text in without)
+        assert not any("no probabilities" in text for text in given_ones)
+
+    def test_threshold_chosen_on_the_test_pairs(self, store_of):
+        arrays = counted(TOLD_APART)
+        assert "optimistic" not in " ".join(summary(store_of(arrays), "group").limits)
+        chosen = summary(store_of(arrays, threshold=None), "group").limits
+        assert "optimistic" in " ".join(chosen)
+
+    def test_a_folder_of_old_has_no_counts(self, store_of):
+        store = store_of(counted(TOLD_APART))
+        (store.folder / CURVES).unlink()
+        (store.folder / "intervals.csv").unlink()
+        said = summary(Store.read(store.folder), "group")
+        assert said.sure[0].startswith("No intervals can be given")
+        assert "most among A with 3.0 % of pairs of strangers" in said.who[2]
+        assert "10 times as many, with no interval to say how sure" in said.who[2]
+
+    def test_never_significant_and_always_a_sentence(self, store_of):
+        for text in everything(summary(store_of(counted(TOLD_APART)), "group")):
+            assert text.endswith(".")
+            assert "significan" not in text
+            assert "nan" not in text.split()
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    methods = ("baseline", "fsn", "faircal", "oracle")
+    data = faircal.simulate("small", seed=0)
+    run_benchmark(
+        data, folder, Settings(methods=methods, clusters=(5, 10), calibrators=("beta",)), jobs=1
+    )
+    return Store.read(folder)
+
+
+class TestBenchmark:
+    ATTRIBUTE = "ethnicity+gender"
+
+    def test_speaks_of_the_baseline_at_the_highest_rate(self, bench):
+        assert main_condition(bench.results, self.ATTRIBUTE) == "global_fpr=0.01"
+        assert list(main_variants(bench)) == ["baseline", "fsn", "faircal", "oracle"]
+        who = summary(bench, self.ATTRIBUTE).who
+        assert who[1] == "These are the rates of Baseline, the scores as they come."
+        variant = main_variants(bench)["baseline"]
+        rates = {
+            group: bench.results.value(
+                "embedding", variant, self.ATTRIBUTE, group, "global_fpr=0.01", "fpr"
+            ).mean
+            for group in bench.results.groups(self.ATTRIBUTE)
+        }
+        worst = max(rates, key=rates.get)
+        assert f"most among {worst} with {100 * rates[worst]:.1f} % (" in who[2]
+
+    def test_says_what_the_methods_change_with_both_numbers(self, bench):
+        said = summary(bench, self.ATTRIBUTE).changes
+        variants = main_variants(bench)
+
+        def value(method, metric, group="all", condition=""):
+            where = ("embedding", variants[method], self.ATTRIBUTE, group, condition, metric)
+            return 100 * bench.results.value(*where).mean
+
+        name = f"FairCal (K = {variants['faircal'].clusters})"
+        (accuracy,) = [text for text in said if text.startswith(f"{name} needs no group labels")]
+        for method in ("faircal", "baseline"):
+            assert f"{value(method, 'tpr', 'global', 'fpr=0.01'):.1f} %" in accuracy
+        (gap,) = [text for text in said if text.startswith("FairCal: the largest gap")]
+        for method in ("faircal", "baseline"):
+            assert f"{value(method, 'fpr_mad', 'all', 'global_fpr=0.01'):.1f} points" in gap
+        (error,) = [text for text in said if text.startswith("FairCal: the calibration error")]
+        for method in ("faircal", "baseline"):
+            assert f"{value(method, 'ks_mean'):.1f} %" in error
+        assert sum(text.startswith("Oracle is a yardstick") for text in said) == 1
+        assert "by chance" in said[-1]
+
+    def test_changes_within_the_spread_over_folds_are_called_so(self, bench):
+        variants = main_variants(bench)
+
+        def value(method):
+            where = ("embedding", variants[method], self.ATTRIBUTE, "global", "", "auroc")
+            return bench.results.value(*where)
+
+        one, base = value("faircal"), value("baseline")
+        within = abs(one.mean - base.mean) < max(one.std, base.std)
+        (text,) = [
+            t for t in summary(bench, self.ATTRIBUTE).changes if "(AUROC)" in t and "FairC" in t
+        ]
+        assert ("smaller than the spread over folds" in text) is (within and "as with" not in text)
+
+    def test_one_threshold_for_all_of_the_simulated_people(self, bench):
+        said = summary(bench, self.ATTRIBUTE)
+        assert "all of the simulated people" in said.who[0]
+        assert "optimistic" in " ".join(said.limits)
+        assert "From fold to fold" in " ".join(said.sure)
+        assert re.search(
+            r"[\d,]+ of 8,000 pairs \(\d+\.\d %\) join two groups", " ".join(said.limits)
+        )
+
+    def test_an_audit_changes_nothing(self, store_of):
+        assert summary(store_of(counted(TOLD_APART)), "group").changes == []
+
+
+class TestWideIntervals:
+    def test_folds_that_vary_more_than_chance_widen_the_interval(self):
+        calm = Rate("fpr", 0.1, 5000, spread=0.001, folds=5)
+        wild = Rate("fpr", 0.1, 5000, spread=0.03, folds=5)
+        assert (calm.low, calm.high) == pytest.approx(
+            tuple(binomtest(500, 5000).proportion_ci(method="wilson"))
+        )
+        # Variance 0.0009 · 5/4 against 0.09 / 1000: 12.5 times, as if there were 400 pairs.
+        assert (wild.low, wild.high) == pytest.approx(
+            tuple(binomtest(40, 400).proportion_ci(method="wilson"))
+        )
