@@ -141,7 +141,7 @@ def write_results(folder: Path, rows: Iterable[Row]) -> None:
 
 def versions() -> dict[str, str]:
     """Return the versions that results depend on."""
-    packages = ("numpy", "scipy", "scikit-learn", "pyarrow", "torch")
+    packages = ("numpy", "scipy", "scikit-learn", "pyarrow", "torch", "matplotlib")
     found = {"faircal": __version__, "python": platform.python_version()}
     for name in packages:
         with suppress(PackageNotFoundError):  # an extra

@@ -1,159 +1,21 @@
-"""A browser, reports to look at in it, and what Python says of the numbers that they show."""
+"""A browser, pages opened in it, and the explorer of a page as its reader uses it."""
 
 from __future__ import annotations
 
+import re
+import runpy
 import shutil
 import sys
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pacsv
 import pytest
-from threadpoolctl import threadpool_limits
 
-import faircal
-from faircal.benchmark import Settings, run_benchmark
-from faircal.cli.main import main
-from faircal.methods import METHODS, make_method
-from faircal.metrics import Ranking, rates_at_threshold
-from faircal.report import write_report
-
-BENCHMARKED = ("baseline", "gst", "fsn", "faircal", "oracle")
+REPORTS = runpy.run_path(str(Path(__file__).with_name("reports.py")))
 DESK = {"viewport": {"width": 1200, "height": 900}, "reduced_motion": "reduce"}
-HOSTILE = (
-    '<script>alert("x")</script>',
-    "\"><img src=x onerror=alert('y')> & </script><!-- ${z} {{ z }}",
-    "__proto__",
-    "NoSpace" * 20,
-)
-
-
-class Scored(NamedTuple):
-    """The pairs of a report as one method scored them; the group of each, empty for none."""
-
-    score: np.ndarray
-    probability: np.ndarray | None
-    genuine: np.ndarray
-    group: np.ndarray
-
-    def of(self, scale):
-        """What a threshold on `scale` is compared with."""
-        return self.probability if scale == "probability" else self.score
-
-    def rates(self, scale, threshold):
-        """(group, metric) to the rate and the number of pairs that it is a share of."""
-        found = {}
-        for group in ("global", *(g for g in dict.fromkeys(self.group) if g)):
-            inside = np.ones(len(self.group), bool) if group == "global" else self.group == group
-            ranking = Ranking.of(self.of(scale)[inside], self.genuine[inside])
-            counts = rates_at_threshold(ranking, threshold)
-            found[group, "fpr"] = float(counts.fpr), ranking.n_imposter
-            found[group, "fnr"] = float(counts.fnr), ranking.n_genuine
-        return found
-
-
-class Report(NamedTuple):
-    """A report, and by (feature, attribute) and method, as the page calls it, what it shows."""
-
-    path: Path
-    views: dict[tuple[str, str], dict[str, Scored]]
-    score_range: tuple[float, float]
-
-
-def _benchmark(folder, data, methods, attributes):
-    """Run a benchmark; then fit its methods once more, fold by fold, and pool the test folds."""
-    settings = Settings(methods=methods, clusters=(5,), attributes=attributes)
-    run_benchmark(data, folder, settings, jobs=1)
-    views = {
-        (feature, attribute): {
-            METHODS[name].title: _pooled(data.select(feature), name, attribute) for name in methods
-        }
-        for feature in data.features
-        for attribute in attributes
-    }
-    return Report(write_report(folder), views, data.score_range)
-
-
-def _pooled(data, name, attribute):
-    offered = {"n_clusters": 5, "n_init": 1, "random_state": 0, "attribute": attribute}
-    taken = {k: v for k, v in offered.items() if k in METHODS[name]._get_param_names()}
-    parts = []
-    for fold in data.fold_names:
-        calibration, test = data.split(fold)
-        with threadpool_limits(1, user_api="blas"):  # as the benchmark does: the same sums
-            said = make_method(name, **taken).fit(calibration).apply(test)
-        groups = test.groups(attribute)
-        names = np.array([*groups.names, ""])[groups.pair]
-        parts.append((said.score, said.probability, test.genuine, names))
-    return Scored(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _audit(folder, table, features, *more):
-    """Audit a score table whose groups are in the column ``group``."""
-    file = folder / "scores.csv"
-    pacsv.write_csv(pa.table(table), file)
-    where = ["--features", ",".join(features), "--out", str(folder / "audit")]
-    with pytest.raises(SystemExit) as left:
-        main(["audit", str(file), *where, *more])
-    assert left.value.code == 0
-    genuine, group = np.asarray(table["genuine"]) == 1, np.asarray(table["group"])
-    views = {
-        (name, "group"): {"scores": Scored(table[name], table.get("probability"), genuine, group)}
-        for name in features
-    }
-    data = faircal.load(file, features=features, score_range=None)
-    return Report(folder / "audit/report.html", views, data.score_range)
-
-
-def _score_table(seed, n=3000, names=("A", "B", "C")):
-    """Return labels, groups (the last one small, some unknown) and a spread of scores around 0."""
-    rng = np.random.default_rng(seed)
-    genuine = np.arange(n) % 2
-    group = rng.choice(
-        [*names, ""], n, p=[*[0.9 / (len(names) - 1)] * (len(names) - 1), 0.05, 0.05]
-    )
-    shift = np.array([0.05 * [*names, ""].index(g) for g in group])
-    return genuine, group, rng.normal(0.45 * genuine + shift, 0.18)
-
-
-def benchmark(folder):
-    data = faircal.simulate("small", seed=0, people=80, pairs=2000)
-    return _benchmark(folder, data, BENCHMARKED, ("ethnicity", "ethnicity+gender"))
-
-
-def audit(folder):
-    genuine, group, score = _score_table(1)
-    score = np.clip(score, -1, 1)
-    probability = np.round(1 / (1 + np.exp(-12 * (score - 0.3))), 4)  # ties with the edges, too
-    table = {"genuine": genuine, "group": group, "score": score, "probability": probability}
-    return _audit(folder, table, ["score"], "--threshold", "0.4")
-
-
-def hundred(folder):
-    """Scores 0 to 100 of two features, many of them whole numbers."""
-    table = dict(zip(("genuine", "group", "arc"), _score_table(2), strict=True))
-    face = _score_table(3)[2]
-    table["arc"] = np.clip(np.round(30 + 50 * table["arc"]), 0, 100)
-    table["face"] = np.clip(40 + 40 * face, 0, 100)
-    return _audit(folder, table, ["arc", "face"])
-
-
-def hostile(folder):
-    genuine, group, score = _score_table(4, n=2400, names=HOSTILE)
-    file = folder / "scores.csv"
-    feature, attribute = HOSTILE[:2]
-    table = {
-        "genuine": genuine,
-        "fold": np.arange(len(genuine)) // 2 % 2,
-        feature: np.clip(score, -1, 1),
-        attribute: group,
-    }
-    pacsv.write_csv(pa.table(table), file)
-    data = faircal.load(file)
-    return _benchmark(folder / "out", data, ("baseline", "oracle"), (attribute,))
+#: Fewer genuine pairs than this, and no FNR is shown; fewer imposters, and no FPR.
+ENOUGH = 100
 
 
 @pytest.fixture(scope="session")
@@ -162,7 +24,6 @@ def report(tmp_path_factory):
 
     It is made as where Matplotlib is not installed, in a moment, unless figures are asked for.
     """
-    makers = {make.__name__: make for make in (benchmark, audit, hundred, hostile)}
 
     @cache
     def make(name, figures):
@@ -170,14 +31,14 @@ def report(tmp_path_factory):
             if not figures:
                 patch.setitem(sys.modules, "matplotlib", None)
                 patch.setitem(sys.modules, "matplotlib.figure", None)
-            return makers[name](tmp_path_factory.mktemp(name))
+            return REPORTS[name](tmp_path_factory.mktemp(name))
 
     return lambda name, figures=False: make(name, figures)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Chromium without a window."""
+    """Chromium without a window; not for longer, since it holds the thread's event loop."""
     api = pytest.importorskip("playwright.sync_api")
     program = shutil.which("chromium")
     if program is None:
@@ -201,7 +62,7 @@ def visit(browser):
         context = browser.new_context(**{**DESK, **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(5000)
+        page.set_default_timeout(20_000)
         page.faults = faults
         own = Path(path).as_uri()
         page.on("console", lambda said: faults.append(f"console: {said.type}: {said.text}"))
@@ -246,6 +107,24 @@ class Explorer:
         """The methods in the table."""
         return list(dict.fromkeys(method for method, _, _ in self.cells()))
 
+    def numbers(self):
+        """The cells that have a number."""
+        return {where: value for where, (value, _) in self.cells().items() if value is not None}
+
+    def markers(self):
+        """(method, group, metric) of the markers that can be seen, to where they are."""
+        return {
+            tuple(where): (x, y)
+            for *where, x, y in self.page.eval_on_selector_all(
+                "#explorer-chart .marker",
+                """all => all.filter(m => getComputedStyle(m).display !== "none").map(m => {
+                  const box = m.getBoundingClientRect();
+                  const {method, group, metric} = m.dataset;
+                  return [method, group, metric, box.x + box.width / 2, box.y + box.height / 2];
+                })""",
+            )
+        }
+
     def scales(self):
         """The scales that are offered."""
         return self.page.eval_on_selector_all(
@@ -271,6 +150,11 @@ class Explorer:
         """Where the slider is, as the page says it."""
         return self.page.locator("output#threshold-value").inner_text()
 
+    @property
+    def rate(self):
+        """The global rate that the page says, as an exact fraction."""
+        return Fraction(self.said.removesuffix("%").strip()) / 100
+
     def move(self, part):
         """Put the slider at `part` of its way, as a mouse does."""
         self.slider.evaluate(
@@ -290,13 +174,63 @@ class Explorer:
         for key in keys:
             self.slider.press(key)
 
+    def expected(self, view, report, scale):
+        """What Python counts for the place where the slider is."""
+        if scale == "fpr":
+            return at_global_rate(view, self.rate, report.score_range)
+        assert float(self.said) == self.threshold
+        return at_threshold(view, scale, self.threshold)
+
+    def check(self, view, report, scale=None):
+        """The table has exactly Python's numbers: in full, and rounded in its text."""
+        counted = self.expected(view, report, scale or self.scales()[0])
+        cells = self.cells()
+        assert cells.keys() == counted.keys()
+        for where, (rate, pairs) in counted.items():
+            value, text = cells[where]
+            if pairs < ENOUGH:
+                assert (value, text) == (None, f"too few pairs ({pairs})"), where
+            else:
+                assert value == pytest.approx(rate, rel=0, abs=1e-12), where
+                check_text(text, rate)
+
+
+def check_text(text, rate):
+    """`text` is `rate` in percent, rounded to as many digits as it has."""
+    shown = re.fullmatch(r"(\d+(?:\.(\d+))?)\s*%", text)
+    assert shown, text
+    half = 0.5 * 10.0 ** -len(shown[2] or "")
+    assert abs(float(shown[1]) - 100 * rate) <= half + 1e-9, (text, rate)
+
+
+def at_threshold(view, scale, threshold):
+    """What Python counts with one threshold for all methods of a view."""
+    return {
+        (method, *where): found
+        for method, scored in view.items()
+        for where, found in scored.rates(scale, threshold).items()
+    }
+
+
+def at_global_rate(view, rate, score_range):
+    """What Python counts with each method's own threshold for a global rate."""
+    return {
+        where: found
+        for method, scored in view.items()
+        for where, found in at_threshold(
+            {method: scored}, "score", scored.lowest_edge(rate, score_range)
+        ).items()
+    }
+
 
 @pytest.fixture
 def explore(visit, report):
-    """Return a function that opens a report by name; gives its explorer and the report."""
+    """Return a function that opens a view of a report; gives explorer, what it shows, report."""
 
-    def open_explorer(name, figures=False, **options):
+    def open_view(name, index=0, figures=False, **options):
         made = report(name, figures)
-        return Explorer(visit(made.path, **options)), made
+        explorer = Explorer(visit(made.path, **options))
+        explorer.choose_view(index)
+        return explorer, list(made.views.values())[index], made
 
-    return open_explorer
+    return open_view

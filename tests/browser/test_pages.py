@@ -90,7 +90,7 @@ def test_a_fault_is_noticed(visit, tmp_path):
 @pytest.mark.parametrize("size", ["desk", "phone"])
 @pytest.mark.parametrize("name", NAMES)
 def test_axe_finds_no_serious_fault(explore, name, size):
-    explorer, _ = explore(name, figures=True, **(PHONE if size == "phone" else {}))
+    explorer, *_ = explore(name, figures=True, **(PHONE if size == "phone" else {}))
     open_all(explorer.page)
     found = serious(explorer.page)
     assert not found, "\n".join(found)
@@ -114,7 +114,7 @@ def test_axe_would_find_a_serious_fault(visit, report, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fits_a_phone(explore, name):
-    explorer, _ = explore(name, figures=True, **PHONE)
+    explorer, *_ = explore(name, figures=True, **PHONE)
     for change in (lambda page: None, open_all):
         change(explorer.page)
         assert overflow(explorer.page) is None
@@ -122,7 +122,7 @@ def test_fits_a_phone(explore, name):
 
 
 def test_wide_tables_scroll_where_they_are(explore):
-    explorer, _ = explore("benchmark", figures=True, **PHONE)
+    explorer, *_ = explore("benchmark", figures=True, **PHONE)
     region = explorer.page.locator("[role=region]").filter(
         has=explorer.page.locator("#explorer-table")
     )
@@ -137,7 +137,7 @@ def test_wide_tables_scroll_where_they_are(explore):
 
 
 def test_is_used_by_touch(explore):
-    explorer, _ = explore("benchmark", figures=True, **PHONE)
+    explorer, *_ = explore("benchmark", figures=True, **PHONE)
     page = explorer.page
     for control in page.locator("#explorer input, #explorer select, #explorer button").all():
         box = touchable(control)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.options import (
+    NO_FIGURES,
     Source,
     check_folder,
     features_option,
@@ -16,6 +17,7 @@ from faircal.cli.options import (
     json_option,
     note,
     print_json,
+    progress_bars,
     rates_option,
     reads_data,
     working,
@@ -74,9 +76,9 @@ def command(
     are pair-wise Wilson intervals: they take pairs as independent and are too narrow where pairs
     share people.
 
-    Writes report.html for people, audit.json for machines, and the raw numbers behind both:
-    results.csv, intervals.csv, curves.parquet (scores counted in bins) and run.json (settings,
-    versions, data hash).
+    Writes report.html, tables/ and figures/ for people, audit.json for machines, and the raw
+    numbers behind them: results.csv, intervals.csv, curves.parquet (scores counted in bins) and
+    run.json (settings, versions, data hash).
 
     Where a group has too few pairs, that is said instead of a number: under 100 pairs, and, where
     groups are compared at a global rate r, under 3 / r pairs (300 at 1 %, 3,000 at 0.1 %). The raw
@@ -84,9 +86,8 @@ def command(
     """
     from faircal.auditing import INTERVAL_KIND
     from faircal.methods import load_model
-    from faircal.report import write_report
-    from faircal.report.machine import audit_record, write_audit_json
-    from faircal.report.store import Store
+    from faircal.report import Store, write_all
+    from faircal.report.machine import audit_record
 
     started = time.perf_counter()
     check_folder(out)
@@ -116,17 +117,20 @@ def command(
             round(time.perf_counter() - started, 3),
         )
     store = Store.read(out)
-    record = write_audit_json(store)
-    page = write_report(out)
+    with progress_bars() as update:
+        paths = {name: str(path) for name, path in write_all(store, progress=update).paths.items()}
+    if "figures" not in paths:
+        note(NO_FIGURES)
     for text in notes:
         note(f"note: {text}")
     note(f"intervals: {INTERVAL_KIND}")
     if as_json:
         rows = [row._asdict() for each in audits for row in each.intervals()]
-        print_json({"report": str(page), **audit_record(store), "audit": rows})
+        print_json({**paths, "files": paths, **audit_record(store), "audit": rows})
     else:
         _show(store)
-        click.echo(f"report: {page}\nfor machines: {record}")
+        for name, path in paths.items():
+            click.echo(f"{name}: {path}")
 
 
 def _audit(

@@ -30,6 +30,9 @@ from faircal.jobs import Progress, silent
 if TYPE_CHECKING:
     from faircal.data import Dataset
 
+#: Said where a report has no figures.
+NO_FIGURES = "note: figures need matplotlib: pip install 'faircal[figures]'"
+
 #: Widest line where the output is no terminal and has no width of its own.
 _PLAIN_WIDTH = 140
 

@@ -18,6 +18,4 @@ def command(folder: Path, as_json: bool) -> None:
 
     Prints the main tables. Figures need matplotlib: pip install 'faircal[figures]'.
     """
-    from faircal.results import read_results
-
-    report_and_show(folder, read_results(folder), as_json)
+    report_and_show(folder, as_json)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Example: faircal simulate rfw-like faces/ && "
-    "faircal reproduce rfw faces/ --no-training --out rfw/"
+    epilog="Example: faircal reproduce rfw faces/ --no-training --out rfw/, where faces/ is what "
+    "'faircal simulate rfw-like faces/' wrote."
 )
 @click.argument("paper", metavar="{rfw|bfw|ijbc}", type=click.Choice(["rfw", "bfw", "ijbc"]))
 @reads_data

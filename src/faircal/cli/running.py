@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faircal.cli.options import note, out, print_json, progress_bars
+from rich.markup import escape
+
+from faircal.cli.options import NO_FIGURES, note, out, print_json, progress_bars
 
 if TYPE_CHECKING:
     from faircal.benchmark import Settings
     from faircal.data import Dataset
-    from faircal.results import Row
+    from faircal.report import Store, Table
+    from faircal.report.paper import Claim
 
 
 def benchmark_and_show(
@@ -33,7 +36,7 @@ def benchmark_and_show(
     from faircal.results import read_run
 
     with progress_bars() as update:
-        rows = run_benchmark(
+        run_benchmark(
             data,
             folder,
             settings,
@@ -48,7 +51,7 @@ def benchmark_and_show(
         note(text if text.startswith("warning") else f"note: {text}")
     for method, why in run["left_out"].items():
         note(f"note: {method} is left out: {why}")
-    report_and_show(folder, rows, as_json)
+    report_and_show(folder, as_json)
 
 
 @contextmanager
@@ -62,40 +65,60 @@ def goes_on(what: str) -> Iterator[None]:
         ) from error
 
 
-def report_and_show(folder: Path, rows: list[Row], as_json: bool) -> None:
+def report_and_show(folder: Path, as_json: bool) -> None:
     """Write tables, figures and the page of the results in `folder`; print what people look for."""
-    from faircal.report import write_all
+    from faircal.report import Store, write_all
     from faircal.results import RESULTS
 
+    store = Store.read(folder)
     with progress_bars() as update:
-        paths = write_all(folder, progress=update)
-    if "figures" not in paths:
-        note("note: figures need matplotlib: pip install 'faircal[figures]'")
-    said = {name: str(path) for name, path in paths.items()}
-    show_tables(rows, as_json, {"results": str(folder / RESULTS), **said})
-
-
-def show_tables(rows: list[Row], as_json: bool, paths: dict[str, str]) -> None:
-    """Print the main tables of each attribute, then the paths."""
-    from faircal.report import Results, main_tables
-    from faircal.report.terminal import show
-
-    results = Results(rows)
-    tables = {attribute: main_tables(results, attribute) for attribute in results.attributes}
+        report = write_all(store, progress=update)
+    if "figures" not in report.paths:
+        note(NO_FIGURES)
+    paths = {"results": str(folder / RESULTS)}
+    paths |= {name: str(path) for name, path in report.paths.items()}
+    claims = report.paper.claims if report.paper is not None else []
     if as_json:
-        listed = [
-            {"attribute": attribute, "table": table.title, **record}
-            for attribute, several in tables.items()
-            for table in several
-            for record in table.records()
-        ]
-        print_json({**paths, "tables": listed})
-        return
+        print_json({**paths, "files": paths, "tables": _records(store), "claims": claims})
+    else:
+        _show(store, claims, paths)
+
+
+def _tables(store: Store) -> dict[str, list[Table]]:
+    """Return the main tables by attribute; of a reproduction with one variant of each method."""
+    from faircal.report.tables import Results, Variant, main_tables
+
+    results = store.results
+    if store.kind == "reproduce":
+        results = Results(
+            row
+            for variant in store.main_variants.values()
+            for row in results.rows
+            if Variant(row.method, row.calibrator, row.clusters) == variant
+        )
+    return {attribute: main_tables(results, attribute) for attribute in results.attributes}
+
+
+def _records(store: Store) -> list[dict[str, object]]:
+    return [
+        {"attribute": attribute, "table": table.title, **record}
+        for attribute, several in _tables(store).items()
+        for table in several
+        for record in table.records()
+    ]
+
+
+def _show(store: Store, claims: Sequence[Claim], paths: dict[str, str]) -> None:
+    """Print the main tables of each attribute, the paper's claims, then the paths."""
+    from faircal.report.terminal import show, show_claims
+
     console = out()
-    for attribute, several in tables.items():
+    for attribute, several in _tables(store).items():
         if attribute:
-            console.print(f"[bold]{results.dataset}[/], groups by {attribute}\n")
+            console.print(f"[bold]{escape(store.results.dataset)}[/], groups by {attribute}\n")
         for table in several:
             show(table, console)
+    if claims:
+        show_claims(claims, console)
     for name, path in paths.items():
-        console.print(f"{name}: {path}", soft_wrap=True)
+        console.print(f"{name}: {path}", soft_wrap=True, markup=False)

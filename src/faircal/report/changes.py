@@ -9,7 +9,7 @@ import numpy as np
 
 from faircal.methods import METHODS
 from faircal.metrics.intervals import enough, gap_by_chance
-from faircal.report.findings import Measured, main_variants, rate_of
+from faircal.report.findings import Measured, rate_of
 from faircal.report.numbers import listing, percent, points, variant_name
 from faircal.report.store import Store
 from faircal.report.tables import Value
@@ -26,7 +26,7 @@ def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
     Speaks of the method without group labels that leaves the smallest gap, of FairCal, and of
     the yardstick; nothing where there is no Baseline to compare with.
     """
-    methods = main_variants(store)
+    methods = store.main_variants
     if REFERENCE not in methods or len(methods) < 2 or condition is None:
         return []
     measured = [

@@ -63,7 +63,8 @@ class Chart {
     this.show(-1);
     this.groups = groups;
     this.methods = methods;
-    const width = Math.max(this.plot.clientWidth, 280);
+    this.width = this.plot.clientWidth; // before there are markers: reading it fixes where they are
+    const width = Math.max(this.width, 280);
     const beside = width >= 680;
     const longest = Math.max(...groups.map(({ name }) => name.length));
     const left = Math.min(longest * 7 + 16, width * (beside ? 0.2 : 0.34));
@@ -81,7 +82,6 @@ class Chart {
       this.drawMarks({ metric, x, y, panel, row });
     });
     this.marks.sort((a, b) => a.group - b.group); // the order of the arrow keys
-    this.width = this.plot.clientWidth;
   }
 
   along(metric, rate) {

@@ -17,7 +17,7 @@ from faircal.curves import Of, Source
 from faircal.metrics import Histogram, probability_edges
 from faircal.metrics.intervals import FEWEST_TRIALS, joint_level
 from faircal.report.store import Store
-from faircal.report.tables import Variant
+from faircal.report.tables import Variant, method_title
 from faircal.results import GLOBAL
 
 #: The global false-match rate at which the explorer opens, unless an audit was given a threshold.
@@ -80,9 +80,7 @@ class _View:
             "groups": self.groups,
             "z": NormalDist().inv_cdf((1 + joint_level(len(self.groups) - 1)) / 2),
             "pairs": [[of.n_genuine, of.n_imposter] for of in pairs],
-            "methods": [
-                results.label(Variant(of.method, of.calibrator, of.clusters)) for of in self.sources
-            ],
+            "methods": [method_title(of.method) for of in self.sources],
             "scales": self._scales(),
         }
 

@@ -227,20 +227,6 @@ def rate_of(condition: str) -> float:
     return float(condition.split("=")[1])
 
 
-def main_variants(store: Store) -> dict[str, Variant]:
-    """Return the variant of each method to speak of: the one whose curves are kept, or the first.
-
-    They come in the order of the tables.
-    """
-    kept = {Variant(s.method, s.calibrator, s.clusters) for s in store.curves.sources}
-    found: dict[str, Variant] = {}
-    for variant in store.results.variants:
-        first = found.setdefault(variant.method, variant)
-        if variant in kept and first not in kept:
-            found[variant.method] = variant
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class Measured:
     """All that a store holds of one feature, variant of a method and attribute."""

@@ -140,7 +140,7 @@ def draw(
     """Draw all figures for the page; `keep` is given each, to write it elsewhere, too."""
 
     def picture(figure: Figure | Panels) -> Picture:
-        drawing = Drawing(figure)
+        drawing = Drawing(figure, "simulated data" if store.simulated else "")
         keep(drawing)
         return Picture(figure.title, figure.caption, drawing.svg())
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from faircal.curves import Curves, read_curves
 from faircal.errors import DataError
-from faircal.report.tables import Results
+from faircal.report.tables import Results, Variant
 from faircal.results import (
     ClusterRow,
     Interval,
@@ -72,6 +73,20 @@ class Store:
     def kind(self) -> str:
         """What made the folder."""
         return str(self.run.get("kind", "benchmark"))
+
+    @cached_property
+    def main_variants(self) -> dict[str, Variant]:
+        """The variant of each method to speak of: the one whose curves are kept, or the first.
+
+        They come in the order of the tables.
+        """
+        kept = {Variant(s.method, s.calibrator, s.clusters) for s in self.curves.sources}
+        found: dict[str, Variant] = {}
+        for variant in self.results.variants:
+            first = found.setdefault(variant.method, variant)
+            if variant in kept and first not in kept:
+                found[variant.method] = variant
+        return found
 
     @property
     def simulated(self) -> bool:

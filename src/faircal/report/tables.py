@@ -132,6 +132,23 @@ class Variant:
         return self.method in METHODS and METHODS[self.method].yardstick
 
 
+def method_title(name: str) -> str:
+    """Return what a method is called; bare scores, as in audits, have no method."""
+    return METHODS[name].title if name in METHODS else name or "scores"
+
+
+def calibrator_title(name: str) -> str:
+    """Return what a calibrator is called.
+
+    Examples
+    --------
+    >>> calibrator_title("beta"), calibrator_title("histogram:n_bins=25")
+    ('beta', 'histogram (n_bins = 25)')
+    """
+    kind, colon, setting = name.partition(":")
+    return f"{kind} ({setting.replace('=', ' = ')})" if colon else kind
+
+
 class Results:
     """The rows of a results store, looked up by what they are.
 
@@ -172,14 +189,13 @@ class Results:
 
     def label(self, variant: Variant) -> str:
         """Return the variant's name, as long as needed to tell it from the others."""
-        title = METHODS[variant.method].title if variant.method in METHODS else variant.method
         same = [other for other in self.variants if other.method == variant.method]
         more = []
         if len({other.clusters for other in same}) > 1:
             more.append(f"K = {variant.clusters}")
         if len({other.calibrator for other in same}) > 1:
-            more.append(variant.calibrator)
-        return ", ".join([title or "scores", *more])
+            more.append(calibrator_title(variant.calibrator))
+        return ", ".join([method_title(variant.method), *more])
 
     def groups(self, attribute: str) -> list[str]:
         """Return the groups of `attribute`."""

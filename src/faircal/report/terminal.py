@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from faircal.report.paper import Claim
 from faircal.report.tables import Line, Table, Value
 
 
@@ -48,3 +51,22 @@ def _add(shown: RichTable, line: Line, columns: list[int], end: bool) -> None:
 
 def _cell(value: Value, style: str) -> Text:
     return Text(value.text, style="bold" if value.best else style)
+
+
+def show_claims(claims: Sequence[Claim], console: Console) -> None:
+    """Print the paper's claims: in how many cases each is true here, and in the paper."""
+    compared = any(claim.published_of for claim in claims)
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, title="The paper's claims")
+    shown.title_justify = "left"
+    shown.add_column("")
+    for name in ("here", "paper")[: 1 + compared]:
+        shown.add_column(name, justify="right", no_wrap=True)
+    for claim in claims:
+        cells = [_share(claim.won, claim.of)]
+        cells += [_share(claim.published_won, claim.published_of)] * compared
+        shown.add_row(Text(claim.text), *cells)
+    console.print(shown)
+
+
+def _share(won: int | None, of: int | None) -> str:
+    return f"{won} of {of}" if of else "–"

@@ -21,7 +21,6 @@ from faircal.report.findings import (
     Rates,
     caution,
     main_condition,
-    main_variants,
     people,
 )
 from faircal.report.numbers import listing, percent, points, times, variant_name
@@ -74,7 +73,7 @@ def summary(store: Store, attribute: str) -> Summary:
     attribute : str
         One of ``store.results.attributes``; empty where there are no groups.
     """
-    variant = next(iter(main_variants(store).values()))
+    variant = next(iter(store.main_variants.values()))
     condition = main_condition(store.results, attribute)
     found = [
         Measured(store, attribute, feature, variant).point(condition)

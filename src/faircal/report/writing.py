@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faircal.files import write_text
@@ -13,7 +13,7 @@ from faircal.jobs import Progress, silent
 from faircal.report.figures import Drawing
 from faircal.report.machine import write_audit_json
 from faircal.report.page import draw, write_page
-from faircal.report.paper import AGREEMENT, reproduction, write_reproduction
+from faircal.report.paper import AGREEMENT, Reproduction, reproduction, write_reproduction
 from faircal.report.store import Store
 from faircal.report.table_files import TABLES, write_tables
 from faircal.report.tables import Table, further_tables, main_tables
@@ -22,22 +22,24 @@ from faircal.results import AUDIT, csv_text
 FIGURES, INDEX = "figures", "index.csv"
 
 
-def write_all(folder: str | Path, *, progress: Progress = silent) -> dict[str, Path]:
-    """Write everything that a report consists of, recomputing nothing.
+@dataclass(frozen=True)
+class Report:
+    """What was written: where people will look, by name; and the paper beside a reproduction."""
+
+    paths: dict[str, Path]
+    paper: Reproduction | None
+
+
+def write_all(store: Store, *, progress: Progress = silent) -> Report:
+    """Write everything that a report consists of into the store's folder, recomputing nothing.
 
     Parameters
     ----------
-    folder : path
+    store : Store
         What a benchmark, an audit or a reproduction wrote.
     progress : callable
         Called as figures are drawn.
-
-    Returns
-    -------
-    paths : dict from str to Path
-        Where people will look.
     """
-    store = Store.read(folder)
     paper = reproduction(store) if store.kind == "reproduce" else None
     home = store.folder
     figures = _Figures(home / FIGURES, progress)
@@ -55,7 +57,7 @@ def write_all(folder: str | Path, *, progress: Progress = silent) -> dict[str, P
         paths["audit"] = write_audit_json(store)
     else:
         (home / AUDIT).unlink(missing_ok=True)  # of an audit that was here before
-    return {**paths, "report": page}
+    return Report({**paths, "report": page}, paper)
 
 
 def _tables(store: Store) -> Iterator[Table]:

@@ -184,7 +184,8 @@ def test_on_simulated_data_nothing_is_compared(make_store):
 def test_the_figures_are_drawn_when_asked_for(make_store, monkeypatch):
     asked = []
 
-    def paper_figures(store, dataset):
+    def paper_figures(store, dataset, picture_of):
+        assert picture_of("no-such-image") is None
         asked.append((store, dataset))
         return ["figure"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from faircal.report.formats import SIMULATED
-from faircal.report.paper import write_reproduction
+from faircal.report.paper import reproduction, write_reproduction
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -21,7 +21,8 @@ def moved(quantity, printed):
 
 def written(store):
     return {
-        str(path.relative_to(store.folder)): path.read_text() for path in write_reproduction(store)
+        str(path.relative_to(store.folder)): path.read_text()
+        for path in write_reproduction(reproduction(store))
     }
 
 

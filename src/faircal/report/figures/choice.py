@@ -32,14 +32,6 @@ def variant_of(source: Source) -> Variant:
     return Variant(source.method, source.calibrator, source.clusters)
 
 
-def main_variants(store: Store, feature: str, attribute: str) -> list[Variant]:
-    """Return one variant of each method: that of the curves, or the first where there are none."""
-    found = [variant_of(source) for source in sources_of(store, feature, attribute)]
-    if found:
-        return found
-    return list({variant.method: variant for variant in reversed(store.results.variants)}.values())
-
-
 def swept(store: Store) -> list[str]:
     """Return the methods that use clusters, in the order of the registry."""
     ran = {variant.method for variant in store.results.variants if variant.clusters}

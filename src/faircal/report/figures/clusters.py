@@ -19,7 +19,8 @@ from faircal.report.figures.style import (
     marker_look,
     percent_axis,
 )
-from faircal.report.figures.wording import method_title, percent
+from faircal.report.figures.wording import percent
+from faircal.report.tables import method_title
 from faircal.results import ALL, ClusterRow
 
 if TYPE_CHECKING:

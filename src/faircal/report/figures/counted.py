@@ -13,7 +13,8 @@ from faircal.curves import Curves, Of, Source
 from faircal.metrics import Histogram
 from faircal.metrics.ranking import FloatArray
 from faircal.report.figures.base import Figure
-from faircal.report.figures.wording import method_title, titled
+from faircal.report.figures.wording import titled
+from faircal.report.tables import method_title
 from faircal.results import GLOBAL
 
 

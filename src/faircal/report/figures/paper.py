@@ -16,9 +16,9 @@ from faircal.report.figures.fpr import FprCurves
 from faircal.report.figures.montage import Montage
 from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
 from faircal.report.figures.violins import Violins
-from faircal.report.figures.wording import method_title, percent
+from faircal.report.figures.wording import percent
 from faircal.report.store import Store
-from faircal.report.tables import Variant
+from faircal.report.tables import Variant, method_title
 
 PictureOf = Callable[[str], Path | None]
 
@@ -65,7 +65,8 @@ def paper_figures(
     """
     if dataset not in _DATASETS:
         raise ParameterError(f"dataset must be one of {', '.join(_DATASETS)}; found {dataset!r}")
-    return tell_apart(_Paper(store, _DATASETS[dataset], picture_of).figures())
+    title = store.results.dataset if store.simulated else _DATASETS[dataset]
+    return tell_apart(_Paper(store, title, picture_of).figures())
 
 
 @dataclass(frozen=True, eq=False)

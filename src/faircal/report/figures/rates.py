@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
-from faircal.report.figures.wording import left_out, method_title, metric_title, percent
-from faircal.report.tables import Results, Variant
+from faircal.report.figures.wording import left_out, metric_title, percent
+from faircal.report.tables import Results, Variant, method_title
 from faircal.results import GLOBAL, Interval
 
 if TYPE_CHECKING:

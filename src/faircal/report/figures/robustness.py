@@ -12,8 +12,8 @@ import pyarrow as pa
 from faircal.metrics import DEVIATIONS
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import MARKERS, label, line_look, percent_axis
-from faircal.report.figures.wording import method_title, metric_title, percent
-from faircal.report.tables import Results, Value, Variant
+from faircal.report.figures.wording import metric_title, percent
+from faircal.report.tables import Results, Value, Variant, calibrator_title, method_title
 from faircal.results import ALL, GLOBAL
 
 if TYPE_CHECKING:
@@ -158,7 +158,9 @@ def by_calibrator(
     variants = [variant for variant in results.variants if variant.method == method]
     ran = dict.fromkeys(variant.calibrator for variant in variants)
     chosen = ran if calibrators is None else [name for name in calibrators if name in ran]
-    return {name: [v for v in variants if v.calibrator == name] for name in chosen}
+    return {
+        calibrator_title(name): [v for v in variants if v.calibrator == name] for name in chosen
+    }
 
 
 def by_method(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from faircal.files import atomic_path, output_folder, write_text
 from faircal.report.figures.base import Figure, Panels
-from faircal.report.figures.style import style
+from faircal.report.figures.style import CORNER, style, text
 from faircal.results import csv_text
 
 if TYPE_CHECKING:
@@ -70,11 +70,15 @@ class Drawing:
     Parameters
     ----------
     figure : Figure or Panels
+    mark : str
+        Words in its lower right corner, such as that the data is simulated.
     """
 
-    def __init__(self, figure: Figure | Panels) -> None:
+    def __init__(self, figure: Figure | Panels, mark: str = "") -> None:
         self.figure = figure
         self._canvas = _canvas(figure)
+        if mark:
+            self._canvas.text(0.998, 0.004, text(mark), ha="right", va="bottom", **CORNER)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write it as PDF, PNG and CSV; see `save`."""

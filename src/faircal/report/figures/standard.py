@@ -10,7 +10,6 @@ from faircal.curves import Source
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.choice import (
     Anything,
-    main_variants,
     panels,
     slug,
     sources_of,
@@ -25,8 +24,9 @@ from faircal.report.figures.reliability import ReliabilityDiagram
 from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
 from faircal.report.figures.roc import DetCurves, RocCurves
 from faircal.report.figures.violins import Violins
-from faircal.report.figures.wording import method_title, metric_title
+from faircal.report.figures.wording import metric_title
 from faircal.report.store import Store
+from faircal.report.tables import method_title
 
 
 def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
@@ -48,7 +48,7 @@ def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
     --------
     >>> from pathlib import Path
     >>> import faircal
-    >>> from faircal.report.tables import Results
+    >>> from faircal.report.tables import Results, method_title
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
     >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
     >>> run = {"kind": "audit"}
@@ -97,7 +97,7 @@ class _Standard:
             for row in results.rows
         )
         points = [""] if given else results.rates("global_fpr")[-1:]
-        variants = main_variants(self.store, self.feature, self.attribute)
+        variants = list(self.store.main_variants.values())
         for metric, condition in [*(("fpr", point) for point in points), ("ks", "")]:
             title = metric_title(metric, condition, by=" by group")
             if metric == "fpr" and not condition:
@@ -130,8 +130,9 @@ class _Standard:
                 both.append(source)
             if source in both and curves.has("probability", source):
                 likely.append(source)
-        yield from self._per_method(FprCurves, grouped, share=True)
-        yield from self._per_method(Violins, both)
+        if self.store.kind != "reproduce":
+            yield from self._per_method(FprCurves, grouped, share=True)
+            yield from self._per_method(Violins, both)
         yield from self._per_method(ReliabilityDiagram, likely, share=True)
         yield from self._per_method(RocCurves, both, share=True)
         yield from self._per_method(DetCurves, both, share=True)
@@ -161,7 +162,7 @@ class _Standard:
     def _robustness(self) -> Iterator[Anything]:
         results = self.store.results
         numbers = {variant.clusters for variant in results.variants if variant.clusters}
-        mains = main_variants(self.store, self.feature, self.attribute)
+        mains = self.store.main_variants.values()
         if len(numbers) > 1:
             calibrator = next((v.calibrator for v in mains if v.calibrator), "")
             lines = by_method(results, [variant.method for variant in mains], calibrator)

@@ -56,6 +56,10 @@ _LOCK = threading.RLock()
 _LONGEST = 32  # of a name; titles have twice the room
 
 
+#: Look of the words in a figure's corner.
+CORNER: dict[str, Any] = {"fontsize": 6, "color": "#555555"}
+
+
 def require_matplotlib() -> None:
     """Raise a one-line error where Matplotlib is not installed."""
     try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from faircal.methods import METHODS
 from faircal.metrics import METRICS
+from faircal.report.tables import method_title
 from faircal.results import GLOBAL
 
-ALL_PAIRS, SCORES = "all pairs", "scores"
+ALL_PAIRS = "all pairs"
 
 
 def percent(value: float) -> str:
@@ -22,14 +22,9 @@ def percent(value: float) -> str:
     return f"{100 * value:.3g} %" if value == value else "not known"
 
 
-def method_title(name: str) -> str:
-    """Return what a method is called; bare scores, as in audits, have none."""
-    return METHODS[name].title if name in METHODS else name or SCORES
-
-
 def titled(title: str, name: str) -> str:
     """Return a title with whose it is, where that says anything."""
-    return title if name == SCORES else f"{title}: {name}"
+    return title if name == method_title("") else f"{title}: {name}"
 
 
 def group_name(group: str) -> str:

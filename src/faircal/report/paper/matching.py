@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from faircal import methods
 from faircal.errors import DataError, ParameterError
 from faircal.registry import did_you_mean
 from faircal.report.paper.published import (
@@ -145,11 +144,6 @@ class Matched:
 def papers_method(dataset: str, method: str) -> str:
     """Return the method of the paper's experiment on a dataset that a method of ours is; or ""."""
     return _PAPERS_METHOD.get(dataset, {}).get(method, method)
-
-
-def method_title(method: str) -> str:
-    """Return a method's name, as people call it."""
-    return methods.METHODS[method].title if method in methods.METHODS else method
 
 
 def main_variants(results: Results, settings: Mapping[str, Any], dataset: str) -> list[Variant]:

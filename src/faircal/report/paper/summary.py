@@ -8,8 +8,9 @@ from typing import Any
 from faircal.report.formats import SIMULATED, markdown_rows, plain
 from faircal.report.paper.agreement import AgreementLine, DifferenceLine
 from faircal.report.paper.claims import Claim
-from faircal.report.paper.matching import Matched, method_title
+from faircal.report.paper.matching import Matched
 from faircal.report.paper.published import METHODS, features
+from faircal.report.tables import method_title
 
 #: Folds of the paper's experiments.
 _FOLDS = 5

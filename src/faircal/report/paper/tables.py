@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from faircal.report.paper.matching import Matched, method_title
+from faircal.report.paper.matching import Matched
 from faircal.report.paper.published import properties
-from faircal.report.tables import Heading, Line, Table, Value, Wanted, mark_best, percent
+from faircal.report.tables import (
+    Heading,
+    Line,
+    Table,
+    Value,
+    Wanted,
+    mark_best,
+    method_title,
+    percent,
+)
 from faircal.results import ALL
 
 _DEVIATIONS = {
