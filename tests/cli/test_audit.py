@@ -81,7 +81,15 @@ def test_json_is_the_file_and_more(audit):
     done, out = audit(SMALL, "--threshold", "0.3", "--json")
     said = json.loads(done.out)
     rows = said.pop("audit")
-    assert said.pop("report") == str(out / "report.html")
+    files = said.pop("files")
+    assert files == {
+        "report": str(out / "report.html"),
+        "audit": str(out / "audit.json"),
+        "tables": str(out / "tables"),
+        "figures": str(out / "figures"),
+    }
+    for name in ("report", "tables", "figures"):
+        assert said.pop(name) == files[name]
     assert said == json.loads((out / "audit.json").read_text("utf-8"))
     assert said["faircal"] == __version__
     with (out / "intervals.csv").open(newline="") as file:

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 import faircal
 from faircal.benchmark import Settings, run_benchmark
 from faircal.curves import CURVES, as_table, write_curves
-from faircal.report.findings import Rate, Rates, main_condition, main_variants
+from faircal.report.findings import Rate, Rates, main_condition
 from faircal.report.store import Store
 from faircal.report.words import summary
 from faircal.results import write_intervals, write_results, write_run
@@ -311,10 +311,10 @@ class TestBenchmark:
 
     def test_speaks_of_the_baseline_at_the_highest_rate(self, bench):
         assert main_condition(bench.results, self.ATTRIBUTE) == "global_fpr=0.01"
-        assert list(main_variants(bench)) == ["baseline", "fsn", "faircal", "oracle"]
+        assert list(bench.main_variants) == ["baseline", "fsn", "faircal", "oracle"]
         who = summary(bench, self.ATTRIBUTE).who
         assert who[1] == "These are the rates of Baseline, the scores as they come."
-        variant = main_variants(bench)["baseline"]
+        variant = bench.main_variants["baseline"]
         rates = {
             group: bench.results.value(
                 "embedding", variant, self.ATTRIBUTE, group, "global_fpr=0.01", "fpr"
@@ -326,7 +326,7 @@ class TestBenchmark:
 
     def test_says_what_the_methods_change_with_both_numbers(self, bench):
         said = summary(bench, self.ATTRIBUTE).changes
-        variants = main_variants(bench)
+        variants = bench.main_variants
 
         def value(method, metric, group="all", condition=""):
             where = ("embedding", variants[method], self.ATTRIBUTE, group, condition, metric)
@@ -346,7 +346,7 @@ class TestBenchmark:
         assert "by chance" in said[-1]
 
     def test_changes_within_the_spread_over_folds_are_called_so(self, bench):
-        variants = main_variants(bench)
+        variants = bench.main_variants
 
         def value(method):
             where = ("embedding", variants[method], self.ATTRIBUTE, "global", "", "auroc")

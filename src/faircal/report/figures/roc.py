@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from faircal.metrics import Histogram
 from faircal.metrics.ranking import FloatArray
@@ -179,8 +179,8 @@ class DetCurves(_Tradeoff):
 
     def _draw(self, ax: Axes) -> None:
         for index, (group, (x, y)) in enumerate(self.lines.items()):
-            draw_line(ax, norm.ppf(x), norm.ppf(y), index, group)
-        ax.axvline(norm.ppf(self.mark), color=RULE, linestyle=(0, (4, 3)), linewidth=0.9)
+            draw_line(ax, ndtri(x), ndtri(y), index, group)
+        ax.axvline(ndtri(self.mark), color=RULE, linestyle=(0, (4, 3)), linewidth=0.9)
         for axis in (ax.xaxis, ax.yaxis):
             _deviate_axis(axis)
         ax.set(xlabel="FPR (%)", ylabel="FNR (%)")
@@ -190,5 +190,5 @@ def _deviate_axis(axis: Axis) -> None:
     """Label a normal-deviate axis in percent."""
     from matplotlib.ticker import FixedLocator, FuncFormatter
 
-    axis.set_major_locator(FixedLocator(norm.ppf(_DEVIATES)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * norm.cdf(value):.5g}"))
+    axis.set_major_locator(FixedLocator(ndtri(_DEVIATES)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * ndtr(value):.5g}"))

@@ -49,7 +49,6 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 1.5,
     "lines.markersize": 4.5,
     "hatch.linewidth": 0.6,
-    "pdf.fonttype": 42,
     "svg.fonttype": "none",
 }
 _LOCK = threading.RLock()
