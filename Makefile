@@ -14,7 +14,7 @@ $(BIN)/python:
 
 # One stamp a set of extras, so that `make demo` installs no more than it needs.
 .venv/base: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable .
+	$(PIP) --editable ".[figures]"
 	@touch $@
 # facenet-pytorch brings MTCNN's weights, and a reference for the tests; the torch that it asks for is
 # too old, so it comes without what it depends on.

@@ -95,16 +95,17 @@ def write_weights(folder):
     torch.save(weights, folder / NETWORKS["facenet-webface"].weights.file)
 
 
-def test_from_pictures_to_a_benchmark_in_three_lines(tmp_path):
+def test_from_pictures_to_a_benchmark_in_three_lines_and_to_the_paper_in_one_more(tmp_path):
     commands = commands_of("import")
     assert [words[1] for words in commands] == ["import", "embed", "benchmark"]
     write_rfw(tmp_path / "RFW")
     write_weights(tmp_path / "weights")
-    for words in commands:
+    few = ["--methods", "baseline,faircal", "--clusters", "5"]  # the others take minutes
+    more = {"benchmark": few, "reproduce": [*few, "--calibrators", "beta", "--n-init", "1"]}
+    for words in [*commands, *commands_of("reproduce")]:
         words = [word.replace("~", str(tmp_path)) for word in words]
-        more = ["--methods", "baseline,faircal", "--clusters", "5"]  # the others take minutes
         done = subprocess.run(
-            [sys.executable, "-m", "faircal", *words[1:], *(more if "benchmark" in words else [])],
+            [sys.executable, "-m", "faircal", *words[1:], *more.get(words[1], [])],
             cwd=tmp_path,
             env={**os.environ, "FAIRCAL_WEIGHTS": str(tmp_path / "weights")},
             capture_output=True,
@@ -114,6 +115,21 @@ def test_from_pictures_to_a_benchmark_in_three_lines(tmp_path):
         assert done.returncode == 0, (words, done.stderr)
     assert np.load(tmp_path / "rfw/embeddings/facenet-webface.npy").shape == (160, 512)
     assert "ethnicity" in (tmp_path / "results/results.csv").read_text()
+    page = (tmp_path / "paper/report.html").read_text("utf-8")
+    assert "FaceNet (Webface)" in page
+    assert "paper 86.71" in page  # FairCal's AUROC
+    assert list(
+        (tmp_path / "paper/figures").glob("fig-clusters*.png")
+    )  # faces, from where they lie
+
+
+def test_the_example_of_figures_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[1] / "docs" / "reproduce.md").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    exec(compile(code, "reproduce.md", "exec"), {})  # noqa: S102
+    assert "African" in capsys.readouterr().out
+    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".pdf", ".png", ".csv"}
 
 
 def test_the_description_of_a_network_is_one(tmp_path):
