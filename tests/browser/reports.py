@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
+from PIL import Image
 from threadpoolctl import threadpool_limits
 
 import faircal
-from faircal.benchmark import Settings, run_benchmark
+from faircal.benchmark import Settings, Sweep, run_benchmark
 from faircal.cli.main import main
 from faircal.methods import METHODS, make_method
 from faircal.metrics import Ranking, probability_edges, rates_at_threshold, score_edges
@@ -72,10 +73,10 @@ class Report(NamedTuple):
     score_range: tuple[float, float]
 
 
-def _benchmark(folder, data, methods, attributes):
+def _benchmark(folder, data, methods, attributes, more=None, **settings):
     """Run a benchmark; then fit its methods once more, fold by fold, and pool the test folds."""
-    settings = Settings(methods=methods, clusters=(5,), attributes=attributes)
-    run_benchmark(data, folder, settings, jobs=1)
+    chosen = Settings(methods=methods, clusters=(5,), attributes=attributes, **settings)
+    run_benchmark(data, folder, chosen, jobs=1, more=more)
     views = {
         (feature, attribute): {
             METHODS[name].title: _pooled(data.select(feature), name, attribute) for name in methods
@@ -131,6 +132,27 @@ def _score_table(seed, n=3000, names=("A", "B", "C")):
 def benchmark(folder):
     data = faircal.simulate("small", seed=0, people=80, pairs=2000)
     return _benchmark(folder, data, BENCHMARKED, ("ethnicity", "ethnicity+gender"))
+
+
+def reproduction(folder):
+    """As of RFW: published numbers beside ours, and pictures of some clusters."""
+    data = faircal.simulate("small", seed=1, people=80, images=480, pairs=1600)
+    rng = np.random.default_rng(0)
+    (folder / "photos").mkdir()
+    for name in data.images.ids.to_pylist():
+        pixels = rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / "photos" / str(name), format="png")
+    told = {
+        "kind": "reproduce",
+        "paper": "rfw",
+        "published": {"embedding": "facenet-webface"},
+        "simulated": False,
+        "pictures": str(folder / "photos"),
+    }
+    sweeps = {"faircal": Sweep(("beta", "isotonic"), (1, 5))}
+    methods = ("baseline", "faircal", "oracle")
+    out = folder / "out"
+    return _benchmark(out, data, methods, ("ethnicity",), told, sweeps=sweeps, members=9)
 
 
 def audit(folder):

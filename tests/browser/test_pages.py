@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-NAMES = ("benchmark", "audit", "hostile")
+NAMES = ("benchmark", "reproduction", "audit", "hostile")
 PHONE = {
     "viewport": {"width": 390, "height": 844},
     "is_mobile": True,
@@ -202,3 +202,16 @@ def test_without_javascript_the_rest_is_there(visit, report, name):
         assert without.locator(selector).count() == with_it.locator(selector).count()
         assert without.locator(selector).first.is_visible()
     assert without.locator("#explorer").get_by_text("JavaScript").first.is_visible()
+
+
+def test_a_reproduction_shows_published_numbers_claims_and_faces(visit, report):
+    page = visit(report("reproduction", figures=True).path)
+    text = page.inner_text("main")
+    assert "paper 86.71" in text  # FairCal's AUROC on RFW, FaceNet (Webface)
+    assert "FairCal has the highest AUROC" in text
+    faces = page.locator("svg image")
+    assert faces.count() >= 1
+    sizes = faces.evaluate_all(
+        "nodes => nodes.map((n) => { const b = n.getBBox(); return b.width * b.height; })"
+    )
+    assert min(sizes) > 100  # drawn, not blocked
