@@ -390,7 +390,7 @@ class TestErrors:
                 "identities: expected 2 values",
             ),
             ({"score": [0.1, 0.2], "threshold": float("nan")}, "threshold: expected a finite"),
-            ({"score": [0.1, 0.2], "rates": [2]}, r"expected rates in \[0, 1\]"),
+            ({"score": [0.1, 0.2], "rates": [2]}, "rates: expected rates between 0 and 1, found 2"),
             ({"score": [0.1, 0.2], "genuine": [1, 2]}, "row 2: expected 0, 1, true or false"),
             ({"score": [0.1, 0.2], "genuine": [[1], [0]]}, "genuine: expected one value per pair"),
             ({"score": [], "genuine": []}, "not empty"),

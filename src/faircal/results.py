@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import platform
 from collections.abc import Iterable
 from contextlib import suppress
@@ -154,6 +155,15 @@ def write_run(folder: Path, run: dict[str, Any]) -> None:
     write_text(folder / RUN, json.dumps(run, indent=2, default=str) + "\n")
 
 
+def without_nan(value: Any) -> Any:
+    """Put null in place of NaN, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def write_audit(folder: Path, record: dict[str, Any]) -> Path:
     """Write ``audit.json``, strict JSON; a number that is not finite is an error."""
     path = folder / AUDIT
@@ -163,8 +173,8 @@ def write_audit(folder: Path, record: dict[str, Any]) -> Path:
 
 
 def write_intervals(folder: Path, intervals: Iterable[Interval]) -> None:
-    """Write ``intervals.csv``."""
-    write_text(folder / INTERVALS, csv_text(Interval._fields, intervals))
+    """Write ``intervals.csv``; without rows it is removed."""
+    _write_or_remove(folder / INTERVALS, Interval._fields, intervals)
 
 
 def read_results(folder: str | Path) -> list[Row]:
@@ -185,13 +195,18 @@ def read_intervals(folder: str | Path) -> list[Interval]:
 def write_clusters(
     folder: Path, clusters: Iterable[ClusterRow], members: Iterable[Member] = ()
 ) -> None:
-    """Write ``clusters.csv``, and ``members.csv`` where there are any."""
-    write_text(folder / CLUSTERS, csv_text(ClusterRow._fields, clusters))
-    listed = list(members)
+    """Write ``clusters.csv`` and ``members.csv``; one without rows is removed."""
+    _write_or_remove(folder / CLUSTERS, ClusterRow._fields, clusters)
+    _write_or_remove(folder / MEMBERS, Member._fields, members)
+
+
+def _write_or_remove(path: Path, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table; where it has no rows, remove what an earlier run left."""
+    listed = list(rows)
     if listed:
-        write_text(folder / MEMBERS, csv_text(Member._fields, listed))
+        write_text(path, csv_text(columns, listed))
     else:
-        (folder / MEMBERS).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def read_clusters(folder: str | Path) -> list[ClusterRow]:

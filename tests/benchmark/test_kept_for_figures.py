@@ -191,13 +191,10 @@ class TestClusters:
 class TestResume:
     def test_a_cell_that_becomes_main_is_run_again_for_its_curves(self, data, tmp_path):
         methods = ("faircal",)
-        first = Settings(methods=methods, clusters=(3, 4))
-        run_benchmark(data, tmp_path, first, jobs=1)
-        assert {s.clusters for s in read_curves(tmp_path).sources} == {"3"}
-        run_benchmark(
-            data, tmp_path, Settings(methods=methods, clusters=(4, 3)), jobs=1, resume=True
-        )
-        assert {s.clusters for s in read_curves(tmp_path).sources} == {"4"}
+        for clusters, main in (((3, 4), "4"), ((3,), "3")):
+            settings = Settings(methods=methods, clusters=clusters)
+            run_benchmark(data, tmp_path, settings, jobs=1, resume=main == "3")
+            assert {s.clusters for s in read_curves(tmp_path).sources} == {main}
 
     def test_resumed_and_whole_runs_keep_the_same(self, data, folder, tmp_path):
         done = []

@@ -114,7 +114,22 @@ def test_effective_trials_of_pairs_that_come_in_copies():
     for _ in range(500):
         rates = rng.binomial(trials // folds // 10, 0.2, folds) / (trials // folds // 10)
         found.append(trials / effective_trials(rates.mean(), trials, rates.std(), folds))
-    assert np.mean(found) == pytest.approx(10, rel=0.1)
+    # Ten times, and Student's quantile of four degrees of freedom over the normal one, squared.
+    assert np.mean(found) == pytest.approx(10 * (2.7764 / 1.96) ** 2, rel=0.1)
+
+
+@pytest.mark.parametrize("copies", [1, 5, 20])
+def test_intervals_with_effective_trials_cover(copies):
+    """Trials in copies within folds: nine in ten intervals or more hold the true rate."""
+    rng = np.random.default_rng(copies)
+    folds, trials, rate, held = 5, 10_000, 0.05, 0
+    for _ in range(1000):
+        of_fold = trials // folds // copies
+        rates = rng.binomial(of_fold, rate, folds) / of_fold
+        n = effective_trials(rates.mean(), trials, rates.std(), folds)
+        low, high = wilson(rates.mean() * n, n)
+        held += bool(low <= rate <= high)
+    assert 0.93 <= held / 1000 <= 0.99
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from itertools import permutations
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from scipy.stats import t as student
 
 import faircal
 from faircal.benchmark import Settings, run_benchmark
 from faircal.curves import CURVES, as_table, write_curves
+from faircal.metrics import wilson
 from faircal.report.findings import Rate, Rates, main_condition
 from faircal.report.store import Store
 from faircal.report.words import summary
@@ -106,7 +109,9 @@ class TestWho:
     def test_at_a_global_rate_the_rule_of_three_decides(self, store_of):
         groups = {"A": (3, 299, 9, 100), "B": (3, 300, 9, 100), "C": (4, 900, 9, 100)}
         who = summary(store_of(counted(groups), threshold=None), "group").who
-        assert who[0].startswith("One threshold for everybody, set so that 1 % of all pairs")
+        assert who[0].startswith(
+            "One threshold (0.1997) for everybody, set so that 1 % of all pairs"
+        )
         assert "A: only 299 pairs of strangers: too few to say (300 are needed)." in who
         assert not any(text.startswith("B:") for text in who)
 
@@ -379,7 +384,9 @@ class TestWideIntervals:
         assert (calm.low, calm.high) == pytest.approx(
             tuple(binomtest(500, 5000).proportion_ci(method="wilson"))
         )
-        # Variance 0.0009 · 5/4 against 0.09 / 1000: 12.5 times, as if there were 400 pairs.
-        assert (wild.low, wild.high) == pytest.approx(
-            tuple(binomtest(40, 400).proportion_ci(method="wilson"))
-        )
+        # Variance 0.0009 · 5/4 against 0.09 / 1000: 12.5 times, as if there were 400 pairs; and it
+        # is that of five folds: Student's quantile 2.776 in place of 1.960 leaves 199.3 of them.
+        trials = 400 * (NormalDist().inv_cdf(0.975) / student.ppf(0.975, 4)) ** 2
+        expected = wilson(0.1 * trials, trials)
+        assert round(trials, 1) == 199.3
+        assert (wild.low, wild.high) == pytest.approx(tuple(map(float, expected)))

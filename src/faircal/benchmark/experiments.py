@@ -113,16 +113,17 @@ def paper_settings(
             name: "it trains a network" for name in experiment.methods if name not in offered
         }
     tried = calibrators or experiment.calibrators
-    main = Settings.clusters[0] if Settings.clusters[0] in clusters else clusters[-1]
+    swept = Settings(calibrators=tried, clusters=clusters)
+    calibrator, main = swept.main_calibrator, swept.main_clusters
     settings = Settings(
         methods=asked,
-        calibrators=(tried[0],),
+        calibrators=(calibrator,),
         clusters=(main,),
         attributes=(by,),
         also_by=() if also in (None, by) else (str(also),),
         sweeps={
             "faircal": Sweep(tried, clusters),
-            "fsn": Sweep((tried[0],), clusters),
+            "fsn": Sweep((calibrator,), clusters),
         },
         **more,
     )

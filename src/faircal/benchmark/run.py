@@ -28,6 +28,7 @@ from faircal.results import (
     Row,
     summarise,
     write_clusters,
+    write_intervals,
     write_results,
     write_run,
 )
@@ -112,6 +113,7 @@ def run_benchmark(
     write_results(home, found.rows)
     write_curves(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
     write_clusters(home, found.clusters, found.members)
+    write_intervals(home, [])  # of an audit that was here before
     wall = round(time.perf_counter() - started, 3)
     write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": found.fits})
     parts.discard_others()

@@ -83,9 +83,8 @@ class Settings:
 
     @property
     def main_clusters(self) -> int:
-        """The number of clusters that figures show, likewise."""
-        default = Settings.clusters[0]
-        return default if default in self.clusters else self.clusters[0]
+        """The number of clusters that figures show: the one nearest to the default."""
+        return min(self.clusters, key=lambda k: abs(k - Settings.clusters[0]))
 
     def sweep(self, method: str) -> Sweep:
         """Return the calibrators and numbers of clusters to run a method with."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.options import (
-    NO_FIGURES,
     Source,
     check_folder,
     features_option,
@@ -17,6 +16,7 @@ from faircal.cli.options import (
     json_option,
     note,
     print_json,
+    printable,
     progress_bars,
     rates_option,
     reads_data,
@@ -113,24 +113,42 @@ def command(
             loaded,
             groups,
             notes,
-            {"threshold": threshold, "rates": list(rates), "model": model},
+            {
+                "attribute": attribute,
+                "features": list(loaded.features),
+                "fold": fold,
+                "threshold": threshold,
+                "rates": list(rates),
+                "score_range": source.score_range,
+                "normalize": not source.raw,
+                "model": model,
+                "model_sha256": None if model is None else _sha256(model),
+            },
             round(time.perf_counter() - started, 3),
         )
     store = Store.read(out)
     with progress_bars() as update:
-        paths = {name: str(path) for name, path in write_all(store, progress=update).paths.items()}
-    if "figures" not in paths:
-        note(NO_FIGURES)
+        report = write_all(store, progress=update)
+    paths = {name: str(path) for name, path in report.paths.items()}
+    if report.missing:
+        notes.append(report.missing)
     for text in notes:
         note(f"note: {text}")
     note(f"intervals: {INTERVAL_KIND}")
     if as_json:
         rows = [row._asdict() for each in audits for row in each.intervals()]
-        print_json({**paths, "files": paths, **audit_record(store), "audit": rows})
+        where = {"report": paths["report"], "files": paths}
+        print_json({**where, **audit_record(store), "audit": rows})
     else:
         _show(store)
         for name, path in paths.items():
             click.echo(f"{name}: {path}")
+
+
+def _sha256(path: Path) -> str:
+    from faircal.files import digest
+
+    return digest(lambda feed: feed(path.read_bytes()))
 
 
 def _audit(
@@ -177,9 +195,16 @@ def _write(
 ) -> None:
     from faircal.curves import CURVES, as_table, write_curves
     from faircal.files import output_folder
-    from faircal.results import versions, write_intervals, write_results, write_run
+    from faircal.results import (
+        versions,
+        write_clusters,
+        write_intervals,
+        write_results,
+        write_run,
+    )
 
     folder = output_folder(out)
+    write_clusters(folder, [])  # of a benchmark that was here before
     write_results(folder, [row for audit in audits for row in audit.rows])
     write_intervals(folder, [row for audit in audits for row in audit.intervals()])
     write_curves(folder / CURVES, as_table(curve for audit in audits for curve in audit.curves))
@@ -266,8 +291,3 @@ def _calibration(measured: Measured, group: str) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.2f}" if value == value else "–"
-
-
-def printable(text: str) -> str:
-    """Return text that cannot steer a terminal, whatever the data names its groups."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)

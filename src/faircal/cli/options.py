@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -29,9 +28,6 @@ from faircal.jobs import Progress, silent
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
-
-#: Said where a report has no figures.
-NO_FIGURES = "note: figures need matplotlib: pip install 'faircal[figures]'"
 
 #: Widest line where the output is no terminal and has no width of its own.
 _PLAIN_WIDTH = 140
@@ -61,18 +57,16 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
+def printable(text: str) -> str:
+    """Return text that cannot steer a terminal, whatever the data names its groups."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def print_json(value: Any) -> None:
     """Print JSON on standard output."""
-    click.echo(json.dumps(_without_nan(value), indent=2, default=str))
+    from faircal.results import without_nan
 
-
-def _without_nan(value: Any) -> Any:
-    """Put null in place of NaN, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    click.echo(json.dumps(without_nan(value), indent=2, default=str))
 
 
 @contextmanager

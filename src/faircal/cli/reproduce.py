@@ -139,7 +139,7 @@ def command(
         "kind": "reproduce",
         "paper": paper,
         "published": published,
-        "pictures": None if place is None else str(place),
+        "pictures": None if place is None else str(place.resolve()),
         "left_out": left_out,
     }
     with goes_on("the experiment"):

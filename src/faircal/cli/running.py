@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
+from rich.text import Text
 
-from faircal.cli.options import NO_FIGURES, note, out, print_json, progress_bars
+from faircal.cli.options import note, out, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
     from faircal.benchmark import Settings
@@ -73,22 +74,25 @@ def report_and_show(folder: Path, as_json: bool) -> None:
     store = Store.read(folder)
     with progress_bars() as update:
         report = write_all(store, progress=update)
-    if "figures" not in report.paths:
-        note(NO_FIGURES)
+    if report.missing:
+        note(f"note: {report.missing}")
     paths = {"results": str(folder / RESULTS)}
     paths |= {name: str(path) for name, path in report.paths.items()}
     claims = report.paper.claims if report.paper is not None else []
     if as_json:
-        print_json({**paths, "files": paths, "tables": _records(store), "claims": claims})
+        listed = [asdict(claim) | {"holds": claim.holds} for claim in claims]
+        where = {name: paths[name] for name in ("results", "report")}
+        print_json({**where, "files": paths, "tables": _records(store), "claims": listed})
     else:
         _show(store, claims, paths)
 
 
 def _tables(store: Store) -> dict[str, list[Table]]:
     """Return the main tables by attribute; of a reproduction with one variant of each method."""
+    from faircal.report.findings import Told
     from faircal.report.tables import Results, Variant, main_tables
 
-    results = store.results
+    results: Results = Told(store)
     if store.kind == "reproduce":
         results = Results(
             row
@@ -115,7 +119,8 @@ def _show(store: Store, claims: Sequence[Claim], paths: dict[str, str]) -> None:
     console = out()
     for attribute, several in _tables(store).items():
         if attribute:
-            console.print(f"[bold]{escape(store.results.dataset)}[/], groups by {attribute}\n")
+            title = f"{store.results.dataset}, groups by {attribute}"
+            console.print(Text(printable(title), style="bold"), end="\n\n")
         for table in several:
             show(table, console)
     if claims:

@@ -9,7 +9,7 @@ import numpy as np
 
 from faircal.methods import METHODS
 from faircal.metrics.intervals import enough, gap_by_chance
-from faircal.report.findings import Measured, rate_of
+from faircal.report.findings import Measured
 from faircal.report.numbers import listing, percent, points, variant_name
 from faircal.report.store import Store
 from faircal.report.tables import Value
@@ -161,9 +161,9 @@ def _chance(reference: Measured, condition: str) -> Iterator[str]:
         return
     folds = reference.store.curves.folds
     counted = [[reference.counts(g, fold) for g in reference.groups] for fold in folds]
-    gaps = [
-        gap_by_chance([found[1] for found in fold if found], rate_of(condition)) for fold in counted
-    ]
+    # Pairs of two groups match less often, so the groups' own rate is above the global one.
+    rate = reference.value("fpr_mean", ALL, condition).mean
+    gaps = [gap_by_chance([found[1] for found in fold if found], rate) for fold in counted]
     if gaps and not np.isnan(gaps).all():
         yield (
             "Even groups treated exactly alike would show a largest gap of about "

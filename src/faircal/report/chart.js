@@ -121,8 +121,7 @@ class Chart {
     const at = (rate) => x + panel * this.along(metric, rate);
     this.groups.forEach(({ key }, group) => this.methods.forEach(({ index, name }, k) => {
       const names = { "data-method": name, "data-group": key, "data-metric": metric };
-      const hit = draw("circle", { r: 11, class: "hit" }); // easier to touch
-      const node = draw("g", { class: "marker", ...names }, hit, marker(index));
+      const node = draw("g", { class: "marker", ...names }, marker(index));
       this.svg.append(node);
       const place = { at, y: y + row * group + 12 + 8 * k };
       this.marks.push({ method: index, group, metric, name, node, ...place });
@@ -159,6 +158,17 @@ class Chart {
     this.tip.style.top = `${mark.y * zoom + 14}px`;
   }
 
+  /* The mark nearest to the pointer, if it is near; markers stand closer than a finger is wide. */
+  nearest(event) {
+    const box = this.svg.getBoundingClientRect();
+    const zoom = this.svg.viewBox.baseVal.width / box.width;
+    const [x, y] = [(event.clientX - box.left) * zoom, (event.clientY - box.top) * zoom];
+    const far = this.marks.map((mark) => (
+      mark.node.classList.contains("off") ? Infinity : Math.hypot(mark.x - x, mark.y - y)));
+    const least = Math.min(...far);
+    return least <= 14 ? far.indexOf(least) : -1;
+  }
+
   walk(event) {
     const clear = this.marks.flatMap(({ node }, i) => (node.classList.contains("off") ? [] : i));
     const here = clear.indexOf(this.spot);
@@ -173,10 +183,9 @@ class Chart {
   }
 
   listen() {
-    this.svg.addEventListener("pointerover", (event) => {
-      const node = event.target.closest(".marker");
-      this.show(this.marks.findIndex((mark) => mark.node === node));
-    });
+    ["pointermove", "pointerdown"].forEach((kind) => this.svg.addEventListener(kind, (event) => {
+      this.show(this.nearest(event));
+    }));
     this.plot.addEventListener("pointerleave", (event) => {
       if (event.pointerType === "mouse") this.show(-1); // after a tap it stays
     });

@@ -6,7 +6,7 @@ Sentences (`words`), ``audit.json`` (`machine`) and the terminal are all made fr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from faircal.curves import Source
@@ -20,7 +20,7 @@ from faircal.metrics.intervals import (
 )
 from faircal.report.store import Store
 from faircal.report.tables import Results, Value, Variant
-from faircal.results import GLOBAL
+from faircal.results import ALL, GLOBAL
 
 #: What the trials of a rate are, in words.
 TRIALS = {"fpr": "pairs of strangers", "fnr": "pairs of one person"}
@@ -79,9 +79,16 @@ class Rate:
         if not self.trials or math.isnan(self.value):
             return math.nan, math.nan
         value = min(max(self.value, 0.0), 1.0)
-        trials = effective_trials(value, self.trials, self.spread, self.folds)
+        trials = effective_trials(value, self.trials, self.spread, self.folds, level)
         low, high = wilson(value * trials, trials, level)
         return float(low), float(high)
+
+    def seen(self) -> Rate:
+        """Return the rate as people are told it: less than one error is none that was seen.
+
+        Rates at a global rate are interpolated between scores, so there can be a part of an error.
+        """
+        return replace(self, value=0.0) if self.errors < 1 - 1e-6 else self
 
     @property
     def too_few(self) -> bool:
@@ -155,7 +162,7 @@ class Rates:
         """How many times the best group's rate the worst group's is; NaN without such groups."""
         if self.worst is None or self.best is None:
             return math.nan
-        worst, best = self.told[self.worst].value, self.told[self.best].value
+        worst, best = self.told[self.worst].value, self.told[self.best].seen().value
         if best > 0:
             return worst / best
         return math.inf if worst > 0 else 1.0
@@ -204,6 +211,18 @@ class Point:
     condition: str
     threshold: float
     rates: dict[str, Rates]
+
+    def seen(self) -> Point:
+        """Return the point as people are told it; see `Rate.seen`."""
+        rates = {
+            metric: Rates(
+                metric,
+                found.overall.seen(),
+                {group: rate.seen() for group, rate in found.groups.items()},
+            )
+            for metric, found in self.rates.items()
+        }
+        return replace(self, rates=rates)
 
 
 def conditions(results: Results, attribute: str) -> list[str]:
@@ -269,17 +288,19 @@ class Measured:
         return Point(self.feature, condition, threshold.mean if one else math.nan, rates)
 
     @cached_property
-    def _source(self) -> Source:
-        variant = self.variant
-        return Source(
-            self.feature, variant.method, variant.calibrator, variant.clusters, "", self.attribute
+    def _source(self) -> Source | None:
+        """Whose pairs are counted: all methods are measured on the same."""
+        found = (
+            source
+            for source in self.store.curves.sources
+            if (source.feature, source.attribute) == (self.feature, self.attribute)
         )
+        return next(found, None)
 
     @cached_property
     def _counted(self) -> set[str]:
-        curves = self.store.curves
-        kept = self._source in curves.sources
-        return {GLOBAL, *curves.groups(self._source)} if kept else set()
+        source = self._source
+        return set() if source is None else {GLOBAL, *self.store.curves.groups(source)}
 
     @cached_property
     def _audited(self) -> dict[tuple[str, str], int]:
@@ -293,14 +314,59 @@ class Measured:
     def _rate(self, group: str, condition: str, metric: str) -> Rate:
         wanted = rate_of(condition) if condition.startswith(f"global_{metric}=") else None
         value = self.value(metric, group, condition)
-        trials, folds = self._trials(group, metric), max(len(self.store.curves.folds), 1)
-        return Rate(metric, value.mean, trials, wanted, value.std, folds)
+        folds = self._folds(group, metric)
+        spread = value.std if folds > 1 else math.nan
+        return Rate(metric, value.mean, self._trials(group, metric), wanted, spread, folds)
+
+    def _folds(self, group: str, metric: str) -> int:
+        """Return in how many folds the group has trials."""
+        counts = (self.counts(group, fold) for fold in self.store.curves.folds)
+        return sum(bool(of and of[metric == "fpr"]) for of in counts)
 
     def _trials(self, group: str, metric: str) -> int | None:
         counts = self.counts(group)
         if counts is not None:
             return counts[metric == "fpr"]
         return self._audited.get((group, metric))
+
+    def too_few(self, metric: str, group: str, condition: str) -> bool:
+        """Whether a metric of a group has too few pairs to be told."""
+        if metric in TRIALS:
+            return self._rate(group, condition, metric).too_few
+        counts = self.counts(group)
+        return counts is not None and not enough(sum(counts))
+
+
+class Told(Results):
+    """Results as people are told them: where a group has too few pairs, that instead of a number.
+
+    ``results.csv`` keeps all numbers; the paper's tables show them, too.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.results.rows)
+        self._measured: dict[tuple[str, str, Variant], Measured] = {}
+        self._store = store
+
+    def value(
+        self,
+        feature: str,
+        variant: Variant,
+        attribute: str,
+        group: str,
+        condition: str,
+        metric: str,
+    ) -> Value:
+        """Look a value up; NaN that `says` why where there are too few pairs."""
+        found = super().value(feature, variant, attribute, group, condition, metric)
+        if group == ALL or math.isnan(found.mean):
+            return found
+        key = feature, attribute, variant
+        measured = self._measured.setdefault(
+            key, Measured(self._store, attribute, feature, variant)
+        )
+        few = measured.too_few(metric, group, condition)
+        return Value(math.nan, says="too few") if few else found
 
 
 def people(store: Store) -> dict[str, int]:

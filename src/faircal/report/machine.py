@@ -61,7 +61,7 @@ from faircal.report.findings import (
 )
 from faircal.report.store import Store
 from faircal.report.words import summary
-from faircal.results import GLOBAL, write_audit
+from faircal.results import GLOBAL, without_nan, write_audit
 
 
 def write_audit_json(store: Store) -> Path:
@@ -96,7 +96,7 @@ def audit_record(store: Store) -> dict[str, Any]:
         "settings": run.get("settings", {}),
         "versions": run.get("versions", {}),
     }
-    cleaned: dict[str, Any] = _finite(record)
+    cleaned: dict[str, Any] = without_nan(record)
     return cleaned
 
 
@@ -162,12 +162,3 @@ def _ks(measured: Measured, group: str) -> dict[str, Any]:
         reason = f"only {trials:,} pairs: too few to say ({trials_needed():,} are needed)"
     told = reason is None
     return {"value": value if told else None, "trials": trials, "enough": told, "reason": reason}
-
-
-def _finite(value: Any) -> Any:
-    """Put None in place of NaN and infinity, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

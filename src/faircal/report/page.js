@@ -107,9 +107,16 @@ class Explorer {
     const passed = this.scale.methods[method][kind][group][this.step()];
     const of = metric === "fpr" ? imposter : genuine;
     const count = metric === "fpr" ? passed : genuine - passed;
-    const enough = of >= this.data.fewest;
+    const enough = of >= this.needed(metric);
     const text = enough ? (passed === null ? "–" : percent(count / of)) : `too few pairs (${of})`;
     return { count, of, rate: count / of, clear: enough && passed !== null, text };
+  }
+
+  /* How many pairs a rate needs to be told: more where the rate itself is what is asked for. */
+  needed(metric) {
+    const wanted = this.scaleName === "fpr" && metric === "fpr";
+    const { fewest } = this.data;
+    return wanted ? Math.max(fewest, Math.ceil((3 / this.scale.rates[this.step()]) * (1 - 1e-12))) : fewest;
   }
 
   groupName(group) {
@@ -138,11 +145,13 @@ class Explorer {
     const often = times < 1.05 ? "about" : `${times.toFixed(times < 10 ? 1 : 0)} times`;
     const said = best.count
       ? `${worst.name} is matched wrongly ${often} as often as ${best.name}`
-      : `${worst.name} is matched wrongly, ${best.name} is not`;
+      : `${worst.name} is matched wrongly, ${best.name} not once`;
     const counts = `${whole(worst.count)} of ${whole(worst.of)} pairs against ` +
       `${best.count ? whole(best.count) : "none"} of ${whole(best.of)}`;
     const apart = wilson(worst, this.view.z)[0] > wilson(best, this.view.z)[1];
-    return `${name}: ${said} (${counts})${apart ? "" : "; the data does not tell them apart"}.`;
+    if (apart) return `${name}: ${said} (${counts}).`;
+    return `${name}: the data does not tell the groups apart ` +
+      `(most in ${worst.name}, least in ${best.name}: ${counts}).`;
   }
 
   /* What is shown: built when methods change, filled whenever the slider moves. */

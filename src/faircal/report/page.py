@@ -21,6 +21,7 @@ from faircal.files import write_text
 from faircal.metrics.intervals import enough
 from faircal.report.explorer import explorer
 from faircal.report.figures import Drawing, Figure, Panels, standard_figures
+from faircal.report.findings import Told
 from faircal.report.paper import Reproduction, reproduction
 from faircal.report.store import Store
 from faircal.report.tables import Table, Value, further_tables, main_tables, percent
@@ -40,6 +41,10 @@ _QUESTIONS = {
     "changes": "What do the methods change?",
     "limits": "What this cannot tell",
 }
+
+
+#: Letters that turn the direction of what follows: a name with one would turn a sentence round.
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ def write_page(store: Store, paper: Reproduction | None, pictures: Pictures) -> 
         version=__version__,
     )
     path = store.folder / REPORT
-    write_text(path, text)
+    write_text(path, text.translate(_TURNING))
     return path
 
 
@@ -122,12 +127,12 @@ def _resource(name: str) -> str:
 
 def _part(store: Store, attribute: str, paper: Reproduction | None, pictures: Pictures) -> Part:
     """Gather what is shown for an attribute; in a reproduction the paper's tables stand apart."""
-    said = summary(store, attribute)
+    said, told = summary(store, attribute), Told(store)
     return Part(
         f"Groups by {attribute.replace('+', ' and ')}" if attribute else "All pairs",
         [(title, getattr(said, name)) for name, title in _QUESTIONS.items()],
-        [] if paper else main_tables(store.results, attribute),
-        [] if paper else further_tables(store.results, attribute),
+        [] if paper else main_tables(told, attribute),
+        [] if paper else further_tables(told, attribute),
         pictures.of.get(attribute, []),
     )
 
@@ -229,6 +234,8 @@ def _objectives(run: dict[str, Any]) -> dict[str, str]:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_plain(item)}" for key, item in value.items()) or "default"
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "default"
-    return str(value)
+        return ", ".join(map(_plain, value)) or "default"
+    return "not given" if value is None else str(value)

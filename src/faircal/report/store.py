@@ -76,19 +76,30 @@ class Store:
 
     @cached_property
     def main_variants(self) -> dict[str, Variant]:
-        """The variant of each method to speak of: the one whose curves are kept, or the first.
+        """The variant of each method to speak of, in the order of the tables.
 
-        They come in the order of the tables.
+        The one whose curves are kept. Where there are none: the one of beta, else of the first
+        calibrator in the run's settings, with the number of clusters nearest to 100.
         """
         kept = {Variant(s.method, s.calibrator, s.clusters) for s in self.curves.sources}
-        found: dict[str, Variant] = {}
-        for variant in self.results.variants:
-            first = found.setdefault(variant.method, variant)
-            if variant in kept and first not in kept:
-                found[variant.method] = variant
-        return found
+        settings = self.run.get("settings", {})
+        calibrators = ["beta", *map(str, settings.get("calibrators") or ())]
+
+        def rank(variant: Variant) -> tuple[bool, int, int]:
+            away = abs(int(variant.clusters) - 100) if variant.clusters else 0
+            return variant not in kept, _place(variant.calibrator, calibrators), away
+
+        chosen: dict[str, Variant] = {}
+        for variant in sorted(self.results.variants, key=rank):
+            chosen.setdefault(variant.method, variant)
+        return {variant.method: chosen[variant.method] for variant in self.results.variants}
 
     @property
     def simulated(self) -> bool:
         """Whether the data was simulated."""
         return bool(self.run.get("simulated"))
+
+
+def _place(name: str, order: list[str]) -> int:
+    """Return the place of a name; what isn't listed comes last."""
+    return order.index(name) if name in order else len(order)

@@ -28,7 +28,7 @@ def write_tables(numbered: Mapping[int, Table], folder: Path) -> list[Path]:
     for path, text in texts.items():
         write_text(path, text)
     for path in home.glob("[0-9][0-9]-*"):  # of an earlier run
-        if path not in texts:
+        if path not in texts and path.is_file():
             path.unlink()
     return list(texts)
 

@@ -205,6 +205,22 @@ class Results:
         """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
         return [under for under in self._conditions if under.split("=")[0] == kind]
 
+    def caution(self, attribute: str, metric: str, conditions: Sequence[str]) -> str:
+        """Say which groups count in numbers over groups, but have too few pairs themselves."""
+        small = [
+            group
+            for group in self.groups(attribute)
+            if any(
+                self.value(feature, variant, attribute, group, condition, metric).says
+                for feature in self.features
+                for variant in self.variants[:1]
+                for condition in conditions
+            )
+        ]
+        if not small:
+            return ""
+        return f" Of these groups, {', '.join(small)} have too few pairs to be told by themselves."
+
     def value(
         self,
         feature: str,
@@ -306,7 +322,8 @@ def calibration_table(results: Results, attribute: str, metric: str = "ks") -> T
         f"calibration-{metric}",
         f"Fairness calibration ({title})",
         f"{title} of each group: mean over groups, average (AAD) and largest (MAD) absolute "
-        "deviation from it, standard deviation (STD). Percent; lower is better.",
+        "deviation from it, standard deviation (STD). Percent; lower is better."
+        + results.caution(attribute, metric, [""]),
         wanted,
     )
 
@@ -326,7 +343,8 @@ def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Tab
         f"equality-{metric}",
         f"{title} ({upper} deviations)",
         f"Deviation of the groups' {upper} at the threshold of a given global {upper}. "
-        "Percent; lower is better.",
+        "Percent; lower is better."
+        + results.caution(attribute, metric, results.rates(f"global_{metric}")),
         wanted,
     )
 
@@ -348,7 +366,7 @@ def group_table(results: Results, attribute: str, metric: str, condition: str = 
     return method_table(
         results,
         attribute,
-        f"groups-{metric}-{condition}",
+        f"groups-{metric}" + (f"-{condition}" if condition else ""),
         f"{title} by group{where}",
         f"{title} of all pairs and of each group. Percent;{hint}",
         wanted,

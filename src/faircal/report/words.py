@@ -19,10 +19,11 @@ from faircal.report.findings import (
     Point,
     Rate,
     Rates,
-    caution,
+    Told,
     main_condition,
     people,
 )
+from faircal.report.limits import limits
 from faircal.report.numbers import listing, percent, points, times, variant_name
 from faircal.report.store import Store
 from faircal.report.tables import Variant
@@ -76,7 +77,7 @@ def summary(store: Store, attribute: str) -> Summary:
     variant = next(iter(store.main_variants.values()))
     condition = main_condition(store.results, attribute)
     found = [
-        Measured(store, attribute, feature, variant).point(condition)
+        Measured(store, attribute, feature, variant).point(condition).seen()
         for feature in store.results.features
         if condition is not None
     ]
@@ -84,7 +85,7 @@ def summary(store: Store, attribute: str) -> Summary:
         _who(store, variant, found),
         _sure(store, found),
         changes(store, attribute, condition) if store.kind != "audit" else [],
-        _limits(store, attribute, found),
+        limits(store, attribute, found),
     )
 
 
@@ -110,7 +111,28 @@ def _who(store: Store, variant: Variant, found: Sequence[Point]) -> list[str]:
                 said += [front + text for text in (_contrast(rates), *_too_few(rates))]
     if not found[0].rates["fpr"].groups:
         said.append("The data names no groups: who is treated differently cannot be told.")
+    if store.kind == "audit":
+        said += _calibration(store, variant, found)
     return said
+
+
+def _calibration(store: Store, variant: Variant, found: Sequence[Point]) -> Iterator[str]:
+    """Say how far stated probabilities are from what happens, in the worst group and the best."""
+    attribute, told = store.results.attributes[0], Told(store)
+    for point in found:
+        values = {
+            group: told.value(point.feature, variant, attribute, group, "", "ks").mean
+            for group in store.results.groups(attribute)
+        }
+        known = {group: value for group, value in values.items() if value == value}
+        if len(known) > 1:
+            front = f"{point.feature}: " if len(found) > 1 else ""
+            worst, best = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+            yield (
+                f"{front}Stated probabilities are off by {percent(known[worst])} for {worst} and "
+                f"by {percent(known[best])} for {best} (KS: the largest share by which they are "
+                "too high or too low on the whole; with few pairs some of it is chance)."
+            )
 
 
 def _decision(store: Store, point: Point) -> str:
@@ -123,9 +145,11 @@ def _decision(store: Store, point: Point) -> str:
         )
     on = store.run.get("settings", {}).get("threshold_on")
     where = "of the other folds " if on == "calibration" else ""
+    fold = "In each part (fold) of the data one" if len(store.curves.folds) > 1 else "One"
+    at = "" if math.isnan(point.threshold) else f" ({point.threshold:.4g})"
     return (
-        f"One threshold for {everybody}, set so that {percent_of(point.condition)} of all pairs of "
-        f"strangers {where}are taken for one person."
+        f"{fold} threshold{at} for {everybody}, set so that {percent_of(point.condition)} of all "
+        f"pairs of strangers {where}are taken for one person."
     )
 
 
@@ -276,86 +300,3 @@ def _folds(found: Sequence[Point]) -> Iterator[str]:
         if not any(math.isnan(spread) for _, spread in ends):
             varied = " and ".join(f"{points(spread)} for {group}" for group, spread in ends)
             yield f"{front}From fold to fold false matches vary by {varied} (standard deviation)."
-
-
-# --------------------------------------------------------------- what this cannot tell
-
-
-def _limits(store: Store, attribute: str, found: Sequence[Point]) -> list[str]:
-    return [
-        *_simulated(store),
-        *_withheld(found),
-        *_few_people(store, attribute),
-        *_in_no_group(store, attribute),
-        *_uncalibrated(store),
-        *_chosen_on_test(store, found),
-        *_drawn(store),
-        *_scope(store),
-    ]
-
-
-def _simulated(store: Store) -> Iterator[str]:
-    if store.simulated:
-        yield "The people are simulated: nothing here is about real people or a real system."
-
-
-def _withheld(found: Sequence[Point]) -> Iterator[str]:
-    names = dict.fromkeys(
-        group for point in found for rates in point.rates.values() for group in rates.withheld
-    )
-    if names:
-        yield (
-            f"A group without a number may be treated well or badly: {listing(names)} "
-            f"{'needs' if len(names) == 1 else 'need'} more pairs to tell."
-        )
-
-
-def _few_people(store: Store, attribute: str) -> Iterator[str]:
-    for group in store.results.groups(attribute):
-        said = caution(store, group)
-        if said is not None:
-            yield f"{group}: {said}."
-
-
-def _in_no_group(store: Store, attribute: str) -> Iterator[str]:
-    """Give the shares of pairs that count in no group."""
-    shares = store.run.get("groups", {}).get(attribute, {})
-    everything = shares.get("pairs", 0)
-    for key, why in (
-        ("cross_group_pairs", "join two groups"),
-        ("unknown_pairs", f"have no known {attribute}"),
-    ):
-        if shares.get(key):
-            yield (
-                f"{shares[key]:,} of {everything:,} pairs ({percent(shares[key] / everything)}) "
-                f"{why}: they count in the overall numbers and in no group's."
-            )
-
-
-def _uncalibrated(store: Store) -> Iterator[str]:
-    if not any(row.metric == "ks" for row in store.results.rows):
-        yield "There are scores and no probabilities, so none can be checked (no calibration)."
-
-
-def _chosen_on_test(store: Store, found: Sequence[Point]) -> Iterator[str]:
-    chosen = [p for p in found if p.condition and p.rates["fpr"].overall.trials != 0]
-    if chosen and store.run.get("settings", {}).get("threshold_on") != "calibration":
-        yield (
-            "The threshold was chosen on the same pairs that it is tested on. That is optimistic: "
-            "one that is set beforehand, as in use, may miss the wanted rate."
-        )
-
-
-def _scope(store: Store) -> Iterator[str]:
-    many = len(store.results.features)
-    yield (
-        f"One dataset and {'one system' if many == 1 else f'{many} systems'} were measured: this "
-        "says nothing about other people, pictures or systems. It does not say why groups differ."
-    )
-
-
-def _drawn(store: Store) -> Iterator[str]:
-    """Give the note on folds that were drawn and not given, as a sentence."""
-    for note in store.run.get("notes", []):
-        if str(note).startswith("folds drawn") and store.kind != "audit":
-            yield f"F{str(note)[1:]}."

@@ -11,6 +11,8 @@ from pathlib import Path
 from faircal.files import write_text
 from faircal.jobs import Progress, silent
 from faircal.report.figures import Drawing
+from faircal.report.figures.choice import slug
+from faircal.report.findings import Told
 from faircal.report.machine import write_audit_json
 from faircal.report.page import draw, write_page
 from faircal.report.paper import AGREEMENT, Reproduction, reproduction, write_reproduction
@@ -24,10 +26,14 @@ FIGURES, INDEX = "figures", "index.csv"
 
 @dataclass(frozen=True)
 class Report:
-    """What was written: where people will look, by name; and the paper beside a reproduction."""
+    """What was written: where people will look, by name; and the paper beside a reproduction.
+
+    `missing` says what to install where there are no figures for want of it.
+    """
 
     paths: dict[str, Path]
     paper: Reproduction | None
+    missing: str
 
 
 def write_all(store: Store, *, progress: Progress = silent) -> Report:
@@ -43,7 +49,8 @@ def write_all(store: Store, *, progress: Progress = silent) -> Report:
     paper = reproduction(store) if store.kind == "reproduce" else None
     home = store.folder
     figures = _Figures(home / FIGURES, progress)
-    page = write_page(store, paper, draw(store, paper, figures.keep))
+    pictures = draw(store, paper, figures.keep)
+    page = write_page(store, paper, pictures)
     figures.finish()
     paths = {"tables": home / TABLES}
     if figures.listed:
@@ -57,17 +64,16 @@ def write_all(store: Store, *, progress: Progress = silent) -> Report:
         paths["audit"] = write_audit_json(store)
     else:
         (home / AUDIT).unlink(missing_ok=True)  # of an audit that was here before
-    return Report({**paths, "report": page}, paper)
+    return Report({**paths, "report": page}, paper, pictures.missing)
 
 
 def _tables(store: Store) -> Iterator[Table]:
     """Give the tables of a benchmark or audit; keys name the attribute where there are several."""
-    attributes = store.results.attributes
-    for attribute in attributes:
-        of = f"-{attribute}" if len(attributes) > 1 else ""
-        tables = [*main_tables(store.results, attribute), *further_tables(store.results, attribute)]
-        for table in tables:
-            yield replace(table, key=f"{table.key}{of}", simulated=store.simulated)
+    told = Told(store)
+    for attribute in told.attributes:
+        of = attribute if len(told.attributes) > 1 else ""
+        for table in [*main_tables(told, attribute), *further_tables(told, attribute)]:
+            yield replace(table, key=slug(table.key, of), simulated=store.simulated)
 
 
 class _Figures:
@@ -90,11 +96,13 @@ class _Figures:
         """Write the index, and remove the figures that the one before lists and this one not."""
         self.progress("drawing", 0, 0, "")
         index = self.home / INDEX
-        before = _files(index)
+        now = {name for *_, names in self.listed for name in names.split()}
+        for name in _files(index) - now:
+            (self.home / Path(name).name).unlink(missing_ok=True)
         if self.listed:
             write_text(index, csv_text(self.columns, self.listed))
-        for name in before - _files(index):
-            (self.home / Path(name).name).unlink(missing_ok=True)
+        else:
+            index.unlink(missing_ok=True)
 
 
 def _files(index: Path) -> set[str]:

@@ -16,7 +16,7 @@ class Scored:
     Scores lie on edges of the histograms, so histograms lose nothing.
     """
 
-    def __init__(self, names, n=400, seed=0):
+    def __init__(self, names, n=1000, seed=0):
         rng = np.random.default_rng(seed)
         self.groups = np.array([names[i % len(names)] for i in range(n)])
         self.genuine = rng.random(n) < 0.5
@@ -51,7 +51,7 @@ def _run(folder, data, **settings):
 @pytest.fixture(scope="session")
 def store(tmp_path_factory):
     """A benchmark that sweeps clusters and calibrators, with members of clusters."""
-    sizes = {"people": 80, "images": 400, "pairs": 1200, "dimension": 16}
+    sizes = {"people": 80, "images": 900, "pairs": 3000, "dimension": 16}
     data = faircal.simulate("small", seed=0, **sizes)
     return _run(
         tmp_path_factory.mktemp("figures") / "run",
@@ -59,6 +59,7 @@ def store(tmp_path_factory):
         methods=("baseline", "fsn", "faircal", "oracle"),
         clusters=(4, 2),
         calibrators=("beta", "isotonic"),
+        rates=(0.001, 0.01, 0.1),
         also_by=("ethnicity",),
         members=6,
     )

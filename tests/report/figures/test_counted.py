@@ -296,7 +296,7 @@ class TestEdges:
         drawn = svg(kind(scored(names, n=600).audit().curves))
         for shown in ("$x_1$ &lt;b&gt;", "_hidden", "a &amp; \\$b", "$\\frac{", "tab new line"):
             assert shown in drawn.replace("\u200a", "")
-        assert "x" * 31 + "…" in drawn
+        assert "x" * 21 + "…" + "x" * 10 in drawn
         assert "<b>" not in drawn
 
     def test_nothing_but_genuine_pairs(self, scored):

@@ -67,10 +67,10 @@ class TestStandard:
 
     def test_rates_are_those_of_the_results(self, store):
         (rates,) = [f for f in standard_figures(store, ATTRIBUTE) if f.key == "rates-fpr"]
-        assert rates.condition == "global_fpr=0.01"
+        assert rates.condition == "global_fpr=0.1"
         for row in rates.table.to_pylist():
             (variant,) = [v for v in rates.variants if v.method == row["method"].lower()]
-            where = (ATTRIBUTE, row["group"], "global_fpr=0.01", "fpr")
+            where = (ATTRIBUTE, row["group"], "global_fpr=0.1", "fpr")
             value = store.results.value(store.results.features[0], variant, *where)
             assert row["value"] == value.mean
         assert {variant.calibrator for variant in rates.variants} == {"beta"}

@@ -128,11 +128,11 @@ def test_the_main_variant_is_the_papers(make_store):
     assert (line.label, line.values[0].text) == ("FairCal", "30.00")
 
 
-def test_else_the_first_of_the_settings_and_a_note_says_so(make_store):
+def test_else_the_first_calibrator_and_the_nearest_number_and_a_note_says_so(make_store):
     found = {("isotonic", "20"): 0.1, ("platt", "50"): 0.2, ("platt", "20"): 0.3}
     made = variants(make_store, found, calibrators=["platt", "isotonic"], clusters=[20, 50])
-    assert made.tables[1].lines[0].values[0].text == "30.00"
-    assert "FairCal: calibrator platt in place of beta, 20 clusters in place of 100." in made.notes
+    assert made.tables[1].lines[0].values[0].text == "20.00"
+    assert "FairCal: calibrator platt in place of beta, 50 clusters in place of 100." in made.notes
 
 
 def test_features_by_other_names(make_store):

@@ -125,11 +125,13 @@ class GroupRates(Figure):
         """How to read it."""
         said = [f"{metric_title(self.metric, self.condition)} of each group"]
         said[0] += ", a mark per method." if len(self._variants) > 1 else "."
-        levels = {row.level for row in self.intervals}
-        if levels:
-            said.append(f"Bars are {percent(levels.pop())} intervals.")
-        elif any(dot.low == dot.low for dot in self.dots):
-            said.append("Bars are one standard deviation over folds to either side.")
+        if any(dot.low == dot.low for dot in self.dots):
+            levels = {row.level for row in self.intervals}
+            said.append(
+                f"Bars are {percent(levels.pop())} intervals."
+                if levels
+                else "Bars are one standard deviation over folds to either side."
+            )
         if self.mark == self.mark:
             said.append(f"The dashed line is that of all pairs, {percent(self.mark)}.")
         said.append("Marks below each other mean equal treatment.")

@@ -81,7 +81,7 @@ class Drawing:
             self._canvas.text(0.998, 0.004, text(mark), ha="right", va="bottom", **CORNER)
         with style():  # places are found once, not for each form
             self._canvas.draw_without_rendering()
-            self._canvas.set_layout_engine("none")
+            self._canvas.set_layout_engine(None)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write it as PDF, PNG and CSV; see `save`."""

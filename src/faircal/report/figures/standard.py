@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from faircal.curves import Source
 from faircal.report.figures.base import Figure, Panels
@@ -25,6 +26,7 @@ from faircal.report.figures.robustness import Robustness, by_calibrator, by_meth
 from faircal.report.figures.roc import DetCurves, RocCurves
 from faircal.report.figures.violins import Violins
 from faircal.report.figures.wording import metric_title
+from faircal.report.findings import Told, main_condition, rate_of
 from faircal.report.store import Store
 from faircal.report.tables import method_title
 
@@ -78,6 +80,10 @@ class _Standard:
         if self.store.kind != "reproduce":
             yield from self._robustness()
 
+    @cached_property
+    def _told(self) -> Told:
+        return Told(self.store)
+
     def _key(self, *words: str) -> str:
         """Return a key that names feature and attribute where there are several."""
         results = self.store.results
@@ -92,18 +98,15 @@ class _Standard:
         results = self.store.results
         if not results.groups(self.attribute):
             return
-        given = any(
-            row.metric == "fpr" and not row.condition and row.attribute == self.attribute
-            for row in results.rows
-        )
-        points = [""] if given else results.rates("global_fpr")[-1:]
+        point = main_condition(results, self.attribute)
+        points = [] if point is None else [point]
         variants = list(self.store.main_variants.values())
         for metric, condition in [*(("fpr", point) for point in points), ("ks", "")]:
             title = metric_title(metric, condition, by=" by group")
             if metric == "fpr" and not condition:
                 title += " at the given threshold"
             yield GroupRates(
-                results,
+                self._told,
                 self.feature,
                 self.attribute,
                 metric,
@@ -131,17 +134,24 @@ class _Standard:
             if source in both and curves.has("probability", source):
                 likely.append(source)
         if self.store.kind != "reproduce":
-            yield from self._per_method(FprCurves, grouped, share=True)
-            yield from self._per_method(Violins, both)
+            point = main_condition(self.store.results, self.attribute)
+            rate = rate_of(point) if point else 0.05  # what the summary speaks of
+            upto = max(0.1, 2 * rate)
+            yield from self._per_method(FprCurves, grouped, share=True, mark=rate, upto=upto)
+            yield from self._per_method(Violins, both, rate=rate)
         yield from self._per_method(ReliabilityDiagram, likely, share=True)
         yield from self._per_method(RocCurves, both, share=True)
         yield from self._per_method(DetCurves, both, share=True)
 
     def _per_method(
-        self, kind: type[CurvesFigure], sources: list[Source], share: bool = False
+        self,
+        kind: type[CurvesFigure],
+        sources: list[Source],
+        share: bool = False,
+        **more: Any,
     ) -> Iterator[Anything]:
         yield from panels(
-            [kind(self.store.curves, source) for source in sources],
+            [kind(self.store.curves, source, **more) for source in sources],
             [method_title(source.method) for source in sources],
             key=self._key(kind._key),
             title=self._titled(kind._about),
@@ -167,7 +177,8 @@ class _Standard:
             calibrator = next((v.calibrator for v in mains if v.calibrator), "")
             lines = by_method(results, [variant.method for variant in mains], calibrator)
             metrics = [("ks_mean", ""), ("ks_std", ""), ("auroc", "")]
-            metrics += [("fpr_aad", under) for under in results.rates("global_fpr")[-1:]]
+            point = main_condition(results, self.attribute)
+            metrics += [("fpr_aad", point)] if point else []
             yield from panels(
                 [
                     Robustness(results, self.feature, self.attribute, metric, lines, under)

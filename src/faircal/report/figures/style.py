@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,13 @@ def style(**more: Any) -> Iterator[None]:
     require_matplotlib()
     import matplotlib.style
 
-    with _LOCK, matplotlib.style.context(["default", {**_STYLE, **more}]):
+    with (
+        _LOCK,
+        matplotlib.style.context(["default", {**_STYLE, **more}]),
+        warnings.catch_warnings(),
+    ):
+        # A name in a script that no installed font has is drawn as boxes; tables have it in full.
+        warnings.filterwarnings("ignore", message=r"Glyph .* missing from font")
         yield
 
 
@@ -99,7 +106,9 @@ def text(words: str, longest: int = _LONGEST) -> str:
     \$x_1\$ <b>
     """
     plain = "".join(letter if letter.isprintable() else " " for letter in words)
-    short = plain if len(plain) <= longest else plain[: longest - 1] + "…"
+    # Cut in the middle: names that begin alike often end differently.
+    tail = longest // 3
+    short = plain if len(plain) <= longest else f"{plain[: longest - tail - 1]}…{plain[-tail:]}"
     return short.replace("$", r"\$")
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from faircal.errors import DataError, ParameterError
 from faircal.registry import did_you_mean
@@ -99,7 +99,7 @@ class Matched:
             _match_groups(results.groups(attribute), dataset)
             if real
             else _same(results.groups(attribute)),
-            main_variants(results, store.run.get("settings", {}), dataset),
+            _in_order(store.main_variants.values(), dataset),
             store.simulated,
         )
 
@@ -146,28 +146,12 @@ def papers_method(dataset: str, method: str) -> str:
     return _PAPERS_METHOD.get(dataset, {}).get(method, method)
 
 
-def main_variants(results: Results, settings: Mapping[str, Any], dataset: str) -> list[Variant]:
-    """Return a variant of each method, in the paper's order; other methods are before FairCal.
-
-    With beta and 100 clusters, as in the paper, where that was run; else with the first calibrator
-    and number of clusters of the run's settings, else the first that is there.
-    """
-    calibrators = ["beta", *map(str, settings.get("calibrators") or ())]
-    clusters = ["100", *map(str, settings.get("clusters") or ())]
-    chosen: dict[str, Variant] = {}
-    for variant in sorted(
-        results.variants,
-        key=lambda variant: (
-            _rank(variant.calibrator, calibrators),
-            _rank(variant.clusters, clusters),
-        ),
-    ):
-        chosen.setdefault(variant.method, variant)
+def _in_order(variants: Iterable[Variant], dataset: str) -> list[Variant]:
+    """Sort variants in the paper's order of methods; other methods are before FairCal."""
     place = {method: float(i) for i, method in enumerate(METHODS)}
     between = place["faircal"] - 0.5
-    in_order = [chosen[method] for method in dict.fromkeys(v.method for v in results.variants)]
     return sorted(
-        in_order, key=lambda variant: place.get(papers_method(dataset, variant.method), between)
+        variants, key=lambda variant: place.get(papers_method(dataset, variant.method), between)
     )
 
 

@@ -62,10 +62,12 @@ class Reproduction:
         return list(paper_figures(self.store, self.dataset, self._picture_of))
 
     def _picture_of(self, image_id: str) -> Path | None:
-        """Return the picture of an image, where the pictures are at hand."""
+        """Return the picture of an image, where the pictures are at hand; none from elsewhere."""
         home = self.store.run.get("pictures")
-        path = Path(home) / image_id if isinstance(home, str) else None
-        return path if path is not None and path.is_file() else None
+        if not isinstance(home, str):
+            return None
+        path = Path(home, image_id).resolve()
+        return path if path.is_relative_to(Path(home).resolve()) and path.is_file() else None
 
 
 def reproduction(store: Store) -> Reproduction:
@@ -104,7 +106,7 @@ def write_reproduction(made: Reproduction) -> list[Path]:
     """
     folder = made.store.folder
     text = agreement_page(
-        Matched.of(made.store).title,
+        made.title,
         made.store.simulated,
         made.claims,
         made.agreement,
