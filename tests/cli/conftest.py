@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -134,16 +135,22 @@ def interrupt_at():
 
 
 @pytest.fixture(scope="session")
-def run_command():
-    """Return a function that runs a command as a process of its own; fails unless it ends well."""
+def run_command(tmp_path_factory):
+    """Return a function that runs a command as a process of its own; fails unless it ends well.
 
-    def run(*words, code=0, cwd=None):
+    Without `figures` it runs as where Matplotlib is not installed, which saves seconds.
+    """
+    without = tmp_path_factory.mktemp("without-matplotlib")
+    (without / "matplotlib.py").write_text("raise ImportError('not installed, for a test')\n")
+
+    def run(*words, code=0, cwd=None, figures=True):
         done = subprocess.run(
             [sys.executable, "-m", "faircal.cli.main", *map(str, words)],
             capture_output=True,
             text=True,
             cwd=cwd,
             check=False,
+            env=os.environ if figures else {**os.environ, "PYTHONPATH": str(without)},
         )
         assert done.returncode == code, done.stderr
         return done

@@ -446,10 +446,10 @@ def test_benchmark_record(bench, data):
 
 
 def test_benchmark_is_the_same_whatever_the_jobs(bench, faces, tmp_path, run_command):
-    run_command("benchmark", faces, *BENCH, "--jobs", 2, "--out", tmp_path / "b")
+    run_command("benchmark", faces, *BENCH, "--jobs", 2, "--out", tmp_path / "b", figures=False)
     results = (bench / "results.csv").read_bytes()
     assert (tmp_path / "b/results.csv").read_bytes() == results
-    run_command("benchmark", faces, *BENCH, "--jobs", 2, "--out", tmp_path / "b")
+    run_command("benchmark", faces, *BENCH, "--jobs", 2, "--out", tmp_path / "b", figures=False)
     assert (tmp_path / "b/results.csv").read_bytes() == results
 
 
@@ -462,7 +462,7 @@ def test_benchmark_goes_on_where_it_stopped(bench, faces, tmp_path, run_command)
     (out / "results.csv").unlink()
     (out / "report.html").unlink()
     before = {part: part.stat().st_mtime_ns for part in parts[1::2]}
-    run_command("benchmark", faces, *BENCH, "--jobs", 1, "--resume", "--out", out)
+    run_command("benchmark", faces, *BENCH, "--jobs", 1, "--resume", "--out", out, figures=False)
     assert (out / "results.csv").read_bytes() == (bench / "results.csv").read_bytes()
     assert before == {part: part.stat().st_mtime_ns for part in before}  # not worked out again
     assert sorted((out / "parts").glob("*/*.json")) == parts
@@ -472,7 +472,7 @@ def test_benchmark_sweep_and_settings(bench, faces, tmp_path, run_command):
     out = tmp_path / "b"
     options = ("--methods", "baseline,faircal", "--clusters", "5,10", "--jobs", 1)
     more = ("--set", "faircal.min_pairs=5", "--attribute", "ethnicity,gender", "--json")
-    done = run_command("benchmark", faces, *options, *more, "--out", out)
+    done = run_command("benchmark", faces, *options, *more, "--out", out, figures=False)
     assert json.loads(done.stdout)["results"] == str(out / "results.csv")
     rows = rows_of(out)
     assert {(row["method"], row["clusters"]) for row in rows} == {
@@ -494,7 +494,7 @@ def test_benchmark_min_pairs_is_heeded(faces, tmp_path, run_command):
     """With no cluster large enough FairCal is the baseline."""
     options = ("--methods", "baseline,faircal", "--clusters", 5, "--jobs", 1)
     more = ("--set", "faircal.min_pairs=100000")
-    run_command("benchmark", faces, *options, *more, "--out", tmp_path / "b")
+    run_command("benchmark", faces, *options, *more, "--out", tmp_path / "b", figures=False)
     rows = rows_of(tmp_path / "b")
     of_baseline = values_of(rows, method="baseline", clusters="", metric="ks")
     of_faircal = values_of(rows, method="faircal", clusters="5", metric="ks")
@@ -502,7 +502,9 @@ def test_benchmark_min_pairs_is_heeded(faces, tmp_path, run_command):
 
 
 def test_benchmark_retune(bench, faces, tmp_path, run_command):
-    run_command("benchmark", faces, *BENCH, "--jobs", 1, "--retune", "--out", tmp_path / "b")
+    run_command(
+        "benchmark", faces, *BENCH, "--jobs", 1, "--retune", "--out", tmp_path / "b", figures=False
+    )
     tuned, plain = rows_of(tmp_path / "b"), rows_of(bench)
     for name in PLAIN:
         kept = [values_of(rows, method=name, condition="") for rows in (tuned, plain)]
@@ -545,7 +547,9 @@ def test_benchmark_draws_folds_and_says_so(table, tmp_path, run_command):
     bare = pacsv.read_csv(table).drop_columns("fold")
     pacsv.write_csv(bare, tmp_path / "bare.csv")
     options = ("--methods", "baseline", "--jobs", 1, "--seed", 3)
-    done = run_command("benchmark", tmp_path / "bare.csv", *options, "--out", tmp_path / "b")
+    done = run_command(
+        "benchmark", tmp_path / "bare.csv", *options, "--out", tmp_path / "b", figures=False
+    )
     assert "note: folds drawn: 5 folds of pairs, seed 3" in done.stderr
     assert {row["fold"] for row in rows_of(tmp_path / "b")} == {*"12345", "mean", "std"}
 
@@ -606,15 +610,17 @@ def test_scores_that_leave_the_cosine_range_can_be_audited(faces, tmp_path, run_
     high = np.asarray(table["score"]) + 2  # as shifted scores may be
     position = table.column_names.index("score")
     pacsv.write_csv(table.set_column(position, "score", [high]), scored)
-    run_command("audit", scored, "--attribute", "ethnicity", "--out", tmp_path / "a")
-    refused = run_command("audit", scored, "--score-range=-1,1", "--out", tmp_path / "b", code=2)
+    run_command("audit", scored, "--attribute", "ethnicity", "--out", tmp_path / "a", figures=False)
+    refused = run_command(
+        "audit", scored, "--score-range=-1,1", "--out", tmp_path / "b", code=2, figures=False
+    )
     assert "expected a score in [-1, 1]" in refused.stderr
 
 
 def test_json_has_null_where_a_value_is_undefined(tmp_path, run_command):
     table = tmp_path / "one.csv"
     table.write_text("genuine,score,group\n" + "0,0.1,a\n0,0.3,b\n" * 20)
-    done = run_command("audit", table, "--out", tmp_path / "a", "--json")
+    done = run_command("audit", table, "--out", tmp_path / "a", "--json", figures=False)
 
     def refuse(text):
         raise AssertionError(text)
