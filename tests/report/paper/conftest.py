@@ -29,7 +29,8 @@ def rows_of(quantity, mean, std, *, dataset="data"):
         method = "multipass"  # what the paper calls PASS where it knows two attributes
     clusters = "100" if method in CLUSTERED else ""
     front = (dataset, feature, method, "beta", clusters, "0")
-    back = ("att", owners_name(group), condition, metric)
+    attribute = "skin_tone+gender" if where == "ijbc" else "att"
+    back = (attribute, owners_name(group), condition, metric)
     return [Row(*front, "mean", *back, mean), Row(*front, "std", *back, std)]
 
 

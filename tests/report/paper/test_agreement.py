@@ -78,7 +78,10 @@ def test_the_papers_own_numbers_bear_out_its_claims(make_store, dataset):
             assert (claim.won, claim.of) == (claim.published_won, claim.published_of)
         assert claim.holds in (True, None)
         assert "among" not in claim.text
-    assert sum(claim.holds is True for claim in claims) == (7 if dataset == "ijbc" else 8)
+    # Not judged: equal opportunity, which the paper does not claim; what FairCal needs, which no
+    # data decides; the ratio of two groups, which needs curves.
+    judged = {"rfw": 7, "bfw": 7, "ijbc": 6}[dataset]
+    assert sum(claim.holds is True for claim in claims) == judged
 
 
 def test_a_claim_that_fails_here(make_store):
@@ -113,7 +116,9 @@ def test_fewer_methods_are_said(make_store):
         return printed.mean if quantity.method in ("baseline", "fsn", "faircal") else None
 
     made = reproduction(make_store("rfw", some))
-    assert made.claims[0].text.endswith("; among 3 of the paper's 7 methods")
+    assert made.claims[0].text.endswith("; among the 3 of the paper's 7 methods that were run")
+    # The same methods on both sides: of these three the paper's FairCal is best in FNR, too.
+    assert made.claims[5].published_won > 0
     assert (made.claims[7].of, made.claims[7].holds) == (0, None)
     assert "Methods of the paper that were not run: AGENDA, PASS, FTC, GST, Oracle." in made.notes
 
@@ -123,8 +128,8 @@ def test_without_faircal_nothing_can_be_said(make_store):
         return printed.mean if quantity.method != "faircal" else None
 
     claims = reproduction(make_store("rfw", none)).claims
-    assert [claim.holds for claim in claims] == [None] * 9 + [True]
-    assert all(claim.of == 0 for claim in claims[:-1])
+    assert [claim.holds for claim in claims] == [None] * 9
+    assert all(claim.of == 0 for claim in claims)
 
 
 @pytest.mark.parametrize(
@@ -149,13 +154,13 @@ def curves(method, worst):
         share = {"A": 10 - above, "B": above}
         scores = [0.7] * share["A"] + [0.3] * (100 - share["A"])
         scores += [0.7] * share["B"] + [0.3] * (100 - share["B"]) if fold == "5" else [0.3] * 100
-        groups = ["A"] * (len(scores) - 100) + ["B"] * 100
+        groups = ["Caucasian"] * (len(scores) - 100) + ["African"] * 100
         found = faircal.audit(score=scores, genuine=[0] * len(scores), groups=groups).curves
         for curve in found:
             yield Curve(source._replace(fold=fold), curve.group, curve.of, curve.histogram)
 
 
-def test_the_ratio_of_the_worst_groups_fpr_to_the_best_ones(make_store):
+def test_the_ratio_of_two_groups_fprs(make_store):
     """At 0.5 the global FPR is 10 in 200: the 5 % that the paper takes; the last fold counts."""
     counted = [*curves("baseline", 9), *curves("fsn", 8), *curves("faircal", 6)]
     claim = reproduction(make_store("rfw", curves=counted)).claims[8]
@@ -165,7 +170,12 @@ def test_the_ratio_of_the_worst_groups_fpr_to_the_best_ones(make_store):
     assert (claim.won, claim.of, claim.published_won, claim.published_of) == (1, 1, 1, 1)
     counted = [*curves("baseline", 9), *curves("fsn", 6), *curves("faircal", 10)]
     claim = reproduction(make_store("rfw", curves=counted)).claims[8]
-    assert "FSN 1.5, FairCal ∞" in claim.text
+    # With FairCal no Caucasian pair passes: a ratio to nothing can't be said.
+    assert "FaceNet (Webface): Baseline 9.0, FSN 1.5; the paper" in claim.text
+    assert claim.holds is None
+    counted = [*curves("baseline", 9), *curves("fsn", 6), *curves("faircal", 2)]
+    claim = reproduction(make_store("rfw", curves=counted)).claims[8]
+    assert "FSN 1.5, FairCal 0.2" in claim.text  # four times fewer is no better than more
     assert claim.holds is False
 
 

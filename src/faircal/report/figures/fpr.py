@@ -97,6 +97,8 @@ class FprCurves(CurvesFigure):
             if group in self.lines:
                 draw_line(ax, *self.lines[group], index, group)
         ax.set(xlim=(0, self.upto), xlabel="global FPR (%)", ylabel="group FPR (%)")
-        ax.set_ylim(0, max(self.height, ax.get_ylim()[1]))
+        # Panels that share the axis were drawn before: none of their lines may be cut.
+        highest = max((float(y.max()) for _, y in self.lines.values() if len(y)), default=0.0)
+        ax.set_ylim(0, max(self.height, 1.03 * max(highest, self.upto), ax.get_ylim()[1]))
         percent_axis(ax.xaxis)
         percent_axis(ax.yaxis)

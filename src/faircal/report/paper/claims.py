@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from faircal.curves import Curves, Source
-from faircal.errors import DataError
 from faircal.methods import properties as our_properties
 from faircal.report.paper import published
 from faircal.report.paper.matching import Match, Matched
 from faircal.report.paper.published import FEATURES, METHODS, Quantity
 from faircal.report.paper.tables import ACCURACY, FNR_RATES, FPR_RATES, KS_MEAN, deviations
 from faircal.report.tables import Wanted, method_title
+from faircal.results import ALL
 
 FAIRCAL, BASELINE, FSN, ORACLE = "faircal", "baseline", "fsn", "oracle"
 _RIVALS = tuple(method for method in METHODS if method not in (FAIRCAL, ORACLE))
-#: Worst group's FPR by the best one's at a global FPR of 5 %, fold 5: what the paper quotes.
+#: The first group's FPR by the second one's at a global FPR of 5 %, fold 5: what the paper quotes.
+_GROUPS = ("African", "Caucasian")
 _RATIOS = {("rfw", "facenet-webface"): {BASELINE: 14.9, FSN: 1.7, FAIRCAL: 1.2}}
 _RATE = 0.05
 
@@ -62,10 +62,13 @@ class Side:
     features : sequence
     number : callable
         Gives the number of a feature and a method in a column; NaN where there is none.
+    methods : sequence of str
+        Those that take part.
     """
 
     features: Sequence[Match]
     number: Callable[[Match, str, Wanted], float]
+    methods: Sequence[str] = METHODS
 
     @classmethod
     def ours(cls, matched: Matched) -> Side:
@@ -78,22 +81,22 @@ class Side:
         return cls(matched.features, number)
 
     @classmethod
-    def papers(cls, dataset: str) -> Side:
-        """The numbers that the paper prints for a dataset."""
+    def papers(cls, dataset: str, methods: Sequence[str] = METHODS) -> Side:
+        """The numbers that the paper prints for a dataset, of some methods."""
 
         def number(feature: Match, method: str, want: Wanted) -> float:
             place = (want.group, want.condition, want.metric)
             return published.look_up(Quantity(dataset, feature.paper, method, *place)).mean
 
         names = published.features(dataset)
-        return cls([Match(name, FEATURES[name], name) for name in names], number)
+        return cls([Match(name, FEATURES[name], name) for name in names], number, methods)
 
     def contests(self, wanted: Iterable[Wanted]) -> Iterator[dict[str, float]]:
         """Yield each cell's numbers by method, as printed and so turned that more is better."""
         for want in wanted:
             sign = 1 if want.better == "higher" else -1
             for feature in self.features:
-                numbers = {method: self.number(feature, method, want) for method in METHODS}
+                numbers = {method: self.number(feature, method, want) for method in self.methods}
                 yield {
                     method: sign * round(100 * number, 2)
                     for method, number in numbers.items()
@@ -109,6 +112,11 @@ class Contest:
     wanted: tuple[Wanted, ...]
     rivals: tuple[str, ...] = _RIVALS
     ties: bool = True
+
+    @property
+    def over_groups(self) -> bool:
+        """Whether it speaks of groups, so that theirs must be the same to compare."""
+        return any(want.group == ALL for want in self.wanted)
 
     def count(self, side: Side) -> tuple[int, int]:
         """Count the cells in which it is true, and those in which it can be said."""
@@ -165,16 +173,19 @@ def claims(matched: Matched, curves: Curves) -> list[Claim]:
     """Count the paper's claims on a run; beside that, on the paper's numbers for the dataset.
 
     The best is the one that is best as printed, to two decimals, among the paper's methods but
-    Oracle; so are those that print the same.
+    Oracle; so are those that print the same. Methods that were not run take part on neither side.
     """
     ours = Side.ours(matched)
-    papers = None if matched.simulated else Side.papers(matched.dataset)
+    run = [method for method in METHODS if matched.variant(method) is not None]
+    papers = None if matched.simulated else Side.papers(matched.dataset, run)
     found = []
     for contest in CONTESTS:
-        there = contest.count(papers) if papers else (None, None)
-        text = contest.text + (_among(matched) if contest.rivals == _RIVALS else "")
+        comparable = papers is not None and (matched.same_groups or not contest.over_groups)
+        there = contest.count(papers) if papers is not None and comparable else (None, None)
+        text = contest.text + (_among(run) if contest.rivals == _RIVALS else "")
         found.append(Claim(text, *contest.count(ours), *_known(*there)))
-    return [*found, _ratio_claim(matched, curves), _needs_claim(matched.simulated)]
+    found.append(_ratio_claim(matched, curves))
+    return [*found, _needs_claim()] if FAIRCAL in run else found
 
 
 def _known(won: int | None, of: int | None) -> tuple[int | None, int | None]:
@@ -182,16 +193,20 @@ def _known(won: int | None, of: int | None) -> tuple[int | None, int | None]:
     return (won, of) if of else (None, None)
 
 
-def _among(matched: Matched) -> str:
+def _among(run: Sequence[str]) -> str:
     all_of_them = (*_RIVALS, FAIRCAL)
-    run = [method for method in all_of_them if matched.variant(method)]
-    if len(run) == len(all_of_them):
+    there = [method for method in all_of_them if method in run]
+    if len(there) == len(all_of_them):
         return ""
-    return f"; among {len(run)} of the paper's {len(all_of_them)} methods"
+    return f"; among the {len(there)} of the paper's {len(all_of_them)} methods that were run"
 
 
 def _ratio_claim(matched: Matched, curves: Curves) -> Claim:
-    """The worst group's FPR by the best one's, at one threshold for all."""
+    """One group's FPR by another's, at one threshold for all: as the paper has it where it can be.
+
+    It speaks of African and Caucasian people of RFW; elsewhere the worst group and the best one
+    stand in their place.
+    """
     here = {
         feature.title: {
             method: fpr_ratio(matched, curves, feature, method)
@@ -199,13 +214,14 @@ def _ratio_claim(matched: Matched, curves: Curves) -> Claim:
         }
         for feature in matched.features
     }
+    groups = "African to the Caucasian group's" if _quoted(matched) else "worst group's to the best"
     text = (
-        "At the threshold of a global FPR of 5 % (last fold), the ratio of the worst group's FPR "
-        "to the best one's is smallest with FairCal"
+        f"At the threshold of a global FPR of 5 % (last fold), the ratio of the {groups} FPR is "
+        "nearest to 1 with FairCal"
     )
     text += "".join(f"; {feature}: {_said(ratios)}" for feature, ratios in here.items())
     won, of = _count_ratios(here.values())
-    if matched.simulated:
+    if matched.simulated or not _quoted(matched):
         return Claim(text, won, of)
     there = {
         FEATURES[feature]: ratios
@@ -216,31 +232,33 @@ def _ratio_claim(matched: Matched, curves: Curves) -> Claim:
     return Claim(text, won, of, *_known(*_count_ratios(there.values())))
 
 
+def _quoted(matched: Matched) -> bool:
+    """Whether the groups are there that the paper speaks of."""
+    return matched.dataset == "rfw" and set(_GROUPS) <= {group.name for group in matched.groups}
+
+
 def _count_ratios(by_feature: Iterable[dict[str, float]]) -> tuple[int, int]:
-    """Count the features for which FairCal's ratio is the smallest, as printed."""
+    """Count the features for which FairCal's ratio is nearest to 1, as printed."""
     known = [
-        {method: round(ratio, 1) for method, ratio in ratios.items() if not np.isnan(ratio)}
+        {method: abs(np.log(round(ratio, 1))) for method, ratio in ratios.items() if ratio >= 0.05}
         for ratios in by_feature
     ]
     told = [ratios for ratios in known if FAIRCAL in ratios and len(ratios) > 1]
-    won = [
-        ratios[FAIRCAL] <= min(ratio for method, ratio in ratios.items() if method != FAIRCAL)
-        for ratios in told
-    ]
-    return sum(won), len(told)
+    won = [ratios for ratios in told if ratios[FAIRCAL] <= min(ratios.values())]
+    return len(won), len(told)
 
 
 def _said(ratios: dict[str, float]) -> str:
     known = [
-        f"{method_title(method)} " + (f"{ratio:.1f}" if np.isfinite(ratio) else "∞")
+        f"{method_title(method)} {ratio:.1f}"
         for method, ratio in ratios.items()
         if not np.isnan(ratio)
     ]
-    return ", ".join(known) or "not known"
+    return ", ".join(known) or "cannot be said"
 
 
 def fpr_ratio(matched: Matched, curves: Curves, feature: Match, method: str) -> float:
-    """Return how many times the best group's FPR the worst one's is; NaN where it isn't known.
+    """Return one group's FPR by another's; NaN where a group has none, or it isn't known.
 
     At the threshold of a global FPR of 5 %, on the last fold; FPRs between two counted thresholds
     are interpolated.
@@ -252,31 +270,30 @@ def fpr_ratio(matched: Matched, curves: Curves, feature: Match, method: str) -> 
     source = Source(feature.name, *which, attribute=matched.attribute)
     if source not in curves.sources:  # a folder of old has no curves
         return np.nan
-    rates = np.array(list(_rates(curves, source)))
-    if len(rates) < 2 or not rates.max() > 0:
+    rates = dict(_rates(curves, source))
+    if len(rates) < 2 or not min(rates.values()) > 0:
         return np.nan
-    return float(rates.max() / rates.min()) if rates.min() > 0 else np.inf
+    if _quoted(matched):
+        return rates[_GROUPS[0]] / rates[_GROUPS[1]] if set(_GROUPS) <= set(rates) else np.nan
+    return max(rates.values()) / min(rates.values())
 
 
-def _rates(curves: Curves, source: Source) -> Iterator[float]:
-    """Yield the FPRs of the groups that have imposters in the last fold."""
+def _rates(curves: Curves, source: Source) -> Iterator[tuple[str, float]]:
+    """Yield the groups that have imposters in the last fold, with their FPRs."""
     fold = curves.folds[-1]
     whole = curves.get(source=source, fold=fold).fpr
     for group in curves.groups(source):
-        with suppress(DataError):  # a group may lack in a fold
-            own = curves.get(group, source=source, fold=fold)
-            if own.n_imposter:
-                yield float(np.interp(_RATE, whole[::-1], own.fpr[::-1]))
+        own = curves.get(group, source=source, fold=fold)
+        if own.n_imposter:
+            yield group, float(np.interp(_RATE, whole[::-1], own.fpr[::-1]))
 
 
-def _needs_claim(simulated: bool) -> Claim:
-    """FairCal needs no attribute when it is fitted, none when it is applied, and no training."""
+def _needs_claim() -> Claim:
+    """FairCal needs no attribute when it is fitted, none when it is applied, and no training.
+
+    That is so by what the method declares, whatever the data; so it is not judged.
+    """
     names = ("no_attribute_to_fit", "no_attribute_to_apply", "no_training")
     ours = next(row for row in our_properties() if row["method"] == FAIRCAL)
     text = "FairCal needs no attribute to be fitted, none to be applied, and no training"
-    won = sum(bool(ours[name]) for name in names)
-    if simulated:
-        return Claim(text, won, len(names))
-    told = next(row for row in published.properties() if row.method.lower() == FAIRCAL)
-    there = (told.no_attribute_to_train, told.no_attribute_at_test, told.no_training)
-    return Claim(text, won, len(names), sum(there), len(there))
+    return Claim(text, sum(bool(ours[name]) for name in names), len(names))

@@ -130,10 +130,12 @@ class Matched:
     def same_groups(self) -> bool:
         """Whether the groups are the paper's: else numbers over groups are of something else.
 
-        The paper prints no group of IJB-C, so there they are taken to be.
+        The paper prints no group of IJB-C; there they are skin tone by gender.
         """
         published = groups(self.dataset)
-        return not published or sorted(match.paper for match in self.groups) == sorted(published)
+        if not published:
+            return self.attribute == "skin_tone+gender"
+        return sorted(match.paper for match in self.groups) == sorted(published)
 
     def variant(self, method: str) -> Variant | None:
         """Return the main variant of a method of the paper; None where it was not run."""

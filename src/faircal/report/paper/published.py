@@ -20,6 +20,11 @@ FEATURES = {
     "facenet-webface": "FaceNet (Webface)",
     "arcface": "ArcFace",
 }
+#: What is reproduced.
+PAPER = (
+    "T. Salvador, S. Cairns, V. Voleti, N. Marshall and A. Oberman: FairCal: Fairness Calibration "
+    "for Face Verification. International Conference on Learning Representations, 2022."
+)
 METHODS = ("baseline", "agenda", "pass", "ftc", "gst", "fsn", "faircal", "oracle")
 NAN = float("nan")
 

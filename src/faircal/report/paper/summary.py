@@ -9,11 +9,12 @@ from faircal.report.formats import SIMULATED, markdown_rows, plain
 from faircal.report.paper.agreement import AgreementLine, DifferenceLine
 from faircal.report.paper.claims import Claim
 from faircal.report.paper.matching import Matched
-from faircal.report.paper.published import METHODS, features
+from faircal.report.paper.published import METHODS, PAPER, features
 from faircal.report.tables import method_title
 
-#: Folds of the paper's experiments.
-_FOLDS = 5
+#: Folds, starts of K-means and pairs (where it says) of the paper's experiments.
+_FOLDS, _STARTS = 5, 10
+_PAIRS = {"rfw": 23_541, "bfw": 890_347}
 
 
 def notes(matched: Matched, run: Mapping[str, Any], left_out: Sequence[str]) -> list[str]:
@@ -72,8 +73,22 @@ def _different(matched: Matched, run: Mapping[str, Any]) -> Iterator[str]:
     folds = len(run.get("folds") or ())
     if folds not in (0, _FOLDS):
         yield f"There are {folds} folds; the paper has {_FOLDS}."
-    if run.get("settings", {}).get("threshold_on", "test") != "test":
+    yield from _other_settings(matched, run)
+
+
+def _other_settings(matched: Matched, run: Mapping[str, Any]) -> Iterator[str]:
+    """Say what else was asked for than the paper's."""
+    settings = run.get("settings", {})
+    if settings.get("threshold_on", "test") != "test":
         yield "Thresholds are from the calibration folds; the paper takes them from the test fold."
+    if settings.get("n_init", _STARTS) != _STARTS:
+        yield f"Starts of K-means: {settings['n_init']}; the paper's had {_STARTS}."
+    for method, parameters in (settings.get("parameters") or {}).items():
+        listed = ", ".join(f"{name} = {value}" for name, value in parameters.items())
+        yield f"{method_title(method)} was run with {listed}: not the paper's settings."
+    pairs, theirs = run.get("pairs"), _PAIRS.get(matched.dataset)
+    if not matched.simulated and pairs and theirs and abs(pairs / theirs - 1) > 0.05:
+        yield f"There are {pairs:,} pairs; the paper has {theirs:,}."
 
 
 def agreement_page(
@@ -89,6 +104,7 @@ def agreement_page(
         parts = [f"> {SIMULATED}", f"# The paper's claims on {plain(title)}"]
     else:
         parts = [f"# How this run on {plain(title)} agrees with the paper"]
+    parts.append(f"The paper: {PAPER}")
     parts += [_claims_part(claims, simulated)]
     if not simulated:
         parts += [
@@ -110,11 +126,12 @@ def _claims_part(claims: Sequence[Claim], simulated: bool) -> str:
     judged = [claim for claim in claims if claim.holds is not None]
     held = sum(bool(claim.holds) for claim in judged)
     intro = (
-        f"Claims that hold on this data: {held} of the {len(judged)} that can be judged. A claim "
-        "holds when it is true here in at least the share of cases in which it is true of the "
-        "paper's own numbers. The best is the best as printed, to two decimals; a tie counts."
+        f"Claims that are true here at least as often as of the paper's own numbers: {held} of "
+        f"the {len(judged)} that can be judged. The best is the best as printed, to two decimals; "
+        "a tie counts. Methods that were not run take part on neither side."
     )
-    rows = [["Claim", "True here", "In the paper", "Holds"], [":---", "---:", "---:", ":---"]]
+    rows = [["Claim", "True here", "In the paper", "As often as there"]]
+    rows.append([":---", "---:", "---:", ":---"])
     rows += [
         [
             plain(claim.text),
