@@ -229,13 +229,13 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> None:
             )
 
 
-def parse_settings(assignments: tuple[str, ...]) -> dict[str, Any]:
-    """Read ``name=value`` pairs."""
+def parse_settings(assignments: tuple[str, ...], option: str = "--set") -> dict[str, Any]:
+    """Read ``name=value`` pairs, given by `option`."""
     found = {}
     for text in assignments:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise click.BadParameter(f"expected name=value, found {text!r}", param_hint="--set")
+            raise click.BadParameter(f"expected name=value, found {text!r}", param_hint=option)
         found[name] = parse_value(value)
     return found
 

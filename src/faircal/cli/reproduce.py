@@ -120,7 +120,7 @@ def command(
 
     check_folder(out)
     loaded = source.load(features, seed=seed)
-    published = {name: str(network) for name, network in parse_settings(names).items()}
+    published = {name: str(network) for name, network in parse_settings(names, "--as").items()}
     check_networks(published, loaded.features)
     settings, left_out = paper_settings(
         loaded,
@@ -133,8 +133,6 @@ def command(
         **more,
     )
     place = None if no_pictures else _pictures(loaded, pictures)
-    if place is None and not no_pictures:
-        note("note: the pictures are not at hand: no montages of clusters")
     record = {
         "kind": "reproduce",
         "paper": paper,
@@ -146,6 +144,10 @@ def command(
         benchmark_and_show(
             loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json, more=record
         )
+    if place is not None:
+        note("note: the report shows faces of some clusters; --no-pictures leaves them out")
+    elif not no_pictures:
+        note("note: the pictures are not at hand: no montages of clusters")
 
 
 def _pictures(data: Dataset, given: Path | None) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from faircal.benchmark import Settings
     from faircal.data import Dataset
     from faircal.report import Store, Table
-    from faircal.report.paper import Claim
+    from faircal.report.paper import Reproduction
 
 
 def benchmark_and_show(
@@ -82,9 +82,14 @@ def report_and_show(folder: Path, as_json: bool) -> None:
     if as_json:
         listed = [asdict(claim) | {"holds": claim.holds} for claim in claims]
         where = {name: paths[name] for name in ("results", "report")}
-        print_json({**where, "files": paths, "tables": _records(store), "claims": listed})
+        record = {**where, "simulated": store.simulated, "files": paths, "tables": _records(store)}
+        if report.paper is not None:
+            record |= {"claims": listed, "agreement": report.paper.counts}
+        print_json(record)
     else:
-        _show(store, claims, paths)
+        if store.simulated:
+            note("simulated data: nothing here is about real people or a real system")
+        _show(store, report.paper, paths)
 
 
 def _tables(store: Store) -> dict[str, list[Table]]:
@@ -112,7 +117,7 @@ def _records(store: Store) -> list[dict[str, object]]:
     ]
 
 
-def _show(store: Store, claims: Sequence[Claim], paths: dict[str, str]) -> None:
+def _show(store: Store, paper: Reproduction | None, paths: dict[str, str]) -> None:
     """Print the main tables of each attribute, the paper's claims, then the paths."""
     from faircal.report.terminal import show, show_claims
 
@@ -123,7 +128,12 @@ def _show(store: Store, claims: Sequence[Claim], paths: dict[str, str]) -> None:
             console.print(Text(printable(title), style="bold"), end="\n\n")
         for table in several:
             show(table, console)
-    if claims:
-        show_claims(claims, console)
+    if paper is not None:
+        show_claims(paper.claims, console)
+        if paper.counts is not None:
+            console.print(
+                "Of {compared} numbers, {within_one} lie within one and {within_two} within two "
+                "published standard deviations over folds.\n".format(**paper.counts)
+            )
     for name, path in paths.items():
         console.print(f"{name}: {path}", soft_wrap=True, markup=False)

@@ -18,11 +18,12 @@ from jinja2 import Environment, StrictUndefined
 from faircal._version import __version__
 from faircal.errors import MissingExtraError
 from faircal.files import write_text
+from faircal.jobs import Progress, silent
 from faircal.metrics.intervals import enough
 from faircal.report.explorer import explorer
 from faircal.report.figures import Drawing, Figure, Panels, standard_figures
 from faircal.report.findings import Told
-from faircal.report.paper import Reproduction, reproduction
+from faircal.report.paper import PAPER, Reproduction, reproduction
 from faircal.report.store import Store
 from faircal.report.tables import Table, Value, further_tables, main_tables, percent
 from faircal.report.words import summary
@@ -107,6 +108,7 @@ def write_page(store: Store, paper: Reproduction | None, pictures: Pictures) -> 
         pooled=len(store.curves.folds) > 1,
         pictures=pictures,
         paper=paper,
+        reference=PAPER,
         intervals=_blocks(store),
         interval_kind=store.run.get("interval_kind", ""),
         notes=_notes(store.run) + (paper.notes if paper else []),
@@ -141,24 +143,30 @@ def draw(
     store: Store,
     paper: Reproduction | None,
     keep: Callable[[Drawing], object] = lambda _: None,
+    progress: Progress = silent,
 ) -> Pictures:
     """Draw all figures for the page; `keep` is given each, to write it elsewhere, too."""
+    by = {name: standard_figures(store, name) for name in store.results.attributes}
+    papers = paper.figures if paper else []
+    total, done = sum(map(len, by.values())) + len(papers), 0
 
     def picture(figure: Figure | Panels) -> Picture:
+        nonlocal done
+        progress("drawing", done, total, figure.title)
         drawing = Drawing(figure, "simulated data" if store.simulated else "")
         keep(drawing)
+        done += 1
         return Picture(figure.title, figure.caption, drawing.svg())
 
     try:
         return Pictures(
-            {
-                attribute: [picture(figure) for figure in standard_figures(store, attribute)]
-                for attribute in store.results.attributes
-            },
-            [picture(figure) for figure in paper.figures] if paper else [],
+            {name: [picture(figure) for figure in figures] for name, figures in by.items()},
+            [picture(figure) for figure in papers],
         )
     except MissingExtraError as error:
         return Pictures({}, [], str(error))
+    finally:
+        progress("drawing", 0, 0, "")
 
 
 def _json(data: Any) -> str:
@@ -186,7 +194,10 @@ def _blocks(store: Store) -> list[tuple[str, list[Interval]]]:
             where = f"at a global {kind} of {percent(row.condition)}"
         feature = f", {row.feature}" if len(store.results.features) > 1 else ""
         blocks.setdefault(f"{row.metric.upper()} {where}{feature}", []).append(row)
-    return list(blocks.items())
+    # The decision in use first, and what people are told before what follows from it.
+    return sorted(
+        blocks.items(), key=lambda block: (block[1][0].condition != "", block[1][0].metric == "tpr")
+    )
 
 
 def _told(row: Interval) -> bool:

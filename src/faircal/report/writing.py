@@ -48,8 +48,8 @@ def write_all(store: Store, *, progress: Progress = silent) -> Report:
     """
     paper = reproduction(store) if store.kind == "reproduce" else None
     home = store.folder
-    figures = _Figures(home / FIGURES, progress)
-    pictures = draw(store, paper, figures.keep)
+    figures = _Figures(home / FIGURES)
+    pictures = draw(store, paper, figures.keep, progress)
     page = write_page(store, paper, pictures)
     figures.finish()
     paths = {"tables": home / TABLES}
@@ -81,8 +81,8 @@ class _Figures:
 
     columns = ("key", "title", "caption", "words", "files")
 
-    def __init__(self, home: Path, progress: Progress) -> None:
-        self.home, self.progress = home, progress
+    def __init__(self, home: Path) -> None:
+        self.home = home
         self.listed: list[tuple[str, ...]] = []
 
     def keep(self, drawing: Drawing) -> None:
@@ -90,11 +90,9 @@ class _Figures:
         figure = drawing.figure
         names = " ".join(path.name for path in drawing.save(self.home))
         self.listed.append((figure.key, figure.title, figure.caption, figure.words, names))
-        self.progress("drawing", len(self.listed), len(self.listed) + 1, figure.title)
 
     def finish(self) -> None:
         """Write the index, and remove the figures that the one before lists and this one not."""
-        self.progress("drawing", 0, 0, "")
         index = self.home / INDEX
         now = {name for *_, names in self.listed for name in names.split()}
         for name in _files(index) - now:

@@ -82,7 +82,7 @@ class _ClusterFigure(Figure):
         return list(dict.fromkeys(group for cluster in self.clusters for group in cluster.of_group))
 
     def _fold(self) -> str:
-        return f" Test fold {self.fold}." if self.fold else ""
+        return f" Clusters of the run that left fold {self.fold} out." if self.fold else ""
 
 
 def read_clusters(
@@ -162,8 +162,10 @@ class ClusterShift(_ClusterFigure):
         unknown = len(self.clusters) - len(self.shown)
         more = f" {unknown} without a known shift are not drawn." if unknown else ""
         return (
-            "Each mark is a cluster of similar faces: by how much the score that its pairs need "
-            "lies above (or below) that of all pairs, in order. Colour and shape tell the group "
+            "Each mark is a cluster of similar faces: by how much its own decision threshold on "
+            "the score lies above (or below) that of all pairs, in order (FSN: at the "
+            "false-positive rate it is fitted to; FairCal: where the probability is one half). "
+            "Colour and shape tell the group "
             f"that most of its images belong to.{more} One threshold for everybody would be "
             f"0 for all.{self._fold()}"
         )
@@ -248,7 +250,8 @@ class ClusterComposition(_ClusterFigure):
         empty = len(self.clusters) - len(self.shown)
         more = f" {empty} without such images are not drawn." if empty else ""
         return (
-            "Each column is a cluster of similar faces: the share of each group among its images. "
+            "Each column is a cluster of similar faces: the share of each group among its images, "
+            "those of calibration and test together. "
             "Clusters stand by the group they have most of, the purest first."
             f"{more}{self._fold()}"
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from faircal.curves import Of, Source
+from faircal.curves import Curves, Of, Source
 from faircal.errors import ParameterError
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.choice import Anything, panels, slug, sources_of, tell_apart
@@ -19,6 +19,7 @@ from faircal.report.figures.violins import Violins
 from faircal.report.figures.wording import percent
 from faircal.report.store import Store
 from faircal.report.tables import Variant, method_title
+from faircal.results import GLOBAL
 
 PictureOf = Callable[[str], Path | None]
 
@@ -66,7 +67,21 @@ def paper_figures(
     if dataset not in _DATASETS:
         raise ParameterError(f"dataset must be one of {', '.join(_DATASETS)}; found {dataset!r}")
     title = store.results.dataset if store.simulated else _DATASETS[dataset]
-    return tell_apart(_Paper(store, title, picture_of).figures())
+    return tell_apart(_Paper(_named(store), title, picture_of).figures())
+
+
+def _named(store: Store) -> Store:
+    """Return the store with groups called as in the paper, where two don't become one."""
+    if store.simulated or "paper" not in store.run:
+        return store
+    from faircal.report.paper.matching import group_name
+
+    groups = {curve.group for curve in store.curves if curve.group != GLOBAL}
+    names = {group: group_name(group) for group in groups}
+    if len(set(names.values())) < len(names):
+        return store
+    curves = [curve._replace(group=names.get(curve.group, curve.group)) for curve in store.curves]
+    return replace(store, curves=Curves(curves))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +95,22 @@ class _Paper:
     def figures(self) -> Iterator[Anything]:
         """Give all figures, also ones that show nothing."""
         for draw in (self._rates, self._distributions, self._montages):
-            for feature in self.store.results.features:
+            for feature in self._features:
                 yield from draw(feature)
         yield from self._robustness()
 
     def _titled(self, title: str, feature: str) -> str:
-        return f"{title} ({', '.join(filter(None, (self.dataset, feature)))})"
+        name = self._features.get(feature, feature)
+        return f"{title} ({', '.join(filter(None, (self.dataset, name)))})"
+
+    @cached_property
+    def _features(self) -> dict[str, str]:
+        """The features in the paper's order, with its names where they are its own."""
+        if "paper" not in self.store.run:
+            return {name: name for name in self.store.results.features}
+        from faircal.report.paper.matching import Matched
+
+        return {feature.name: feature.title for feature in Matched.of(self.store).features}
 
     @property
     def _attribute(self) -> str:
@@ -192,14 +217,14 @@ class _Paper:
         lines: dict[str, list[Variant]],
         share_y: bool = True,
     ) -> Iterator[Anything]:
-        features = self.store.results.features
+        features = self._features
         figures = [
             Robustness(self.store.results, feature, self._attribute, metric, lines, under)
             for feature in features
         ]
         yield from panels(
             figures,
-            [feature or self.dataset for feature in features],
+            [title or self.dataset for title in features.values()],
             key=slug(f"fig-robustness_{name}"),
             title=self._titled(figures[0].title, ""),
             columns=4,

@@ -71,11 +71,11 @@ class Drawing:
     ----------
     figure : Figure or Panels
     mark : str
-        Words in its lower right corner, such as that the data is simulated.
+        Words in its lower right corner, such as that the data is simulated; a column of its table.
     """
 
     def __init__(self, figure: Figure | Panels, mark: str = "") -> None:
-        self.figure = figure
+        self.figure, self._mark = figure, mark
         self._canvas = _canvas(figure)
         if mark:
             self._canvas.text(0.998, 0.004, text(mark), ha="right", va="bottom", **CORNER)
@@ -92,6 +92,8 @@ class Drawing:
             with atomic_path(paths[-1]) as temporary:
                 temporary.write_bytes(_render(self._canvas, kind, figure.key))
         table = figure.table
+        if self._mark:
+            table = table.append_column("note", [[self._mark] * len(table)])
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         paths.append(home / f"{figure.key}.csv")
         write_text(paths[-1], csv_text(table.column_names, rows))

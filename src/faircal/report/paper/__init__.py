@@ -3,11 +3,12 @@
 from faircal.report.paper.agreement import AgreementLine, DifferenceLine
 from faircal.report.paper.claims import Claim
 from faircal.report.paper.matching import check_networks
-from faircal.report.paper.published import Printed, Quantity, look_up
+from faircal.report.paper.published import PAPER, Printed, Quantity, look_up
 from faircal.report.paper.writing import AGREEMENT, Reproduction, reproduction, write_reproduction
 
 __all__ = [
     "AGREEMENT",
+    "PAPER",
     "AgreementLine",
     "Claim",
     "DifferenceLine",

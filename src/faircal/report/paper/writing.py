@@ -54,6 +54,14 @@ class Reproduction:
         """The paper's tables in its order."""
         return list(self.numbered.values())
 
+    @property
+    def counts(self) -> dict[str, int] | None:
+        """How many numbers were compared, and lie within one and two published deviations."""
+        if not self.agreement:
+            return None
+        _, *counts = self.agreement[-1]
+        return dict(zip(("compared", "within_one", "within_two"), map(int, counts), strict=True))
+
     @cached_property
     def figures(self) -> list[Any]:
         """The paper's figures in its order; needs Matplotlib."""
