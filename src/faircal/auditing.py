@@ -208,7 +208,9 @@ def audit(
         )
     for rate in rates:
         if not 0 < rate < 1:
-            raise ParameterError(f"rates: expected rates between 0 and 1, found {rate:g}")
+            raise ParameterError(
+                f"rates: expected rates between 0 and 1, found {rate:g}; write 1 % as 0.01"
+            )
     n = len(labelled)
     said = _numbers(probability, "probability", n) if probability is not None else None
     if said is not None and ((said < 0) | (said > 1)).any():

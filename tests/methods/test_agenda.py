@@ -45,7 +45,7 @@ PASS_PAPER = {
     "stop_at": 0.95,
 }
 PASS_CODE = {**PASS_PAPER, "squash": True, "identity_rate": 1e-2, "debias_rate": 1e-4}
-MULTIPLE = {"n_discriminators": {"gender": 3, "g": 3}}
+MULTIPLE = {"n_discriminators": {"gender": 3}}
 PRESETS = {
     ("agenda", "paper"): AGENDA_PAPER,
     ("agenda", "paper-code"): {**AGENDA_PAPER, "squash": True},

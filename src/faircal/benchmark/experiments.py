@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from faircal.benchmark.settings import Settings, Sweep, servable
@@ -34,6 +35,8 @@ class Experiment:
         In the order of its tables. Where it knows two attributes, its "PASS" is MultiPASS.
     n_bins : int
         Bins of histogram calibration.
+    parameters : mapping from attribute to parameters by method
+        What methods are told where these are the groups, for the paper's settings.
     """
 
     title: str
@@ -41,6 +44,7 @@ class Experiment:
     also_by: tuple[str, ...]
     methods: tuple[str, ...]
     n_bins: int
+    parameters: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     @property
     def calibrators(self) -> tuple[str, ...]:
@@ -62,6 +66,8 @@ EXPERIMENTS.register(
         ("e", "ethnicity"),
         _methods("multipass"),
         25,
+        # Three discriminators for gender, as MultiPASS has by itself for a column of that name.
+        {"e+g": {"multipass": {"n_discriminators": {"g": 3}}}},
     ),
 )
 EXPERIMENTS.register(
@@ -78,6 +84,7 @@ def paper_settings(
     attribute: str | None = None,
     clusters: tuple[int, ...] = CLUSTERS,
     calibrators: tuple[str, ...] = (),
+    parameters: Mapping[str, Mapping[str, Any]] | None = None,
     **more: Any,
 ) -> tuple[Settings, dict[str, str]]:
     """Return the settings of an experiment on `data`, and the methods left out with the reason.
@@ -97,6 +104,8 @@ def paper_settings(
         In place of the paper's.
     clusters, calibrators : tuple
         In place of the paper's.
+    parameters : mapping from method to its parameters, optional
+        Besides the paper's.
     **more
         Further fields of `Settings`.
     """
@@ -121,6 +130,7 @@ def paper_settings(
         clusters=(main,),
         attributes=(by,),
         also_by=() if also in (None, by) else (str(also),),
+        parameters=_joined(experiment.parameters.get(by, {}), parameters or {}, asked),
         sweeps={
             "faircal": Sweep(tried, clusters),
             "fsn": Sweep((calibrator,), clusters),
@@ -128,6 +138,16 @@ def paper_settings(
         **more,
     )
     return settings, left_out
+
+
+def _joined(
+    papers: Mapping[str, Mapping[str, Any]],
+    given: Mapping[str, Mapping[str, Any]],
+    methods: tuple[str, ...],
+) -> dict[str, dict[str, Any]]:
+    """Return the parameters of methods: the paper's of those that run, with those given on top."""
+    theirs = {name: dict(of) for name, of in papers.items() if name in methods}
+    return theirs | {name: {**theirs.get(name, {}), **of} for name, of in given.items()}
 
 
 def _present(data: Dataset, attributes: tuple[str, ...]) -> str | None:

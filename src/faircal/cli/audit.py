@@ -15,6 +15,7 @@ from faircal.cli.options import (
     fold_named,
     json_option,
     note,
+    out_option,
     print_json,
     printable,
     progress_bars,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     default=None,
     help="Attribute that makes the groups; a+b crosses  [default: all crossed]",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@out_option
 @click.option(
     "--model",
     type=click.Path(path_type=Path),

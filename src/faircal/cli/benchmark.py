@@ -14,10 +14,13 @@ from faircal.cli.options import (
     features_option,
     jobs_option,
     json_option,
+    out_option,
     parse_methods,
     rates_option,
     reads_data,
+    resume_option,
     seed_option,
+    set_option,
 )
 from faircal.cli.running import benchmark_and_show, goes_on
 
@@ -26,7 +29,7 @@ from faircal.cli.running import benchmark_and_show, goes_on
     epilog="Example: faircal benchmark faces/ --attribute ethnicity+gender --out results/"
 )
 @reads_data
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@out_option
 @click.option(
     "--methods",
     type=CommaList(),
@@ -62,15 +65,9 @@ from faircal.cli.running import benchmark_and_show, goes_on
 @click.option(
     "--n-init", type=click.IntRange(1), default=1, show_default=True, help="Starts of K-means."
 )
-@click.option(
-    "--set",
-    "parameters",
-    multiple=True,
-    metavar="METHOD.NAME=VALUE",
-    help="Any parameter of a method.",
-)
+@set_option
 @jobs_option
-@click.option("--resume", is_flag=True, help="Go on where an earlier run stopped.")
+@resume_option
 @seed_option
 @json_option
 def command(

@@ -262,6 +262,17 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 jobs_option = click.option(
     "--jobs", type=click.IntRange(1), default=None, help="Cells at a time  [default: cores]"
 )
+resume_option = click.option("--resume", is_flag=True, help="Go on where an earlier run stopped.")
+out_option = click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Folder to write."
+)
+set_option = click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="METHOD.NAME=VALUE",
+    help="Any parameter of a method.",
+)
 rates_option = click.option(
     "--rates",
     type=CommaList(float),

@@ -15,10 +15,13 @@ from faircal.cli.options import (
     jobs_option,
     json_option,
     note,
+    out_option,
     parse_methods,
     parse_settings,
     reads_data,
+    resume_option,
     seed_option,
+    set_option,
 )
 from faircal.cli.running import benchmark_and_show, goes_on
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 )
 @click.argument("paper", metavar="{rfw|bfw|ijbc}", type=click.Choice(["rfw", "bfw", "ijbc"]))
 @reads_data
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@out_option
 @click.option(
     "--methods",
     type=CommaList(),
@@ -77,15 +80,9 @@ if TYPE_CHECKING:
     "imported from]",
 )
 @click.option("--no-pictures", is_flag=True, help="Show no faces.")
-@click.option(
-    "--set",
-    "parameters",
-    multiple=True,
-    metavar="METHOD.NAME=VALUE",
-    help="Any parameter of a method.",
-)
+@set_option
 @jobs_option
-@click.option("--resume", is_flag=True, help="Go on where an earlier run stopped.")
+@resume_option
 @seed_option
 @json_option
 def command(

@@ -42,10 +42,6 @@ class PASS(DebiasingMethod):
     presets: ClassVar = {"paper": _PAPER, "paper-code": _CODE}
 
 
-#: Gender has three discriminators, every other attribute two; BFW's owners call it ``g``.
-_THREE_FOR_GENDER = {"gender": 3, "g": 3}
-
-
 class MultiPASS(DebiasingMethod):
     """PASS with an ensemble of discriminators for each attribute of ``a+b``.
 
@@ -67,9 +63,9 @@ class MultiPASS(DebiasingMethod):
     title = "MultiPASS"
     needs = replace(DebiasingMethod.needs, several_attributes=True)
     presets: ClassVar = {
-        "paper": replace(_PAPER, n_discriminators=_THREE_FOR_GENDER),
+        "paper": replace(_PAPER, n_discriminators={"gender": 3}),
         "paper-code": replace(
-            _CODE, n_discriminators=_THREE_FOR_GENDER, update_rate=1e-4, stop_together=True
+            _CODE, n_discriminators={"gender": 3}, update_rate=1e-4, stop_together=True
         ),
     }
 

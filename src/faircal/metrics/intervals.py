@@ -143,8 +143,8 @@ def effective_trials(
     --------
     >>> effective_trials(0.1, 5000, 0.005, 5)  # chance alone makes a variance of 0.09 / 1000
     5000.0
-    >>> effective_trials(0.1, 5000, 0.02, 5).round()  # this one is 5.6 times as large
-    448.0
+    >>> round(effective_trials(0.1, 5000, 0.02, 5))  # this one is 5.6 times as large
+    448
     """
     by_chance = rate * (1 - rate) / trials * folds if trials else 0.0
     if folds < 2 or math.isnan(spread) or by_chance <= 0:

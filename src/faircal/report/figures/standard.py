@@ -50,13 +50,13 @@ def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
     --------
     >>> from pathlib import Path
     >>> import faircal
-    >>> from faircal.report.tables import Results, method_title
+    >>> from faircal.report.tables import Results
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
     >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
     >>> run = {"kind": "audit"}
     >>> store = Store(Path(), Results(found.rows), run, found.curves, [], [], found.intervals())
     >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
-    ['rates-fpr', 'fpr-by-group', 'distributions', 'roc']
+    ['fpr-by-group', 'distributions', 'roc']
     """
     found: list[Anything] = []
     for feature in store.results.features:

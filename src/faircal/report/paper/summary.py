@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from faircal.benchmark import EXPERIMENTS
 from faircal.report.formats import SIMULATED, markdown_rows, plain
 from faircal.report.paper.agreement import AgreementLine, DifferenceLine
 from faircal.report.paper.claims import Claim
@@ -83,9 +84,12 @@ def _other_settings(matched: Matched, run: Mapping[str, Any]) -> Iterator[str]:
         yield "Thresholds are from the calibration folds; the paper takes them from the test fold."
     if settings.get("n_init", _STARTS) != _STARTS:
         yield f"Starts of K-means: {settings['n_init']}; the paper's had {_STARTS}."
+    papers = EXPERIMENTS[matched.dataset].parameters.get(matched.attribute, {})
     for method, parameters in (settings.get("parameters") or {}).items():
-        listed = ", ".join(f"{name} = {value}" for name, value in parameters.items())
-        yield f"{method_title(method)} was run with {listed}: not the paper's settings."
+        others = {n: v for n, v in parameters.items() if papers.get(method, {}).get(n) != v}
+        if others:
+            listed = ", ".join(f"{name} = {value}" for name, value in others.items())
+            yield f"{method_title(method)} was run with {listed}: not the paper's settings."
     pairs, theirs = run.get("pairs"), _PAIRS.get(matched.dataset)
     if not matched.simulated and pairs and theirs and abs(pairs / theirs - 1) > 0.05:
         yield f"There are {pairs:,} pairs; the paper has {theirs:,}."
