@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from faircal.report.findings import Point, caution
 from faircal.report.numbers import listing, percent
 from faircal.report.store import Store
@@ -94,13 +92,12 @@ def _tied(store: Store, attribute: str, found: Sequence[Point]) -> Iterator[str]
         if not known:
             continue
         overall, wanted = store.curves.get(source=known[0]), float(rate)
-        at = int(np.clip(np.searchsorted(overall.edges, point.threshold), 1, len(overall.fpr) - 1))
-        above, below = float(overall.fpr[at]), float(overall.fpr[at - 1])
+        above = float(overall.fpr[overall.fpr <= wanted].max(initial=0.0))
+        below = float(overall.fpr[overall.fpr > wanted].min(initial=1.0))
         if below - above > wanted / 2 and (below - above) * overall.n_imposter >= 3:
             yield (
-                f"Many pairs score about {point.threshold:.4g}: no threshold gives "
-                f"{percent(wanted)}, only {percent(above)} or {percent(below)}. Rates there are "
-                "estimates between the two."
+                f"Many pairs have the same score: no threshold gives {percent(wanted)}, only "
+                f"{percent(above)} or {percent(below)}. Rates there are estimates between the two."
             )
 
 
