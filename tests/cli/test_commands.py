@@ -584,7 +584,9 @@ def test_report_follows_the_results(bench, tmp_path, run_command):
     lines[at] = lines[at].rsplit(",", 1)[0] + ",0.12345"
     (out / "results.csv").write_text("\n".join(lines) + "\n")
     run_command("report", out)
-    assert "12.3" in (out / "report.html").read_text()
+    shown = f"<td>{100 * 0.12345:.2f} <small>"
+    assert shown in (out / "report.html").read_text()
+    assert shown not in (bench / "report.html").read_text()
 
 
 # -------------------------------------------------------------------------------- demo

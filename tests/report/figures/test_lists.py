@@ -234,10 +234,8 @@ class TestChoice:
         again = [row._replace(feature=name) for row in rows for name in ("a b", "a/b", "A-B")]
         both = replace(store, results=Results(again), curves=Curves([]), clusters=[])
         names = [name for name in keys(standard_figures(both, ATTRIBUTE)) if "rates-ks" in name]
-        assert (
-            names == ["rates-ks-a-b", "rates-ks-a-b-2", "rates-ks-A-B-2"]
-            or len({name.lower() for name in names}) == 3
-        )
+        assert len(names) == 3
+        assert len({name.lower() for name in names}) == 3
 
     def test_slug(self):
         assert slug("../../etc", "ä b") == "etc-b"
