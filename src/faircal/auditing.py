@@ -18,7 +18,7 @@ from faircal.measures import RATES, Measure, Rankings, measure
 from faircal.metrics import rates_at_threshold, wilson
 from faircal.metrics.intervals import enough
 from faircal.registry import did_you_mean
-from faircal.results import GLOBAL, Interval, Row, as_table
+from faircal.results import GLOBAL, Condition, Interval, Row, as_table
 
 Float64 = NDArray[np.float64]
 
@@ -93,9 +93,7 @@ class Audit:
         """
         self.value(metric, group=group, condition=condition)
         trials = self._trials(metric, group)
-        kind, _, rate = condition.partition("=")
-        wanted = float(rate) if kind == f"global_{metric}" else None
-        return trials is None or enough(trials, wanted)
+        return trials is None or enough(trials, Condition.of(condition).wanted(metric))
 
     def intervals(self, level: float = 0.95) -> list[Interval]:
         """Return every rate with its interval."""

@@ -52,6 +52,35 @@ COLUMNS = Row._fields
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
+class Condition(NamedTuple):
+    """What a value was measured under, as ``global_fpr=0.01`` in a row, taken apart.
+
+    Examples
+    --------
+    >>> under = Condition.of("global_fpr=0.01")
+    >>> under, under.metric, under.wanted("fpr"), under.wanted("fnr")
+    (Condition(kind='global_fpr', rate=0.01), 'fpr', 0.01, None)
+    """
+
+    kind: str
+    rate: float
+
+    @classmethod
+    def of(cls, text: str) -> Condition:
+        """Take a condition apart; the empty one, of a given threshold, has no rate (NaN)."""
+        kind, _, rate = text.partition("=")
+        return cls(kind, float(rate) if rate else math.nan)
+
+    @property
+    def metric(self) -> str:
+        """The rate that is fixed, of all pairs or of the ROC."""
+        return self.kind.removeprefix("global_")
+
+    def wanted(self, metric: str) -> float | None:
+        """Return the rate that is set for `metric` of all pairs; None where it is not set."""
+        return self.rate if self.kind == f"global_{metric}" else None
+
+
 class Interval(NamedTuple):
     """A rate, its interval, and the pairs it counts (a fraction where it is interpolated)."""
 

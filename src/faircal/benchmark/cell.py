@@ -35,7 +35,7 @@ def run_cell(
     source = Source(cell.feature, cell.method, cell.calibrator, clusters, str(cell.fold))
     for attribute in plan.attributes:
         method = fits.fit(attribute=attribute)
-        rankings = _rankings(method.apply(test), test, attribute)
+        rankings = _rankings(fits.apply(method, test), test, attribute)
         found = _measured(method, rankings, calibration, attribute, settings)
         if settings.retune and METHODS[cell.method].fitted_to_rate:
             for rate in settings.rates:
@@ -52,7 +52,7 @@ def run_cell(
     if main:
         first = fits.fit(attribute=plan.attributes[0])
         for attribute in settings.also_by:
-            rankings = _rankings(first.apply(test), test, attribute)
+            rankings = _rankings(fits.apply(first, test), test, attribute)
             curves += make_curves(rankings, source._replace(attribute=attribute), test.score_range)
         if isinstance(first, ClusterMethod):
             facts, members = _clusters(first, calibration, test, plan)
@@ -83,6 +83,7 @@ class _Fits:
         self.figures: dict[str, float] = {}
         self.notes: list[str] = []
         self._fitted: dict[str, Method] = {}  # by what the fit depends on
+        self._applied: dict[int, Output] = {}  # by method; fitted ones live as long as this
         self._stages: dict[str, tuple[int, int]] = {}  # epochs done and in all
 
     def fit(self, **more: Any) -> Method:
@@ -97,6 +98,12 @@ class _Fits:
             self.figures.update(method.diagnostics_.figures)
             self.notes.extend(method.diagnostics_.notes)
         return self._fitted[key]
+
+    def apply(self, method: Method, test: Dataset) -> Output:
+        """Return what a fitted method says of the test pairs; asked once, however they are cut."""
+        if id(method) not in self._applied:
+            self._applied[id(method)] = method.apply(test)
+        return self._applied[id(method)]
 
     def _tell(self, stage: str, done: int, total: int, label: str) -> None:
         self._stages[stage] = done, total

@@ -283,10 +283,8 @@ def _cells(rate: Rate) -> tuple[str, str]:
 
 
 def _calibration(measured: Measured, group: str) -> str:
-    from faircal.metrics.intervals import enough
-
     value = measured.value("ks", group).mean
-    too_few = value == value and not enough(sum(measured.counts(group) or (0, 0)))
+    too_few = value == value and measured.too_few("ks", group, "")
     return "too few" if too_few else _percent(value)
 
 

@@ -149,6 +149,8 @@ def command(
 
 def _pictures(data: Dataset, given: Path | None) -> Path | None:
     """Return the folder of the pictures: the one given, or where they were imported from."""
+    from faircal.data.readers import picture_home
+    from faircal.errors import DataError
     from faircal.files import existing
 
     imported = data.provenance.get("imported")
@@ -156,16 +158,11 @@ def _pictures(data: Dataset, given: Path | None) -> Path | None:
     root = existing(given) if given is not None else Path(origin) if origin else None
     if root is None:
         return None
-    inside = data.provenance.get("pictures")
-    first = str(data.images.ids[0])
-    for place in (root, root / inside) if isinstance(inside, str) else (root,):
-        if (place / first).is_file():
-            return place
-    if given is not None:
-        from faircal.errors import DataError
-
+    paths = [str(name) for name in data.images.ids.to_pylist()]
+    place = picture_home(root, paths, data.provenance)
+    if place is None and given is not None:
         raise DataError(
-            f"{given}: found no picture such as {first}; give the folder they lie in, "
+            f"{given}: found no picture such as {paths[0]}; give the folder they lie in, "
             "or --no-pictures"
         )
-    return None
+    return place

@@ -99,12 +99,8 @@ def _tables(store: Store) -> dict[str, list[Table]]:
 
     results: Results = Told(store)
     if store.kind == "reproduce":
-        results = Results(
-            row
-            for variant in store.main_variants.values()
-            for row in results.rows
-            if Variant(row.method, row.calibrator, row.clusters) == variant
-        )
+        mains = set(store.main_variants.values())
+        results = Results(row for row in results.rows if Variant.of(row) in mains)
     return {attribute: main_tables(results, attribute) for attribute in results.attributes}
 
 

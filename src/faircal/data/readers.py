@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -192,6 +193,18 @@ def _known_pairs(table: pa.Table, images: Images, where: str, on_fault: OnFault)
             )
     # Where no pair is usable, all are kept: the reader then says what is wrong with the first.
     return table.filter(pa.array(usable)) if usable.any() else table
+
+
+def picture_home(root: Path, paths: Sequence[str], about: Mapping[str, Any]) -> Path | None:
+    """Return the folder that pictures lie in: `root`, or the one inside it found on importing.
+
+    None where not one of `paths` is there; `about` is what ``dataset.json`` says.
+    """
+    home = about.get("pictures")
+    for place in [root] + ([root / home] if isinstance(home, str) else []):
+        if any(os.path.isfile(place / path) for path in paths):  # noqa: PTH113 (speed)
+            return place
+    return None
 
 
 def read_about(folder: Path) -> dict[str, Any]:

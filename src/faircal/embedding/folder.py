@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._version import __version__
-from faircal.data.readers import read_about, read_images
+from faircal.data.readers import picture_home, read_about, read_images
 from faircal.data.tables import (
     count_rows,
     find_table,
@@ -218,10 +217,9 @@ def _media(table: pa.Table) -> NDArray[np.intp]:
 
 def _home(root: Path, paths: list[str], about: Mapping[str, Any]) -> Path:
     """Return the folder that `paths` are below: `root`, or the one inside it found on importing."""
-    home = about.get("pictures")
-    for place in [root] + ([root / home] if isinstance(home, str) else []):
-        if any(os.path.isfile(place / path) for path in paths):  # noqa: PTH113 (speed)
-            return place
+    place = picture_home(root, paths, about)
+    if place is not None:
+        return place
     imported = about.get("imported")
     origin = imported.get("from") if isinstance(imported, dict) else None
     said = f"; they were imported from {origin}" if origin else ""

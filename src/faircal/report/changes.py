@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from faircal.methods import METHODS
-from faircal.metrics.intervals import enough, gap_by_chance
+from faircal.metrics.intervals import gap_by_chance
 from faircal.report.findings import Measured
 from faircal.report.numbers import listing, percent, points, variant_name
 from faircal.report.store import Store
@@ -140,9 +140,9 @@ def _change(now: Value, before: Value, text: Callable[[float], str] = percent) -
 def _too_small(measured: Measured, condition: str) -> list[str]:
     """Return the groups too small for a number over groups to be told."""
     withheld = measured.point(condition).rates["fpr"].withheld
-    pairs = {group: measured.counts(group) for group in measured.groups}
-    few = {group for group, found in pairs.items() if found and not enough(sum(found))}
-    return [group for group in measured.groups if group in few or group in withheld]
+    return [
+        group for group in measured.groups if group in withheld or measured.too_few("ks", group, "")
+    ]
 
 
 def _yardsticks(measured: dict[str, Measured], condition: str) -> Iterator[str]:

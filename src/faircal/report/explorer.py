@@ -52,7 +52,7 @@ def explorer(store: Store) -> dict[str, Any]:
     views: dict[tuple[str, str], list[Source]] = {}
     for variant in variants:
         for source in store.curves.sources:
-            if Variant(source.method, source.calibrator, source.clusters) == variant:
+            if Variant.of(source) == variant:
                 views.setdefault((source.feature, source.attribute), []).append(source)
     return {
         "fewest": FEWEST_TRIALS,

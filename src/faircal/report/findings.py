@@ -20,7 +20,7 @@ from faircal.metrics.intervals import (
 )
 from faircal.report.store import Store
 from faircal.report.tables import Results, Value, Variant
-from faircal.results import ALL, GLOBAL
+from faircal.results import ALL, GLOBAL, Condition
 
 #: What the trials of a rate are, in words.
 TRIALS = {"fpr": "pairs of strangers", "fnr": "pairs of one person"}
@@ -238,12 +238,7 @@ def conditions(results: Results, attribute: str) -> list[str]:
 def main_condition(results: Results, attribute: str) -> str | None:
     """Return the operating point to speak of: a given threshold, else the highest global FPR."""
     found = [c for c in conditions(results, attribute) if not c.startswith("global_fnr")]
-    return "" if "" in found else max(found, key=rate_of, default=None)
-
-
-def rate_of(condition: str) -> float:
-    """Return the rate of a condition, ``global_fpr=0.001`` → 0.001."""
-    return float(condition.split("=")[1])
+    return "" if "" in found else max(found, key=lambda c: Condition.of(c).rate, default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +307,7 @@ class Measured:
         }
 
     def _rate(self, group: str, condition: str, metric: str) -> Rate:
-        wanted = rate_of(condition) if condition.startswith(f"global_{metric}=") else None
+        wanted = Condition.of(condition).wanted(metric)
         value = self.value(metric, group, condition)
         folds = self._folds(group, metric)
         spread = value.std if folds > 1 else math.nan
@@ -344,7 +339,7 @@ class Told(Results):
     """
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store.results.rows)
+        vars(self).update(vars(store.results))  # the same rows, looked through already
         self._measured: dict[tuple[str, str, Variant], Measured] = {}
         self._store = store
 

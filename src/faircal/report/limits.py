@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from faircal.report.findings import Point, caution
 from faircal.report.numbers import listing, percent
 from faircal.report.store import Store
+from faircal.results import Condition
 
 
 def limits(store: Store, attribute: str, found: Sequence[Point]) -> list[str]:
@@ -81,8 +82,8 @@ def _chosen_on_test(store: Store, found: Sequence[Point]) -> Iterator[str]:
 def _tied(store: Store, attribute: str, found: Sequence[Point]) -> Iterator[str]:
     """Say where no threshold gives the wanted rate, since many pairs have the same score."""
     for point in found:
-        kind, _, rate = point.condition.partition("=")
-        if kind != "global_fpr" or math.isnan(point.threshold):
+        wanted = Condition.of(point.condition).wanted("fpr")
+        if wanted is None or math.isnan(point.threshold):
             continue
         known = [
             source
@@ -91,7 +92,7 @@ def _tied(store: Store, attribute: str, found: Sequence[Point]) -> Iterator[str]
         ]
         if not known:
             continue
-        overall, wanted = store.curves.get(source=known[0]), float(rate)
+        overall = store.curves.get(source=known[0])
         above = float(overall.fpr[overall.fpr <= wanted].max(initial=0.0))
         below = float(overall.fpr[overall.fpr > wanted].min(initial=1.0))
         if below - above > wanted / 2 and (below - above) * overall.n_imposter >= 3:

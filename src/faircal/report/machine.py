@@ -57,11 +57,10 @@ from faircal.report.findings import (
     caution,
     conditions,
     people,
-    rate_of,
 )
 from faircal.report.store import Store
 from faircal.report.words import summary
-from faircal.results import GLOBAL, without_nan, write_audit
+from faircal.results import GLOBAL, Condition, without_nan, write_audit
 
 
 def write_audit_json(store: Store) -> Path:
@@ -101,13 +100,13 @@ def audit_record(store: Store) -> dict[str, Any]:
 
 
 def _point(measured: Measured, point: Point) -> dict[str, Any]:
-    kind = point.condition.partition("=")[0]
+    under = Condition.of(point.condition)
     return {
         "feature": point.feature,
         "condition": point.condition,
         "threshold": point.threshold,
-        "global_fpr": rate_of(point.condition) if kind == "global_fpr" else None,
-        "global_fnr": rate_of(point.condition) if kind == "global_fnr" else None,
+        "global_fpr": under.wanted("fpr"),
+        "global_fnr": under.wanted("fnr"),
         "overall": _group(measured, point, GLOBAL),
         "groups": [_group(measured, point, group) for group in measured.groups],
         "worst": _each(point, "worst"),

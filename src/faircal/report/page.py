@@ -27,7 +27,7 @@ from faircal.report.paper import PAPER, Reproduction, reproduction
 from faircal.report.store import Store
 from faircal.report.tables import Table, Value, further_tables, main_tables, percent
 from faircal.report.words import summary
-from faircal.results import REPORT, Interval
+from faircal.results import REPORT, Condition, Interval
 
 _KINDS = {
     "benchmark": "Benchmark of methods",
@@ -190,7 +190,7 @@ def _blocks(store: Store) -> list[tuple[str, list[Interval]]]:
     for row in store.intervals:
         where = "at the given threshold"
         if row.condition:
-            kind = row.condition.split("=")[0].removeprefix("global_").upper()
+            kind = Condition.of(row.condition).metric.upper()
             where = f"at a global {kind} of {percent(row.condition)}"
         feature = f", {row.feature}" if len(store.results.features) > 1 else ""
         blocks.setdefault(f"{row.metric.upper()} {where}{feature}", []).append(row)
@@ -202,8 +202,7 @@ def _blocks(store: Store) -> list[tuple[str, list[Interval]]]:
 
 def _told(row: Interval) -> bool:
     """Whether there are pairs enough to tell the rate."""
-    kind, _, rate = row.condition.partition("=")
-    return enough(row.trials, float(rate) if kind.endswith(row.metric) else None)
+    return enough(row.trials, Condition.of(row.condition).wanted(row.metric))
 
 
 def _notes(run: dict[str, Any]) -> list[str]:

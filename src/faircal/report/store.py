@@ -81,7 +81,7 @@ class Store:
         The one whose curves are kept. Where there are none: the one of beta, else of the first
         calibrator in the run's settings, with the number of clusters nearest to 100.
         """
-        kept = {Variant(s.method, s.calibrator, s.clusters) for s in self.curves.sources}
+        kept = set(map(Variant.of, self.curves.sources))
         settings = self.run.get("settings", {})
         calibrators = ["beta", *map(str, settings.get("calibrators") or ())]
 

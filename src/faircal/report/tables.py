@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from faircal.curves import Source
 from faircal.methods import METHODS
 from faircal.metrics import METRICS
-from faircal.results import ALL, GLOBAL, MEAN, STD, Row
+from faircal.results import ALL, GLOBAL, MEAN, STD, Condition, Row
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,11 @@ class Variant:
     calibrator: str
     clusters: str
 
+    @classmethod
+    def of(cls, found: Row | Source) -> Variant:
+        """Return the variant that a row of results, or a curve, is of."""
+        return cls(found.method, found.calibrator, found.clusters)
+
     @property
     def yardstick(self) -> bool:
         """Whether the method is shown apart and never best."""
@@ -167,20 +173,18 @@ class Results:
         self._values: dict[tuple[str, ...], float] = {}
         # Looked through once: a sweep has hundreds of thousands of rows.
         features: dict[str, None] = {}
-        variants: dict[tuple[str, str, str], None] = {}
+        variants: dict[Variant, None] = {}
         conditions: dict[str, None] = {}
         groups: dict[str, dict[str, None]] = {}  # by attribute
         for row in self.rows:
             key = (row.feature, row.method, row.calibrator, row.clusters, row.fold, row.attribute)
             self._values[(*key, row.group, row.condition, row.metric)] = row.value
             features[row.feature] = conditions[row.condition] = None
-            variants[row.method, row.calibrator, row.clusters] = None
+            variants[Variant.of(row)] = None
             groups.setdefault(row.attribute, {})[row.group] = None
         self.dataset = self.rows[0].dataset if self.rows else ""
         self.features, self.attributes = list(features), list(groups)
-        self.variants = sorted(
-            (Variant(*which) for which in variants), key=lambda variant: variant.yardstick
-        )
+        self.variants = sorted(variants, key=lambda variant: variant.yardstick)
         self._conditions = list(conditions)
         self._groups = {
             attribute: [group for group in found if group not in (GLOBAL, ALL)]
@@ -203,7 +207,7 @@ class Results:
 
     def rates(self, kind: str) -> list[str]:
         """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
-        return [under for under in self._conditions if under.split("=")[0] == kind]
+        return [under for under in self._conditions if Condition.of(under).kind == kind]
 
     def caution(self, attribute: str, metric: str, conditions: Sequence[str]) -> str:
         """Say which groups count in numbers over groups, but have too few pairs themselves."""
@@ -241,7 +245,7 @@ class Results:
 
 def percent(condition: str) -> str:
     """Print the rate of a condition, ``global_fpr=0.001`` → ``0.1 %``."""
-    return f"{100 * float(condition.split('=')[1]):g} %"
+    return f"{100 * Condition.of(condition).rate:g} %"
 
 
 @dataclass(frozen=True)
@@ -361,7 +365,7 @@ def group_table(results: Results, attribute: str, metric: str, condition: str = 
     wanted = [Wanted(name, metric, group, condition, better) for group, name in names]
     where, hint = "", f" {better} is better."
     if condition:
-        rate = condition.split("=")[0].removeprefix("global_").upper()
+        rate = Condition.of(condition).metric.upper()
         where, hint = f" at a global {rate} of {percent(condition)}", " equal is better."
     return method_table(
         results,

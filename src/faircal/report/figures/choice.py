@@ -24,12 +24,7 @@ def sources_of(store: Store, feature: str, attribute: str) -> list[Source]:
         for source in store.curves.sources
         if (source.feature, source.attribute) == (feature, attribute)
     ]
-    return sorted(found, key=lambda source: variant_of(source).yardstick)
-
-
-def variant_of(source: Source) -> Variant:
-    """Return the variant whose scores they are."""
-    return Variant(source.method, source.calibrator, source.clusters)
+    return sorted(found, key=lambda source: Variant.of(source).yardstick)
 
 
 def swept(store: Store) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from faircal.benchmark import EXPERIMENTS
 from faircal.curves import Curves, Of, Source
 from faircal.errors import ParameterError
 from faircal.report.figures.base import Figure, Panels
@@ -23,7 +24,6 @@ from faircal.results import GLOBAL
 
 PictureOf = Callable[[str], Path | None]
 
-_DATASETS = {"rfw": "RFW", "bfw": "BFW", "ijbc": "IJB-C"}
 _FIRST = ("baseline", "agenda", "ftc", "fsn", "faircal")
 _SECOND: tuple[tuple[str, Of, str], ...] = (
     ("baseline", "score", "Baseline"),
@@ -64,9 +64,9 @@ def paper_figures(
     >>> paper_figures(store, "rfw")  # none of the paper's methods was run
     []
     """
-    if dataset not in _DATASETS:
-        raise ParameterError(f"dataset must be one of {', '.join(_DATASETS)}; found {dataset!r}")
-    title = store.results.dataset if store.simulated else _DATASETS[dataset]
+    if dataset not in EXPERIMENTS:
+        raise ParameterError(f"dataset must be one of {', '.join(EXPERIMENTS)}; found {dataset!r}")
+    title = store.results.dataset if store.simulated else EXPERIMENTS[dataset].title
     return tell_apart(_Paper(_named(store), title, picture_of).figures())
 
 

@@ -13,7 +13,7 @@ from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
 from faircal.report.figures.wording import left_out, metric_title, percent
 from faircal.report.tables import Results, Variant, method_title
-from faircal.results import GLOBAL, Interval
+from faircal.results import GLOBAL, Condition, Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,8 +107,9 @@ class GroupRates(Figure):
     @property
     def mark(self) -> float:
         """The global rate: that of the condition, or of the only method; NaN without."""
-        if self.condition.startswith(f"global_{self.metric}="):
-            return float(self.condition.split("=")[1])
+        wanted = Condition.of(self.condition).wanted(self.metric)
+        if wanted is not None:
+            return wanted
         if len(self._variants) > 1:
             return float("nan")
         (variant,) = self._variants.values()

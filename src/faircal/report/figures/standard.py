@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,9 +26,10 @@ from faircal.report.figures.robustness import Robustness, by_calibrator, by_meth
 from faircal.report.figures.roc import DetCurves, RocCurves
 from faircal.report.figures.violins import Violins
 from faircal.report.figures.wording import metric_title
-from faircal.report.findings import Told, main_condition, rate_of
+from faircal.report.findings import Told, main_condition
 from faircal.report.store import Store
 from faircal.report.tables import method_title
+from faircal.results import Condition
 
 
 def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
@@ -135,7 +136,7 @@ class _Standard:
                 likely.append(source)
         if self.store.kind != "reproduce":
             point = main_condition(self.store.results, self.attribute)
-            rate = rate_of(point) if point else 0.05  # what the summary speaks of
+            rate = Condition.of(point).rate if point else 0.05  # what the summary speaks of
             upto = max(0.1, 2 * rate)
             yield from self._per_method(FprCurves, grouped, share=True, mark=rate, upto=upto)
             yield from self._per_method(Violins, both, rate=rate)
@@ -165,9 +166,8 @@ class _Standard:
         for method in dict.fromkeys(row.method for row in rows):
             for kind in (ClusterShift, ClusterComposition):
                 figure = kind(rows, method, self.feature, self.attribute, fold)
-                title = self._titled(figure.title)
                 key = self._key(kind._key, method)
-                yield kind(rows, method, self.feature, self.attribute, fold, key=key, title=title)
+                yield replace(figure, key=key, title=self._titled(figure.title))
 
     def _robustness(self) -> Iterator[Anything]:
         results = self.store.results

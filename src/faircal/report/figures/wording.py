@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from faircal.metrics import METRICS
 from faircal.report.tables import method_title
-from faircal.results import GLOBAL
+from faircal.results import GLOBAL, Condition
 
 ALL_PAIRS = "all pairs"
 
@@ -64,6 +64,6 @@ def _at(condition: str) -> str:
     """Return a condition in words, ``global_fpr=0.01`` → `` at 1 % global FPR``."""
     if not condition:
         return ""
-    kind, _, rate = condition.partition("=")
-    everyone = "global " if kind.startswith("global_") else ""
-    return f" at {percent(float(rate))} {everyone}{kind.removeprefix('global_').upper()}"
+    under = Condition.of(condition)
+    everyone = "global " if under.kind.startswith("global_") else ""
+    return f" at {percent(under.rate)} {everyone}{under.metric.upper()}"

@@ -11,10 +11,11 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from faircal.benchmark import EXPERIMENTS
 from faircal.results import ALL, GLOBAL
 
 #: Datasets and features by our names, as the paper calls them; methods in the order of its tables.
-DATASETS = {"rfw": "RFW", "bfw": "BFW", "ijbc": "IJB-C"}
+DATASETS = {name: experiment.title for name, experiment in EXPERIMENTS.items()}
 FEATURES = {
     "facenet-vggface2": "FaceNet (VGGFace2)",
     "facenet-webface": "FaceNet (Webface)",

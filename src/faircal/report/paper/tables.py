@@ -17,7 +17,7 @@ from faircal.report.tables import (
     method_title,
     percent,
 )
-from faircal.results import ALL
+from faircal.results import ALL, Condition
 
 _DEVIATIONS = {
     "aad": "average absolute deviation",
@@ -136,7 +136,7 @@ def _lines(
 
 def _rate(condition: str) -> str:
     """Print a condition as the name of a block, ``global_fpr=0.001`` → ``0.1 % FPR``."""
-    return f"{percent(condition)} {condition.split('=')[0].removeprefix('global_').upper()}"
+    return f"{percent(condition)} {Condition.of(condition).metric.upper()}"
 
 
 #: Groups whose names stand over their columns in full.
