@@ -2,7 +2,7 @@
 # make test   set up and run all tests (what CI runs)
 # make check  format, lint, types, import rules
 # make format rewrite the files in our style
-# make bench  the benchmarks
+# make bench  the benchmarks: fails where something got slower (make bench PARTS="fit pairs")
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -14,12 +14,12 @@ $(BIN)/python:
 
 # One stamp a set of extras, so that `make demo` installs no more than it needs.
 .venv/base: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable ".[figures]"
+	$(PIP) --editable ".[fast,figures]"
 	@touch $@
 # facenet-pytorch brings MTCNN's weights, and a reference for the tests; the torch that it asks for is
 # too old, so it comes without what it depends on.
 .venv/test: .venv/base
-	$(PIP) --editable ".[test,figures,torch,embed]"
+	$(PIP) --editable ".[test,fast,figures,torch,embed]"
 	$(PIP) --no-deps facenet-pytorch
 	@touch $@
 # The browser of the tests, where there is none yet. Without one they are skipped; in CI they fail.
@@ -30,7 +30,7 @@ AS_ROOT = $$(test "$$(id -u)" = 0 || echo sudo -n) env DEBIAN_FRONTEND=nonintera
 	  || echo "make: no browser for the tests: install chromium (Debian: apt-get install chromium)" >&2
 	@if command -v chromium >/dev/null; then touch $@; fi
 .venv/check: .venv/base
-	$(PIP) --editable ".[test,check,figures,torch,embed]"
+	$(PIP) --editable ".[test,check,fast,figures,torch,embed]"
 	@touch $@
 
 demo: .venv/base
@@ -50,7 +50,7 @@ format: .venv/check
 	$(BIN)/ruff check --fix .
 
 bench: .venv/test
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(PARTS)
 
 clean:
 	rm -rf .venv build dist faircal-demo

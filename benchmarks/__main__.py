@@ -1,218 +1,127 @@
-"""``make bench``: print each figure as a ratio measured in one run, never as a bare time.
+"""``make bench``: measure, compare with what was kept, fail where something got slower.
 
-python -m benchmarks            every benchmark
-python -m benchmarks kmeans     the ones whose name contains the word
+python -m benchmarks                      every part but the long ones
+python -m benchmarks fit pairs            the parts whose name contains one of the words
+python -m benchmarks reproduce            a long part: by its whole name only (also stream-long)
+python -m benchmarks [word …] --accept    keep the figures, write docs/benchmarks.md
+python -m benchmarks [word …] --quick     small sizes, to try out: nothing is compared or kept
 """
 
 from __future__ import annotations
 
-import resource
+import argparse
 import sys
-import tempfile
-import time
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from betacal import BetaCalibration
 from rich.console import Console
 from rich.table import Table
-from sklearn.cluster import KMeans
-from sklearn.metrics import roc_auc_score, roc_curve
-from threadpoolctl import threadpool_limits
 
-import faircal
-from benchmarks import embedding, training
-from benchmarks.machine import copy_bandwidth, sgemm_rate
-from faircal.benchmark import Settings, run_benchmark
-from faircal.clustering import kmeans
-from faircal.methods.clusters import members
-from faircal.metrics import Ranking, auroc, tpr_at_fpr
+from benchmarks import kept
+from benchmarks.disturbance import MOST as MOST_OTHERS
+from benchmarks.kept import RESULTS, Part, Row
+from benchmarks.page import PAGE, PICTURE, draw, page
+from benchmarks.parts import PARTS, Measured, chosen, run
+
+_DISTURBED = "{}: others used {:.0%} of the processors; not judged, not kept: run it again alone"
+_COLOURS = {"slower": "red", "missing": "red", "better": "green", "new": "cyan"}
 
 
-@cache
-def bfw_like() -> faircal.Dataset:
-    data = faircal.simulate("bfw-like", seed=0)
-    data.scores  # noqa: B018  (not part of what is timed)
-    return data
+def main(
+    arguments: Sequence[str] | None = None,
+    measure: Callable[[str, bool], Measured] = run,
+    results: Path = RESULTS,
+    document: Path = PAGE,
+    picture: Path = PICTURE,
+) -> int:
+    """Run what is asked for; return the exit status.
+
+    1 where a part failed or got slower, or could not be judged because others used the machine.
+    """
+    options = _options(arguments)
+    before, console = kept.read(results), Console(width=120)
+    failed, found = False, dict[str, Part]()
+    for name in options.parts:
+        console.print(f"{name} …", style="dim")
+        try:
+            figures, others = measure(name, options.quick)
+        except RuntimeError as error:
+            console.print(f"failed: {error}", style="red", markup=False)
+            failed = True
+            continue
+        if options.quick:
+            rows = [Row(replace(figure, goal=None), None, "") for figure in figures]
+        else:
+            rows = kept.compare(figures, before[name].figures if name in before else ())
+        console.print(_table(name, rows))
+        if options.quick:
+            continue
+        if others > MOST_OTHERS:
+            console.print(_DISTURBED.format(name, others), style="red", markup=False)
+            failed = True
+            continue
+        found[name] = kept.measured(name, figures, others)
+        failed |= any(row.failed for row in rows) and not options.accept
+    if options.accept:
+        _accept({**before, **found}, results, document, picture)
+        console.print(f"kept in {results}, written to {document}", markup=False)
+    elif not options.quick:
+        _say_where(found, before, console)
+    return int(failed)
 
 
-def seconds(work: Callable[[], Any], repeat: int = 3) -> float:
-    """Return the shortest of `repeat` runs."""
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=f"Parts: {', '.join(PARTS)}."
+    )
+    parser.add_argument("words", nargs="*", help="parts whose name contains a word [all]")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--accept", action="store_true", help="keep the figures and write the page")
+    how.add_argument("--quick", action="store_true", help="small sizes; compare and keep nothing")
+    options = parser.parse_args(arguments)
+    try:
+        options.parts = chosen(options.words)
+    except ValueError as error:
+        parser.error(str(error))
+    return options
 
 
-def bench_kmeans() -> list[tuple[str, str]]:
-    data = bfw_like()
-    cal, _ = data.split(1)
-    vectors = cal.embeddings.rows(cal.used_images())
-    found: dict[str, float] = {}
-
-    def ours() -> None:
-        found["ours"] = kmeans(vectors, 100).inertia
-
-    def theirs() -> None:
-        found["sklearn"] = float(KMeans(100, n_init=1, random_state=0).fit(vectors).inertia_)
-
-    with threadpool_limits(1):
-        a, b = seconds(ours, 2), seconds(theirs, 2)
-    return [
-        ("K-means, one start, one thread: scikit-learn's time / ours", f"{b / a:.2f}"),
-        ("    objective, ours / scikit-learn's", f"{found['ours'] / found['sklearn']:.4f}"),
-    ]
-
-
-def bench_scores() -> list[tuple[str, str]]:
-    data = bfw_like()
-    vectors, pairs = data.embeddings.vectors, data.pairs
-    few = slice(0, 200_000)
-
-    def plain() -> None:
-        np.sum(vectors[pairs.left[few]] * vectors[pairs.right[few]], axis=1)
-
-    ours = seconds(lambda: data.embeddings.cosine(pairs.left[few], pairs.right[few]))
-    read = 2 * 200_000 * vectors.shape[1] * vectors.itemsize / ours
-    return [
-        (
-            "pair scores: time of gather-and-multiply in NumPy / ours",
-            f"{seconds(plain) / ours:.2f}",
-        ),
-        ("    bytes read per second / copy bandwidth", f"{read / copy_bandwidth():.2f}"),
-    ]
-
-
-def bench_beta() -> list[tuple[str, str]]:
-    data = bfw_like()
-    cal, _ = data.split(1)
-    model = faircal.FairCal().fit(cal)
-    assigned = model.clustering_.assign(data.embeddings.rows(np.arange(len(data.images))))
-    sets = members(assigned[cal.pairs.left], assigned[cal.pairs.right], 100)[:20]
-    loss: dict[str, float] = {}
-
-    def total(probabilities: list[Any]) -> float:
-        return sum(
-            faircal.metrics.nll(p, cal.genuine[rows]) * len(rows)
-            for p, rows in zip(probabilities, sets, strict=True)
+def _table(name: str, rows: Sequence[Row]) -> Table:
+    table = Table("what", "figure", "kept", "", "goal", title=PARTS[name].about, title_style="bold")
+    for row in rows:
+        figure = row.figure
+        met = {True: "met", False: "[red]missed[/]", None: ""}[figure.met]
+        colour = _COLOURS.get(row.verdict, "default")
+        table.add_row(
+            figure.what,
+            "" if row.verdict == "missing" else figure.shown,
+            "" if row.before is None else f"{row.before:.4g}",
+            f"[{colour}]{row.verdict}[/]",
+            f"{figure.wanted} {met}".strip(),
         )
-
-    def ours() -> None:
-        loss["ours"] = total(
-            [
-                faircal.BetaCalibrator().fit(cal.scores[r], cal.genuine[r]).predict(cal.scores[r])
-                for r in sets
-            ]
-        )
-
-    def theirs() -> None:
-        z = np.clip((cal.scores + 1) / 2, 1e-9, 1 - 1e-9)
-        loss["betacal"] = total(
-            [BetaCalibration("abm").fit(z[r], cal.genuine[r]).predict(z[r]) for r in sets]
-        )
-
-    a, b = seconds(ours, 2), seconds(theirs, 2)
-    return [
-        ("beta calibration of 20 clusters: betacal's time / ours", f"{b / a:.2f}"),
-        ("    log-loss, ours / betacal's", f"{loss['ours'] / loss['betacal']:.6f}"),
-    ]
+    return table
 
 
-def bench_metrics() -> list[tuple[str, str]]:
-    data = bfw_like()
-    scores, genuine = data.scores, data.genuine
-    groups = data.groups()
-
-    def ours() -> None:
-        ranking = Ranking.of(scores, genuine)
-        for code in range(len(groups.names)):
-            part = ranking.subset(groups.pair == code)
-            auroc(part), tpr_at_fpr(part, [1e-3, 1e-2])
-
-    def theirs() -> None:
-        for code in range(len(groups.names)):
-            inside = groups.pair == code
-            roc_auc_score(genuine[inside], scores[inside])
-            roc_curve(genuine[inside], scores[inside])
-
-    sort = seconds(lambda: np.sort(scores))
-    a, b = seconds(ours), seconds(theirs)
-    return [
-        ("AUROC and TPR of eight groups: scikit-learn's time / ours", f"{b / a:.2f}"),
-        ("    ours / one bare sort of all scores", f"{a / sort:.2f}"),
-    ]
+def _accept(parts: dict[str, Part], results: Path, document: Path, picture: Path) -> None:
+    ordered = {name: parts[name] for name in PARTS if name in parts}
+    kept.write(ordered, results)
+    document.write_text(page(kept.read(results)), encoding="utf-8")
+    draw([figure for part in ordered.values() for figure in part.figures], picture)
 
 
-def bench_whole() -> list[tuple[str, str]]:
-    data = bfw_like()
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        run_benchmark(
-            data, folder, Settings(methods=("baseline", "gst", "fsn", "faircal", "oracle"))
-        )
-        took = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    vectors = data.embeddings.vectors
-    flops = 5 * 50 * 2 * 0.8 * vectors.shape[0] * vectors.shape[1] * 100
-    return [
-        ("bfw-like, five methods, five folds, all metrics: seconds", f"{took:.1f}"),
-        (
-            "    time / bare products of 50 K-means passes a fold",
-            f"{took * sgemm_rate() / flops:.1f}",
-        ),
-        ("    peak memory of this process, GiB", f"{peak:.2f}"),
-    ]
-
-
-@cache
-def rfw_like() -> training.PairData:
-    return training.rfw_like()
-
-
-def bench_training_limit() -> list[tuple[str, str]]:
-    return training.share_of_limit(rfw_like(), "cpu", {})
-
-
-def bench_training_ftc() -> list[tuple[str, str]]:
-    return training.ftc_rows(rfw_like(), "cpu", {})
-
-
-def bench_training_agenda() -> list[tuple[str, str]]:
-    return training.agenda_rows(training.bfw_like(), "cpu", {})
-
-
-def bench_embed() -> list[tuple[str, str]]:
-    with tempfile.TemporaryDirectory() as folder:
-        return embedding.rows(Path(folder))
-
-
-BENCHES = (
-    bench_kmeans,
-    bench_scores,
-    bench_beta,
-    bench_metrics,
-    bench_whole,
-    bench_embed,
-    bench_training_limit,
-    bench_training_ftc,
-    bench_training_agenda,
-)
-
-
-def main() -> None:
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    table = Table("what (bfw-like, FTC on rfw-like; simulated)", "figure")
-    for bench in BENCHES:
-        if wanted in bench.__name__:
-            for what, figure in bench():
-                table.add_row(what, figure)
-    Console(width=100).print(table)
+def _say_where(found: dict[str, Part], before: dict[str, Part], console: Console) -> None:
+    """Say where kept figures come from another machine: they may differ for that alone."""
+    others = {
+        f"{told['cpu']}, {told['cores']} cores"
+        for name in found
+        if name in before and (told := before[name].machine)
+    }
+    here = kept.machine()
+    others.discard(f"{here['cpu']}, {here['cores']} cores")
+    for other in sorted(others):
+        console.print(f"note: kept figures were measured on another machine: {other}", markup=False)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

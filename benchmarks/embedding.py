@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 from skimage import data
+
+from benchmarks.figure import Figure, aside, ratio
 
 #: Stages of a MobileFaceNet: width, blocks, stride, expansion.
 _STAGES = ((64, 5, 2, 2), (128, 1, 2, 4), (128, 6, 1, 2), (128, 1, 2, 4), (128, 2, 1, 2))
@@ -126,18 +129,19 @@ def command(pictures: Path, network: Path, out: Path) -> float:
     return time.perf_counter() - start
 
 
-def rows(folder: Path, n: int = 13_000) -> list[tuple[str, str]]:
+def figures(quick: bool) -> list[Figure]:
     """Compare; the bare calls are timed before and after, and in the batch that suits them best."""
-    write_pictures(folder / "pictures", n)
-    network = mobilefacenet(folder / "mobilefacenet.onnx")
-    before = min(bare_calls(network, n, batch) for batch in (32, 64))
-    ours = command(folder / "pictures", network, folder / "data")
-    after = min(bare_calls(network, n, batch) for batch in (32, 64))
+    n = 200 if quick else 13_000
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_pictures(folder / "pictures", n)
+        network = mobilefacenet(folder / "mobilefacenet.onnx")
+        before = min(bare_calls(network, n, batch) for batch in (32, 64))
+        ours = command(folder / "pictures", network, folder / "data")
+        after = min(bare_calls(network, n, batch) for batch in (32, 64))
+    what = f"embed {n:,} pictures of 250 × 250, 112 × 112 network: time / bare network calls"
     return [
-        (
-            f"embed {n:,} pictures of 250 × 250, 112 × 112 network: time / bare network calls",
-            f"{ours / min(before, after):.2f}",
-        ),
-        ("    bare calls after / before", f"{after / before:.2f}"),
-        ("    pictures per second", f"{n / ours:.0f}"),
+        ratio("time", what, ours / min(before, after), "lower"),
+        aside("noise", "    bare calls after / before", after / before),
+        aside("rate", "    pictures", n / ours, "per second"),
     ]

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from faircal.clustering import Clustering, _lloyd, _start, kmeans
+from faircal.clustering import Clustering, kmeans
+from faircal.compute import CPU
+from faircal.compute.kmeans import Found
 from faircal.errors import ParameterError
 
 
@@ -37,6 +39,23 @@ class TestAgainstScikitLearn:
             theirs = KMeans(k, n_init=5, random_state=seed).fit(points).inertia_
             ratios.append(kmeans(points, k, n_init=5, random_state=seed).inertia / theirs)
         assert np.mean(ratios) < 1.02
+        assert max(ratios) < 1.05
+
+    @pytest.mark.parametrize("k", [5, 30])
+    @pytest.mark.parametrize(
+        "draw",
+        [
+            lambda rng: rng.normal(size=(2000, 20)),
+            lambda rng: rng.normal(size=(1500, 1)),
+            lambda rng: rng.standard_t(3, size=(1500, 4)),
+            lambda rng: rng.normal(size=(100, 5))[rng.integers(100, size=1500)],
+        ],
+        ids=["no clusters", "one dimension", "far outliers", "repeated"],
+    )
+    def test_objective_on_other_points(self, draw, k):
+        points = draw(np.random.default_rng(0)).astype(np.float32)
+        theirs = KMeans(k, n_init=5, random_state=0).fit(points).inertia_
+        assert kmeans(points, k, n_init=5).inertia < 1.05 * theirs
 
     def test_same_clusters_where_they_are_clear(self):
         rng = np.random.default_rng(5)
@@ -53,38 +72,7 @@ class TestAgainstScikitLearn:
         np.testing.assert_array_equal(found.assign(points), theirs.predict(points))
 
 
-class TestStart:
-    @pytest.mark.parametrize("seed", range(12))
-    def test_each_point_is_drawn_once(self, seed):
-        # A point already chosen is at distance 0; any other is exactly 1/64, 225/64 or 4 away.
-        points = np.array([[2.0], [2.125], [4.0]], dtype=np.float32)
-        found = _start(points, 3, np.random.default_rng(seed))
-        assert sorted(found.ravel().tolist()) == [2.0, 2.125, 4.0]
-
-    def test_rounding_does_not_draw_a_point_twice(self):
-        # So far out, float32 products can leave a distance of 2 from a point to itself. A draw
-        # at a tenth of the way through the distances would then find the first point again.
-        class Low:
-            def integers(self, n):
-                return 0
-
-            def random(self, n):
-                return np.full(n, 0.1)
-
-        for seed in range(30):
-            one = np.random.default_rng(seed).normal(100, 1, 512).astype(np.float32)
-            points = np.stack([one, one + np.float32(0.125)])  # 8 apart
-            np.testing.assert_array_equal(_start(points, 2, Low()), points)
-
-
 class TestLloyd:
-    def test_two_iterations_by_hand(self):
-        # The first moves the centres to 0.5 and 9.5, the second finds every point where it was.
-        points = np.array([[0.0], [1.0], [9.0], [10.0]], dtype=np.float32)
-        found = _lloyd(points, np.array([[0.0], [10.0]], dtype=np.float32), 50, 0.0)
-        assert found.centers.ravel().tolist() == [0.5, 9.5]
-        assert (found.n_iter, found.inertia) == (2, 1.0)
-
     def test_centers_are_the_means_of_their_points(self):
         points = blobs()
         found = kmeans(points, 12, tol=0.0)
@@ -120,6 +108,28 @@ class TestLloyd:
     def test_max_iter(self, most):
         assert kmeans(blobs(), 12, max_iter=most, tol=0.0).n_iter == most
 
+    @pytest.mark.parametrize("order", [np.asfortranarray, lambda points: points[::-1][::-1]])
+    def test_however_vectors_are_stored(self, order):
+        points = blobs(400)
+        one, two = kmeans(points, 12), kmeans(order(points), 12)
+        np.testing.assert_allclose(one.centers, two.centers, rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(one.assign(order(points)), one.assign(points))
+
+    def test_from_a_file(self, tmp_path):
+        points = blobs(400)
+        np.save(tmp_path / "points.npy", points)
+        found = kmeans(np.load(tmp_path / "points.npy", mmap_mode="r"), 12)
+        assert found.centers.tobytes() == kmeans(points, 12).centers.tobytes()
+        assert type(found.centers) is np.ndarray
+
+    @pytest.mark.parametrize("dtype", [np.float16, np.float64])
+    def test_other_floats(self, dtype):
+        points = blobs(400).astype(dtype)
+        found = kmeans(points, 12)
+        assert found.centers.dtype == np.float32
+        expected = kmeans(points.astype(np.float32), 12)
+        np.testing.assert_allclose(found.centers, expected.centers, rtol=0, atol=1e-6)
+
     def test_more_rows_than_a_block(self):
         points = blobs(5000, dimension=4)
         found = kmeans(points, 7, tol=0.0)
@@ -149,17 +159,17 @@ class TestRepeatable:
         one, two = (kmeans(points, 12, random_state=seed) for seed in (0, 1))
         assert not np.array_equal(one.centers, two.centers)
 
-    def test_number_of_threads(self):
+    def test_number_of_threads_in_products(self):
         points = blobs(6000, dimension=64)
         found = []
         for threads in (1, 2):
-            with threadpool_limits(threads):
+            with threadpool_limits(threads, user_api="blas"):
                 clustering = kmeans(points, 20)
                 found.append((clustering, clustering.assign(points)))
         (one, labels), (two, others) = found
-        np.testing.assert_allclose(one.centers, two.centers, rtol=0, atol=1e-5)
-        np.testing.assert_array_equal(labels, others)
-        assert one.inertia == pytest.approx(two.inertia, rel=1e-6)
+        assert one.centers.tobytes() == two.centers.tobytes()
+        assert labels.tobytes() == others.tobytes()
+        assert (one.inertia, one.n_iter) == (two.inertia, two.n_iter)
 
     def test_input_is_not_changed(self):
         points = blobs(200)
@@ -200,14 +210,6 @@ class TestEmptyClusters:
         assert len(np.unique(labels)) == 5
         np.testing.assert_allclose(found.centers[labels], points, rtol=0, atol=1e-6)
 
-    def test_an_empty_cluster_gets_the_farthest_point(self):
-        points = np.array([[0.0], [1.0], [2.0], [30.0]], dtype=np.float32)
-        start = np.array([[0.0], [500.0]], dtype=np.float32)
-        found = _lloyd(points, start, 50, 0.0)
-        assert sorted(found.centers.ravel()) == [1.0, 30.0]
-        assert found.inertia == 2.0
-        assert _lloyd(points, start, 1, 0.0).centers.ravel().tolist() == [1.0, 30.0]  # at once
-
     @settings(deadline=None, max_examples=80)
     @given(data=st.data())
     def test_any_small_case(self, data):
@@ -238,6 +240,42 @@ class TestAssign:
 
     def test_nothing_to_assign(self):
         assert kmeans(blobs(50), 3).assign(np.empty((0, 16), np.float32)).shape == (0,)
+
+
+class TestEngine:
+    def test_is_given_centred_points_and_the_tolerance_in_their_units(self):
+        class Engine:
+            def kmeans(self, points, n_clusters, **options):
+                self.points, self.n_clusters, self.options = points, n_clusters, options
+                return Found(points[:2] + 1, 3.5, 7)
+
+            def assign(self, vectors, centers):
+                return vectors, centers
+
+        engine, points = Engine(), blobs() * 3 + 5
+        before = points.copy()
+        found = kmeans(points, 2, n_init=4, tol=0.01, max_iter=9, random_state=5, engine=engine)
+        np.testing.assert_allclose(engine.points.mean(axis=0), 0, atol=1e-5)
+        assert engine.points.dtype == np.float32
+        assert engine.options["shift"] == pytest.approx(0.01 * points.var(axis=0).mean(), rel=1e-4)
+        assert (engine.options["n_init"], engine.options["max_iter"]) == (4, 9)
+        assert engine.options["rng"].random() == np.random.default_rng(5).random()
+        np.testing.assert_allclose(found.centers, points[:2] + 1, atol=1e-5)
+        assert (found.inertia, found.n_iter) == (3.5, 7)
+        given_vectors, given_centers = found.assign(points, engine)
+        assert given_vectors is points
+        assert given_centers is found.centers
+        np.testing.assert_array_equal(points, before)
+
+    def test_the_processor_unless_told(self):
+        points = blobs(300)
+        one, two = kmeans(points, 5), kmeans(points, 5, engine=CPU)
+        assert one.centers.tobytes() == two.centers.tobytes()
+
+    def test_progress(self):
+        told = []
+        kmeans(blobs(60), 3, n_init=2, progress=lambda *said: told.append(said))
+        assert told == [("K-means", 0, 2, "K = 3"), ("K-means", 1, 2, "K = 3")]
 
 
 class TestBadParameters:

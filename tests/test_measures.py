@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 
 from faircal import metrics
+from faircal.counting import Counts
 from faircal.data import Groups
 from faircal.errors import DataError
-from faircal.measures import RATES, Rankings, condition, measure
-from faircal.metrics import Ranking
+from faircal.measures import (
+    RATES,
+    Rankings,
+    at_threshold,
+    condition,
+    error_bounds,
+    measure,
+)
+from faircal.metrics import METRICS, Metric, Ranking
 
 NAMES = ("A", "B", "C")
 
@@ -209,3 +217,50 @@ def test_a_group_may_not_take_the_name_of_a_total(sample, name):
 )
 def test_conditions_are_printed_by_g(rate, text):
     assert condition("fpr", rate) == text
+
+
+# ------------------------------------------------------------------------- counted scores
+
+
+def counted(sample, edges):
+    score, probability, genuine, groups = sample
+    sets = [Counts.zeros(1 + len(NAMES), edges) for _ in range(2)]
+    for counts, values in zip(sets, (score, probability), strict=True):
+        counts.add(values, genuine, 0, groups.pair + 1)
+    return Rankings.counted(NAMES, *sets)
+
+
+@pytest.mark.parametrize("n", [30, 3000])
+def test_counted_scores_are_measured_within_their_bounds(sample, n):
+    exact = measure(Rankings.of(*sample), rates=(0.02, 0.2))
+    exact += at_threshold(Rankings.of(*sample), 0.25)
+    test = counted(sample, np.unique([*np.linspace(-1, 1, n), 0.0, 1.0]))
+    told = [*measure(test, rates=(0.02, 0.2)), *at_threshold(test, 0.25)]
+    bounds = error_bounds(test, told, (0.02, 0.2))
+    assert [m[:3] for m in told] == [m[:3] for m in exact] == [m[:3] for m in bounds]
+    for (*key, value), (*_, true), (*_, bound) in zip(told, exact, bounds, strict=True):
+        assert abs(value - true) <= bound, key
+    known = found(bounds)
+    assert known["global", "", "threshold"] == 0
+    assert (known["global", "", "auroc"] < 1e-3) == (n == 3000)
+
+
+def test_a_metric_of_ones_own_has_no_bound(sample, monkeypatch):
+    own = Metric("own", metrics.auroc, of="score", better="higher", title="Own", deviations=True)
+    monkeypatch.setitem(METRICS._things, "own", own)
+    test = counted(sample, np.linspace(-1, 1, 50))
+    known = found(error_bounds(test, measure(test)))
+    assert known["A", "", "own"] == np.inf
+    assert known["all", "", "own_mean"] == np.inf
+    assert np.isfinite(known["A", "", "auroc"])
+
+
+def test_counts_of_one_kind_are_ranked_once(sample):
+    counts = Counts.zeros(4, np.linspace(0, 1, 9))
+    counts.add(sample[1], sample[2], 0, sample[3].pair + 1)
+    rankings = Rankings.counted(NAMES, counts, counts)
+    assert rankings.scores is rankings.probabilities
+    assert rankings.groups == list(NAMES)
+    assert Rankings.counted(NAMES, None, counts).scores == {}
+    with pytest.raises(DataError, match="a group is called 'all'"):
+        Rankings.counted(("A", "all", "C"), counts, counts)

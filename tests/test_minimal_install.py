@@ -36,6 +36,9 @@ BLOCKED = (
     "face_recognition_models",
     "facenet_pytorch",
     "skimage",
+    "numba",
+    "llvmlite",
+    "faiss",
 )
 
 TRAINED = [name for name, method in METHODS.items() if method.needs.extra == "torch"]
@@ -46,6 +49,10 @@ WITH_TORCH = {
     f"faircal.training.{name}"
     for name in ("comparison", "debiasing", "devices", "losses", "networks", "session")
 } | {"faircal.embedding.facenet", "faircal.embedding.mtcnn"}
+WITH_TORCH |= {
+    f"faircal.compute.{name}"
+    for name in ("_torch_kmeans", "_torch_logistic", "_torch_pairs", "_torch_recorded", "_triton")
+}
 
 HOOK = f"""
 import sys
@@ -281,6 +288,7 @@ def test_nothing_undeclared_is_imported():
     allowed |= set(sys.stdlib_module_names)
     extras = {
         "training": {"torch"},
+        "compute": {"torch", "triton", "numba", "llvmlite"},
         "embedding": {"torch", "PIL", "onnxruntime", "dlib"},
         "report": {"matplotlib", "PIL"},
     }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal.counting import Counts, Filled
 from faircal.data import Groups
 from faircal.errors import DataError
 from faircal.metrics import (
@@ -17,10 +18,21 @@ from faircal.metrics import (
     Ranking,
     fnr_at_threshold,
     fpr_at_threshold,
+    rates_at_threshold,
     threshold_at_fnr,
     threshold_at_fpr,
     tpr_at_fpr,
     tpr_at_threshold,
+)
+from faircal.metrics.bounds import (
+    Range,
+    as_counted,
+    counted_range,
+    deviation_bound,
+    off,
+    rate_range,
+    threshold_range,
+    tpr_range,
 )
 from faircal.results import ALL, GLOBAL
 
@@ -28,6 +40,7 @@ Float64 = NDArray[np.float64]
 
 #: The false-positive (and false-negative) rates that the paper reports.
 RATES = (1e-3, 1e-2)
+_KINDS: tuple[Literal["fpr"], Literal["fnr"]] = ("fpr", "fnr")
 
 
 class Measure(NamedTuple):
@@ -44,11 +57,14 @@ class Rankings:
     """The sorted scores of all pairs and of each group, and the same for probabilities.
 
     Either of `scores` and `probabilities` may be missing; what needs it is then not measured.
+    Where they were counted, `score_bins` and `probability_bins` hold the bins they come from.
     """
 
     scores: dict[str, Ranking]
     probabilities: dict[str, Ranking]
     upper: float
+    score_bins: Mapping[str, Filled] = field(default_factory=dict)
+    probability_bins: Mapping[str, Filled] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -60,25 +76,60 @@ class Rankings:
         upper: float = 1.0,
     ) -> Rankings:
         """Sort once for scores, once for probabilities; groups are cut out of the sorted order."""
-        for name in (GLOBAL, ALL):
-            if groups is not None and name in groups.names:
-                raise DataError(
-                    f"a group is called {name!r}, a name that results keep for numbers over all "
-                    "pairs or groups; rename the group"
-                )
+        check_names(() if groups is None else groups.names)
 
         def cut(values: Float64 | None) -> dict[str, Ranking]:
             if values is None:
                 return {}
             overall = Ranking.of(values, genuine)
-            parts = enumerate(groups.names) if groups is not None else ()
-            return {GLOBAL: overall} | {
-                name: overall.subset(groups.pair == code)  # type: ignore[union-attr]
-                for code, name in parts
-            }
+            if groups is None:
+                return {GLOBAL: overall}
+            parts = overall.split(groups.pair, len(groups.names))
+            return {GLOBAL: overall} | dict(zip(groups.names, parts, strict=True))
 
         probabilities = cut(probability)
         return cls(probabilities if score is probability else cut(score), probabilities, upper)
+
+    @classmethod
+    def counted(
+        cls,
+        names: Sequence[str],
+        scores: Counts | None,
+        probabilities: Counts | None,
+        upper: float = 1.0,
+    ) -> Rankings:
+        """Take scores that were counted: of all pairs, the first set, and then of each group."""
+        check_names(names)
+
+        def bins(counts: Counts | None) -> dict[str, Filled]:
+            if counts is None:
+                return {}
+            return {name: counts.means(k) for k, name in enumerate((GLOBAL, *names))}
+
+        def rank(of: dict[str, Filled]) -> dict[str, Ranking]:
+            return {name: as_counted(found) for name, found in of.items()}
+
+        said = bins(probabilities)
+        likely = rank(said)
+        if scores is probabilities:
+            return cls(likely, likely, upper, said, said)
+        ranked = bins(scores)
+        return cls(rank(ranked), likely, upper, ranked, said)
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups, without that of all pairs."""
+        return [name for name in self.scores or self.probabilities if name != GLOBAL]
+
+
+def check_names(groups: Sequence[str]) -> None:
+    """Raise where a group has a name that results keep for totals."""
+    for name in (GLOBAL, ALL):
+        if name in groups:
+            raise DataError(
+                f"a group is called {name!r}, a name that results keep for numbers over all "
+                "pairs or groups; rename the group"
+            )
 
 
 def condition(kind: str, rate: float) -> str:
@@ -161,3 +212,83 @@ def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Itera
                 for group, value in values.items():
                     yield Measure(group, under, metric, value)
                 yield from _deviations(metric, under, values)
+
+
+def at_threshold(test: Rankings, at: float) -> Iterator[Measure]:
+    """Counted error rates of the decision ``score >= at``."""
+    yield Measure(GLOBAL, "", "threshold", at)
+    for group, ranking in test.scores.items():
+        counts = rates_at_threshold(ranking, at)
+        for metric in ("fpr", "fnr", "tpr"):
+            yield Measure(group, "", metric, float(getattr(counts, metric)))
+
+
+def error_bounds(
+    test: Rankings, found: Sequence[Measure], rates: Sequence[float] = RATES
+) -> list[Measure]:
+    """Return how far each value that was measured of counted scores can be from the exact one.
+
+    The values are in the order of `found`; NaN where a value is undefined, infinite where a metric
+    has no bound.
+
+    Parameters
+    ----------
+    test : Rankings
+        Made by `Rankings.counted`.
+    found : sequence of Measure
+        What `measure` and `at_threshold` found of it.
+    rates : sequence of float
+        Those that `measure` was given.
+    """
+    bounds = _Bounds(test, rates, found)
+    known: dict[tuple[str, str, str], float] = {}
+    for group, under, metric, value in found:
+        if group == ALL:
+            of, _, deviation = metric.rpartition("_")
+            errors = [known[name, under, of] for name in test.groups]
+            bound = deviation_bound(deviation, errors)
+        else:
+            bound = bounds.of(group, under, metric, value)
+        known[group, under, metric] = bound
+    return [Measure(*key, bound) for key, bound in known.items()]
+
+
+class _Bounds:
+    """The bound of each value of one group."""
+
+    def __init__(self, test: Rankings, rates: Sequence[float], found: Sequence[Measure]) -> None:
+        self._test = test
+        overall = test.score_bins.get(GLOBAL)
+        # By condition: the wanted rate, and where the threshold lies that it sets.
+        self._rates = {condition("fpr", rate): rate for rate in rates}
+        self._thresholds: dict[str, Range] = {}
+        if overall is not None:
+            self._thresholds = {
+                condition(f"global_{of}", rate): threshold_range(overall, rate, of, test.upper)
+                for of in _KINDS
+                for rate in rates
+            }
+        own = [m.value for m in found if (m.condition, m.metric) == ("", "threshold")]
+        self._own = own[0] if own else float("nan")
+
+    def of(self, group: str, under: str, metric: str, value: float) -> float:
+        if not under and metric in METRICS:
+            kind = METRICS[metric]
+            bins = self._test.score_bins if kind.of == "score" else self._test.probability_bins
+            return float("inf") if kind.bound is None else kind.bound(bins[group])
+        if not under and metric == "threshold":
+            return 0.0
+        return off(value, self._range(self._test.score_bins[group], under, metric))
+
+    def _range(self, bins: Filled, under: str, metric: str) -> Range:
+        """Return where the exact value must lie."""
+        if under in self._rates:
+            return tpr_range(bins, self._rates[under])
+        if metric == "threshold":
+            return self._thresholds[under]
+        label: Literal["genuine", "imposter"] = "imposter" if metric == "fpr" else "genuine"
+        if under:
+            low, high = rate_range(bins, label, *self._thresholds[under], self._test.upper)
+        else:
+            low, high = counted_range(bins, label, self._own)
+        return (1 - high, 1 - low) if metric == "fnr" else (low, high)

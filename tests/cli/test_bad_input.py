@@ -1008,7 +1008,7 @@ TRAINED = [
     Case(
         "no resume: a checkpoint is there",
         FTC,
-        "m.checkpoint is there from a training that was interrupted",
+        "m.checkpoint is there from a fit that was interrupted",
         "go on with --resume, or delete it",
         text(CHECKPOINT, "days of work"),
     ),

@@ -168,7 +168,7 @@ def test_an_interrupted_fit_goes_on(
         done = run_here(fit_words(method))
     assert done.code == 1
     (line,) = done.err.split("\n", 1)[1].splitlines()  # after that of the terminal's ^C
-    assert line == "faircal: interrupted; the training goes on with --resume"
+    assert line == "faircal: interrupted; it goes on with --resume"
     assert CHECKPOINT.exists()
     assert not Path("m.faircal").exists()
     kept = len(epochs) - 1  # the last was told of, then came the interrupt, not the checkpoint

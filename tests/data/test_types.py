@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from faircal.compute import CPU
 from faircal.data import Embeddings, Feature, Pairs
 from faircal.data.types import Features
 from faircal.errors import DataError
@@ -101,6 +102,63 @@ def test_the_order_in_memory_does_not_matter():
     np.testing.assert_array_equal(rows.rows(left), columns.rows(left))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_rows_and_lengths_in_blocks_from_a_file(tmp_path, dtype, normalize):
+    rng = np.random.default_rng(4)
+    vectors = (3 * rng.normal(size=(1300, 6))).astype(dtype)  # more than two blocks
+    np.save(tmp_path / "vectors.npy", vectors)
+    stored = Embeddings.of(np.load(tmp_path / "vectors.npy", mmap_mode="r"), "here", normalize)
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    np.testing.assert_allclose(stored.norms, lengths, rtol=1e-6)
+    rows = rng.integers(1300, size=1700)
+    found = stored.rows(rows)
+    assert type(found) is np.ndarray
+    assert (found.dtype, found.flags.c_contiguous) == (np.float32, True)
+    expected = vectors[rows].astype(np.float64)
+    if normalize:
+        expected /= lengths[rows, None]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert stored.rows(rows[:0]).shape == (0, 6)
+    np.testing.assert_array_equal(
+        stored.cosine(rows, rows[::-1]), Embeddings(vectors).cosine(rows, rows[::-1])
+    )
+
+
+def test_lengths_are_there_before_rows_are_taken_in_blocks(monkeypatch):
+    # A block that asked for blocks of its own, and all others for its lock, would wait for ever.
+    within = []
+
+    def alone(work, n, block):
+        assert not within
+        within.append(n)
+        done = [work(slice(start, min(start + block, n))) for start in range(0, n, block)]
+        within.pop()
+        return done
+
+    monkeypatch.setattr("faircal.data.types.each", alone)
+    made = Embeddings.of(VECTORS, "here")
+    assert "norms" not in vars(made)
+    assert made.rows(np.arange(5)).shape == (5, 7)
+
+
+def test_what_follows_a_cosine():
+    made, taken = Embeddings.of(VECTORS, "here"), np.full(60, np.nan)
+    left, right = np.random.default_rng(5).integers(40, size=(2, 60))
+
+    def then(block, scores):
+        taken[block] = scores
+
+    found = made.cosine(left, right, then)
+    np.testing.assert_array_equal(taken, found)
+    np.testing.assert_array_equal(found, made.cosine(left, right))
+
+
+def test_the_processor_unless_told():
+    assert Embeddings.of(VECTORS, "here").device == "cpu"
+    assert Embeddings.of(VECTORS, "here").engine is CPU
+
+
 def test_norms_tell_what_is_wrong():
     vectors = VECTORS[:4].copy()
     vectors[0], vectors[1], vectors[2] = np.nan, np.inf, 0
@@ -130,15 +188,29 @@ def test_features_work_cosines_out_once_and_keep_them_apart_from_given_scores():
     given_scores = np.linspace(0, 1, 5)
     both = {"net": Feature(Embeddings.of(VECTORS, "")), "ready": Feature(None, given_scores)}
     features = Features(both, pairs)
-    assert features.scores("net") is features.scores("net")
+    assert features.scores("net")() is features.scores("net")()
     assert features["net"].scores is None
-    assert features.scores("ready") is given_scores
+    assert features.scores("ready")() is given_scores
     rows = np.array([4, 1])
     part = features.subset(rows, pairs.subset(rows))
-    np.testing.assert_array_equal(part.scores("net"), features.scores("net")[rows])
-    np.testing.assert_array_equal(part.scores("ready"), given_scores[rows])
+    np.testing.assert_array_equal(part.scores("net")(), features.scores("net")()[rows])
+    np.testing.assert_array_equal(part.scores("ready")(), given_scores[rows])
+
+
+def test_what_follows_scores_known_or_not():
+    pairs = Pairs(np.arange(5), np.arange(5) + 5, None)
+    both = {"net": Feature(Embeddings.of(VECTORS, "")), "ready": Feature(None, np.arange(5.0))}
+    features, taken = Features(both, pairs), np.zeros(5)
+
+    def then(block, scores):
+        taken[block] += scores
+
+    for name in ("net", "net", "ready"):  # worked out, known by then, known from the beginning
+        taken[:] = 0
+        found = features.scores(name)(then)
+        np.testing.assert_array_equal(taken, found)
 
 
 def test_feature_with_nothing():
-    with pytest.raises(DataError, match="'net' has neither embeddings nor scores"):
-        Features({"net": Feature()}, Pairs(np.arange(1), np.arange(1), None)).scores("net")
+    with pytest.raises(DataError, match="neither embeddings nor scores; supply one"):
+        Features({"net": Feature()}, Pairs(np.arange(1), np.arange(1), None)).scores("net")()

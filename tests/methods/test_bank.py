@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from faircal.calibrators import CALIBRATORS
+from faircal.calibrators import CALIBRATORS, Samples
+from faircal.counting import Counts, fine_edges
 from faircal.errors import DataError
 from faircal.methods.bank import CalibratorBank, prefixed, unprefixed
 
 RANGE = (-1.0, 1.0)
+
+
+def samples_of(score, genuine, sets):
+    """Samples of sets given by the rows of each, however many a pair is in."""
+    codes = np.full((len(sets), len(score)), -1)
+    for k, rows in enumerate(sets):
+        codes[k, rows] = k
+    return Samples.of(score, genuine, *codes, n_sets=len(sets))
 
 
 @pytest.fixture
@@ -34,7 +43,7 @@ def sets(sample):
 
 @pytest.fixture(params=list(CALIBRATORS))
 def bank(request, sample, sets):
-    return CalibratorBank(request.param, RANGE).fit(*sample, sets)
+    return CalibratorBank(request.param, RANGE).fit(samples_of(*sample, sets))
 
 
 def test_which_sets_have_their_own(bank):
@@ -52,7 +61,7 @@ def test_predict_by_set(bank, sample, sets):
         if k in (0, 4):
             one = type(overall)(score_range=RANGE).fit(score[sets[k]], genuine[sets[k]])
         expected.append(one.predict([s])[0])
-    np.testing.assert_allclose(bank.predict(score, which), expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(bank.predict(score, which), expected, rtol=0, atol=1e-9)
 
 
 def test_nothing_to_predict(bank):
@@ -60,7 +69,7 @@ def test_nothing_to_predict(bank):
 
 
 def test_no_sets(sample):
-    bank = CalibratorBank("beta", RANGE).fit(*sample, [])
+    bank = CalibratorBank("beta", RANGE).fit(samples_of(*sample, []))
     found = bank.predict(sample[0], np.full(300, -1))
     np.testing.assert_array_equal(found, bank.fallback.predict(sample[0]))
 
@@ -81,9 +90,116 @@ def test_state_is_arrays_only(bank):
 
 
 def test_state_of_another_calibrator(sample, sets):
-    state = CalibratorBank("beta", RANGE).fit(*sample, sets).get_state()
+    state = CalibratorBank("beta", RANGE).fit(samples_of(*sample, sets)).get_state()
     with pytest.raises(DataError, match="another kind of calibrator"):
         CalibratorBank("isotonic", RANGE).set_state(state)
+
+
+@pytest.fixture
+def clusters():
+    """Left and right clusters of the pairs; the last of four is empty."""
+    return np.random.default_rng(3).integers(0, 3, (2, 300))
+
+
+@pytest.fixture(params=list(CALIBRATORS))
+def mixed(request, sample, clusters):
+    """A bank of four clusters, one of them on the global map, and their sizes."""
+    samples = Samples.of(*sample, *clusters, n_sets=4)
+    return CalibratorBank(request.param, RANGE).fit(samples), samples.sizes[:-1]
+
+
+class TestSamples:
+    def test_the_last_set_is_the_global_one(self, mixed, sample):
+        bank, _ = mixed
+        assert bank.own.tolist() == [True, True, True, False]
+        overall = type(bank.fallback)(score_range=RANGE).fit(*sample)
+        expected = overall.predict(sample[0])
+        for which in (3, -1):
+            found = bank.predict(sample[0], np.full(300, which))
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+    def test_as_rows_of_each_set(self, mixed, sample, clusters):
+        left, right = clusters
+        sets = [np.flatnonzero((left == k) | (right == k)) for k in range(4)]
+        name = next(name for name, kind in CALIBRATORS.items() if kind is type(mixed[0].fallback))
+        other = CalibratorBank(name, RANGE).fit(samples_of(*sample, sets))
+        np.testing.assert_array_equal(
+            other.predict(sample[0], left), mixed[0].predict(sample[0], left)
+        )
+
+    def test_too_few_pairs_or_one_class(self, sample):
+        score, genuine = sample
+        codes = np.full(300, -1)
+        codes[np.flatnonzero(genuine)[:50]] = 0
+        codes[np.flatnonzero(~genuine)[:5]] = codes[np.flatnonzero(genuine)[50:54]] = 1
+        bank = CalibratorBank("beta", RANGE).fit(Samples.of(score, genuine, codes, n_sets=2))
+        assert bank.own.tolist() == [False, False]
+        bank = CalibratorBank("beta", RANGE, 9).fit(Samples.of(score, genuine, codes, n_sets=2))
+        assert bank.own.tolist() == [False, True]
+
+
+class TestMix:
+    def test_by_its_formula(self, mixed, sample, clusters):
+        bank, sizes = mixed
+        left, right = clusters
+        right = np.where(np.arange(300) % 7, right, 3)
+        p1, p2 = (bank.predict(sample[0], k) for k in (left, right))
+        theta = sizes[left] / (sizes[left] + sizes[right])
+        expected = theta * p1 + (1 - theta) * p2
+        found = bank.mix(sample[0], left, right, sizes)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+
+    def test_the_same_bits_with_left_and_right_swapped(self, mixed, sample, clusters):
+        bank, sizes = mixed
+        left, right = clusters
+        np.testing.assert_array_equal(
+            bank.mix(sample[0], left, right, sizes), bank.mix(sample[0], right, left, sizes)
+        )
+
+    def test_two_clusters_without_pairs(self, mixed, sample):
+        bank, sizes = mixed
+        empty = np.full(300, 3)
+        assert sizes[3] == 0
+        np.testing.assert_array_equal(
+            bank.mix(sample[0], empty, empty, sizes), bank.predict(sample[0], empty)
+        )
+
+    def test_block_by_block_is_the_same(self, mixed, sample, clusters):
+        bank, sizes = mixed
+        out = np.empty(300)
+        for start in range(0, 300, 7):
+            part = slice(start, start + 7)
+            bank.mix_into(out[part], sample[0][part], *clusters[:, part], sizes)
+        np.testing.assert_array_equal(out, bank.mix(sample[0], *clusters, sizes))
+
+    def test_many_blocks(self, mixed):
+        bank, sizes = mixed
+        rng = np.random.default_rng(5)
+        score = rng.uniform(-1.2, 1.2, 40_000)
+        left, right = rng.integers(0, 4, (2, 40_000))
+        whole = bank.mix(score, left, right, sizes)
+        few = slice(17_000, 17_010)
+        np.testing.assert_array_equal(
+            whole[few], bank.mix(score[few], left[few], right[few], sizes)
+        )
+
+    def test_nothing_to_mix(self, mixed):
+        none = np.empty(0, dtype=int)
+        assert mixed[0].mix(np.empty(0), none, none, mixed[1]).shape == (0,)
+
+
+def test_counted_scores_within_their_bound(sample, clusters):
+    counts = Counts.zeros(5, fine_edges(*RANGE))
+    counts.add(*sample, *clusters, 4)
+    counted = CalibratorBank("beta", RANGE).fit(Samples.from_counts(counts))
+    exact = CalibratorBank("beta", RANGE).fit(Samples.of(*sample, *clusters, n_sets=4))
+    np.testing.assert_array_equal(counted.own, exact.own)
+    scores = np.tile(np.linspace(-1, 1, 501), 5)
+    which = np.repeat(np.arange(-1, 4), 501)
+    difference = np.abs(counted.predict(scores, which) - exact.predict(scores, which)).max()
+    assert difference <= counted.counting_bound(counts) <= 1e-5
+    other = CalibratorBank("platt", RANGE).fit(Samples.from_counts(counts))
+    assert np.isnan(other.counting_bound(counts))
 
 
 def test_prefixes():

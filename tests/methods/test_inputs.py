@@ -9,7 +9,7 @@ import faircal
 from faircal import DataError, MissingExtraError
 from faircal.data import Groups
 from faircal.methods import Method, Needs, Output
-from faircal.methods.base import Space
+from faircal.methods.inputs import Space
 
 #: Images 1 and 3 occur in no pair; image 5 is of nobody knows whom.
 VECTORS = np.array([[3, 4], [9, 9], [0, 2], [7, 7], [1, 0], [0, -5]], dtype=np.float32)

@@ -87,3 +87,52 @@ def test_probabilities_outside_the_unit_interval_are_refused(values):
         as_probabilities(values, [0, 1])
     with pytest.raises(DataError, match="calibrate the scores first"):
         ks(Ranking.of(values, [0, 1]))
+
+
+def test_counted_is_the_ranking_of_the_pairs():
+    scores, genuine = [0.2, 0.9, 0.9, 0.4, 0.4, 0.4], [0, 1, 0, 1, 1, 0]
+    counted = Ranking.counted([0.2, 0.4, 0.9], [0, 2, 1], [1, 1, 1])
+    ranking = Ranking.of(scores, genuine)
+    for name in ("thresholds", "tp", "fp"):
+        np.testing.assert_array_equal(getattr(counted, name), getattr(ranking, name))
+    assert (len(counted), counted.n_genuine, counted.n_imposter) == (6, 3, 3)
+    assert ranking.has_pairs
+    assert not counted.has_pairs
+
+
+@pytest.mark.parametrize("name", ["scores", "genuine", "order"])
+def test_counted_knows_no_single_pair(name):
+    with pytest.raises(ParameterError, match="found one made of counts"):
+        getattr(Ranking.counted([0.2], [1], [1]), name)
+
+
+def test_counted_of_nothing_is_empty():
+    empty = Ranking.counted([], [], [])
+    assert (len(empty), empty.n_genuine) == (0, 0)
+
+
+@pytest.mark.parametrize("scores", [[0.4, 0.2], [0.2, 0.2], [0.2]])
+def test_counted_wants_ascending_scores_with_counts(scores):
+    with pytest.raises(DataError, match="ascending scores with two counts"):
+        Ranking.counted(scores, [1, 1], [1, 1])
+
+
+@pytest.mark.parametrize("n", [3, 40_000])
+def test_splitting_is_a_subset_for_each_group(n):
+    rng = np.random.default_rng(0)
+    scores, genuine = rng.integers(0, 30, 200) / 30, rng.random(200) < 0.5
+    codes = rng.integers(-1, 3, 200).astype(np.int32) * (n // 3)
+    codes[codes < 0] = -1
+    ranking = Ranking.of(scores, genuine)
+    parts = ranking.split(codes, n)
+    assert len(parts) == n
+    for code in {0, 1, n // 3, n - 1}:
+        expected = ranking.subset(codes == code)
+        for name in ("scores", "genuine", "order", "thresholds", "tp", "fp"):
+            np.testing.assert_array_equal(getattr(parts[code], name), getattr(expected, name))
+
+
+@pytest.mark.parametrize("codes", [[0, 1], [0.0, 1.0, 0.0]])
+def test_splitting_wants_a_group_per_pair(codes):
+    with pytest.raises(DataError, match=r"a whole number per pair, of shape \(3,\)"):
+        Ranking.of([0.1, 0.2, 0.3], [0, 1, 1]).split(codes, 2)

@@ -15,7 +15,8 @@ from faircal.report.words import summary
 from faircal.results import write_intervals, write_results, write_run
 
 KEYS = [
-    *("faircal", "kind", "dataset", "simulated", "pairs", "data_sha256", "attribute"),
+    *("faircal", "kind", "dataset", "simulated", "pairs", "data_sha256"),
+    *("data_sha256_of", "streamed", "error_bounds", "attribute"),
     *("interval_kind", "level", "operating_points", "summary", "notes", "settings", "versions"),
 ]
 POINT = [

@@ -45,7 +45,7 @@ def empty_is_nan(monkeypatch):
 def new_session():
     """Return a function that makes a session on the CPU."""
     pytest.importorskip("torch")
-    from faircal.training.devices import choose_device
+    from faircal.compute.device import choose_device
     from faircal.training.session import Session
 
     def build(seed=0, job=None, mixed_precision=False, mark="mark"):

@@ -11,11 +11,12 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch.nn import functional
 
+from faircal.compute.device import choose_device
 from faircal.container import MAGIC, cut, pack, unpack
 from faircal.errors import ModelFileError, ParameterError
 from faircal.jobs import Job
 from faircal.training.debiasing import transform
-from faircal.training.devices import choose_device, working_on
+from faircal.training.devices import working_on
 from faircal.training.networks import Perceptron
 from faircal.training.session import Session, Stage
 

@@ -126,7 +126,7 @@ def _work(data: Dataset, plan: Plan, parts: Parts, jobs: int, progress: Progress
     done = len(plan.cells) - sum(map(len, batches))
     progress(_WHOLE, done, len(plan.cells), "start")
     for feature in {cell.feature for cell in plan.cells}:
-        data.features.scores(feature)  # once, before the folds take their share
+        data.features.scores(feature)()  # once, before the folds take their share
     finished: list[Cell] = []  # filled by the workers; append is atomic
     stop = threading.Event()
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from sklearn.base import clone
 
+from faircal.calibrators._bound import counting_bound
+from faircal.calibrators._logistic import LogisticCalibrator
+from faircal.calibrators._samples import Samples
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.beta import BetaCalibrator
 from faircal.calibrators.histogram import HistogramCalibrator
@@ -24,9 +27,12 @@ __all__ = [
     "Calibrator",
     "HistogramCalibrator",
     "IsotonicCalibrator",
+    "LogisticCalibrator",
     "PlattCalibrator",
+    "Samples",
     "SplineCalibrator",
     "TemperatureCalibrator",
+    "counting_bound",
     "make_calibrator",
 ]
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
+from faircal.compute.sorting import ascending
 from faircal.errors import DataError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -68,13 +69,17 @@ def tally(scores: Floats, genuine: Floats, weight: Floats | None) -> Sample:
     elif not weight.all():
         present = weight > 0
         scores, genuine, weight = scores[present], genuine[present], weight[present]
-    order = np.argsort(scores)
-    scores, weight = scores[order], weight[order]
-    genuine = genuine[order] * weight
+    order = ascending(scores)
+    weight = weight[order]
+    return merge_ties(scores[order], genuine[order] * weight, weight)
+
+
+def merge_ties(scores: Floats, genuine: Floats, mass: Floats) -> Sample:
+    """Gather entries of equal score, given in ascending order."""
     starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1])))
     if starts.size == scores.size:
-        return Sample(scores, genuine, weight)
-    return Sample(scores[starts], np.add.reduceat(genuine, starts), np.add.reduceat(weight, starts))
+        return Sample(scores, genuine, mass)
+    return Sample(scores[starts], np.add.reduceat(genuine, starts), np.add.reduceat(mass, starts))
 
 
 def as_scores(scores: Any) -> Floats:

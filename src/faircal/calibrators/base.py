@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metadata_routing import UNUSED
 
 from faircal.calibrators._sample import Floats, Sample, as_labels, as_scores, as_weights, tally
+from faircal.calibrators._samples import Samples
+from faircal.compute import CPU, Engine
 from faircal.errors import DataError, NotFittedError, ParameterError
 
 
@@ -88,12 +90,41 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         labels = as_labels(genuine, found.size)
         weight = as_weights(sample_weight, found.size)
-        sample = tally(self._clip(found), labels, weight)
-        if sample.is_constant:
-            self._fit_constant(sample)
-        else:
-            self._fit(sample)
-        return self
+        return self._learn(tally(self._clip(found), labels, weight))
+
+    def fit_sets(
+        self,
+        samples: Samples,
+        only: Sequence[int] | None = None,
+        engine: Engine = CPU,  # noqa: ARG002  (for those that fit all sets at once)
+    ) -> list[Self]:
+        """Fit a new calibrator with the parameters of this one on each of many sets.
+
+        Parameters
+        ----------
+        samples : Samples
+            The pairs of the sets.
+        only : sequence of int, optional
+            The sets to fit, each with at least one pair; all unless told.
+        engine : Engine
+            Does heavy work.
+
+        Returns
+        -------
+        calibrators : list of Calibrator
+            One for each set, or for each of `only` in their order.
+
+        Examples
+        --------
+        >>> from faircal.calibrators import PlattCalibrator
+        >>> samples = Samples.of([-0.5, 0.1, 0.5], [0, 0, 1], [0, 1, 0], n_sets=2)
+        >>> [one.predict([0.5]).round(2).item() for one in PlattCalibrator().fit_sets(samples)]
+        [0.67, 0.33, 0.58]
+        """
+        self._check_parameters()
+        within = samples.clipped(*self.score_range)
+        asked = range(len(samples)) if only is None else only
+        return [clone(self)._learn(within[k]) for k in asked]
 
     def predict(self, scores: npt.ArrayLike) -> Floats:
         """Return the probability that each pair is genuine.
@@ -157,6 +188,13 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
                     f"length {length}; found shape {array.shape}"
                 )
             setattr(self, f"{name}_", float(array[0]) if scalar else array)
+        return self
+
+    def _learn(self, sample: Sample) -> Self:
+        if sample.is_constant:
+            self._fit_constant(sample)
+        else:
+            self._fit(sample)
         return self
 
     @abstractmethod

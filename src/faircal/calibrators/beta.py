@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
-from faircal.calibrators._newton import finite_logit, fit_nonnegative
-from faircal.calibrators._sample import Floats, Sample
-from faircal.calibrators.base import Calibrator
+from faircal.calibrators._logistic import LogisticCalibrator
+from faircal.calibrators._sample import Floats
 
 EPS = float(np.finfo(np.float64).eps)
 
 
-class BetaCalibrator(Calibrator):
+class BetaCalibrator(LogisticCalibrator):
     r"""Beta calibration (Kull, Silva Filho and Flach, 2017), fitted exactly.
 
     .. math:: p(z) = \frac{1}{1 + \exp(-(a \log z - b \log(1 - z) + c))}, \quad a, b \ge 0
@@ -54,20 +52,6 @@ class BetaCalibrator(Calibrator):
     """
 
     _scalars: ClassVar[tuple[str, ...]] = ("a", "b", "c")
-
-    def _fit(self, sample: Sample) -> None:
-        features = np.stack(self._terms(sample.scores))
-        fit = fit_nonnegative(features, sample.genuine / sample.mass, sample.mass)
-        self.a_, self.b_ = (float(slope) for slope in fit.slopes)
-        self.c_ = fit.intercept
-
-    def _fit_constant(self, sample: Sample) -> None:
-        self.a_ = self.b_ = 0.0
-        self.c_ = finite_logit(sample.fraction)
-
-    def _predict(self, scores: Floats) -> Floats:
-        rising, falling = self._terms(scores)
-        return np.asarray(expit(self.a_ * rising + self.b_ * falling + self.c_), dtype=np.float64)
 
     def _terms(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return log z and −log(1 − z), both increasing in the score."""

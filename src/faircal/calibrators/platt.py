@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-from scipy.special import expit
-
-from faircal.calibrators._newton import finite_logit, fit_nonnegative
-from faircal.calibrators._sample import Floats, Sample
-from faircal.calibrators.base import Calibrator
+from faircal.calibrators._logistic import LogisticCalibrator
+from faircal.calibrators._sample import Floats
 
 
-class PlattCalibrator(Calibrator):
+class PlattCalibrator(LogisticCalibrator):
     r"""Platt scaling (Platt, 1999) with a slope of zero or more.
 
     .. math:: p(s) = \frac{1}{1 + \exp(-(\alpha s + \beta))}, \quad \alpha \ge 0
@@ -46,23 +42,8 @@ class PlattCalibrator(Calibrator):
 
     _scalars: ClassVar[tuple[str, ...]] = ("slope", "intercept")
 
-    def _fit(self, sample: Sample) -> None:
-        target = _smoothed(sample) / sample.mass
-        fit = fit_nonnegative(sample.scores[np.newaxis], target, sample.mass)
-        self.slope_, self.intercept_ = float(fit.slopes[0]), fit.intercept
+    def _terms(self, scores: Floats) -> tuple[Floats, ...]:
+        return (scores,)
 
-    def _fit_constant(self, sample: Sample) -> None:
-        self.slope_ = 0.0
-        self.intercept_ = finite_logit(float(_smoothed(sample).sum() / sample.mass.sum()))
-
-    def _predict(self, scores: Floats) -> Floats:
-        return np.asarray(expit(self.slope_ * scores + self.intercept_), dtype=np.float64)
-
-
-def _smoothed(sample: Sample) -> Floats:
-    """Return the sum of Platt's targets at each distinct score."""
-    imposter = sample.mass - sample.genuine
-    n_genuine, n_imposter = float(sample.genuine.sum()), float(imposter.sum())
-    target: Floats = sample.genuine * ((n_genuine + 1) / (n_genuine + 2))
-    target += imposter / (n_imposter + 2)
-    return target
+    def _targets(self, genuine: Floats, imposter: Floats) -> tuple[Floats, Floats]:
+        return 1.0 / (imposter + 2.0), (genuine + 1.0) / (genuine + 2.0)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
-from faircal.calibrators._newton import finite_logit, fit_nonnegative
-from faircal.calibrators._sample import Floats, Sample
-from faircal.calibrators.base import Calibrator
+from faircal.calibrators._logistic import LogisticCalibrator
+from faircal.calibrators._sample import Floats
 
 EPS = float(np.finfo(np.float64).eps)
 
 
-class TemperatureCalibrator(Calibrator):
+class TemperatureCalibrator(LogisticCalibrator):
     r"""Temperature scaling (Guo et al., 2017) of the normalised score.
 
     .. math:: p(z) = \operatorname{sigmoid}(\operatorname{logit}(z) / T), \quad T > 0
@@ -50,20 +48,8 @@ class TemperatureCalibrator(Calibrator):
     """
 
     _scalars: ClassVar[tuple[str, ...]] = ("inverse_temperature", "offset")
+    _intercept: ClassVar[bool] = False
 
-    def _fit(self, sample: Sample) -> None:
-        feature = self._logit(sample.scores)[np.newaxis]
-        target = sample.genuine / sample.mass
-        fit = fit_nonnegative(feature, target, sample.mass, intercept=False)
-        self.inverse_temperature_, self.offset_ = float(fit.slopes[0]), 0.0
-
-    def _fit_constant(self, sample: Sample) -> None:
-        self.inverse_temperature_, self.offset_ = 0.0, finite_logit(sample.fraction)
-
-    def _predict(self, scores: Floats) -> Floats:
-        eta = self.inverse_temperature_ * self._logit(scores) + self.offset_
-        return np.asarray(expit(eta), dtype=np.float64)
-
-    def _logit(self, scores: Floats) -> Floats:
+    def _terms(self, scores: Floats) -> tuple[Floats, ...]:
         z = np.clip(self._normalise(scores), EPS, 1.0 - EPS)
-        return np.log(z) - np.log1p(-z)
+        return (np.log(z) - np.log1p(-z),)

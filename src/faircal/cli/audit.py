@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.audit_run import (
+    MOST_PAIRS,
+    Measured,
+    Wanted,
+    is_long,
+    measure_streamed,
+    measure_whole,
+)
 from faircal.cli.options import (
     Source,
+    check_file,
     check_folder,
     features_option,
-    fold_named,
     json_option,
     note,
     out_option,
     print_json,
-    printable,
     progress_bars,
     rates_option,
     reads_data,
-    working,
+    resume_option,
 )
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from faircal.auditing import Audit
-    from faircal.data import Dataset, Groups
-    from faircal.methods import Method
-    from faircal.report.findings import Measured, Point, Rate
-    from faircal.report.store import Store
+#: In the output folder: what was counted so far of an audit that takes long.
+PARTIAL = "audit.partial"
 
 
 @click.command(
@@ -59,6 +59,12 @@ if TYPE_CHECKING:
 @rates_option
 @features_option
 @click.option("--fold", default=None, help="Audit the pairs of this fold only.")
+@click.option(
+    "--stream",
+    is_flag=True,
+    help=f"Count part by part  [default: above {MOST_PAIRS:,} pairs]",
+)
+@resume_option
 @json_option
 def command(
     source: Source,
@@ -69,6 +75,8 @@ def command(
     rates: tuple[float, ...],
     features: tuple[str, ...],
     fold: str | None,
+    stream: bool,
+    resume: bool,
     as_json: bool,
 ) -> None:
     """Measure the scores of DATA by group: a score table or a folder, with or without a model.
@@ -84,6 +92,10 @@ def command(
     Where a group has too few pairs, that is said instead of a number: under 100 pairs, and, where
     groups are compared at a global rate r, under 3 / r pairs (300 at 1 %, 3,000 at 0.1 %). The raw
     numbers leave nothing out.
+
+    Of many pairs only counts in fine bins are kept, in the same memory for any number of them. How
+    far numbers can then be from the exact ones is said with them. The counts so far are in
+    OUT/audit.partial: an interrupted audit goes on with --resume.
     """
     from faircal.auditing import INTERVAL_KIND
     from faircal.methods import load_model
@@ -92,58 +104,53 @@ def command(
 
     started = time.perf_counter()
     check_folder(out)
+    _check_partial(out / PARTIAL, resume)
     fitted = None if model is None else load_model(model)
-    loaded = source.load(features, measuring=fitted is None)
-    notes: list[str] = []
-    if fold is not None:
-        notes += loaded.notes
-        loaded = loaded.split(fold_named(loaded, fold))[1]
-    attribute = attribute or loaded.default_attribute
-    groups = {} if attribute is None else {attribute: loaded.groups(attribute)}
-    if not groups:
-        notes.append(f"only global figures: {loaded.why_no_groups()}")
-    notes += [text for name, found in groups.items() for text in found.unknown_note(name)]
-    with working("measuring"):
-        audits = [
-            _audit(loaded.select(name), fitted, attribute, threshold, rates)
-            for name in loaded.features
-        ]
-        _write(
-            out,
-            audits,
-            loaded,
-            groups,
-            notes,
-            {
-                "attribute": attribute,
-                "features": list(loaded.features),
-                "fold": fold,
-                "threshold": threshold,
-                "rates": list(rates),
-                "score_range": source.score_range,
-                "normalize": not source.raw,
-                "model": model,
-                "model_sha256": None if model is None else _sha256(model),
-            },
-            round(time.perf_counter() - started, 3),
-        )
+    about = {
+        "features": list(features),
+        "fold": fold,
+        "score_range": source.score_range,
+        "normalize": not source.raw,
+        "model": model,
+        "model_sha256": None if model is None else _sha256(model),
+    }
+    wanted = Wanted(source, fitted, attribute, features, fold, threshold, rates, about)
+    if stream or resume or is_long(source.path):
+        measured = measure_streamed(wanted, out / PARTIAL, resume)
+    else:
+        measured = measure_whole(wanted)
+    _write(out, measured, wanted, round(time.perf_counter() - started, 3))
+    (out / PARTIAL).unlink(missing_ok=True)
     store = Store.read(out)
     with progress_bars() as update:
         report = write_all(store, progress=update)
     paths = {name: str(path) for name, path in report.paths.items()}
-    if report.missing:
-        notes.append(report.missing)
-    for text in notes:
+    for text in (*measured.notes, *filter(None, [report.missing])):
         note(f"note: {text}")
     note(f"intervals: {INTERVAL_KIND}")
     if as_json:
-        rows = [row._asdict() for each in audits for row in each.intervals()]
+        rows = [row._asdict() for each in measured.audits for row in each.intervals()]
         where = {"report": paths["report"], "files": paths}
         print_json({**where, **audit_record(store), "audit": rows})
     else:
-        _show(store)
+        from faircal.cli.audit_table import show
+
+        show(store)
         for name, path in paths.items():
             click.echo(f"{name}: {path}")
+
+
+def _check_partial(partial: Path, resume: bool) -> None:
+    from faircal.errors import ParameterError
+
+    check_file(partial)
+    if resume and not partial.exists():
+        raise ParameterError(f"--resume: there is no {partial} to go on from; leave --resume out")
+    if not resume and partial.exists():
+        raise ParameterError(
+            f"{partial} is there from an audit that was interrupted; go on with --resume, or "
+            "delete it"
+        )
 
 
 def _sha256(path: Path) -> str:
@@ -152,141 +159,45 @@ def _sha256(path: Path) -> str:
     return digest(lambda feed: feed(path.read_bytes()))
 
 
-def _audit(
-    data: Dataset,
-    model: Method | None,
-    attribute: str | None,
-    threshold: float | None,
-    rates: tuple[float, ...],
-) -> Audit:
-    from faircal.auditing import audit
-
-    output = None if model is None else model.apply(data)
-    identity = data.images.identity
-    people: dict[str, Any] = {}
-    if identity is not None:
-        people = {
-            f"{side}_identity": identity.known(getattr(data.pairs, side))
-            for side in ("left", "right")
-        }
-    return audit(
-        genuine=data.genuine,
-        score=data.scores if output is None else output.score,
-        probability=data.pairs.probability if output is None else output.probability,
-        groups=None if attribute is None else data.groups(attribute),
-        threshold=threshold,
-        rates=rates,
-        score_range=data.score_range,
-        dataset=data.name,
-        feature=data.feature,
-        attribute=attribute or "",
-        method="" if model is None else model.name,
-        **people,
-    )
-
-
-def _write(
-    out: Path,
-    audits: list[Audit],
-    data: Dataset,
-    groups: dict[str, Groups],
-    notes: list[str],
-    settings: dict[str, Any],
-    wall_time: float,
-) -> None:
+def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> None:
     from faircal.curves import CURVES, as_table, write_curves
     from faircal.files import output_folder
     from faircal.results import (
         versions,
+        without_nan,
         write_clusters,
         write_intervals,
         write_results,
         write_run,
     )
 
+    audits, about = measured.audits, measured.about
     folder = output_folder(out)
     write_clusters(folder, [])  # of a benchmark that was here before
     write_results(folder, [row for audit in audits for row in audit.rows])
     write_intervals(folder, [row for audit in audits for row in audit.intervals()])
     write_curves(folder / CURVES, as_table(curve for audit in audits for curve in audit.curves))
+    settings = {
+        "attribute": audits[0].attribute or None,
+        **wanted.about,
+        "features": [found.feature for found in audits],
+        "threshold": wanted.threshold,
+        "rates": list(wanted.rates),
+    }
     write_run(
         folder,
         {
             "kind": "audit",
-            "dataset": data.name,
-            "simulated": bool(data.provenance.get("simulated", False)),
-            "pairs": len(data),
-            "groups": {name: found.shares() for name, found in groups.items()},
+            "dataset": about.name,
+            "simulated": bool(about.provenance.get("simulated", False)),
+            "groups": measured.shares,
             "people": audits[0].people,
-            "attributes": list(groups),
+            "attributes": list(measured.shares),
             "interval_kind": audits[0].interval_kind,
             "settings": settings,
-            "notes": notes,
-            "data_sha256": data.hash(),
+            "notes": measured.notes,
+            **without_nan(measured.data),
             "wall_time_s": wall_time,
             "versions": versions(),
         },
     )
-
-
-def _show(store: Store) -> None:
-    """Print the error rates of each feature, and then what they say in words."""
-    from faircal.cli.options import out
-    from faircal.report.findings import Measured, main_condition
-    from faircal.report.words import summary
-
-    results = store.results
-    attribute, variant = results.attributes[0], results.variants[0]
-    condition = main_condition(results, attribute)
-    for feature in results.features:
-        measured = Measured(store, attribute, feature, variant)
-        if condition is not None:
-            out().print(_table(measured, measured.point(condition)))
-    for text in summary(store, attribute).who:
-        click.echo(printable(text))
-
-
-def _table(measured: Measured, point: Point) -> Table:
-    """Return the error rates of all pairs and of each group; "too few" where they would mislead."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from faircal.report.findings import people
-    from faircal.report.tables import percent
-    from faircal.results import GLOBAL
-
-    where = (
-        f"at a global FPR of {percent(point.condition)}"
-        if point.condition
-        else f"at threshold {point.threshold:g}"
-    )
-    title = f"{measured.store.results.dataset}, {point.feature}: error rates {where}, percent"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(printable(title)))
-    # Names come from the data: as text they can't be taken for markup.
-    table.add_column(Text(printable(measured.attribute or "pairs")))
-    for name in ("people", "genuine", "imposter", "FPR", "interval", "FNR", "interval", "KS"):
-        table.add_column(name, justify="right")
-    for group in (GLOBAL, *measured.groups):
-        counts = measured.counts(group) or ("–", "–")
-        cells = [str(people(measured.store).get(group, "–")), *map(str, counts)]
-        for rates in point.rates.values():
-            cells += _cells(rates.overall if group == GLOBAL else rates.groups[group])
-        table.add_row(Text(printable(group)), *cells, _calibration(measured, group))
-    return table
-
-
-def _cells(rate: Rate) -> tuple[str, str]:
-    if rate.enough:
-        return _percent(rate.value), f"{_percent(rate.low)} to {_percent(rate.high)}"
-    return "too few" if rate.too_few else "–", "–"
-
-
-def _calibration(measured: Measured, group: str) -> str:
-    value = measured.value("ks", group).mean
-    too_few = value == value and measured.too_few("ks", group, "")
-    return "too few" if too_few else _percent(value)
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.2f}" if value == value else "–"

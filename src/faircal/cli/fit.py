@@ -20,11 +20,12 @@ from faircal.cli.options import (
     progress_bars,
     reads_data,
     seed_option,
+    stream_option,
     working,
 )
 
 if TYPE_CHECKING:
-    from faircal.data import Dataset
+    from faircal.data import Dataset, PairStream
     from faircal.methods import Method
 
 
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with a training from the checkpoint beside the model file.",
+    help="Go on with a training, or a streamed fit, from the checkpoint beside the model file.",
 )
+@stream_option
 @seed_option
 @json_option
 def command(
@@ -66,13 +68,16 @@ def command(
     leave_out: str | None,
     settings: tuple[str, ...],
     resume: bool,
+    stream: bool,
     seed: int,
     as_json: bool,
 ) -> None:
     """Fit a method on the labelled pairs of DATA and write a model file.
 
-    All pairs are used for fitting, unless a fold is left out. A method that trains networks keeps
-    its state in MODEL.checkpoint while it works: an interrupted training goes on with --resume.
+    All pairs are used for fitting, unless a fold is left out. More than 10 million are read part
+    by part, in bounded memory, and their scores counted in fine bins; how far that may take a
+    probability from that of an exact fit is said. Such a fit, and a method that trains networks,
+    keeps its state in MODEL.checkpoint while it works: interrupted, it goes on with --resume.
     """
     from faircal.errors import ParameterError
     from faircal.methods import METHODS, make_method
@@ -88,15 +93,22 @@ def command(
             raise ParameterError(f"method {method} takes no {options[key]}; leave it out")
     if "random_state" in taken:
         parameters["random_state"] = seed
+    if "device" in taken and source.device != "cpu":
+        parameters["device"] = source.device
     more = parse_settings(settings)
     check_settings(method, more)
     model = make_method(method, **{**parameters, **more})
 
-    loaded = source.load_one(feature)
-    if leave_out is not None:
-        loaded = loaded.split(fold_named(loaded, leave_out))[0]
-    _fit(model, loaded, out, resume)
-    for text in (*(loaded.notes if leave_out is not None else ()), *model.diagnostics_.notes):
+    if stream or (model.streams and source.is_long()):
+        pairs: Dataset | PairStream = source.open_one(feature, leave_out=leave_out)
+        notes: tuple[str, ...] = ()
+    else:
+        loaded = source.load_one(feature)
+        if leave_out is not None:
+            loaded = loaded.split(fold_named(loaded, leave_out))[0]
+        pairs, notes = loaded, loaded.notes if leave_out is not None else ()
+    _fit(model, pairs, out, resume)
+    for text in (*notes, *model.diagnostics_.notes):
         note(f"note: {text}")
     if as_json:
         print_json({"model": str(out), "method": method, "figures": model.diagnostics_.figures})
@@ -104,13 +116,17 @@ def command(
         click.echo(str(out))
 
 
-def _fit(model: Method, data: Dataset, out: Path, resume: bool) -> None:
-    """Fit and save; a training keeps its state beside the model file until that is written."""
+def _fit(model: Method, data: Dataset | PairStream, out: Path, resume: bool) -> None:
+    """Fit and save; long work keeps its state beside the model file until that is written."""
+    from faircal.data import PairStream
     from faircal.errors import ParameterError
 
-    if not model.needs.training:
+    if not (model.needs.training or isinstance(data, PairStream)):
         if resume:
-            raise ParameterError(f"method {model.name} trains nothing; leave --resume out")
+            raise ParameterError(
+                f"method {model.name} trains nothing, and the pairs are in memory; "
+                "leave --resume out"
+            )
         with working(f"fitting {model.name} on {len(data)} pairs"):
             model.fit(data)
         model.save(out)
@@ -123,14 +139,14 @@ def _fit(model: Method, data: Dataset, out: Path, resume: bool) -> None:
         )
     if not resume and checkpoint.exists():
         raise ParameterError(
-            f"{checkpoint} is there from a training that was interrupted; go on with --resume, or "
+            f"{checkpoint} is there from a fit that was interrupted; go on with --resume, or "
             "delete it"
         )
     try:
         with progress_bars() as update:
             model.fit(data, progress=update, checkpoint=checkpoint, resume=resume)
     except KeyboardInterrupt as error:
-        hint = "the training goes on with --resume" if checkpoint.exists() else "nothing is written"
+        hint = "it goes on with --resume" if checkpoint.exists() else "nothing is written"
         raise KeyboardInterrupt(hint) from error
     model.save(out)
     checkpoint.unlink(missing_ok=True)

@@ -27,8 +27,10 @@ from rich.table import Column
 from faircal.jobs import Progress, silent
 
 if TYPE_CHECKING:
-    from faircal.data import Dataset
+    from faircal.data import Dataset, PairStream
 
+#: Pairs beyond which they are read part by part; and bytes of a pair in CSV.
+_LONG, _CSV_ROW = 10_000_000, 20
 #: Widest line where the output is no terminal and has no width of its own.
 _PLAIN_WIDTH = 140
 
@@ -319,6 +321,7 @@ class Source:
     path: Path
     score_range: tuple[float, float] | None
     raw: bool
+    device: str = "cpu"
 
     def load(
         self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
@@ -333,10 +336,45 @@ class Source:
             return load(
                 self.path,
                 features=features or None,
-                score_range=self.score_range or (None if measuring else (-1.0, 1.0)),
+                score_range=self._limits(measuring),
                 normalize=not self.raw,
+                device=self.device,
                 **more,
             )
+
+    def open(
+        self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
+    ) -> PairStream:
+        """Open the data, to go through its pairs part by part; `more` goes to `open_stream`."""
+        from faircal.data import open_stream
+
+        with working(f"reading {self.path}"):
+            return open_stream(
+                self.path,
+                features=features or None,
+                score_range=self._limits(measuring),
+                normalize=not self.raw,
+                device=self.device,
+                **more,
+            )
+
+    def _limits(self, measuring: bool) -> tuple[float, float] | None:
+        return self.score_range or (None if measuring else (-1.0, 1.0))
+
+    def is_long(self) -> bool:
+        """Whether there are too many pairs to hold in memory without a second thought."""
+        from faircal.data.tables import count_rows, find_table
+
+        table = find_table(self.path, "pairs") if self.path.is_dir() else self.path
+        if table.suffix == ".csv":
+            return table.exists() and table.stat().st_size > _LONG * _CSV_ROW
+        return table.suffix == ".parquet" and table.exists() and count_rows(table) > _LONG
+
+    def open_one(self, feature: str | None, **more: Any) -> PairStream:
+        """Open the data with one feature: the one named, or the only one."""
+        stream = self.open([feature] if feature else (), **more)
+        check_one_feature(stream.features, self.path)
+        return stream
 
     def load_one(self, feature: str | None) -> Dataset:
         """Read the data with one feature: the one named, or the only one."""
@@ -358,8 +396,27 @@ def reads_data(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--raw", is_flag=True, help="Keep embeddings as stored: no scaling to unit length."
     )
+    @click.option(
+        "--device",
+        default="cpu",
+        show_default=True,
+        help="Where heavy work on embeddings is done: cpu, or cuda with the extra torch.",
+    )
     @wraps(function)
-    def reading(data: Path, score_range: tuple[float, float] | None, raw: bool, **rest: Any) -> Any:
-        return function(source=Source(data, score_range, raw), **rest)
+    def reading(
+        data: Path,
+        score_range: tuple[float, float] | None,
+        raw: bool,
+        device: str,
+        **rest: Any,
+    ) -> Any:
+        return function(source=Source(data, score_range, raw, device), **rest)
 
     return reading
+
+
+stream_option = click.option(
+    "--stream",
+    is_flag=True,
+    help="Go through the pairs part by part, as with more than 10 million  [default: in memory]",
+)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,15 +19,16 @@ from faircal.cli.options import (
     print_json,
     progress_bars,
     reads_data,
+    resume_option,
+    working,
 )
 
 if TYPE_CHECKING:
-    from faircal.data import Dataset
-    from faircal.jobs import Progress
-    from faircal.methods import Method
+    from faircal.data import PairStream
+    from faircal.data.stream import Cut
 
-#: Pairs scored and written at a time.
-BATCH = 100_000
+#: Pairs read, scored and written at a time.
+BATCH = 1 << 20
 
 
 @click.command(epilog="Example: faircal score faces.faircal new-pairs/ --out scored.parquet")
@@ -51,6 +52,7 @@ BATCH = 100_000
     show_default=True,
     help="Where to run.",
 )
+@resume_option
 @json_option
 def command(
     model: Path,
@@ -60,15 +62,19 @@ def command(
     fold: str | None,
     keep: tuple[str, ...],
     engine: str,  # noqa: ARG001  (one engine so far)
+    resume: bool,
     as_json: bool,
 ) -> None:
     """Score the pairs of DATA with MODEL: columns left, right, score, probability.
 
-    The pairs of a folder need no labels. The file appears when all pairs are scored.
+    The pairs of a folder need no labels. Any number of pairs is scored in the same memory. The file
+    appears when all are scored; until then the work is kept in OUT.parts, and an interrupted run
+    goes on with --resume.
     """
+    from faircal._version import __version__
     from faircal.errors import ParameterError
-    from faircal.files import atomic_path
     from faircal.methods import load_model
+    from faircal.scoring import needed_columns, score_stream
 
     if out.suffix not in (".parquet", ".csv"):
         raise ParameterError(
@@ -76,75 +82,73 @@ def command(
         )
     check_file(out)
     fitted = load_model(model)
-    loaded = source.load_one(feature)
-    if fold is not None:
-        loaded = loaded.split(fold_named(loaded, fold))[1]
-    _check_keep(loaded, keep)
-    with atomic_path(out) as temporary, progress_bars() as update:
-        _write(_batches(fitted, loaded, keep, update), temporary, out.suffix)
-    for text in loaded.notes if fold is not None else ():
+    stream = source.open_one(feature, batch=BATCH)
+    _check_keep(stream.attributes, keep)
+    pairs, notes = _pairs(stream, source, feature, fold, keep)
+    about = {
+        "model": _sha256(model),
+        "data": stream.fingerprint(),
+        "feature": feature,
+        "fold": fold,
+        "keep": keep,
+        "score_range": source.score_range,
+        "raw": source.raw,
+        "version": __version__,
+    }
+    with progress_bars() as update:
+        count = score_stream(
+            fitted,
+            pairs,
+            out,
+            keep=keep,
+            columns=needed_columns(fitted, keep, stream.attributes),
+            about=about,
+            resume=resume,
+            progress=update,
+        )
+    for text in notes:
         note(f"note: {text}")
     if as_json:
-        print_json({"out": str(out), "pairs": len(loaded)})
+        print_json({"out": str(out), "pairs": count})
     else:
         click.echo(str(out))
 
 
-def _check_keep(data: Dataset, keep: tuple[str, ...]) -> None:
+def _pairs(
+    stream: PairStream,
+    source: Source,
+    feature: str | None,
+    fold: str | None,
+    keep: tuple[str, ...],
+) -> tuple[PairStream | Cut, tuple[str, ...]]:
+    """Return the pairs to score, and what was done to them.
+
+    Where folds have to be drawn, that is done over all pairs, which are then in memory.
+    """
+    from faircal.data.stream import Cut
+
+    if fold is not None and stream.has_folds:
+        with working(f"reading {source.path}"):
+            return stream.only(fold), ()
+    if fold is None and (stream.has_folds or "fold" not in keep):
+        return stream, ()
+    loaded = source.load_one(feature)
+    if fold is None:
+        return Cut(loaded, BATCH), ()
+    return Cut(loaded.split(fold_named(loaded, fold))[1], BATCH), loaded.notes
+
+
+def _sha256(path: Path) -> str:
+    from faircal.files import digest
+
+    return digest(lambda feed: feed(path.read_bytes()))
+
+
+def _check_keep(attributes: Collection[str], keep: tuple[str, ...]) -> None:
     from faircal.errors import ParameterError
     from faircal.registry import did_you_mean
 
-    known = ["genuine", "fold", *data.images.attributes]
+    known = ["genuine", "fold", *attributes]
     for name in keep:
         if name not in known:
             raise ParameterError(f"--keep {name}: no such column; {did_you_mean(name, known)}")
-
-
-def _batches(
-    model: Method, data: Dataset, keep: tuple[str, ...], update: Progress
-) -> Iterator[Any]:
-    import numpy as np
-    import pyarrow as pa
-
-    from faircal.data.writers import decoded
-
-    ids = data.images.ids
-    attributes = data.images.attributes
-    kept = {name: decoded(attributes[name]) for name in keep if name in attributes}
-    for start in range(0, len(data), BATCH):
-        part = data.subset(np.arange(start, min(start + BATCH, len(data))))
-        output = model.apply(part)
-        columns: dict[str, Any] = {}
-        if data.has_images:
-            for side in ("left", "right"):
-                columns[side] = ids.take(pa.array(getattr(part.pairs, side)))
-        else:
-            # A score table has no image ids: its row numbers, counted from 1, say which pair it is.
-            rows = part.pairs.left + 1
-            columns = {"left": pa.array(rows), "right": pa.array(rows)}
-        columns |= {"score": output.score, "probability": output.probability}
-        if "genuine" in keep:
-            columns["genuine"] = part.genuine.astype(np.int8)
-        if "fold" in keep:
-            columns["fold"] = pa.array(part.pairs.fold)
-        for name, text in kept.items():
-            columns[f"left_{name}"] = text.take(pa.array(part.pairs.left))
-            columns[f"right_{name}"] = text.take(pa.array(part.pairs.right))
-        yield pa.table(columns)
-        update("scoring", min(start + BATCH, len(data)), len(data), "pairs")
-
-
-def _write(batches: Iterator[Any], path: Path, suffix: str) -> None:
-    import pyarrow.csv as pacsv
-    import pyarrow.parquet as pq
-
-    writer: Any = None
-    try:
-        for table in batches:
-            if writer is None:
-                kind = pq.ParquetWriter if suffix == ".parquet" else pacsv.CSVWriter
-                writer = kind(path, table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()

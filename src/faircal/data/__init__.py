@@ -4,6 +4,7 @@ from faircal.data.dataset import Dataset, Memo
 from faircal.data.faults import Fault, crossing_identities, find_faults
 from faircal.data.groups import Groups
 from faircal.data.readers import load
+from faircal.data.stream import PairStream, open_stream
 from faircal.data.types import Embeddings, Feature, Images, Pairs
 from faircal.data.writers import save_dataset
 
@@ -15,9 +16,11 @@ __all__ = [
     "Groups",
     "Images",
     "Memo",
+    "PairStream",
     "Pairs",
     "crossing_identities",
     "find_faults",
     "load",
+    "open_stream",
     "save_dataset",
 ]

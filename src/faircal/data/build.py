@@ -10,40 +10,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal.data.columns import (
+    WHOLE,
     Column,
-    as_arrow,
-    as_text,
+    Span,
     first_true,
     parse_fold,
     parse_genuine,
     parse_scores,
 )
+from faircal.data.ids import Index, parse_ids
 from faircal.data.tables import require_columns
 from faircal.data.types import Images, Pairs
 from faircal.errors import DataError
 
 #: A column with more values than this (file names, say) makes no groups unless it is asked for.
 MOST_GROUPS = 100
-
-
-def parse_ids(column: pa.ChunkedArray, name: str, where: str) -> pa.Array:
-    """Return a column of ids: int64 where each is a whole number as usually written, else text."""
-    array = as_arrow(column, f"{where}, column '{name}'").combine_chunks()
-    if array.null_count:
-        row = first_true(np.asarray(array.is_null()))
-        raise DataError(
-            f"{where}, column '{name}', row {row + 1}: empty id ({array.null_count} such rows); "
-            "give every row an id"
-        )
-    if pa.types.is_integer(array.type):
-        return array.cast(pa.int64())
-    text = as_text(array, f"{where}, column '{name}'")
-    try:
-        numbers = text.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return text
-    same = pc.all(pc.equal(numbers.cast(pa.string()), text)).as_py()
-    return numbers if same is not False else text
 
 
 def build_images(table: pa.Table, where: str) -> Images:
@@ -104,40 +85,44 @@ def crossable(attributes: dict[str, Column]) -> tuple[str, ...]:
     )
 
 
-def look_up(column: pa.ChunkedArray, name: str, images: Images, where: str) -> NDArray[np.intp]:
-    """Return the image row of each id, −1 where there is no such image."""
-    ids = parse_ids(column, name, where)
-    if ids.type != images.ids.type:
-        ids, known = ids.cast(pa.string()), images.ids.cast(pa.string())
-    else:
-        known = images.ids
-    return np.asarray(pc.index_in(ids, value_set=known).fill_null(-1), dtype=np.intp)
-
-
-def require_known(rows: NDArray[np.intp], column: pa.ChunkedArray, name: str, where: str) -> None:
+def require_known(
+    rows: NDArray[np.intp], column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE
+) -> None:
     """Raise when an id was not found among the images."""
     bad = rows < 0
     if bad.any():
-        row = first_true(bad)
+        found = column[first_true(bad)].as_py()
         raise DataError(
-            f"{where}, column '{name}', row {row + 1}: image {column[row].as_py()!r} is not among "
-            f"the images ({int(bad.sum())} such rows); add the image or remove these pairs"
+            f"{where}, column '{name}', {span.row(bad)}: image {found!r} is not among "
+            f"the images ({span.such(int(bad.sum()))}); add the image or remove these pairs"
         )
 
 
 def build_pairs(
-    table: pa.Table, images: Images, where: str, score_range: tuple[float, float] | None
+    table: pa.Table,
+    index: Index,
+    where: str,
+    score_range: tuple[float, float] | None,
+    span: Span = WHOLE,
+    text_folds: bool = False,
 ) -> tuple[Pairs, NDArray[np.float64] | None]:
-    """Read the pairs table; the second value is its ``score`` column, where there is one."""
+    """Read the pairs table; the second value is its ``score`` column, where there is one.
+
+    `index` finds the images; `span` and `text_folds` are for a part of a table (`parse_fold`).
+    """
     require_columns(table, ("left", "right"), where)
     if not table.num_rows:
         raise DataError(f"{where}: expected at least one pair, found none; check the export")
     rows = {}
     for side in ("left", "right"):
-        rows[side] = look_up(table[side], side, images, where)
-        require_known(rows[side], table[side], side, where)
+        rows[side] = index.find(table[side], side, where, span)
+        require_known(rows[side], table[side], side, where, span)
     names = table.column_names
-    genuine = parse_genuine(table["genuine"], where) if "genuine" in names else None
-    fold = parse_fold(table["fold"], where) if "fold" in names else None
-    scores = parse_scores(table["score"], "score", where, score_range) if "score" in names else None
+    genuine = fold = scores = None
+    if "genuine" in names:
+        genuine = parse_genuine(table["genuine"], where, span=span)
+    if "fold" in names:
+        fold = parse_fold(table["fold"], where, span, text_folds)
+    if "score" in names:
+        scores = parse_scores(table["score"], "score", where, score_range, span)
     return Pairs(rows["left"], rows["right"], genuine, fold), scores

@@ -1,11 +1,13 @@
 """Turning table columns into validated arrays, once, at the door.
 
 Every function takes a column and `where` (a file's name, for messages) and raises `DataError`
-with the file, the column, the row (counted from 1, the header not included) and the remedy.
+with the file, the column, the row (counted from 1, the header not included) and the remedy. Where
+the column is a part of a longer one, `span` says which, so that rows are counted in the file.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +22,25 @@ from faircal.registry import short
 UNKNOWN = -1
 
 _TRUE, _FALSE = ("1", "true", "1.0"), ("0", "false", "0.0")
+
+
+@dataclass(frozen=True)
+class Span:
+    """Which rows of a file a column holds: `start` and after; all of them where `stop` is None."""
+
+    start: int = 0
+    stop: int | None = None
+
+    def row(self, bad: NDArray[np.bool_]) -> str:
+        """Name the first of the `bad` rows."""
+        return f"row {self.start + first_true(bad) + 1}"
+
+    def such(self, count: int) -> str:
+        """Say how many such rows there are; of a part, up to where the file was read."""
+        return f"{count} such rows" + (f" up to row {self.stop}" if self.stop is not None else "")
+
+
+WHOLE = Span()
 
 
 @dataclass(frozen=True)
@@ -100,9 +121,13 @@ def as_text(array: pa.Array | pa.ChunkedArray, where: str) -> pa.Array | pa.Chun
 
 def _integers_from_floats(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Print 1.0 as 1: a column of integers with gaps arrives as floating point."""
-    array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    array = _without_nan(array)
     whole = pc.all(pc.equal(pc.round(array), array)).as_py()
     return array.cast(pa.int64()) if whole is not False else array
+
+
+def _without_nan(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
 
 
 def first_true(mask: NDArray[np.bool_]) -> int:
@@ -110,7 +135,9 @@ def first_true(mask: NDArray[np.bool_]) -> int:
     return int(np.flatnonzero(mask)[0])
 
 
-def parse_genuine(values: Any, where: str, name: str = "genuine") -> NDArray[np.bool_]:
+def parse_genuine(
+    values: Any, where: str, name: str = "genuine", span: Span = WHOLE
+) -> NDArray[np.bool_]:
     """Read a column of 0/1/true/false as booleans.
 
     Examples
@@ -128,41 +155,51 @@ def parse_genuine(values: Any, where: str, name: str = "genuine") -> NDArray[np.
         numbers = np.asarray(array)
         if np.isin(numbers, (0, 1)).all():
             return np.asarray(numbers == 1, dtype=bool)
-    text = np.asarray(
-        pc.utf8_lower(pc.utf8_trim_whitespace(as_text(array, column))).fill_null(""), dtype=object
+    text = pc.utf8_lower(pc.utf8_trim_whitespace(as_text(array, column)))
+    true, false = (
+        np.asarray(pc.is_in(text, value_set=pa.array(words))) for words in (_TRUE, _FALSE)
     )
-    true, false = np.isin(text, _TRUE), np.isin(text, _FALSE)
     bad = ~(true | false)
     if bad.any():
-        row = first_true(bad)
-        found = array[row].as_py()
+        found = array[first_true(bad)].as_py()
         raise DataError(
-            f"{column}, row {row + 1}: expected 0, 1, true or false, "
-            f"found {found!r} ({int(bad.sum())} such rows); correct or remove them"
+            f"{column}, {span.row(bad)}: expected 0, 1, true or false, "
+            f"found {found!r} ({span.such(int(bad.sum()))}); correct or remove them"
         )
-    return np.asarray(true, dtype=bool)
+    return true
 
 
-def parse_fold(values: Any, where: str) -> NDArray[Any]:
-    """Read fold names: an integer array where all are whole numbers, else text."""
+def parse_fold(values: Any, where: str, span: Span = WHOLE, text: bool = False) -> NDArray[Any]:
+    """Read fold names: an integer array where all are whole numbers, else text.
+
+    `text` where they are text in any case, as other parts of the column are.
+    """
     column = f"{where}, column 'fold'"
     array = as_arrow(values, column)
     if pa.types.is_floating(array.type):
-        array = _integers_from_floats(array)
+        array = _without_nan(array) if text else _integers_from_floats(array)
     if array.null_count:
-        row = first_true(np.asarray(array.is_null()))
+        row = span.row(np.asarray(array.is_null()))
         raise DataError(
-            f"{column}, row {row + 1}: empty ({array.null_count} such rows); "
+            f"{column}, {row}: empty ({span.such(array.null_count)}); "
             "give every pair a fold, or drop the column to have folds drawn"
         )
-    try:
-        return np.asarray(array.cast(pa.int64()))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return np.asarray(as_text(array, column).to_pylist(), dtype=np.str_)
+    if not text:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return np.asarray(array.cast(pa.int64()))
+    # There are few folds, so that few are spelt out.
+    names = as_text(array, column)
+    coded = (names if isinstance(names, pa.Array) else names.combine_chunks()).dictionary_encode()
+    spelt: NDArray[Any] = np.asarray(coded.dictionary.to_pylist(), dtype=np.str_)
+    return np.take(spelt, np.asarray(coded.indices))
 
 
 def parse_scores(
-    values: Any, name: str, where: str, limits: tuple[float, float] | None
+    values: Any,
+    name: str,
+    where: str,
+    limits: tuple[float, float] | None,
+    span: Span = WHOLE,
 ) -> NDArray[np.float64]:
     """Read a score column; finite, and inside `limits`, where there are any, but for rounding."""
     array = as_arrow(values, f"{where}, column '{name}'")
@@ -175,10 +212,10 @@ def parse_scores(
         ) from None
     bad = ~np.isfinite(scores)
     if bad.any():
-        row = first_true(bad)
         raise DataError(
-            f"{where}, column '{name}', row {row + 1}: expected a finite score, "
-            f"found {scores[row]} ({int(bad.sum())} such rows); correct or remove them"
+            f"{where}, column '{name}', {span.row(bad)}: expected a finite score, "
+            f"found {scores[first_true(bad)]} ({span.such(int(bad.sum()))}); "
+            "correct or remove them"
         )
     if limits is None:
         return scores
@@ -186,10 +223,9 @@ def parse_scores(
     slack = 1e-3 * (high - low)
     bad = (scores < low - slack) | (scores > high + slack)
     if bad.any():
-        row = first_true(bad)
         raise DataError(
-            f"{where}, column '{name}', row {row + 1}: expected a score in [{low:g}, {high:g}], "
-            f"found {scores[row]:g} ({int(bad.sum())} such rows); "
+            f"{where}, column '{name}', {span.row(bad)}: expected a score in [{low:g}, {high:g}], "
+            f"found {scores[first_true(bad)]:g} ({span.such(int(bad.sum()))}); "
             "give the range your system uses (score_range, --score-range LOW,HIGH)"
         )
     return np.clip(scores, low, high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.columns import UNKNOWN, Column
 from faircal.data.folds import draw_folds
 from faircal.data.groups import Groups, cross
+from faircal.data.ids import Index
 from faircal.data.tables import as_table
 from faircal.data.types import Embeddings, Feature, Features, Images, Pairs
 from faircal.errors import DataError, ParameterError
@@ -111,7 +112,7 @@ class Dataset:
         }
         images = _images_of(attributes, matrices)
         limits = check_range(score_range)
-        built, scores = build_pairs(as_table(pairs, "pairs"), images, "pairs", limits)
+        built, scores = build_pairs(as_table(pairs, "pairs"), Index(images.ids), "pairs", limits)
         features = join_scores(matrices, scores, "pairs")
         self._take(Dataset.assemble(name, images, built, features, limits, seed=seed))
         check_vectors(self)
@@ -126,11 +127,14 @@ class Dataset:
         score_range: tuple[float, float] | None = COSINE_RANGE,
         provenance: Mapping[str, Any] | None = None,
         where: str = "",
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> Dataset:
-        """Build a dataset from validated parts; folds are drawn where the pairs have none."""
+        """Build a dataset from validated parts.
+
+        Folds are drawn where the pairs have none; with `seed` None they stay without.
+        """
         notes: tuple[str, ...] = ()
-        if pairs.fold is None:
+        if pairs.fold is None and seed is not None:
             fold, note = draw_folds(pairs, images, seed)
             pairs, notes = replace(pairs, fold=fold, drawn=True), (note,)
         made = cls.__new__(cls)
@@ -174,7 +178,7 @@ class Dataset:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Similarity of each pair under the feature in use, shape (n_pairs,)."""
-        return self.features.scores(self.feature)
+        return self.features.scores(self.feature)()
 
     @property
     def genuine(self) -> NDArray[np.bool_]:
@@ -236,21 +240,13 @@ class Dataset:
 
     def why_no_groups(self) -> str:
         """Say why there is no default attribute, and what to do."""
-        if not self.images.attributes:
-            return "there is no attribute column; add one to measure groups"
-        names = ", ".join(self.images.attributes)
-        return (
-            f"no column makes groups by itself ({names}: empty, over {MOST_GROUPS} values, or "
-            "whole numbers in a score table); name one as attribute"
-        )
+        return why_no_groups(self.images.attributes)
 
     # --------------------------------------------------------------- derived
 
     def select(self, feature: str) -> Dataset:
         """Return the dataset with another feature in use."""
-        if feature not in self.features:
-            hint = did_you_mean(feature, self.features)
-            raise ParameterError(f"{self.where}: unknown feature {feature!r}; {hint}")
+        check_feature(feature, self.features, self.where)
         return self._derive(feature=feature)
 
     def subset(self, rows: NDArray[Any]) -> Dataset:
@@ -272,8 +268,7 @@ class Dataset:
         """
         folds = self.fold_names
         if self.pairs.fold is None or test_fold not in folds:
-            known = ", ".join(map(str, folds)) or "none"
-            raise ParameterError(f"{self.where}: no fold {test_fold!r}; expected one of {known}")
+            raise no_such_fold(test_fold, folds, self.where)
         test = self.pairs.fold == test_fold
         calibration = ~test
         if self.drawn_folds:
@@ -337,6 +332,29 @@ def _range_of(
         return score_range
     low, high = COSINE_RANGE
     return min(low, *(float(s.min()) for s in ready)), max(high, *(float(s.max()) for s in ready))
+
+
+def why_no_groups(attributes: Collection[str]) -> str:
+    """Say why columns `attributes` make no groups unless one is named, and what to do."""
+    if not attributes:
+        return "there is no attribute column; add one to measure groups"
+    return (
+        f"no column makes groups by itself ({', '.join(attributes)}: empty, over {MOST_GROUPS} "
+        "values, or whole numbers in a score table); name one as attribute"
+    )
+
+
+def check_feature(feature: str, features: Collection[str], where: str) -> None:
+    """Raise where `feature` is not among `features`."""
+    if feature not in features:
+        hint = did_you_mean(feature, features)
+        raise ParameterError(f"{where}: unknown feature {feature!r}; {hint}")
+
+
+def no_such_fold(fold: Any, folds: Collection[Any], where: str) -> ParameterError:
+    """Return the error for a fold that is not among `folds`."""
+    known = ", ".join(map(str, folds)) or "none"
+    return ParameterError(f"{where}: no fold {fold!r}; expected one of {known}")
 
 
 def check_range(score_range: tuple[float, float]) -> tuple[float, float]:

@@ -60,10 +60,7 @@ class Groups:
 
     def unknown_note(self, attribute: str) -> list[str]:
         """Say what share of the pairs is of unknown group; nothing where there is none."""
-        unknown = int(self.unknown.sum())
-        share = 100 * unknown / max(len(self), 1)
-        said = f"{unknown} of {len(self)} pairs ({share:.1f} %) have an unknown {attribute}: "
-        return [said + "they count globally and in no group"] if unknown else []
+        return unknown_note(attribute, int(self.unknown.sum()), len(self))
 
     def renamed(self, names: Sequence[str]) -> Groups:
         """Return the same groups coded by `names`; a group that is not among them is unknown."""
@@ -72,6 +69,13 @@ class Groups:
             [code.get(name, UNKNOWN) for name in self.names] + [UNKNOWN], dtype=np.int32
         )
         return Groups(tuple(names), table[self.left], table[self.right])
+
+
+def unknown_note(attribute: str, unknown: int, pairs: int) -> list[str]:
+    """Say what share of `pairs` is of unknown group; nothing where there is none."""
+    share = 100 * unknown / max(pairs, 1)
+    said = f"{unknown} of {pairs} pairs ({share:.1f} %) have an unknown {attribute}: "
+    return [said + "they count globally and in no group"] if unknown else []
 
 
 def cross(columns: Mapping[str, Column], attribute: str, where: str = "data") -> Column:
@@ -99,7 +103,7 @@ def cross(columns: Mapping[str, Column], attribute: str, where: str = "data") ->
         codes = np.where(unknown, UNKNOWN, codes * width + column.codes)
         names = [f"{a} {b}" for a in names for b in column.names]
     # Only combinations that occur are groups.
-    present = np.unique(codes[codes != UNKNOWN])
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=len(names) + 1)[1:])
     renumber = np.full(max(len(names), 1) + 1, UNKNOWN, dtype=np.int32)
     renumber[present] = np.arange(len(present), dtype=np.int32)
     return Column(renumber[codes], tuple(names[i] for i in present))

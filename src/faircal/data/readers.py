@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from faircal.data.build import (
-    build_images,
-    build_pairs,
-    crossable,
-    look_up,
-    makes_groups,
-    require_crossable,
-)
-from faircal.data.columns import Column, as_text, parse_fold, parse_genuine, parse_scores
+from faircal.data.build import build_images, build_pairs
 from faircal.data.dataset import (
     COSINE_RANGE,
     DEFAULT_FEATURE,
@@ -31,22 +23,22 @@ from faircal.data.dataset import (
     join_scores,
 )
 from faircal.data.faults import Fault
+from faircal.data.ids import Index
+from faircal.data.scored import Layout, build_scored
 from faircal.data.tables import (
     UNREADABLE,
+    choose,
     find_table,
     read_npz,
     read_table,
     require_columns,
 )
-from faircal.data.types import Embeddings, Feature, Images, Pairs
+from faircal.data.types import Embeddings, Images
 from faircal.errors import DataError
 from faircal.files import existing
 from faircal.registry import did_you_mean, short
 
 _SIDES = ("left", "right")
-#: Columns of a score table that are neither scores nor attributes.
-_RESERVED = {"genuine", "fold", "left", "right", "left_identity", "right_identity", "probability"}
-
 #: Called with each fault that makes data unusable; None: raise.
 OnFault = Callable[[Fault], None] | None
 
@@ -56,6 +48,7 @@ def load(
     *,
     features: Sequence[str] | None = None,
     normalize: bool = True,
+    device: str = "cpu",
     score_range: tuple[float, float] | None = COSINE_RANGE,
     seed: int = 0,
     on_fault: OnFault = None,
@@ -71,6 +64,8 @@ def load(
         Which networks (embedding files, score columns) to read; all unless told.
     normalize : bool
         Scale embeddings to unit length before clustering and scoring.
+    device : str
+        Where heavy work on embeddings is done: ``cpu``, or ``cuda`` with the extra torch.
     score_range : (float, float)
         The range of ready-made scores; a score outside is an error. None takes any finite score,
         for measuring only.
@@ -93,7 +88,8 @@ def load(
     source = existing(path)
     limits = None if score_range is None else check_range(score_range)
     if source.is_dir():
-        return _read_folder(source, features, normalize, limits, seed, on_fault)
+        gallery = read_images(source, features, normalize, device)
+        return _read_folder(source, gallery, limits, seed, on_fault)
     return _read_score_table(source, features, limits, seed)
 
 
@@ -102,17 +98,16 @@ def load(
 
 def _read_folder(
     folder: Path,
-    features: Sequence[str] | None,
-    normalize: bool,
+    gallery: Gallery,
     score_range: tuple[float, float] | None,
     seed: int,
     on_fault: OnFault,
 ) -> Dataset:
-    gallery = read_images(folder, features, normalize)
     images, matrices, about = gallery.images, gallery.embeddings, gallery.about
     pairs_file = find_table(folder, "pairs")
-    pairs_table = _known_pairs(read_table(pairs_file), images, str(pairs_file), on_fault)
-    pairs, scores = build_pairs(pairs_table, images, str(pairs_file), score_range)
+    index = Index(images.ids)
+    pairs_table = _known_pairs(read_table(pairs_file), index, str(pairs_file), on_fault)
+    pairs, scores = build_pairs(pairs_table, index, str(pairs_file), score_range)
     found = join_scores({name: m for name, (_, m) in matrices.items()}, scores, str(pairs_file))
     name = str(about.get("name", folder.resolve().name))
     data = Dataset.assemble(name, images, pairs, found, score_range, about, str(folder), seed)
@@ -142,7 +137,10 @@ class Gallery:
 
 
 def read_images(
-    folder: Path, features: Sequence[str] | None = None, normalize: bool = True
+    folder: Path,
+    features: Sequence[str] | None = None,
+    normalize: bool = True,
+    device: str = "cpu",
 ) -> Gallery:
     """Read a dataset folder but for its pairs, which need not be there yet."""
     about = read_about(folder)
@@ -150,7 +148,7 @@ def read_images(
     table = read_table(file)
     require_columns(table, ("image_id",), str(file))
     images = _with_default(build_images(table, str(file)), about, folder)
-    matrices = _read_embeddings(folder, features, normalize)
+    matrices = _read_embeddings(folder, features, normalize, device)
     check_counts(images, {str(path): len(m) for path, m in matrices.values()}, file.name)
     fold = table["fold"] if "fold" in table.column_names else None
     return Gallery(images, matrices, fold, about)
@@ -171,14 +169,14 @@ def _with_default(images: Images, about: dict[str, Any], folder: Path) -> Images
     return replace(images, crossed=tuple(names))
 
 
-def _known_pairs(table: pa.Table, images: Images, where: str, on_fault: OnFault) -> pa.Table:
+def _known_pairs(table: pa.Table, index: Index, where: str, on_fault: OnFault) -> pa.Table:
     """Leave out pairs with an unknown image, when the caller collects faults."""
     if on_fault is None:
         return table
     require_columns(table, _SIDES, where)
     usable = np.ones(table.num_rows, dtype=bool)
     for side in _SIDES:
-        known = look_up(table[side], side, images, where) >= 0
+        known = index.find(table[side], side, where) >= 0
         usable &= known
         if not known.all():
             row = int(np.flatnonzero(~known)[0])
@@ -222,7 +220,7 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 
 def _read_embeddings(
-    folder: Path, features: Sequence[str] | None, normalize: bool
+    folder: Path, features: Sequence[str] | None, normalize: bool, device: str
 ) -> dict[str, tuple[Path, Embeddings]]:
     """Return each feature's file and embeddings; empty where the folder has none."""
     single = [folder / f"embeddings{end}" for end in (".npy", ".npz")]
@@ -245,8 +243,9 @@ def _read_embeddings(
         arrays = {name: (here[0], array) for name, array in _read_arrays(here[0]).items()}
     chosen = choose(arrays, features, str(folder), "embeddings") if arrays else []
     return {
-        name: (arrays[name][0], Embeddings.of(arrays[name][1], str(arrays[name][0]), normalize))
+        name: (path, Embeddings.of(array, str(path), normalize, device))
         for name in chosen
+        for path, array in [arrays[name]]
     }
 
 
@@ -273,14 +272,6 @@ def _read_arrays(path: Path) -> dict[str, Any]:
     return arrays
 
 
-def choose(known: dict[str, Any], wanted: Sequence[str] | None, where: str, what: str) -> list[str]:
-    """Return `wanted` (all of `known` unless told); an unknown one is an error with a hint."""
-    for name in wanted or ():
-        if name not in known:
-            raise DataError(f"{where}: no {what} named '{name}'; {did_you_mean(name, known)}")
-    return list(wanted or known)
-
-
 # -------------------------------------------------------------- score tables
 
 
@@ -288,80 +279,6 @@ def _read_score_table(
     path: Path, features: Sequence[str] | None, score_range: tuple[float, float] | None, seed: int
 ) -> Dataset:
     table = read_table(path)
-    where = str(path)
-    require_columns(table, ("genuine",), where)
-    genuine = parse_genuine(table["genuine"], where)
-    scores = {
-        name: Feature(None, parse_scores(table[name], name, where, score_range))
-        for name in _score_columns(table, features, where)
-    }
-    images = _sides(table, set(scores), where)
-    n = table.num_rows
-    fold = parse_fold(table["fold"], where) if "fold" in table.column_names else None
-    probability = None
-    if "probability" in table.column_names:
-        probability = parse_scores(table["probability"], "probability", where, (0.0, 1.0))
-    pairs = Pairs(np.arange(n), np.arange(n, 2 * n), genuine, fold, probability)
-    return Dataset.assemble(path.stem, images, pairs, scores, score_range, {}, where, seed)
-
-
-def _score_columns(table: pa.Table, features: Sequence[str] | None, where: str) -> list[str]:
-    if features:
-        return choose(dict.fromkeys(table.column_names), features, where, "column")
-    if "score" in table.column_names:
-        return ["score"]
-    floats = [
-        field.name
-        for field in table.schema
-        if pa.types.is_floating(field.type) and field.name not in _RESERVED
-    ]
-    if not floats and "probability" in table.column_names:
-        return ["probability"]
-    if not floats:
-        raise DataError(
-            f"{where}: no column 'score' and no floating-point column; "
-            "name the score columns with --features"
-        )
-    return floats
-
-
-def _sides(table: pa.Table, scores: set[str], where: str) -> Images:
-    """Read attributes and identities of both sides of each pair.
-
-    A score table knows no images, so each side of each pair counts as an image of its own:
-    rows 0…n−1 are the left sides, n…2n−1 the right ones.
-    """
-    attributes: dict[str, Column] = {}
-    crossed: dict[str, Column] = {}
-    for name in table.column_names:
-        if name in _RESERVED or name in scores or not _is_attribute(table[name]):
-            continue
-        key = name.removeprefix("left_").removeprefix("right_")
-        if key in attributes:
-            continue
-        both = name if key == name else None
-        attributes[key] = _both_sides(table, key, both, where)
-        # A whole number by itself (a split, a row number) makes no groups unless asked for.
-        if both is None or not pa.types.is_integer(table[name].type):
-            crossed[key] = attributes[key]
-    require_crossable(attributes, where)
-    identity = None
-    if {"left_identity", "right_identity"} & set(table.column_names):
-        identity = _both_sides(table, "identity", None, where)
-    ids = pa.array(np.arange(2 * table.num_rows))
-    return Images(ids, identity, attributes, crossable(crossed), by_side=True)
-
-
-def _is_attribute(column: pa.ChunkedArray) -> bool:
-    """Whether a column can be an attribute; in a score table, numbers with a point are scores."""
-    return makes_groups(column) and not pa.types.is_floating(column.type)
-
-
-def _both_sides(table: pa.Table, key: str, both: str | None, where: str) -> Column:
-    if both is not None:
-        column = Column.of(table[both], f"{where}, column '{both}'")
-        return Column(np.concatenate([column.codes, column.codes]), column.names)
-    names = [f"{side}_{key}" for side in _SIDES]
-    require_columns(table, names, where)
-    sides = [as_text(table[name], f"{where}, column '{name}'") for name in names]
-    return Column.of(pa.chunked_array([chunk for side in sides for chunk in side.chunks]))
+    layout = Layout.of(table.schema, features, str(path))
+    images, pairs, scores = build_scored(table, layout, str(path), score_range)
+    return Dataset.assemble(path.stem, images, pairs, scores, score_range, {}, str(path), seed)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -61,34 +62,58 @@ def _column(values: Any) -> Any:
 
 def without_index(table: pa.Table) -> pa.Table:
     """Return `table` less the row numbers that pandas writes along: they are no attribute."""
-    index = [name for name in table.column_names if not name or name.startswith("__index_level_")]
+    index = [name for name in table.column_names if is_index(name)]
     return table.drop_columns(index) if index else table
+
+
+def is_index(name: str) -> bool:
+    """Whether a column of this name holds the row numbers that pandas writes along."""
+    return not name or name.startswith("__index_level_")
 
 
 def read_table(path: Path) -> pa.Table:
     """Read a ``.csv``, ``.parquet`` or ``.npz`` (one 1-d array a column) table."""
-    existing(path)
-    if path.is_dir():
-        raise DataError(f"{path}: expected a table, found a folder; give the path of a file")
-    if path.suffix not in TABLE_SUFFIXES:
-        raise DataError(f"{path}: expected a .csv, .parquet or .npz file; convert it first")
-    try:
+    check_kind(path)
+    with unreadable(path):
         if path.suffix == ".csv":
             table = _read_csv(path)
         elif path.suffix == ".parquet":
             table = pq.read_table(path)
         else:
             table = pa.table(read_npz(path))
+    check_shape(table.column_names, table.num_rows, path)
+    return without_index(table)
+
+
+def check_kind(path: Path) -> None:
+    """Raise unless `path` is a file of a kind that holds a table."""
+    existing(path)
+    if path.is_dir():
+        raise DataError(f"{path}: expected a table, found a folder; give the path of a file")
+    if path.suffix not in TABLE_SUFFIXES:
+        raise DataError(f"{path}: expected a .csv, .parquet or .npz file; convert it first")
+
+
+def check_shape(names: Sequence[str], n_rows: int, path: Path) -> None:
+    """Raise where a table has no rows, or a column twice."""
+    if not n_rows:
+        raise DataError(f"{path}: expected at least one row, found none; check the export")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"{path}: column '{twice[0]}' appears more than once; rename one of them")
+
+
+@contextmanager
+def unreadable(path: Path) -> Iterator[None]:
+    """Turn what reading a damaged file raises into our error."""
+    try:
+        yield
+    except DataError:
+        raise
     except (*UNREADABLE, pa.ArrowException) as error:
         raise DataError(
             f"{path}: cannot be read ({short(error)}); repair or export it again"
         ) from error
-    if not table.num_rows:
-        raise DataError(f"{path}: expected at least one row, found none; check the export")
-    twice = [name for name in table.column_names if table.column_names.count(name) > 1]
-    if twice:
-        raise DataError(f"{path}: column '{twice[0]}' appears more than once; rename one of them")
-    return without_index(table)
 
 
 #: What reading a damaged file raises.
@@ -180,9 +205,20 @@ def rows_without(table: pa.Table, columns: Sequence[str], ids: pa.Array) -> pa.A
     return pc.invert(reduce(pc.or_, found))
 
 
-def require_columns(table: pa.Table, names: Sequence[str], where: str) -> None:
+def require_columns(table: pa.Table | pa.Schema, names: Sequence[str], where: str) -> None:
     """Raise when one of the columns `names` is not in `table`."""
+    known = table.names if isinstance(table, pa.Schema) else table.column_names
     for name in names:
-        if name not in table.column_names:
-            hint = did_you_mean(name, table.column_names)
+        if name not in known:
+            hint = did_you_mean(name, known)
             raise DataError(f"{where}: column '{name}' is missing; add or rename it ({hint})")
+
+
+def choose(
+    known: Collection[str], wanted: Sequence[str] | None, where: str, what: str
+) -> list[str]:
+    """Return `wanted` (all of `known` unless told); an unknown one is an error with a hint."""
+    for name in wanted or ():
+        if name not in known:
+            raise DataError(f"{where}: no {what} named '{name}'; {did_you_mean(name, known)}")
+    return list(wanted or known)

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal.compute import Engine, Then, engine, follow
+from faircal.compute.threads import each
 from faircal.data.columns import Column
 from faircal.errors import DataError
 
-#: Pairs whose rows are gathered at a time: two blocks of 512-d float32 rows stay in the cache.
-_BLOCK = 1024
+#: Rows taken at a time: a block of 512-d float32 rows stays in the cache.
+_BLOCK = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +30,18 @@ class Embeddings:
         May be memory-mapped.
     normalize : bool
         Whether vectors are scaled to unit length when they are used (`rows`).
+    device : str
+        Where heavy work on them is done: ``cpu``, or ``cuda`` with the extra torch.
     """
 
     vectors: NDArray[Any]
     normalize: bool = True
+    device: str = "cpu"
 
     @classmethod
-    def of(cls, vectors: Any, where: str, normalize: bool = True) -> Embeddings:
+    def of(
+        cls, vectors: Any, where: str, normalize: bool = True, device: str = "cpu"
+    ) -> Embeddings:
         """Validate `vectors`: two-dimensional, floating point; float64 becomes float32."""
         try:
             array = vectors if isinstance(vectors, np.ndarray) else np.asarray(vectors)
@@ -56,7 +63,8 @@ class Embeddings:
         if array.dtype == np.float64:
             with np.errstate(over="ignore"):  # becomes infinite, and is reported as such
                 array = array.astype(np.float32)
-        return cls(array, normalize)
+        engine(device)  # one that is not there is an error now, not later
+        return cls(array, normalize, device)
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -66,14 +74,22 @@ class Embeddings:
         """Length of one vector."""
         return int(self.vectors.shape[1])
 
+    @property
+    def engine(self) -> Engine:
+        """What does heavy work on the vectors."""
+        return engine(self.device)
+
     @cached_property
     def norms(self) -> NDArray[np.float32]:
         """Euclidean length of each row, shape (n_images,); NaN or infinite where a row is."""
         norms = np.empty(len(self), dtype=np.float32)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, len(self), _BLOCK):
-                block = _float32(self.vectors[start : start + _BLOCK])
-                norms[start : start + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
+
+        def work(block: slice) -> None:
+            rows = _float32(self.vectors[block])
+            with np.errstate(over="ignore", invalid="ignore"):
+                norms[block] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+
+        each(work, len(self), _BLOCK)
         return norms
 
     @property
@@ -86,20 +102,25 @@ class Embeddings:
 
         Of unit length, unless ``normalize=False``.
         """
-        taken = _float32(self.vectors[rows])
-        if self.normalize:
-            taken = taken / self.norms[rows, None]
+        taken = np.empty((len(rows), self.dimension), dtype=np.float32)
+        norms = self.norms if self.normalize else None
+
+        def work(block: slice) -> None:
+            taken[block] = self.vectors[rows[block]]
+            if norms is not None:
+                taken[block] /= norms[rows[block], None]
+
+        each(work, len(rows), _BLOCK)
         return taken
 
-    def cosine(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the cosine similarity of rows `left` and `right`, clipped to [−1, 1]."""
-        dot = np.empty(len(left), dtype=np.float32)
-        for start in range(0, len(left), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            a, b = _float32(self.vectors[left[block]]), _float32(self.vectors[right[block]])
-            np.einsum("ij,ij->i", a, b, out=dot[block])
-        lengths = self.norms[left].astype(np.float64) * self.norms[right]
-        return np.clip(dot / lengths, -1.0, 1.0)
+    def cosine(
+        self, left: NDArray[np.intp], right: NDArray[np.intp], then: Then | None = None
+    ) -> NDArray[np.float64]:
+        """Return the cosine similarity of rows `left` and `right`, clipped to [−1, 1].
+
+        `then` is called with each block of pairs and their cosines while these are in the cache.
+        """
+        return self.engine.cosines(self.vectors, self.norms, left, right, then)
 
 
 def _float32(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -192,6 +213,29 @@ class Feature:
         return Feature(self.embeddings, None if self.scores is None else self.scores[rows])
 
 
+@dataclass(eq=False)
+class Scores:
+    """The scores of pairs: known already, or to be worked out from embeddings when asked for."""
+
+    known: NDArray[np.float64] | None
+    embeddings: Embeddings | None = None
+    left: NDArray[np.intp] | None = None
+    right: NDArray[np.intp] | None = None
+
+    def __call__(self, then: Then | None = None) -> NDArray[np.float64]:
+        """Return the score of each pair, shape (n_pairs,).
+
+        `then` is called, in several threads, with each block of pairs and their scores.
+        """
+        if self.known is not None:
+            follow(self.known, then)
+        elif self.embeddings is None or self.left is None or self.right is None:
+            raise DataError("there are neither embeddings nor scores; supply one")
+        else:
+            self.known = self.embeddings.cosine(self.left, self.right, then)
+        return self.known
+
+
 class Features(Mapping[str, Feature]):
     """The features of a dataset by name; scores from embeddings are worked out once, when asked."""
 
@@ -199,11 +243,18 @@ class Features(Mapping[str, Feature]):
         self,
         features: Mapping[str, Feature],
         pairs: Pairs,
-        cosines: Mapping[str, NDArray[np.float64]] | None = None,
+        known: Mapping[str, NDArray[np.float64]] | None = None,
     ) -> None:
         self._features = dict(features)
-        self._pairs = pairs
-        self._cosines = dict(cosines or {})
+        self._scores = {
+            name: Scores(
+                feature.scores if known is None else known.get(name, feature.scores),
+                feature.embeddings,
+                pairs.left,
+                pairs.right,
+            )
+            for name, feature in features.items()
+        }
 
     def __getitem__(self, name: str) -> Feature:
         return self._features[name]
@@ -214,21 +265,15 @@ class Features(Mapping[str, Feature]):
     def __len__(self) -> int:
         return len(self._features)
 
-    def scores(self, name: str) -> NDArray[np.float64]:
-        """Return the scores of all pairs under feature `name`, shape (n_pairs,)."""
-        feature = self._features[name]
-        if feature.scores is not None:
-            return feature.scores
-        if feature.embeddings is None:
-            raise DataError(f"feature {name!r} has neither embeddings nor scores; supply one")
-        if name not in self._cosines:
-            self._cosines[name] = feature.embeddings.cosine(self._pairs.left, self._pairs.right)
-        return self._cosines[name]
+    def scores(self, name: str) -> Scores:
+        """Return the scores of all pairs under feature `name`."""
+        return self._scores[name]
 
     def subset(self, rows: NDArray[np.intp], pairs: Pairs) -> Features:
         """Return the features for the pairs `rows` (which are `pairs`)."""
+        known = {name: scores.known for name, scores in self._scores.items()}
         return Features(
             {name: feature.subset(rows) for name, feature in self.items()},
             pairs,
-            {name: cosines[rows] for name, cosines in self._cosines.items()},
+            {name: scores[rows] for name, scores in known.items() if scores is not None},
         )

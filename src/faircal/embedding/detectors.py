@@ -97,8 +97,8 @@ class MtcnnDetector(Detector):
         super().__init__(device)
         require("torch", "torch", "detector mtcnn", "or choose --detector dlib")
         paths = [weights.find() for weights in self.weights]
+        from faircal.compute.device import choose_device
         from faircal.embedding.mtcnn import MTCNN
-        from faircal.training.devices import choose_device
 
         chosen = choose_device(device)
         self._mtcnn = MTCNN(paths[0].parent, device=chosen)

@@ -31,8 +31,8 @@ class FaceNet(Network):
         self, name: str, preprocessing: Preprocessing, path: Path, device: str, n_classes: int
     ) -> None:
         super().__init__(name, preprocessing, path)
+        from faircal.compute.device import choose_device
         from faircal.embedding.facenet import load_facenet
-        from faircal.training.devices import choose_device
 
         self._device = choose_device(device)
         self.parallel = self._device.type == "cpu"

@@ -27,13 +27,14 @@ from typing import Any, TypeVar
 
 from faircal.errors import ParameterError
 from faircal.methods.agenda import AGENDA
-from faircal.methods.base import Claims, Diagnostics, Inputs, Method, Needs, Output
+from faircal.methods.base import Claims, Diagnostics, Method, Needs, Output
 from faircal.methods.baseline import Baseline
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.faircal import FairCal
 from faircal.methods.fsn import FSN
 from faircal.methods.ftc import FTC
 from faircal.methods.gst import GST
+from faircal.methods.inputs import Fitting, Inputs
 from faircal.methods.modelfile import load_model, save_model
 from faircal.methods.oracle import Oracle
 from faircal.methods.passes import PASS, MultiPASS
@@ -104,6 +105,7 @@ __all__ = [
     "ClusterMethod",
     "Diagnostics",
     "FairCal",
+    "Fitting",
     "Inputs",
     "Method",
     "MultiPASS",

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.calibrators import Calibrator, make_calibrator
+from faircal.calibrators import (
+    Calibrator,
+    LogisticCalibrator,
+    Samples,
+    counting_bound,
+    make_calibrator,
+)
+from faircal.compute import CPU, Engine
+from faircal.compute.threads import each
+from faircal.counting import Counts
 from faircal.errors import DataError
 
 Float64 = NDArray[np.float64]
-Rows = NDArray[np.intp]
+
+# Scores at a time, so that score, terms and probability stay in the cache.
+_BLOCK = 1 << 14
 
 
 class CalibratorBank:
@@ -38,14 +49,23 @@ class CalibratorBank:
         self._new: Callable[[], Calibrator] = lambda: make_calibrator(calibrator, score_range)
         self.min_pairs = min_pairs
 
-    def fit(self, score: Float64, genuine: NDArray[np.bool_], sets: Sequence[Rows]) -> Self:
-        """Fit the global calibrator on all pairs, and one on the pairs ``sets[k]`` for each k."""
-        self.fallback = self._new().fit(score, genuine)
-        self.maps: list[Calibrator | None] = []
-        for rows in sets:
-            labels = genuine[rows]
-            usable = len(rows) >= self.min_pairs and labels.any() and not labels.all()
-            self.maps.append(self._new().fit(score[rows], labels) if usable else None)
+    def fit(self, samples: Samples, engine: Engine = CPU) -> Self:
+        """Fit a calibrator on each set, and the global one on the last set, that of all pairs."""
+        hits, mass = samples.totals()
+        usable = (samples.sizes >= self.min_pairs) & (hits > 0) & (hits < mass)
+        kept = [*np.flatnonzero(usable[:-1]).tolist(), len(samples) - 1]
+        *fitted, fallback = self._new().fit_sets(samples, kept, engine)
+        return self._keep(usable[:-1], fitted, fallback)
+
+    def _keep(self, own: NDArray[np.bool_], fitted: list[Calibrator], fallback: Calibrator) -> Self:
+        following = iter(fitted)
+        self.maps: list[Calibrator | None] = [next(following) if mine else None for mine in own]
+        self.fallback = fallback
+        self._table = None
+        if isinstance(fallback, LogisticCalibrator):
+            # The global map is last, where −1 finds it.
+            rows = [(fallback if one is None else one).coefficients for one in [*self.maps, None]]
+            self._table = np.ascontiguousarray(np.transpose(rows))
         return self
 
     @property
@@ -58,6 +78,86 @@ class CalibratorBank:
 
         A negative number in `which` asks for the global calibrator.
         """
+        if self._table is None:
+            return self._predict_by_set(score, which)
+        probability = np.empty(len(score))
+
+        def work(part: slice) -> None:
+            (probability[part],) = self._looked_up(score[part], which[part])
+
+        each(work, len(score), _BLOCK)
+        return probability
+
+    def mix(
+        self,
+        score: Float64,
+        k1: NDArray[np.integer],
+        k2: NDArray[np.integer],
+        sizes: NDArray[np.integer],
+    ) -> Float64:
+        """Return θ p₁ + (1 − θ) p₂ with θ = n₁ / (n₁ + n₂), the same whichever set comes first.
+
+        Parameters
+        ----------
+        score : ndarray of shape (n,)
+        k1, k2 : ndarray of int, shape (n,)
+            The two sets of each pair, from 0; p₁ and p₂ are what their calibrators say.
+        sizes : ndarray of int, shape (n_sets,)
+            How many pairs each set has: n₁ and n₂ are those of the two.
+        """
+        probability = np.empty(len(score))
+
+        def work(part: slice) -> None:
+            self.mix_into(probability[part], score[part], k1[part], k2[part], sizes)
+
+        if self._table is None:  # other maps are cheapest on many scores at a time
+            work(slice(0, len(score)))
+        else:
+            each(work, len(score), _BLOCK)
+        return probability
+
+    def mix_into(
+        self,
+        out: Float64,
+        score: Float64,
+        k1: NDArray[np.integer],
+        k2: NDArray[np.integer],
+        sizes: NDArray[np.integer],
+    ) -> None:
+        """Write what `mix` gives into `out`, (n,), in this thread: for blocks within the cache."""
+        # The lower set first: the same sum to the last digit whichever image is on the left.
+        low, high = np.minimum(k1, k2), np.maximum(k1, k2)
+        if self._table is None:
+            p1, p2 = (self._predict_by_set(score, k) for k in (low, high))
+        else:
+            p1, p2 = self._looked_up(score, low, high)
+        n1, n2 = sizes.take(low), sizes.take(high)
+        theta = n1 / np.maximum(n1 + n2, 1)  # two sets without pairs: both maps are global
+        p1 -= p2
+        p1 *= theta
+        np.clip(np.add(p1, p2, out=p1), 0.0, 1.0, out=out)
+
+    def counting_bound(self, counts: Counts) -> float:
+        """Return how far any probability can be from that of maps fitted on uncounted scores.
+
+        It takes a bank of beta maps, fitted on ``Samples.from_counts(counts)``; infinite where
+        the bins are too wide to tell, NaN for other calibrators.
+        """
+        fitted = [(k, one) for k, one in enumerate([*self.maps, self.fallback]) if one is not None]
+
+        def work(part: slice) -> list[float]:
+            return [counting_bound(one, counts, k) for k, one in fitted[part]]
+
+        return float(np.max([bound for part in each(work, len(fitted), 4) for bound in part]))
+
+    def _looked_up(self, score: Float64, *which: NDArray[np.integer]) -> list[Float64]:
+        """Return the probabilities under each choice of sets, given a logistic calibrator."""
+        table = np.asarray(self._table)
+        coefficients = [table.take(np.maximum(k, -1), axis=1) for k in which]
+        found: list[Float64] = self.fallback.probabilities(score, *coefficients)
+        return found
+
+    def _predict_by_set(self, score: Float64, which: NDArray[np.integer]) -> Float64:
         known = np.where(np.append(self.own, False), np.arange(len(self.maps) + 1), -1)
         use = known[np.maximum(which, -1)]
         order = np.argsort(use, kind="stable")
@@ -91,10 +191,7 @@ class CalibratorBank:
             self._new().set_state({key: parts[key][i] for key in keys})
             for i in range(1 + own.sum())
         ]
-        self.fallback = restored[0]
-        following = iter(restored[1:])
-        self.maps = [next(following) if mine else None for mine in own]
-        return self
+        return self._keep(own, restored[1:], restored[0])
 
 
 def check_count(name: str, values: Any, expected: int) -> None:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from faircal.calibrators import make_calibrator
-from faircal.data import Dataset, Embeddings, Groups, Memo
+from faircal.counting import Counts
+from faircal.data import Dataset, PairStream
+from faircal.data.types import Scores
 from faircal.errors import DataError, MissingExtraError, NotFittedError, ParameterError
 from faircal.jobs import Job, Progress, silent
+from faircal.methods.inputs import Fitting, Inputs
+from faircal.methods.streaming import Streamed
 from faircal.metrics import ThresholdRule
 from faircal.registry import check_whole, did_you_mean
 
 Float64 = NDArray[np.float64]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -100,91 +104,6 @@ class Claims:
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
-    """All that a method may see of a dataset: what it declares to need, and nothing else.
-
-    Attribute-free methods get no `groups`; nobody gets labels or identities when predicting.
-    `left` and `right` are rows of the embeddings, `images` those that occur, ascending;
-    `identity` has a code for each of `images`, −1 where it is unknown.
-    """
-
-    score: Float64
-    score_range: tuple[float, float]
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
-    images: NDArray[np.intp]
-    genuine: NDArray[np.bool_]
-    embeddings: Embeddings | None
-    groups: Groups | None
-    identity: NDArray[np.int32] | None
-    memo: Memo
-    job: Job
-
-    def __len__(self) -> int:
-        return len(self.score)
-
-    def declared_embeddings(self) -> Embeddings:
-        """Return the embeddings; an error where the method did not declare to need them."""
-        return _declared(self.embeddings, "embeddings")
-
-    def declared_groups(self) -> Groups:
-        """Return the groups; an error where the method did not declare to need them."""
-        return _declared(self.groups, "groups")
-
-    def declared_identity(self) -> NDArray[np.int32]:
-        """Return the identities; an error where the method did not declare to need them."""
-        return _declared(self.identity, "identities")
-
-    def vectors(self, like: Space | None = None) -> NDArray[np.float32]:
-        """Return the vectors of `images`; an error where they are not of the space `like`."""
-        embeddings = self.declared_embeddings()
-        if like is not None:
-            like.check(embeddings)
-        return embeddings.rows(self.images)
-
-    def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return for the two images of each pair their positions in `images`."""
-        return np.searchsorted(self.images, self.left), np.searchsorted(self.images, self.right)
-
-    def of_images(self, groups: Groups) -> NDArray[np.int32]:
-        """Return the group of each of `images`, as its pairs tell it."""
-        code = np.empty(int(self.images[-1]) + 1, dtype=np.int32)
-        code[self.left], code[self.right] = groups.left, groups.right
-        return code[self.images]
-
-
-def _declared(given: T | None, what: str) -> T:
-    if given is None:
-        raise DataError(f"the method uses {what} without a word in its class variable 'needs'")
-    return given
-
-
-class Space(NamedTuple):
-    """What embeddings must have in common with those that a method was fitted on."""
-
-    dimension: int
-    normalize: bool
-
-    @classmethod
-    def of(cls, embeddings: Embeddings) -> Space:
-        """Return the space of `embeddings`."""
-        return cls(embeddings.dimension, embeddings.normalize)
-
-    def check(self, embeddings: Embeddings) -> None:
-        """Raise unless `embeddings` are of this space."""
-        if embeddings.dimension != self.dimension:
-            raise DataError(
-                f"expected {self.dimension}-d embeddings, as in fitting, "
-                f"found {embeddings.dimension}; use the network the model was made for"
-            )
-        if embeddings.normalize != self.normalize:
-            raise DataError(
-                f"the model was fitted with normalize={self.normalize}, the data was loaded with "
-                f"normalize={embeddings.normalize}; load it the same way"
-            )
-
-
-@dataclass(frozen=True, eq=False)
 class Output:
     """What a method says of each pair: `score` is what it ranks by, `probability` is P(genuine)."""
 
@@ -223,6 +142,8 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     fitted_to_rate: ClassVar[bool] = False
     #: A yardstick that no deployment could use: set apart in tables, never the best.
     yardstick: ClassVar[bool] = False
+    #: Whether it can be fitted on pairs that come part by part: `_fit` then sees a `Fitting` only.
+    streams: ClassVar[bool] = False
 
     _fitted: bool = False
     diagnostics_: Diagnostics
@@ -232,7 +153,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     def fit(
         self,
-        data: Dataset,
+        data: Dataset | PairStream,
         *,
         progress: Progress = silent,
         checkpoint: str | Path | None = None,
@@ -242,12 +163,14 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
         Parameters
         ----------
-        data : Dataset
+        data : Dataset or PairStream
+            A stream is gone through part by part in bounded memory: its scores are counted in
+            bins, and `diagnostics_` say how far that may take probabilities from the exact ones.
         progress : callable
-            Called as a training goes on, with (stage, epochs done, epochs in all, losses).
+            Called as the work goes on, with (stage, steps done, steps in all, a few words).
         checkpoint : path, optional
-            Where a training keeps its state, to go on from when it was interrupted; methods that
-            train nothing need none. Remove the file when the model is saved.
+            Where a training, or a fit on a stream, keeps its state, to go on from when it was
+            interrupted. Remove the file when the model is saved.
         resume : bool, optional
             Whether to go on from the checkpoint where there is one. True: it is an error where it
             is of another training; None: such a one is passed over.
@@ -257,16 +180,18 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         self.diagnostics_ = Diagnostics()
         path = None if checkpoint is None else Path(checkpoint)
         job = Job(progress, path, resume, self.diagnostics_.notes)
-        inputs = self._inputs(data, fitting=True, job=job)
-        if inputs.genuine.all() or not inputs.genuine.any():
-            raise DataError(
-                f"{data.where}: expected genuine and imposter pairs, found one class only "
-                f"({len(inputs)} pairs); add the other class"
-            )
-        if self.needs.groups_to_fit:
-            self.attribute_ = self._attribute(data, fitting=True)
+        inputs = (
+            self._streamed(data, job)
+            if isinstance(data, PairStream)
+            else self._inputs(data, fitting=True, job=job)
+        )
         self.score_range_ = inputs.score_range
         self._fit(inputs)
+        if isinstance(inputs, Streamed):
+            error = self._counting_error(inputs.counts)
+            self.diagnostics_.note(inputs.note(error))
+            if np.isfinite(error):
+                self.diagnostics_.figures["counting_error"] = error
         self._fitted = True
         return self
 
@@ -330,8 +255,11 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     # ----------------------------------------------------- for those who add
 
     @abstractmethod
-    def _fit(self, inputs: Inputs) -> None:
-        """Set the fitted attributes (names end in ``_``)."""
+    def _fit(self, inputs: Any) -> None:
+        """Set the fitted attributes (names end in ``_``).
+
+        `inputs` are `Inputs`; where the method `streams`, all that it may use is a `Fitting`.
+        """
 
     @abstractmethod
     def _apply(self, inputs: Inputs) -> Output:
@@ -345,24 +273,38 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore what `_get_state` gave."""
 
+    def _counting_error(self, counts: Sequence[Counts]) -> float:  # noqa: ARG002
+        """Return how far probabilities may be off because scores were counted; NaN: unknown."""
+        return float("nan")
+
     def _attribute(self, data: Dataset, fitting: bool) -> str | None:
         """Return the attribute whose groups the method may see: when applying, the fitted one."""
         fitted: str | None = None if fitting else getattr(self, "attribute_", None)
         return fitted or getattr(self, "attribute", None) or data.default_attribute
 
-    def _inputs(self, data: Dataset, fitting: bool, job: Job | None = None) -> Inputs:
-        needs = self.needs
-        needs.check_installed(self.name)
+    def _check(self, data: Dataset, fitting: bool) -> str | None:
+        """Raise where the method can't be used on `data`; return the attribute it may see."""
+        self.needs.check_installed(self.name)
         attribute = self._attribute(data, fitting)
         problem = (
             self.unserved(data, attribute)
             if fitting
-            else needs.missing(data, attribute, fitting=False)
+            else self.needs.missing(data, attribute, fitting=False)
         )
         if problem is not None:
             raise DataError(
                 f"{data.where}: {self.name} cannot be used: {problem}; choose another method"
             )
+        if fitting and self.needs.groups_to_fit:
+            self.attribute_ = attribute
+        return attribute
+
+    def _inputs(self, data: Dataset, fitting: bool, job: Job | None = None) -> Inputs:
+        attribute = self._check(data, fitting)
+        needs = self.needs
+        genuine = data.genuine if fitting else np.empty(0, dtype=bool)
+        if fitting:
+            check_classes(int(genuine.sum()), len(genuine), data.where)
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
             groups = data.groups(attribute)
@@ -370,15 +312,41 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         images = data.used_images() if by_image else np.empty(0, dtype=np.intp)
         identity = data.images.identity if needs.identities and fitting else None
         return Inputs(
-            score=data.scores,
             score_range=data.score_range,
-            left=data.pairs.left,
-            right=data.pairs.right,
             images=images,
-            genuine=data.genuine if fitting else np.empty(0, dtype=bool),
             embeddings=data.embeddings if needs.embeddings else None,
-            groups=groups,
-            identity=None if identity is None else identity.take(images),
+            group_names=() if groups is None else groups.names,
             memo=data.memo(),
             job=job or Job(),
+            # The scores alone, where the method is not to see embeddings.
+            scores=data.features.scores(data.feature) if by_image else Scores(data.scores),
+            left=data.pairs.left,
+            right=data.pairs.right,
+            genuine=genuine,
+            groups=groups,
+            identity=None if identity is None else identity.take(images),
+        )
+
+    def _streamed(self, stream: PairStream, job: Job) -> Fitting:
+        if not self.streams:
+            raise ParameterError(
+                f"method {self.name} needs all pairs in memory; load the data, or choose another"
+            )
+        first = next(stream.parts())
+        attribute = self._check(first, fitting=True)
+        names = stream.group_names(attribute) if self.needs.groups_to_fit else ()
+        settings = {"method": self.name, **self.get_params(deep=False)}
+
+        def inputs(part: Dataset) -> Inputs:
+            return self._inputs(part, fitting=False)
+
+        return Streamed.survey(stream, self.needs.embeddings, names, inputs, settings, job)
+
+
+def check_classes(genuine: int, pairs: int, where: str) -> None:
+    """Raise unless there are both genuine and imposter pairs to fit on."""
+    if genuine in (0, pairs):
+        raise DataError(
+            f"{where}: expected genuine and imposter pairs, found one class only "
+            f"({pairs} pairs); add the other class"
         )

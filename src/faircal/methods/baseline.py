@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from faircal.calibrators import Calibrator, make_calibrator
-from faircal.methods.base import Inputs, Method, Needs, Output
+from faircal.calibrators import Calibrator, counting_bound, make_calibrator
+from faircal.counting import Counts
+from faircal.methods.base import Method, Needs, Output
+from faircal.methods.inputs import Fitting, Inputs
 
 
 class Baseline(Method):
@@ -29,13 +32,17 @@ class Baseline(Method):
     name = "baseline"
     title = "Baseline"
     needs = Needs()
+    streams = True
 
     def __init__(self, calibrator: str | Calibrator = "beta") -> None:
         self.calibrator = calibrator
 
-    def _fit(self, inputs: Inputs) -> None:
-        self.calibrator_ = make_calibrator(self.calibrator, inputs.score_range)
-        self.calibrator_.fit(inputs.score, inputs.genuine)
+    def _fit(self, inputs: Fitting) -> None:
+        calibrator = make_calibrator(self.calibrator, inputs.score_range)
+        (self.calibrator_,) = calibrator.fit_sets(inputs.samples())
+
+    def _counting_error(self, counts: Sequence[Counts]) -> float:
+        return counting_bound(self.calibrator_, counts[0], 0)
 
     def _apply(self, inputs: Inputs) -> Output:
         return Output(inputs.score, self.calibrator_.predict(inputs.score))

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.clustering import Clustering, kmeans
-from faircal.data import Dataset
+from faircal.calibrators import Samples
+from faircal.clustering import Clustering
+from faircal.data import Dataset, Embeddings
 from faircal.errors import DataError
 from faircal.methods.bank import check_count
-from faircal.methods.base import Inputs, Method, Space
+from faircal.methods.base import Method
+from faircal.methods.inputs import Fitting, Inputs, Space
 
 Rows = NDArray[np.intp]
+#: Images whose clusters are looked for at a time: their vectors are copied.
+_ASSIGNED = 2**17
 
 
 class ClusterMethod(Method):
@@ -35,7 +39,9 @@ class ClusterMethod(Method):
     n_clusters: int
     n_init: int
     random_state: int
+    clustering_: Clustering
     cluster_sizes_: NDArray[np.int64]
+    _assigned: tuple[Embeddings, Clustering, NDArray[np.int32]] | None = None
 
     @property
     def cluster_centers_(self) -> NDArray[np.float32]:
@@ -69,38 +75,37 @@ class ClusterMethod(Method):
         away = vectors - self.cluster_centers_[clusters]
         return inputs.images, clusters, np.sqrt(np.einsum("ij,ij->i", away, away))
 
-    def _fit_clusters(self, inputs: Inputs) -> list[Rows]:
-        """Cluster the images of the calibration pairs; return S_k, the pairs of each cluster."""
-        embeddings = inputs.declared_embeddings()
-        key = ("kmeans", self.n_clusters, self.n_init, self.random_state)
-        self.clustering_: Clustering = inputs.memo(
-            key,
-            lambda: kmeans(
-                inputs.vectors(),
-                self.n_clusters,
-                n_init=self.n_init,
-                random_state=self.random_state,
-                progress=inputs.job.progress,
-            ),
-        )
-        self.normalize_ = embeddings.normalize
-        left, right = self._assign(inputs)
-        sets = members(left, right, self.n_clusters)
-        self.cluster_sizes_ = np.array([len(rows) for rows in sets], dtype=np.int64)
+    def _fit_clusters(self, inputs: Fitting) -> Samples:
+        """Cluster the images of the calibration pairs; return the scores of each S_k."""
+        self.normalize_ = inputs.declared_embeddings().normalize
+        self.clustering_ = inputs.clustering(self.n_clusters, self.n_init, self.random_state)
+        samples = inputs.samples(self.n_clusters, self._assign)
+        self.cluster_sizes_ = samples.sizes[:-1]
+        pairs = int(samples.sizes[-1])
         figures = self.diagnostics_.figures
         figures["inertia"] = self.clustering_.inertia
         figures["n_iter"] = self.clustering_.n_iter
         figures["smallest_cluster_pairs"] = int(self.cluster_sizes_.min())
         figures["largest_cluster_pairs"] = int(self.cluster_sizes_.max())
-        figures["share_of_pairs_in_two_clusters"] = float((left != right).mean())
-        return sets
+        figures["share_of_pairs_in_two_clusters"] = int(self.cluster_sizes_.sum()) / pairs - 1
+        return samples
 
     def _assign(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the clusters (k1, k2) of each pair's two images."""
+        """Return the clusters (k1, k2) of each pair's two images.
+
+        Those of images seen before are remembered, for as long as the embeddings are the same.
+        """
         embeddings = inputs.declared_embeddings()
-        space = Space(self.cluster_centers_.shape[1], self.normalize_)
-        cluster = np.zeros(len(embeddings), dtype=np.int32)
-        cluster[inputs.images] = self.clustering_.assign(inputs.vectors(space))
+        known = self._assigned
+        if known is None or known[0] is not embeddings or known[1] is not self.clustering_:
+            Space(self.cluster_centers_.shape[1], self.normalize_).check(embeddings)
+            nothing = np.full(len(embeddings), -1, dtype=np.int32)
+            known = self._assigned = embeddings, self.clustering_, nothing
+        cluster = known[2]
+        new = inputs.images[cluster[inputs.images] < 0]
+        for start in range(0, len(new), _ASSIGNED):
+            rows = new[start : start + _ASSIGNED]
+            cluster[rows] = self.clustering_.assign(embeddings.rows(rows), inputs.engine)
         return cluster[inputs.left], cluster[inputs.right]
 
     def _cluster_state(self) -> dict[str, Any]:
@@ -120,19 +125,3 @@ class ClusterMethod(Method):
         self.cluster_sizes_ = np.asarray(state["cluster_sizes"], np.int64)
         check_count("cluster_sizes", self.cluster_sizes_, len(centers))
         self.normalize_ = bool(state["normalize"])
-
-
-def members(left: NDArray[np.int32], right: NDArray[np.int32], n_clusters: int) -> list[Rows]:
-    """Return for each cluster the rows of the pairs with at least one image in it, ascending.
-
-    Examples
-    --------
-    >>> members(np.array([0, 0, 1]), np.array([0, 1, 1]), 2)
-    [array([0, 1]), array([1, 2])]
-    """
-    straddling = np.flatnonzero(left != right)
-    cluster = np.concatenate([left, right[straddling]])
-    row = np.concatenate([np.arange(len(left)), straddling])
-    order = np.lexsort((row, cluster))
-    ends = np.searchsorted(cluster[order], np.arange(1, n_clusters))
-    return np.split(row[order], ends)

@@ -13,7 +13,7 @@ from faircal.calibrators import Calibrator
 from faircal.data import Dataset, Embeddings
 from faircal.data.dataset import COSINE_RANGE
 from faircal.errors import DataError, NotFittedError, ParameterError
-from faircal.methods.base import Inputs
+from faircal.methods.inputs import Inputs
 from faircal.methods.trained import TrainedMethod
 from faircal.registry import did_you_mean
 from faircal.training.recipes import DebiasingRecipe

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
+from faircal.counting import Counts
 from faircal.methods.bank import CalibratorBank, check_count, prefixed, unprefixed
-from faircal.methods.base import Claims, Inputs, Needs, Output
+from faircal.methods.base import Claims, Needs, Output
 from faircal.methods.clusters import ClusterMethod
+from faircal.methods.inputs import Fitting, Float64, Inputs
 
 #: Scores at which maps are compared, over the range of scores.
 _SHIFT_POINTS = 4001
@@ -57,6 +60,7 @@ class FairCal(ClusterMethod):
     name = "faircal"
     title = "FairCal"
     needs = Needs(embeddings=True)
+    streams = True
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
 
     def __init__(
@@ -73,9 +77,9 @@ class FairCal(ClusterMethod):
         self.random_state = random_state
         self.min_pairs = min_pairs
 
-    def _fit(self, inputs: Inputs) -> None:
-        sets = self._fit_clusters(inputs)
-        self.bank_ = self._bank().fit(inputs.score, inputs.genuine, sets)
+    def _fit(self, inputs: Fitting) -> None:
+        samples = self._fit_clusters(inputs)
+        self.bank_ = self._bank().fit(samples, inputs.engine)
         alone = int((~self.bank_.own).sum())
         self.diagnostics_.figures["clusters_on_global_map"] = alone
         if alone:
@@ -85,12 +89,14 @@ class FairCal(ClusterMethod):
             )
 
     def _apply(self, inputs: Inputs) -> Output:
-        # The lower cluster first: the same sum to the last digit whichever image is on the left.
-        k1, k2 = np.sort(self._assign(inputs), axis=0)
-        p1, p2 = (self.bank_.predict(inputs.score, k) for k in (k1, k2))
-        n1, n2 = self.cluster_sizes_[k1], self.cluster_sizes_[k2]
-        theta = n1 / np.maximum(n1 + n2, 1)  # two clusters without pairs: both maps are global
-        probability = np.clip(p2 + theta * (p1 - p2), 0.0, 1.0)
+        k1, k2 = self._assign(inputs)
+        probability = np.empty(len(inputs))
+
+        def mix(block: slice, score: Float64) -> None:
+            place = probability[block], score, k1[block], k2[block]
+            self.bank_.mix_into(*place, self.cluster_sizes_)
+
+        inputs.scores(mix)
         return Output(probability, probability)
 
     @property
@@ -109,6 +115,9 @@ class FairCal(ClusterMethod):
         return np.array(
             [0.0 if fitted is None else even(fitted) - overall for fitted in self.bank_.maps]
         )
+
+    def _counting_error(self, counts: Sequence[Counts]) -> float:
+        return self.bank_.counting_bound(counts[0])
 
     def _bank(self) -> CalibratorBank:
         return CalibratorBank(self.calibrator, self.score_range_, self.min_pairs)

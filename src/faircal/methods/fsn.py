@@ -8,9 +8,10 @@ import numpy as np
 
 from faircal.calibrators import Calibrator
 from faircal.methods.bank import check_count, prefixed, unprefixed
-from faircal.methods.base import Claims, Inputs, Needs, Output
+from faircal.methods.base import Claims, Needs, Output
 from faircal.methods.clusters import ClusterMethod
-from faircal.methods.normalization import Float64, shifted_calibrator, threshold_shifts
+from faircal.methods.inputs import Fitting, Float64, Inputs
+from faircal.methods.normalization import fit_shifted, shifted_calibrator, threshold_shifts
 from faircal.metrics import ThresholdRule
 
 
@@ -48,6 +49,7 @@ class FSN(ClusterMethod):
     name = "fsn"
     title = "FSN"
     needs = Needs(embeddings=True)
+    streams = True
     claims = Claims(improves_accuracy=True, predictive_equality=True)
     fitted_to_rate = True
 
@@ -67,16 +69,15 @@ class FSN(ClusterMethod):
         self.n_init = n_init
         self.random_state = random_state
 
-    def _fit(self, inputs: Inputs) -> None:
-        sets = self._fit_clusters(inputs)
-        shifts = threshold_shifts(inputs, sets, self.target_fpr, self.threshold_rule)
+    def _fit(self, inputs: Fitting) -> None:
+        samples = self._fit_clusters(inputs)
+        shifts = threshold_shifts(samples, self.target_fpr, self.threshold_rule)
         without = int(np.isnan(shifts).sum())
         self.diagnostics_.figures["clusters_without_shift"] = without
         if without:
             self.diagnostics_.note(f"{without} clusters have no imposter pair and are not shifted")
         self.shifts_ = np.nan_to_num(shifts)
-        self.calibrator_ = shifted_calibrator(self.calibrator, inputs.score_range, self.shifts_)
-        self.calibrator_.fit(self._shifted(inputs), inputs.genuine)
+        self.calibrator_ = fit_shifted(self._calibrator(inputs.score_range), inputs, self._shifted)
 
     @property
     def cluster_shifts_(self) -> Float64:
@@ -102,5 +103,8 @@ class FSN(ClusterMethod):
         self._set_cluster_state(state)
         self.shifts_ = state["shifts"]
         check_count("shifts", self.shifts_, len(self.cluster_sizes_))
-        calibrator = shifted_calibrator(self.calibrator, self.score_range_, self.shifts_)
+        calibrator = self._calibrator(self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
+
+    def _calibrator(self, score_range: tuple[float, float]) -> Calibrator:
+        return shifted_calibrator(self.calibrator, score_range, self.shifts_)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset
-from faircal.methods.base import Inputs
+from faircal.methods.inputs import Inputs
 from faircal.methods.trained import TrainedMethod
 from faircal.training.recipes import ComparisonRecipe
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
 from faircal.methods.bank import check_count, prefixed, unprefixed
-from faircal.methods.base import Claims, Inputs, Method, Needs, Output
-from faircal.methods.normalization import Float64, shifted_calibrator, threshold_shifts
+from faircal.methods.base import Claims, Method, Needs, Output
+from faircal.methods.inputs import Fitting, Float64, Inputs
+from faircal.methods.normalization import fit_shifted, shifted_calibrator, threshold_shifts
 from faircal.metrics import ThresholdRule
 
 
@@ -44,6 +46,7 @@ class GST(Method):
     name = "gst"
     title = "GST"
     needs = Needs(groups_to_fit=True, groups_to_apply=True)
+    streams = True
     claims = Claims(improves_accuracy=True, predictive_equality=True)
     fitted_to_rate = True
 
@@ -59,22 +62,23 @@ class GST(Method):
         self.target_fpr = target_fpr
         self.threshold_rule = threshold_rule
 
-    def _fit(self, inputs: Inputs) -> None:
-        groups = inputs.declared_groups()
-        self.groups_ = groups.names
-        shifts = threshold_shifts(inputs, groups.rows(), self.target_fpr, self.threshold_rule)
+    def _fit(self, inputs: Fitting) -> None:
+        self.groups_ = inputs.group_names
+        samples = inputs.samples(len(self.groups_), lambda part: (self._group(part),))
+        shifts = threshold_shifts(samples, self.target_fpr, self.threshold_rule)
         without = [
             name for name, shift in zip(self.groups_, shifts, strict=True) if np.isnan(shift)
         ]
         if without:
             self.diagnostics_.note(f"groups without imposters, not shifted: {', '.join(without)}")
         self.shifts_ = np.nan_to_num(shifts)
-        self.calibrator_ = shifted_calibrator(self.calibrator, inputs.score_range, self.shifts_)
-        self.calibrator_.fit(self._shifted(inputs), inputs.genuine)
+        self.calibrator_ = fit_shifted(self._calibrator(inputs.score_range), inputs, self._shifted)
+
+    def _group(self, inputs: Inputs) -> NDArray[np.int32]:
+        return inputs.declared_groups().renamed(self.groups_).pair
 
     def _shifted(self, inputs: Inputs) -> Float64:
-        group = inputs.declared_groups().renamed(self.groups_).pair
-        shift: Float64 = np.append(self.shifts_, 0.0)[group]  # −1, no group, is the last
+        shift: Float64 = np.append(self.shifts_, 0.0)[self._group(inputs)]  # −1, no group, is last
         return inputs.score - shift
 
     def _apply(self, inputs: Inputs) -> Output:
@@ -94,5 +98,8 @@ class GST(Method):
         self.groups_ = tuple(state["groups"])
         self.shifts_ = state["shifts"]
         check_count("shifts", self.shifts_, len(self.groups_))
-        calibrator = shifted_calibrator(self.calibrator, self.score_range_, self.shifts_)
+        calibrator = self._calibrator(self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
+
+    def _calibrator(self, score_range: tuple[float, float]) -> Calibrator:
+        return shifted_calibrator(self.calibrator, score_range, self.shifts_)

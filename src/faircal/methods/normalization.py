@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from faircal.calibrators import Calibrator, make_calibrator
-from faircal.methods.base import Inputs
+from faircal.calibrators import Calibrator, Samples, make_calibrator
+from faircal.methods.inputs import Fitting, Float64, Inputs
 from faircal.metrics import Ranking, ThresholdRule, find_threshold
 
-Float64 = NDArray[np.float64]
 
+def threshold_shifts(samples: Samples, target_fpr: float, rule: ThresholdRule) -> Float64:
+    """Return t_k − t_G of each set at `target_fpr`; NaN where a set has no threshold.
 
-def threshold_shifts(
-    inputs: Inputs, sets: Sequence[NDArray[np.intp]], target_fpr: float, rule: ThresholdRule
-) -> Float64:
-    """Return t_k − t_G of each set at `target_fpr`; NaN where a set has no threshold."""
-    overall = find_threshold(Ranking.of(inputs.score, inputs.genuine), target_fpr, rule=rule)
-    found = [
-        find_threshold(Ranking.of(inputs.score[rows], inputs.genuine[rows]), target_fpr, rule=rule)
-        if len(rows)
-        else np.nan
-        for rows in sets
-    ]
+    The last set of `samples`, that of all pairs, gives t_G.
+    """
+
+    def threshold(k: int) -> float:
+        if not samples.sizes[k]:
+            return np.nan
+        sample = samples[k]
+        counts = sample.genuine, sample.mass - sample.genuine
+        genuine, imposter = (np.round(count).astype(np.int64) for count in counts)
+        return find_threshold(
+            Ranking.counted(sample.scores, genuine, imposter), target_fpr, rule=rule
+        )
+
+    *found, overall = map(threshold, range(len(samples)))
     return np.array(found) - overall
+
+
+def fit_shifted(
+    calibrator: Calibrator, inputs: Fitting, shifted: Callable[[Inputs], Float64]
+) -> Calibrator:
+    """Fit `calibrator`, made by `shifted_calibrator`, on the shifted scores of all pairs."""
+    samples = inputs.samples(score=shifted, score_range=calibrator.score_range)
+    (fitted,) = calibrator.fit_sets(samples)
+    return fitted
 
 
 def shifted_calibrator(

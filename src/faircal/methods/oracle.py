@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from faircal.calibrators import Calibrator
+from faircal.counting import Counts
+from faircal.data import Groups
 from faircal.methods.bank import CalibratorBank, check_count, prefixed, unprefixed
-from faircal.methods.base import Claims, Inputs, Method, Needs, Output
+from faircal.methods.base import Claims, Method, Needs, Output
+from faircal.methods.inputs import Fitting, Inputs
 
 
 class Oracle(Method):
@@ -35,6 +39,7 @@ class Oracle(Method):
     name = "oracle"
     title = "Oracle"
     needs = Needs(groups_to_fit=True, groups_to_apply=True)
+    streams = True
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
     yardstick = True
 
@@ -48,19 +53,24 @@ class Oracle(Method):
         self.calibrator = calibrator
         self.min_pairs = min_pairs
 
-    def _fit(self, inputs: Inputs) -> None:
-        groups = inputs.declared_groups()
-        self.groups_ = groups.names
-        self.bank_ = self._bank().fit(inputs.score, inputs.genuine, groups.rows())
+    def _fit(self, inputs: Fitting) -> None:
+        self.groups_ = inputs.group_names
+        samples = inputs.samples(len(self.groups_), lambda part: (self._groups(part).pair,))
+        self.bank_ = self._bank().fit(samples, inputs.engine)
         alone = [name for name, own in zip(self.groups_, self.bank_.own, strict=True) if not own]
         if alone:
             self.diagnostics_.note(f"groups on the global calibrator: {', '.join(alone)}")
 
     def _apply(self, inputs: Inputs) -> Output:
-        groups = inputs.declared_groups()
-        probability = self.bank_.predict(inputs.score, groups.renamed(self.groups_).pair)
-        probability[groups.cross] = 0.0
+        probability = self.bank_.predict(inputs.score, self._groups(inputs).pair)
+        probability[inputs.declared_groups().cross] = 0.0
         return Output(probability, probability)
+
+    def _groups(self, inputs: Inputs) -> Groups:
+        return inputs.declared_groups().renamed(self.groups_)
+
+    def _counting_error(self, counts: Sequence[Counts]) -> float:
+        return self.bank_.counting_bound(counts[0])
 
     def _bank(self) -> CalibratorBank:
         return CalibratorBank(self.calibrator, self.score_range_, self.min_pairs)

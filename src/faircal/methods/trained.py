@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from faircal.calibrators import Calibrator, make_calibrator
 from faircal.errors import DataError, ParameterError
 from faircal.methods.bank import prefixed, unprefixed
-from faircal.methods.base import Claims, Inputs, Method, Needs, Output, Space
+from faircal.methods.base import Claims, Method, Needs, Output
+from faircal.methods.inputs import Inputs, Space
 from faircal.registry import did_you_mean
 from faircal.training.recipes import ComparisonRecipe, DebiasingRecipe, check_flag
 
@@ -78,12 +79,13 @@ class TrainedMethod(Method, Generic[R]):
                 f"device: expected auto, cpu or cuda, found {self.device!r}; give its name"
             )
         if self.device != "auto":
-            from faircal.training.devices import choose_device
+            from faircal.compute.device import choose_device
 
             choose_device(self.device)
 
     def _fit(self, inputs: Inputs) -> None:
-        from faircal.training.devices import choose_device, describe
+        from faircal.compute.device import choose_device
+        from faircal.training.devices import describe
 
         self.space_ = Space.of(inputs.declared_embeddings())
         self.recipe_ = self.recipe()

@@ -58,7 +58,7 @@ def roc(ranking: Ranking, *, upper: float = 1.0) -> Roc:
     >>> thresholds
     array([1. , 0.9, 0.6, 0.1])
     """
-    first = max(upper, ranking.scores[0]) if len(ranking) else upper
+    first = max(upper, ranking.thresholds[0]) if len(ranking) else upper
     return Roc(
         _from_zero(ranking.fp, ranking.n_imposter),
         _from_zero(ranking.tp, ranking.n_genuine),
@@ -116,8 +116,10 @@ def auroc(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = None)
     # Twice the area, in whole pairs: integers keep it exact however many pairs there are.
     imposters = np.diff(ranking.fp, prepend=0)
     genuine_above = np.concatenate([[0], ranking.tp[:-1]])
-    twice = int(np.dot(imposters, genuine_above + ranking.tp))
-    return twice / (2 * ranking.n_genuine * ranking.n_imposter)
+    whole = 2 * ranking.n_genuine * ranking.n_imposter
+    # Beyond 64 bits, Python's own: only counts in bins are of that many pairs, and bins are few.
+    kind = np.int64 if whole <= np.iinfo(np.int64).max else object
+    return int(np.dot(imposters.astype(kind), (genuine_above + ranking.tp).astype(kind))) / whole
 
 
 def tpr_at_fpr(ranking: Ranking, rates: npt.ArrayLike) -> FloatArray:

@@ -296,14 +296,12 @@ class _Cumulative(NamedTuple):
 
 
 def _cumulate(ranking: Ranking) -> _Cumulative:
-    hit, miss = _block_counts(ranking)
-    hit, count = hit[::-1], (hit + miss)[::-1]
-    zero = np.zeros(1, dtype=np.int64)
-    return _Cumulative(
-        np.concatenate([zero, np.cumsum(count)]),
-        np.concatenate([zero, np.cumsum(count * ranking.thresholds[::-1])]),
-        np.concatenate([zero, np.cumsum(hit)]),
-    )
+    # Below a threshold is what is not accepted at the next one.
+    above, genuine_above = (np.append(of[::-1], 0) for of in (ranking.tp + ranking.fp, ranking.tp))
+    position = len(ranking) - above
+    total = np.zeros(len(position))
+    np.cumsum(np.diff(position) * ranking.thresholds[::-1], out=total[1:])
+    return _Cumulative(position, total, ranking.n_genuine - genuine_above)
 
 
 def _block_counts(ranking: Ranking) -> tuple[IntArray, IntArray]:

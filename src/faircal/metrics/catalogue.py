@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from faircal.counting import Filled
 from faircal.metrics.accuracy import auroc
+from faircal.metrics.bounds import auroc_bound, brier_bound, ece_bound, ks_bound, nll_bound
 from faircal.metrics.calibration import brier, ece, ks, nll
 from faircal.metrics.ranking import Ranking
 from faircal.registry import Registry
@@ -29,6 +31,9 @@ class Metric:
         For tables and figures.
     deviations : bool
         Whether the deviations over groups are reported too.
+    bound : callable, optional
+        From the counted bins of a set (`faircal.counting.Filled`) to how far the metric of the
+        counts can be from that of the scores; see `faircal.metrics.bounds`.
 
     Examples
     --------
@@ -42,15 +47,16 @@ class Metric:
     better: Literal["higher", "lower"]
     title: str
     deviations: bool = False
+    bound: Callable[[Filled], float] | None = None
 
 
 METRICS: Registry[Metric] = Registry("metric")
 
 for _metric in (
-    Metric("auroc", auroc, of="score", better="higher", title="AUROC"),
-    Metric("ks", ks, of="probability", better="lower", title="KS", deviations=True),
-    Metric("ece", ece, of="probability", better="lower", title="ECE", deviations=True),
-    Metric("brier", brier, of="probability", better="lower", title="Brier", deviations=True),
-    Metric("nll", nll, of="probability", better="lower", title="NLL"),
+    Metric("auroc", auroc, of="score", better="higher", title="AUROC", bound=auroc_bound),
+    Metric("ks", ks, "probability", "lower", "KS", deviations=True, bound=ks_bound),
+    Metric("ece", ece, "probability", "lower", "ECE", deviations=True, bound=ece_bound),
+    Metric("brier", brier, "probability", "lower", "Brier", deviations=True, bound=brier_bound),
+    Metric("nll", nll, of="probability", better="lower", title="NLL", bound=nll_bound),
 ):
     METRICS.register(_metric.name, _metric)

@@ -48,12 +48,21 @@ class Histogram:
 
     @classmethod
     def of(cls, ranking: Ranking, edges: npt.ArrayLike) -> Histogram:
-        """Count the scores of a ranking."""
+        """Count the scores of a ranking.
+
+        Of a ranking from counts (`Ranking.counted`) the histogram is exact where its edges are
+        among those that were counted between; only `total` is as close as the means of those.
+        """
         at = np.asarray(edges, dtype=np.float64)
-        which = np.maximum(np.searchsorted(at, ranking.scores, side="right") - 1, 0)
-        genuine = np.bincount(which[ranking.genuine], minlength=len(at))
-        total = np.bincount(which, weights=ranking.scores, minlength=len(at)).astype(np.float64)
-        return cls(at, genuine, np.bincount(which, minlength=len(at)) - genuine, total)
+        ascending = ranking.thresholds[::-1]
+        # Where each bin starts among the distinct scores: a search for each edge, not each score.
+        starts = np.searchsorted(ascending, at)
+        starts[0] = 0
+        genuine, imposter = (_between(count, starts) for count in (ranking.tp, ranking.fp))
+        pairs = np.diff(ranking.tp + ranking.fp, prepend=0)[::-1]
+        total = np.add.reduceat(np.append(ascending * pairs, 0.0), starts)
+        # The sum of no scores would come out as the next one.
+        return cls(at, genuine, imposter, np.where(genuine + imposter > 0, total, 0.0))
 
     def __add__(self, other: Histogram) -> Histogram:
         if not np.array_equal(self.edges, other.edges):
@@ -109,6 +118,12 @@ class Histogram:
         """Return the bins from the first to the last that holds a score."""
         some = np.flatnonzero(self.genuine + self.imposter)
         return slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0, 0)
+
+
+def _between(accepted: IntArray, starts: npt.NDArray[np.intp]) -> IntArray:
+    """Return the pairs of each bin from those accepted at each distinct score, descending."""
+    from_start = np.append(accepted[::-1], 0)[starts]
+    return -np.diff(from_start, append=0)
 
 
 def _share(count: IntArray, total: int) -> FloatArray:

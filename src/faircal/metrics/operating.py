@@ -250,7 +250,7 @@ def find_threshold(
     if not ranking.n_imposter:
         return float("nan")
     fpr, _, thresholds = roc(ranking)
-    thresholds[0] = np.nextafter(ranking.scores[0], np.inf)
+    thresholds[0] = np.nextafter(ranking.thresholds[0], np.inf)
     if rule == "interpolate":
         return float(np.interp(target, fpr, thresholds))
     if rule == "conservative":

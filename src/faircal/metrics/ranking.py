@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from faircal.compute.sorting import ascending
 from faircal.errors import DataError, ParameterError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -16,21 +18,30 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
+class _Pairs(NamedTuple):
+    """The pairs of a ranking, highest score first; equal scores in the order of the input."""
+
+    scores: FloatArray
+    genuine: BoolArray
+    rows: npt.NDArray[np.intp]  # in what was sorted, of which these may be a part
+
+    def take(self, which: npt.NDArray[Any] | slice) -> _Pairs:
+        return _Pairs(self.scores[which], self.genuine[which], self.rows[which])
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking:
-    """Pairs in descending order of score; build it with `Ranking.of`.
+    """How many pairs reach each score; build it with `Ranking.of` or `Ranking.counted`.
 
     Sorting is the one costly step of every metric. A ranking holds its result, so that any
     number of metrics, on all pairs and on every group, cost one sort together.
 
     Parameters
     ----------
-    scores : ndarray of float64, shape (n_pairs,)
-        Scores or probabilities, descending.
-    genuine : ndarray of bool, shape (n_pairs,)
-        Labels in that same order.
-    order : ndarray of int, shape (n_pairs,)
-        Where each sorted pair stood in the input; pairs with equal scores keep their input order.
+    thresholds : ndarray of float64, shape (n_distinct,)
+        Distinct scores or probabilities, descending.
+    tp, fp : ndarray of int64, shape (n_distinct,)
+        Genuine and imposter pairs with a score of at least each threshold.
 
     Examples
     --------
@@ -43,13 +54,14 @@ class Ranking:
     array([0.9, 0.2])
     """
 
-    scores: FloatArray
-    genuine: BoolArray
-    order: npt.NDArray[np.intp]
+    thresholds: FloatArray
+    tp: IntArray
+    fp: IntArray
+    _pairs: _Pairs | None = None
 
     def __post_init__(self) -> None:
-        # Cached counts are only right for as long as nobody writes into the arrays.
-        for array in (self.scores, self.genuine, self.order):
+        # Several metrics and groups share these arrays.
+        for array in (self.thresholds, self.tp, self.fp, *(self._pairs or ())):
             array.setflags(write=False)
 
     @classmethod
@@ -84,8 +96,81 @@ class Ranking:
                 f"expected finite scores; found {values[row]} in row {row}; "
                 "drop or repair such pairs"
             )
-        order = np.argsort(-values, kind="stable")
-        return cls(values[order], labels[order], order)
+        order = ascending(-values)
+        return cls._of_sorted(_Pairs(values[order], labels[order], order))
+
+    @classmethod
+    def counted(
+        cls, scores: npt.ArrayLike, genuine: npt.ArrayLike, imposter: npt.ArrayLike
+    ) -> Ranking:
+        """Return the ranking of pairs that are counted by score; it knows no single pair.
+
+        Parameters
+        ----------
+        scores : array-like of float, shape (n,)
+            Finite and ascending.
+        genuine, imposter : array-like of int, shape (n,)
+            Pairs with that score.
+
+        Examples
+        --------
+        >>> Ranking.counted([0.2, 0.4, 0.9], [0, 1, 1], [1, 0, 1]).tp
+        array([1, 2, 2])
+        """
+        values, hit, miss = (np.asarray(of) for of in (scores, genuine, imposter))
+        if not (values.shape == hit.shape == miss.shape and (np.diff(values) > 0).all()):
+            raise DataError("expected ascending scores with two counts each; found others")
+        tp, fp = (np.cumsum(count[::-1], dtype=np.int64) for count in (hit, miss))
+        return cls(values[::-1].astype(np.float64), tp, fp)
+
+    @classmethod
+    def _of_sorted(cls, pairs: _Pairs) -> Ranking:
+        scores = pairs.scores
+        tp = np.cumsum(pairs.genuine, dtype=np.int64)
+        last = np.ones(len(scores), dtype=np.bool_)  # of its block of equal scores
+        np.not_equal(scores[1:], scores[:-1], out=last[:-1])
+        if last.all():
+            return cls(scores, tp, np.arange(1, len(scores) + 1) - tp, pairs)
+        ends = np.flatnonzero(last)
+        tp = tp[ends]
+        return cls(scores[ends], tp, ends + 1 - tp, pairs)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether single pairs are known; a ranking from counts has none."""
+        return self._pairs is not None
+
+    @property
+    def pairs(self) -> _Pairs:
+        """The single pairs, sorted."""
+        if self._pairs is None:
+            raise ParameterError(
+                "expected a ranking of single pairs; found one made of counts; use Ranking.of"
+            )
+        return self._pairs
+
+    @property
+    def scores(self) -> FloatArray:
+        """Scores or probabilities of the pairs, descending, shape (n_pairs,)."""
+        return self.pairs.scores
+
+    @property
+    def genuine(self) -> BoolArray:
+        """Labels in that same order, shape (n_pairs,)."""
+        return self.pairs.genuine
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Where each sorted pair stood in the input, shape (n_pairs,).
+
+        Pairs with equal scores keep their input order.
+        """
+        rows = self.pairs.rows
+        if rows.max(initial=-1) + 1 == len(rows):  # all that was sorted
+            return rows
+        order = np.empty(len(rows), dtype=np.intp)
+        order[np.argsort(rows)] = np.arange(len(rows))
+        return order
 
     def subset(self, mask: npt.ArrayLike) -> Ranking:
         """Return the ranking of some of the pairs, without sorting again.
@@ -107,11 +192,41 @@ class Ranking:
                 f"{keep.shape}; pass one True or False per pair"
             )
         kept = keep[self.order]
-        row_in_subset = np.cumsum(keep) - 1
-        return Ranking(self.scores[kept], self.genuine[kept], row_in_subset[self.order[kept]])
+        return Ranking._of_sorted(self.pairs.take(kept))
+
+    def split(self, codes: npt.ArrayLike, n: int) -> list[Ranking]:
+        """Return the rankings of all groups in one pass: the same as a `subset` for each.
+
+        Parameters
+        ----------
+        codes : array-like of int, shape (n_pairs,)
+            The group of each pair, from 0 to n − 1, in the order of the input; −1 for none.
+        n : int
+            Number of groups.
+
+        Examples
+        --------
+        >>> ranking = Ranking.of([0.2, 0.9, 0.7, 0.4], [0, 1, 0, 1])
+        >>> [group.scores.tolist() for group in ranking.split([0, 1, 1, -1], 2)]
+        [[0.2], [0.9, 0.7]]
+        """
+        given = np.asarray(codes)
+        if given.shape != self.order.shape or given.dtype.kind not in "iu":
+            raise DataError(
+                f"expected a whole number per pair, of shape {self.order.shape}; "
+                f"found {given.dtype} of shape {given.shape}"
+            )
+        # Sixteen bits are sorted in linear time, and a sort that is stable keeps the ranking.
+        small = np.int16 if n < np.iinfo(np.int16).max else np.int64
+        sorted_codes = given.astype(small, copy=False)[self.order]
+        by_group = np.argsort(sorted_codes, kind="stable")
+        pairs = self.pairs.take(by_group)
+        starts = np.searchsorted(sorted_codes[by_group], np.arange(n + 1, dtype=small))
+        cuts = itertools.pairwise(starts.tolist())
+        return [Ranking._of_sorted(pairs.take(slice(*ends))) for ends in cuts]
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return self.n_genuine + self.n_imposter
 
     def __repr__(self) -> str:
         return f"<Ranking of {self.n_genuine} genuine and {self.n_imposter} imposter pairs>"
@@ -119,34 +234,12 @@ class Ranking:
     @cached_property
     def n_genuine(self) -> int:
         """Number of genuine pairs."""
-        return int(np.count_nonzero(self.genuine))
+        return int(self.tp[-1]) if len(self.tp) else 0
 
-    @property
+    @cached_property
     def n_imposter(self) -> int:
         """Number of imposter pairs."""
-        return len(self) - self.n_genuine
-
-    @cached_property
-    def _ends(self) -> npt.NDArray[np.intp]:
-        """Position of the last pair of each block of equal scores, shape (n_distinct,)."""
-        if not len(self):
-            return np.empty(0, dtype=np.intp)
-        return np.append(np.flatnonzero(self.scores[1:] != self.scores[:-1]), len(self) - 1)
-
-    @cached_property
-    def thresholds(self) -> FloatArray:
-        """Distinct scores, descending, shape (n_distinct,)."""
-        return self.scores[self._ends]
-
-    @cached_property
-    def tp(self) -> IntArray:
-        """Genuine pairs with a score of at least each threshold, shape (n_distinct,)."""
-        return np.cumsum(self.genuine, dtype=np.int64)[self._ends]
-
-    @cached_property
-    def fp(self) -> IntArray:
-        """Imposter pairs with a score of at least each threshold, shape (n_distinct,)."""
-        return self._ends + 1 - self.tp
+        return int(self.fp[-1]) if len(self.fp) else 0
 
 
 def as_ranking(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None) -> Ranking:
@@ -189,8 +282,8 @@ calibrate the scores first
     """
     ranking = as_ranking(probability, genuine)
     # Sorted values: the two ends speak for all.
-    if len(ranking) and not (ranking.scores[-1] >= 0 and ranking.scores[0] <= 1):
-        low, high = ranking.scores[-1], ranking.scores[0]
+    low, high = (ranking.thresholds[-1], ranking.thresholds[0]) if len(ranking) else (0.0, 1.0)
+    if not (low >= 0 and high <= 1):
         raise DataError(
             f"expected probabilities in [0, 1]; found values from {low:g} to {high:g}; "
             "calibrate the scores first"

@@ -5,8 +5,11 @@ are fractions. What is undefined or withheld is null, never NaN.
 
 ``faircal``, ``kind``
     Version of faircal; ``"audit"``.
-``dataset``, ``simulated``, ``pairs``, ``data_sha256``, ``attribute``
-    What was audited; `attribute` is null where the data names no groups.
+``dataset``, ``simulated``, ``pairs``, ``data_sha256``, ``data_sha256_of``, ``streamed``,
+``error_bounds``, ``attribute``
+    What was audited. The hash is of the data's ``values`` or of its ``files``. Where pairs were
+    ``streamed``, their scores were counted in bins: by no more than this the figures of each metric
+    can be off. `attribute` is null where the data names no groups.
 ``interval_kind``, ``level``
     How the intervals were made, and what they are meant to cover.
 ``operating_points``
@@ -82,6 +85,9 @@ def audit_record(store: Store) -> dict[str, Any]:
         "simulated": store.simulated,
         "pairs": run.get("pairs"),
         "data_sha256": run.get("data_sha256"),
+        "data_sha256_of": run.get("data_sha256_of"),
+        "streamed": run.get("streamed", False),
+        "error_bounds": run.get("error_bounds"),
         "attribute": attribute or None,
         "interval_kind": run.get("interval_kind"),
         "level": LEVEL,

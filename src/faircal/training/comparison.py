@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from faircal.compute.device import choose_device
 from faircal.jobs import Job
-from faircal.training.devices import choose_device, new_generator, working_on
+from faircal.training.devices import new_generator, working_on
 from faircal.training.losses import individual_fairness
 from faircal.training.networks import Perceptron, forward
 from faircal.training.recipes import ComparisonRecipe

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from faircal.compute.device import choose_device
 from faircal.jobs import Job
-from faircal.training.devices import choose_device, working_on
+from faircal.training.devices import working_on
 from faircal.training.losses import attribute_entropy, uniformity
 from faircal.training.networks import Perceptron
 from faircal.training.recipes import DebiasingRecipe

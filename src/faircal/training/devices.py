@@ -9,26 +9,8 @@ from contextlib import contextmanager
 import torch
 from threadpoolctl import threadpool_info
 
-from faircal.errors import ParameterError
-from faircal.registry import device_kind, short
-
 #: One training at a time on a GPU: recording a step allows no other work beside it.
 _GPU = threading.Lock()
-
-
-def choose_device(name: str) -> torch.device:
-    """Return the device called `name`; ``auto`` is a GPU where there is one, else the CPU."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    device_kind(name)
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ParameterError(
-            f"device: {name!r} cannot be used here ({short(error)}); choose auto, cpu or cuda"
-        ) from error
-    return device
 
 
 def new_generator(device: torch.device, seed: int) -> torch.Generator:

@@ -15,12 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from faircal.compute.device import choose_device
 from faircal.container import cut, pack, unpack
 from faircal.errors import FairCalError, ModelFileError, ParameterError
 from faircal.files import atomic_path, digest
 from faircal.jobs import Job
 from faircal.registry import short
-from faircal.training.devices import choose_device, new_generator, working_on
+from faircal.training.devices import new_generator, working_on
 
 #: Steps taken before one is recorded on a GPU: libraries set themselves up in the first ones.
 _WARM_UP = 3

@@ -1,0 +1,118 @@
+"""``docs/benchmarks.md`` and its picture, from the kept figures alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from benchmarks.disturbance import MOST as MOST_OTHERS
+from benchmarks.figure import Figure
+from benchmarks.kept import MOST_LOSS, Part
+from benchmarks.parts import PARTS
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "benchmarks.md"
+PICTURE = DOCS / "images" / "benchmark-growth.png"
+
+_HEAD = f"""\
+# Benchmarks
+
+Written by `python -m benchmarks --accept` from `benchmarks/results.json`; change neither by hand.
+
+Ours and the alternative are measured in turn in one run, after a call that does not count, and the
+shortest of several runs counts. The figures are ratios, shares of what the machine can do at best,
+or exponents of growth; seconds and memory stand beside them and are those of one machine. **Bold**
+figures are guarded: `make bench` measures them again and fails where one is worse by more than
+{MOST_LOSS:.0%}. A copy's bandwidth is the bytes that it reads a second; it writes as many.
+
+Alternatives that have threads are timed with all and with one; the shorter time counts. Where
+others use more than {MOST_OTHERS:.0%} of the processors meanwhile, nothing is judged or kept:
+that slows the alternatives' threads more than ours, and the ratios would flatter us.
+
+Figures of a GPU are made by `benchmarks/gpu.py` and kept in `docs/benchmarks-gpu.json`.
+"""
+
+
+def page(kept: Mapping[str, Part]) -> str:
+    """Return the whole page, Markdown."""
+    if not kept:
+        return f"{_HEAD}\nNo figures were accepted yet.\n"
+    known = [*PARTS, *(name for name in kept if name not in PARTS)]
+    sections = [_goals(kept)]
+    sections += [_section(name, kept[name]) for name in known if name in kept]
+    return "\n".join([_HEAD, *sections])
+
+
+def _goals(kept: Mapping[str, Part]) -> str:
+    figures = [f for part in kept.values() for f in part.figures if f.goal is not None]
+    met = sum(bool(f.met) for f in figures)
+    lines = [f"Goals met: {met} of {len(figures)}.", ""]
+    lines += [
+        f"- missed: {figure.what.strip()} (`{name}`): {figure.shown}, wanted {figure.wanted}"
+        for name, part in kept.items()
+        for figure in part.figures
+        if figure.met is False
+    ]
+    return "\n".join(lines if lines[-1] == "" else [*lines, ""])
+
+
+def _section(name: str, part: Part) -> str:
+    about = PARTS[name].about if name in PARTS else name
+    lines = [
+        f"## {about}",
+        "",
+        f"`{part.command}`, {part.date}, {_machine(part)}",
+        "",
+        "| what | figure | goal | |",
+        "| --- | --- | --- | --- |",
+        *map(_row, part.figures),
+        "",
+    ]
+    if any(figure.points for figure in part.figures):
+        lines += [f"![{about}]({PICTURE.relative_to(DOCS)})", ""]
+    return "\n".join(lines)
+
+
+def _row(figure: Figure) -> str:
+    shown = f"**{figure.shown}**" if figure.guarded else figure.shown
+    met = {True: "met", False: "missed", None: ""}[figure.met]
+    what = figure.what.strip().replace("|", "\\|")
+    return f"| {what} | {shown} | {figure.wanted} | {met} |"
+
+
+def _machine(part: Part) -> str:
+    told = part.machine or {}
+    packages = ", ".join(f"{name} {number}" for name, number in told.get("versions", {}).items())
+    return (
+        f"{told.get('cpu')}, {told.get('cores')} cores, {told.get('memory_gib')} GiB, "
+        f"others used {told.get('others', 0):.1%} of the processors; "
+        f"Python {told.get('python')}, {packages}"
+    )
+
+
+def draw(figures: Iterable[Figure], path: Path = PICTURE) -> None:
+    """Draw the growth curves, one panel for what grows; needs the extra ``figures``."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    panels: dict[str, list[tuple[str, Figure]]] = {}
+    for figure in figures:
+        if figure.points:
+            what, over = figure.name.split(" over ")
+            panels.setdefault(over, []).append((what, figure))
+    if not panels:
+        return
+    drawn, axes = plt.subplots(1, len(panels), figsize=(4 * len(panels), 3.4), squeeze=False)
+    for ax, (over, curves) in zip(axes[0], panels.items(), strict=True):
+        for what, figure in curves:
+            sizes, seconds = zip(*figure.points, strict=True)
+            ax.loglog(sizes, seconds, marker="o", label=f"{what}: {figure.value:.2f}")
+        ax.set(xlabel=over, ylabel="seconds")
+        ax.legend(title="exponent", fontsize="small")
+        ax.grid(visible=True, which="major", alpha=0.3)
+    drawn.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn.savefig(path, dpi=120)
+    plt.close(drawn)

@@ -1,0 +1,232 @@
+"""The labelled scores of many sets side by side: what all calibrators of a model learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from faircal.calibrators._layout import Pairs
+from faircal.calibrators._sample import Floats, Sample, merge_ties
+from faircal.compute.threads import each
+from faircal.counting import Counts
+from faircal.errors import DataError
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+# Groups of consecutive scores averaged in one piece of work.
+_GROUPS = 1 << 11
+# Entries laid out in one piece of work.
+_PIECE = 1 << 16
+# A label with less than this part of a group's mass is left out of it: rounding, not pairs.
+_TRACE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Training pairs of many sets, as masses over scores; the last set is that of all pairs.
+
+    Set k is ``starts[k]:starts[k + 1]`` of the three arrays. A pair may be in several sets, and
+    equal scores may stand side by side; ``samples[k]`` gathers them into a `Sample`.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_entries,)
+        Ascending inside each set.
+    genuine, mass : ndarray of shape (n_entries,)
+        Weight of the genuine pairs, and of all, at each; the latter above zero, and a read-only
+        view of a single 1 where there are no weights.
+    starts : ndarray of shape (n_sets + 1,)
+    sizes : ndarray of shape (n_sets,)
+        How many pairs each set has; those of weight 0 do not count.
+
+    Examples
+    --------
+    >>> samples = Samples.of([0.5, 0.1, 0.3], [1, 0, 0], [0, 0, 1], [0, 1, -1], n_sets=2)
+    >>> samples.sizes, samples[1].scores
+    (array([2, 2, 3]), array([0.1, 0.3]))
+    """
+
+    scores: Floats
+    genuine: Floats
+    mass: Floats
+    starts: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(
+        cls,
+        score: npt.ArrayLike,
+        genuine: npt.ArrayLike,
+        *codes: npt.ArrayLike,
+        n_sets: int,
+        weight: npt.ArrayLike | None = None,
+    ) -> Samples:
+        """Lay out pairs by set.
+
+        Parameters
+        ----------
+        score : array-like of shape (n,)
+        genuine : array-like of shape (n,)
+            Booleans or 0/1.
+        *codes : array-like of int, shape (n,)
+            The set or sets of each pair, −1 for none; with left and right cluster, a pair with
+            both the same counts once.
+        n_sets : int
+            How many sets the codes number; the set of all pairs comes on top.
+        weight : array-like of shape (n,), optional
+            Weights of zero or more, not all zero.
+        """
+        pairs = Pairs.of(score, genuine, weight)
+        rows, starts = pairs.by_code(codes, n_sets)
+        split, n = len(rows), len(rows) + len(pairs.scores)
+        scores, hits = np.empty(n), np.empty(n)
+        mass = np.broadcast_to(1.0, n) if pairs.weight is None else np.empty(n)
+
+        def work(part: slice) -> None:
+            at = rows[part]
+            scores[part], hits[part] = pairs.scores[at], pairs.genuine[at]
+            if pairs.weight is not None:
+                mass[part] = pairs.weight[at]
+
+        each(work, split, _PIECE)
+        scores[split:], hits[split:] = pairs.scores, pairs.genuine
+        if pairs.weight is not None:
+            mass[split:] = pairs.weight
+        ends = np.append(starts, n).astype(np.int64)
+        return cls(scores, hits, mass, ends, np.diff(ends))
+
+    @classmethod
+    def from_counts(cls, counts: Counts) -> Samples:
+        """Return counted scores as a sample of each set; the last set must hold all pairs.
+
+        The genuine pairs of a bin stand at their mean score, and so do its imposters: what is
+        summed over them is wrong by the square of a bin's width.
+
+        Examples
+        --------
+        >>> counts = Counts.zeros(1, [0.0, 0.5, 1.0])
+        >>> counts.add([0.1, 0.3, 0.4], [False, False, True])
+        >>> Samples.from_counts(counts).scores.round(6), Samples.from_counts(counts).mass
+        (array([0.2, 0.4]), array([2., 1.]))
+        """
+
+        def points(part: slice) -> list[tuple[Floats, Floats, Floats]]:
+            found = []
+            for k in range(part.start, part.stop):
+                filled = counts.means(k)
+                mean = np.column_stack((filled.imposter_mean, filled.genuine_mean))
+                mass = np.column_stack((filled.imposter, filled.genuine)).astype(np.float64)
+                found.append(_flattened(mean, mass * [0.0, 1.0], mass))
+            return found
+
+        sets = [one for part in each(points, len(counts), 8) for one in part]
+        scores, genuine, mass = (np.concatenate(column) for column in zip(*sets, strict=True))
+        starts = np.concatenate(([0], np.cumsum([len(one[0]) for one in sets], dtype=np.int64)))
+        sizes = (counts.genuine + counts.imposter).sum(axis=1)
+        return cls(scores, genuine, mass, starts, sizes)
+
+    def __len__(self) -> int:
+        """How many sets there are, that of all pairs included."""
+        return len(self.sizes)
+
+    def __getitem__(self, k: int) -> Sample:
+        at = range(len(self))[k]
+        part = slice(int(self.starts[at]), int(self.starts[at + 1]))
+        if part.start == part.stop:
+            raise DataError(f"set {k}: expected at least one pair, found none; leave the set out")
+        return merge_ties(self.scores[part], self.genuine[part], self.mass[part])
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether there are any masses but 1."""
+        return self.mass.strides != (0,)
+
+    def totals(self) -> tuple[Floats, Floats]:
+        """Return the weight of the genuine pairs of each set, and of all its pairs, (n_sets,)."""
+        return self._sum(self.genuine), self._sum(self.mass)
+
+    def clipped(self, low: float, high: float) -> Samples:
+        """Return the same with scores beyond [low, high] moved to the nearest end."""
+        if not len(self.scores) or (self.scores.min() >= low and self.scores.max() <= high):
+            return self
+        scores = np.clip(self.scores, low, high)
+        return Samples(scores, self.genuine, self.mass, self.starts, self.sizes)
+
+    def coarse(self, every: int, least: int = 256) -> Samples:
+        """Return far fewer points, for groups of neighbours.
+
+        Two points stand for the genuine ones of a group, two for its imposters, with the same
+        mass and mean, and as much of the variance as there is room for.
+
+        Parameters
+        ----------
+        every : int
+            Neighbours in a group, at most.
+        least : int
+            Groups that a set is left with at least, or all of its points.
+        """
+        lengths = np.diff(self.starts)
+        each_of = np.clip(lengths // least, 1, every)
+        n_groups = -(-lengths // each_of)
+        ends = np.cumsum(n_groups)
+        local = np.arange(ends[-1]) - np.repeat(ends - n_groups, n_groups)
+        first = np.repeat(self.starts[:-1], n_groups) + local * np.repeat(each_of, n_groups)
+        bounds = np.append(first, self.starts[-1])
+
+        def work(part: slice) -> tuple[Floats, Floats, Floats, Ints]:
+            return self._averaged(bounds[part.start : part.stop + 1])
+
+        found = each(work, len(first), _GROUPS)
+        scores, genuine, mass, kept = (
+            np.concatenate(column) for column in zip(*found, strict=True)
+        )
+        starts = np.concatenate(([0], np.cumsum(kept)))[np.concatenate(([0], ends))]
+        return Samples(scores, genuine, mass, starts, self.sizes)
+
+    def _averaged(self, bounds: Ints) -> tuple[Floats, Floats, Floats, Ints]:
+        """Stand in for the points between `bounds`; the last value is how many each group left."""
+        part, at = slice(bounds[0], bounds[-1]), bounds[:-1] - bounds[0]
+        scores, genuine, mass = self.scores[part], self.genuine[part], self.mass[part]
+        imposter = mass - genuine
+        low, high = scores[at, None], scores[np.append(at[1:], len(scores)) - 1, None]
+        least = _TRACE * np.add.reduceat(mass, at)[:, None]
+        points = []
+        for weight in (imposter, genuine):
+            total = np.add.reduceat(weight, at)[:, None]
+            total[total < least] = 0.0
+            part_of = 1.0 / np.where(total > 0, total, 1.0)
+            moment = weight * scores
+            mean = np.add.reduceat(moment, at)[:, None] * part_of
+            square = np.add.reduceat(np.multiply(moment, scores, out=moment), at)[:, None] * part_of
+            mean = np.clip(mean, low, high)
+            away = np.sqrt(np.maximum(square - mean**2, 0.0))
+            away = np.minimum(away, np.minimum(mean - low, high - mean))
+            points.append((mean + away * [-1.0, 1.0], total * [0.5, 0.5]))
+        mean, weight = (np.hstack(column) for column in zip(*points, strict=True))
+        genuine_part = weight * [0.0, 0.0, 1.0, 1.0]
+        return (*_flattened(mean, genuine_part, weight), (weight > 0).sum(axis=1))
+
+    def _sum(self, values: Floats) -> Floats:
+        # An empty set must not count the first entry of the next one.
+        some = np.flatnonzero(np.diff(self.starts))
+        sums = np.zeros(len(self))
+        if len(some):
+            sums[some] = np.add.reduceat(values, self.starts[some])
+        return sums
+
+
+def _flattened(mean: Floats, genuine: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
+    """Turn the few points of each group, shape (n_groups, few), into one row of ascending ones.
+
+    Points without mass are left out.
+    """
+    for end in range(mean.shape[1] - 1, 0, -1):
+        for i in range(end):  # with so few columns, swapping is faster than sorting
+            swap = mean[:, i] > mean[:, i + 1]
+            for of in (mean, genuine, mass):
+                of[swap, i : i + 2] = of[swap, i : i + 2][:, ::-1]
+    some = mass > 0
+    return mean[some], genuine[some], mass[some]

@@ -1,0 +1,303 @@
+"""Pair scores, K-means and calibration on a PyTorch device: a GPU, or the CPU for tests.
+
+NumPy arrays go in and come out. PyTorch (the extra ``torch``) is imported when an engine is made.
+Nothing here adds up in an order that depends on timing: the same input gives the same bits on the
+same kind of device.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.compute.engine import Then, follow
+from faircal.compute.kmeans import Found
+from faircal.compute.threads import each
+from faircal.errors import DataError, MissingExtraError, ParameterError
+from faircal.jobs import Progress, silent
+from faircal.registry import device_kind, short
+
+if TYPE_CHECKING:
+    import torch
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+Sums = Callable[[Float64, NDArray[np.integer]], tuple[Float64, Float64, Float64]]
+
+#: Pairs on the device at a time.
+_PAIRS = 2**22
+#: Bytes copied to a GPU at a time, by way of memory that it can read itself.
+_PART = 2**25
+#: Numbers of vectors taken along when they are not on the device to stay.
+_BLOCK = 2**24
+#: Distances of starting points on the device at a time: starts beyond wait for their turn.
+_STARTS = 2**27
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device called `name`; ``auto`` is a GPU where there is one, else the CPU.
+
+    Examples
+    --------
+    >>> choose_device("cpu")
+    device(type='cpu')
+    >>> choose_device("tpu")
+    Traceback (most recent call last):
+    ...
+    faircal.errors.ParameterError: device: expected auto, cpu or cuda, found 'tpu'
+    """
+    kind = device_kind(name)
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"device {name!r} needs torch, which is not installed: pip install 'faircal[torch]'"
+        ) from error
+    if kind == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ParameterError(
+            f"device: {name!r} cannot be used here ({short(error)}); choose auto, cpu or cuda"
+        ) from error
+    return device
+
+
+class TorchEngine:
+    """The heavy steps on one device.
+
+    Parameters
+    ----------
+    device : str
+        ``cuda``, ``cuda:1``, ``cpu``, or ``auto``.
+
+    Examples
+    --------
+    >>> engine = TorchEngine("cpu")
+    >>> vectors = np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float16)
+    >>> engine.pair_dots(vectors, np.array([0, 0]), np.array([1, 2]))
+    array([11., 17.], dtype=float32)
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = choose_device(device)
+        self._held: dict[int, tuple[weakref.ref[Any], torch.Tensor]] = {}
+
+    def put(self, array: NDArray[Any]) -> torch.Tensor:
+        """Return `array` on the device, where it stays for as long as `array` itself lives.
+
+        It is copied once, so it must not be changed afterwards.
+        """
+        there = self._find(array)
+        if there is None:
+            there, key, forget = self._copy(array), id(array), self._held.pop
+            self._held[key] = weakref.ref(array, lambda _: forget(key, None)), there
+        return there
+
+    def _find(self, array: NDArray[Any]) -> torch.Tensor | None:
+        """Return `array` as it is on the device, None where it isn't there."""
+        owner, there = self._held.get(id(array), (None, None))
+        return there if owner is not None and owner() is array else None
+
+    def pair_dots(
+        self, vectors: NDArray[Any], left: NDArray[np.integer], right: NDArray[np.integer]
+    ) -> Float32:
+        """Return the inner product of rows `left` and `right` of `vectors`.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n, d), float16 or float32
+            Stays on the device for as long as it lives. Sums are of float32.
+        left, right : ndarray of shape (m,), integer
+            From 0 to n − 1.
+
+        Returns
+        -------
+        ndarray of shape (m,), float32
+        """
+        out = np.empty(len(left), dtype=np.float32)
+        for part, dots, _ in self._dots(vectors, left, right):
+            out[part] = dots.cpu().numpy()
+        return out
+
+    def cosines(
+        self,
+        vectors: NDArray[Any],
+        norms: Float32,
+        left: NDArray[np.integer],
+        right: NDArray[np.integer],
+        then: Then | None = None,
+    ) -> Float64:
+        """Return the cosines of rows `left` and `right`, clipped to [−1, 1], shape (m,).
+
+        As `pair_dots`, with the lengths of all rows of `vectors` in `norms`, shape (n,). `then`
+        is called, in several threads, with each block of pairs and their cosines.
+        """
+        out = np.empty(len(left), dtype=np.float64)
+        lengths = self.put(norms)
+        for part, dots, rows in self._dots(vectors, left, right):
+            cosines = dots / lengths[rows].double().prod(0)
+            out[part] = cosines.clamp_(-1, 1).cpu().numpy()
+        follow(out, then)
+        return out
+
+    def _dots(
+        self, vectors: NDArray[Any], left: NDArray[np.integer], right: NDArray[np.integer]
+    ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor]]:
+        """Give pairs part by part, with their inner products and their rows, on the device."""
+        from faircal.compute import _torch_pairs
+
+        _check_vectors(vectors)
+        there = self.put(vectors)
+        for part in _parts(len(left), _PAIRS):
+            rows = self._rows(left[part], right[part], len(vectors))
+            yield part, _torch_pairs.dots(there, rows[0], rows[1]), rows
+
+    def kmeans(
+        self,
+        points: Float32,
+        n_clusters: int,
+        *,
+        n_init: int,
+        rng: np.random.Generator,
+        max_iter: int,
+        shift: float,
+        progress: Progress = silent,
+    ) -> Found:
+        """Return the best of `n_init` starts, which run side by side.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n, d), float32
+            Near the origin: far from it float32 products would drown the distances.
+        n_clusters, n_init, max_iter : int
+        rng : numpy.random.Generator
+        shift : float
+            An iteration that moves the centres by no more, summed squares, is the last.
+        progress : callable
+            Called as starts begin.
+        """
+        from faircal.compute import _torch_kmeans
+
+        n, trials = len(points), 2 + int(np.log(n_clusters))
+        drawn = [(rng.integers(n), rng.random((n_clusters - 1, trials))) for _ in range(n_init)]
+        there = self.put(points)
+        found: list[Found] = []
+        for part in _parts(n_init, max(1, _STARTS // (n * trials))):
+            progress("K-means", part.start, n_init, f"K = {n_clusters}")
+            first = self._copy(np.array([draw[0] for draw in drawn[part]]))
+            lots = self._copy(np.array([draw[1] for draw in drawn[part]]))
+            found.append(_torch_kmeans.kmeans(there, first, lots, max_iter, shift))
+        return min(found, key=lambda one: one.inertia)
+
+    def assign(self, vectors: NDArray[Any], centers: Float32) -> NDArray[np.int32]:
+        """Return the nearest of `centers` (K, d) for each row of `vectors` (n, d), shape (n,).
+
+        Vectors that are on the device already are used there; others are taken in blocks.
+        """
+        from faircal.compute import _torch_kmeans
+
+        _check_vectors(vectors)
+        # As in fitting: far from the origin, float32 products would drown the distances.
+        origin = centers.mean(axis=0, dtype=np.float64).astype(np.float32)
+        near, there = self._copy(centers - origin), self._copy(origin)
+        held = self._find(vectors)
+        labels = np.empty(len(vectors), dtype=np.int32)
+        for part in _parts(len(vectors), max(1, _BLOCK // max(centers.shape))):
+            block = self._copy(vectors[part]) if held is None else held[part]
+            labels[part] = _torch_kmeans.nearest(block.float() - there, near).cpu().numpy()
+        return labels
+
+    def logistic_sums(
+        self, features: Float64, target: Float64, mass: Float64, starts: NDArray[np.integer]
+    ) -> Sums:
+        """Return the function that sums loss, gradient and Hessian over the points of each set.
+
+        Parameters
+        ----------
+        features : ndarray of shape (m, n)
+            Points of all sets, one set after the other.
+        target, mass : ndarray of shape (n,)
+            Wanted probabilities and weights.
+        starts : ndarray of shape (K + 1,)
+            Set k has the points from ``starts[k]`` to ``starts[k + 1]``.
+
+        Returns
+        -------
+        callable
+            From parameters (k, m + 1), the intercept last, and the numbers (k,) of their sets to
+            the sets' log-loss (k,), its gradient (k, m + 1) and its Hessian (k, m + 1, m + 1).
+        """
+        from faircal.compute._torch_logistic import LogisticSums
+
+        there = [self._copy(np.asarray(a, dtype=np.float64)) for a in (features, target, mass)]
+        return LogisticSums(there[0], there[1], there[2], starts)
+
+    def _rows(self, left: NDArray[np.integer], right: NDArray[np.integer], n: int) -> torch.Tensor:
+        """Return row numbers on the device, shape (2, m), int64.
+
+        They are checked: a wrong one would end all work on the GPU.
+        """
+        import torch
+
+        rows = torch.stack([self._copy(np.asarray(side, dtype=np.int64)) for side in (left, right)])
+        if not rows.numel():
+            return rows
+        least, most = (int(bound) for bound in rows.aminmax())
+        if least < 0 or most >= n:
+            raise DataError(
+                f"rows: expected numbers from 0 to {n - 1}, found {least} to {most}; "
+                "pairs and vectors do not belong together"
+            )
+        return rows
+
+    def _copy(self, array: NDArray[Any]) -> torch.Tensor:
+        """Copy an array, which may be memory-mapped or not writeable, to the device."""
+        import torch
+
+        try:
+            kind = torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype
+            there = torch.empty(array.shape, dtype=kind, device=self.device)
+        except torch.cuda.OutOfMemoryError as error:
+            raise ParameterError(
+                f"device: {self.device} has no room for {array.nbytes / 2**30:.1f} GiB more; "
+                "use fewer images or --device cpu"
+            ) from error
+        if self.device.type == "cpu":
+            there.numpy()[...] = array
+            return there
+        flat, target = array.reshape(-1), there.view(-1)
+        for part in _parts(array.size, _PART // array.itemsize):
+            # PyTorch gives this memory to nobody else before the copy from it has ended.
+            buffer = torch.empty(part.stop - part.start, dtype=kind, pin_memory=True)
+            _fill(buffer.numpy(), flat[part])
+            target[part].copy_(buffer, non_blocking=True)
+        return there
+
+
+def _parts(n: int, size: int) -> Iterator[slice]:
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def _fill(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """Copy, on all cores."""
+
+    def work(block: slice) -> None:
+        target[block] = source[block]
+
+    each(work, len(target), _PART // 16 // target.itemsize)
+
+
+def _check_vectors(vectors: NDArray[Any]) -> None:
+    if vectors.ndim != 2 or vectors.dtype not in (np.float16, np.float32):
+        raise DataError(
+            "vectors: expected a matrix of float16 or float32, "
+            f"found shape {vectors.shape} of {vectors.dtype}; convert with .astype('float32')"
+        )

@@ -1,0 +1,349 @@
+"""K-means on the processor: greedy k-means++, then Lloyd's iterations, in blocks on all cores.
+
+What makes it fast, besides matrix products on cache-sized blocks:
+
+- Starting centres are drawn by k-means++ exactly, but many at a time: candidates come from the
+  distribution of a moment ago and are thinned by rejection, so that one large product replaces
+  many thin ones.
+- Bounds on distances (Elkan's) tell which points can have changed their cluster; only those are
+  multiplied again, gathered into blocks.
+- A cluster's sum is changed by the points that come and go; it is not summed anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from faircal.compute.kernels import doubtful, settle
+from faircal.compute.threads import each, one_blas_thread
+from faircal.jobs import Progress, silent
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+#: Points a block, where nothing depends on their number.
+_BLOCK = 1024
+#: Points times centres of a block: they stay in the cache.
+_BLOCK_PRODUCTS = 2**17
+#: Points that change their clusters and are copied at a time.
+_CHANGED = 4096
+#: Most bounds (512 MB); beyond, there are none, and every point is multiplied in each iteration.
+_MOST_KEPT = 2**27
+#: Points, at least, among which starting centres are chosen.
+_SAMPLE, _SAMPLE_A_CLUSTER = 8192, 40
+#: Most distances to candidates at a time (128 MB).
+_MOST_DRAWN = 2**25
+
+
+class Found(NamedTuple):
+    """What K-means came to: centres (K, d), objective, iterations."""
+
+    centers: Float32
+    inertia: float
+    n_iter: int
+
+
+def kmeans(
+    points: Float32,
+    n_clusters: int,
+    *,
+    n_init: int,
+    rng: np.random.Generator,
+    max_iter: int,
+    shift: float,
+    progress: Progress = silent,
+) -> Found:
+    """Return the best of `n_init` starts.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d), float32
+        Near the origin: far from it float32 products would drown the distances.
+    n_clusters, n_init, max_iter : int
+    rng : numpy.random.Generator
+    shift : float
+        An iteration that moves the centres by no more, summed squares, is the last.
+    progress : callable
+        Called as each start begins.
+    """
+    squares = _squares(points)
+    best: Found | None = None
+    with one_blas_thread():
+        for start in range(n_init):
+            progress("K-means", start, n_init, f"K = {n_clusters}")
+            centers = _start(points, squares, n_clusters, rng)
+            found = _Lloyd(points, squares, centers).run(max_iter, shift)
+            if best is None or found.inertia < best.inertia:
+                best = found
+    if best is None:
+        raise ValueError("n_init: expected 1 or more")
+    return best
+
+
+def assign(vectors: Float32, centers: Float32) -> NDArray[np.int32]:
+    """Return the nearest centre of each row of `vectors`, shape (n,)."""
+    labels = np.empty(len(vectors), dtype=np.int32)
+    # As in fitting: far from the origin, float32 products would drown the distances.
+    origin = centers.mean(axis=0, dtype=np.float64).astype(np.float32)
+    columns, half = np.ascontiguousarray((centers - origin).T), _squares(centers - origin) / 2
+
+    def work(block: slice) -> None:
+        near = (vectors[block] - origin) @ columns
+        near -= half  # x·c − ½|c|² is largest for the nearest
+        labels[block] = near.argmax(axis=1)
+
+    with one_blas_thread():
+        each(work, len(vectors), _BLOCK)
+    return labels
+
+
+def _squares(vectors: Float32) -> Float32:
+    return np.asarray(np.einsum("ij,ij->i", vectors, vectors), dtype=np.float32)
+
+
+# ------------------------------------------------------------------- starting
+
+
+def _start(points: Float32, squares: Float32, n_clusters: int, rng: np.random.Generator) -> Float32:
+    """Choose starting centres by greedy k-means++: the best of 2 + log K draws each.
+
+    Among very many points, those of a sample: it has next to no effect on where K-means ends.
+    """
+    n = max(_SAMPLE, _SAMPLE_A_CLUSTER * n_clusters)
+    if n < len(points):
+        some = np.sort(rng.choice(len(points), n, replace=False))
+        points, squares = points[some], squares[some]
+    n = len(points)
+    trials = 2 + int(np.log(n_clusters))
+    chosen = [int(rng.integers(n))]
+    nearest = _distances(points, squares, np.array(chosen))[0]
+    nearest[chosen] = 0
+    steps = 8  # how many centres to draw candidates for
+    while len(chosen) < n_clusters:
+        steps = max(1, min(steps, n_clusters - len(chosen), _MOST_DRAWN // (n * trials)))
+        before = len(chosen)
+        for choice, distances in _draws(points, squares, nearest, steps, trials, rng):
+            chosen.append(choice)
+            nearest = distances
+        # Many refused: the distribution had moved on; draw fewer at a time.
+        steps = steps * 2 if len(chosen) - before == steps else max(1, len(chosen) - before)
+    return points[chosen]
+
+
+def _draws(
+    points: Float32,
+    squares: Float32,
+    nearest: Float32,
+    steps: int,
+    trials: int,
+    rng: np.random.Generator,
+) -> Iterator[tuple[int, Float32]]:
+    """Give up to `steps` choices, each with the squared distances to the nearest chosen point.
+
+    A point drawn with a chance in proportion to its distance of before, and kept with a chance of
+    now / before, is drawn in proportion to its distance of now.
+    """
+    before = nearest
+    cumulative = np.cumsum(before, dtype=np.float64)
+    if not cumulative[-1] > 0:  # every point is chosen already, or equal to one that is
+        yield int(rng.integers(len(points))), nearest
+        return
+    count = steps * trials + (steps - 1) * trials // 8
+    drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
+    drawn = np.minimum(drawn, len(points) - 1)
+    coins = rng.random(count)
+    distances = _distances(points, squares, drawn)
+    at = 0
+    for _ in range(steps):
+        kept = at + np.flatnonzero(coins[at:] * before[drawn[at:]] < nearest[drawn[at:]])[:trials]
+        if len(kept) < trials:
+            return
+        at = int(kept[-1]) + 1
+        candidates = np.minimum(distances[kept], nearest)
+        best = int(candidates.sum(axis=1, dtype=np.float64).argmin())
+        choice, nearest = int(drawn[kept[best]]), candidates[best]
+        nearest[choice] = 0
+        yield choice, nearest
+
+
+def _distances(points: Float32, squares: Float32, rows: NDArray[np.intp]) -> Float32:
+    """Return the squared distance of every point to the points `rows`, shape (len(rows), n)."""
+    to = points[rows]
+    distances = np.empty((len(rows), len(points)), dtype=np.float32)
+
+    def work(block: slice) -> None:
+        part = to @ points[block].T
+        part *= -2
+        part += squares[rows, None]
+        part += squares[block]
+        np.maximum(part, 0, out=distances[:, block])
+
+    each(work, len(points), _BLOCK)
+    return distances
+
+
+# --------------------------------------------------------------------- moving
+
+
+class _Lloyd:
+    """Points that go to the nearest centre, and centres that go to the mean of their points.
+
+    Kept for each point: `upper`, at least its distance to its own centre; `lower`, at most its
+    distance to each other centre; and `second`, at most the least of those. As a centre moves by
+    δ, distances change by no more than δ. Where `second` stays above `upper` the point stays where
+    it is, and no product is needed. So that `lower` need not be touched in every iteration, it is
+    stored with all that the centre had travelled until then.
+    """
+
+    def __init__(self, points: Float32, squares: Float32, centers: Float32) -> None:
+        n, n_clusters = len(points), len(centers)
+        self.points, self.squares, self.centers = points, squares, centers
+        self.labels = np.zeros(n, dtype=np.int32)
+        self.upper = np.empty(n, dtype=np.float32)
+        self.second = np.empty(n, dtype=np.float32)
+        kept = n_clusters > 1 and n * n_clusters <= _MOST_KEPT
+        self.lower = np.empty((n, n_clusters), dtype=np.float32) if kept else None
+        self.everyone = np.arange(n)
+        self.travel = np.zeros(n_clusters, dtype=np.float32)
+        self.block = max(256, min(2048, _BLOCK_PRODUCTS // n_clusters))
+        self.reach = float(np.sqrt(squares.max()))
+
+    def run(self, max_iter: int, shift: float) -> Found:
+        """Iterate until no point changes its cluster, or next to nothing moves."""
+        self._look_at(self.everyone)
+        sums = self._sums()
+        moved, iteration = np.inf, 1
+        while moved > shift and iteration < max_iter:
+            counts = np.bincount(self.labels, minlength=len(self.centers))
+            self._fill_empty(counts, sums)
+            new = (sums / counts[:, None]).astype(np.float32)
+            drift = np.sqrt(_squares(new - self.centers))
+            moved = float(np.square(drift, dtype=np.float64).sum())
+            self.centers, before = new, self.labels.copy()
+            self._look_at(self._doubtful(drift))
+            iteration += 1
+            changed = np.flatnonzero(self.labels != before)
+            if not len(changed):
+                break
+            self._change(sums, changed, before)
+        self._measure()
+        inertia = float(np.square(self.upper, dtype=np.float64).sum())
+        return Found(self.centers, inertia, iteration)
+
+    def _doubtful(self, drift: Float32) -> NDArray[np.intp]:
+        """Move the bounds along with the centres; return the points that they leave open."""
+        lower = self.lower
+        if lower is None:
+            return self.everyone
+        self.travel += drift
+        # What float32 may take from a bound, and more: a needless product does no harm.
+        slack = 1e-5 * (self.reach + float(self.travel.max()))
+        first, most = np.argsort(drift)[-1], np.full_like(drift, drift.max())
+        most[first] = np.delete(drift, first).max()  # of the other centres
+        self.upper += drift[self.labels]
+        self.second -= most[self.labels]
+        rows = np.flatnonzero(self.second < self.upper + slack)
+        squares, still = _squares(self.centers), np.empty(len(rows), dtype=bool)
+
+        def work(block: slice) -> None:
+            still[block] = doubtful(
+                rows[block],
+                self.points,
+                self.squares,
+                self.centers,
+                squares,
+                self.travel,
+                slack,
+                self.labels,
+                self.upper,
+                self.second,
+                lower,
+            )
+
+        each(work, len(rows), _BLOCK)
+        return np.asarray(rows[still])
+
+    def _look_at(self, rows: NDArray[np.intp]) -> None:
+        """Find the nearest centres of the points `rows`, and their bounds."""
+        columns, squares = np.ascontiguousarray(self.centers.T), _squares(self.centers)
+        whole, lower = len(rows) == len(self.points), self.lower
+
+        def work(block: slice) -> None:
+            products = self.points[block if whole else rows[block]] @ columns
+            if lower is None:
+                products -= squares / 2
+                labels = self.labels[block] = products.argmax(axis=1)
+                nearest = self.squares[block] - 2 * products[np.arange(len(labels)), labels]
+                self.upper[block] = np.sqrt(np.maximum(nearest, 0))
+                return
+            settle(
+                rows[block],
+                products,
+                self.squares,
+                squares,
+                self.travel,
+                self.labels,
+                self.upper,
+                self.second,
+                lower,
+            )
+
+        each(work, len(rows), self.block)
+
+    def _measure(self) -> None:
+        """Make `upper` what it bounds: the distance of each point to its own centre."""
+
+        def work(block: slice) -> None:
+            away = self.points[block] - self.centers[self.labels[block]]
+            self.upper[block] = np.sqrt(_squares(away))
+
+        each(work, len(self.points), _BLOCK)
+
+    def _sums(self) -> Float64:
+        """Sum the points of each cluster, in float64: who leaves must leave nothing behind."""
+
+        def work(block: slice) -> Float64:
+            labels = self.labels[block]
+            ones, places = np.ones(len(labels)), np.arange(len(labels) + 1)
+            one_hot = csr_array((ones, labels, places), shape=(len(labels), len(self.centers)))
+            return np.asarray(one_hot.T @ self.points[block].astype(np.float64))
+
+        sums = np.zeros(self.centers.shape)
+        # Sums of a block take no more room than its points.
+        for part in each(work, len(self.points), max(_BLOCK, 2 * len(sums))):
+            sums += part
+        return sums
+
+    def _change(self, sums: Float64, changed: NDArray[np.intp], before: NDArray[np.int32]) -> None:
+        """Bring `sums` up to date after the points `changed` went to other clusters."""
+        for start in range(0, len(changed), _CHANGED):
+            rows = changed[start : start + _CHANGED]
+            signs = np.repeat([1.0, -1.0], len(rows))
+            clusters = np.concatenate([self.labels[rows], before[rows]])
+            places = np.tile(np.arange(len(rows)), 2)
+            change = csr_array((signs, (clusters, places)), shape=(len(sums), len(rows)))
+            sums += change @ self.points[rows].astype(np.float64)
+
+    def _fill_empty(self, counts: NDArray[np.intp], sums: Float64) -> None:
+        """Give each empty cluster the point that is farthest from its centre, in place."""
+        empty = np.flatnonzero(counts == 0)
+        if not len(empty):
+            return
+        self._measure()
+        farthest = iter(np.argsort(-self.upper, kind="stable"))
+        for cluster in empty:
+            row = next(row for row in farthest if counts[self.labels[row]] > 1)
+            old = self.labels[row]
+            sums[old] -= self.points[row]
+            sums[cluster] = self.points[row]
+            counts[old] -= 1
+            counts[cluster] = 1
+            self.labels[row] = cluster
+            self.second[row] = -np.inf  # so that it is looked at again
+            if self.lower is not None:
+                self.lower[row] = -np.inf

@@ -1,0 +1,160 @@
+"""Loss, gradient and Hessian of many logistic regressions in one pass over their points.
+
+Blocks of points go through the cache on all cores. How the points of a set are cut and added up
+depends on that set alone: neither threads nor the other sets change a digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.compute.threads import each
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+#: From coefficients (n, m + 1), the intercept last, of the sets `which` (n,) to the sums over
+#: their points: loss (n,), gradient (n, m + 1), Hessian (n, m + 1, m + 1).
+Sums: TypeAlias = Callable[[Floats, Ints], tuple[Floats, Floats, Floats]]
+
+# Points at a time, so that all that is worked out of them stays in the cache; and blocks that a
+# thread takes at once, so that handing them out costs nothing.
+_BLOCK, _AT_ONCE = 1 << 14, 4
+
+
+def logistic_sums(features: Floats, target: Floats, mass: Floats, starts: Ints) -> Sums:
+    """Return the function that sums loss, gradient and Hessian over the points of each set.
+
+    Parameters
+    ----------
+    features : ndarray of shape (m, n_entries)
+    target, mass : ndarray of shape (n_entries,)
+        Wanted probabilities, and weights.
+    starts : ndarray of shape (n_sets + 1,)
+        Set k has the points ``starts[k]:starts[k + 1]``.
+
+    Examples
+    --------
+    >>> x, y = np.array([[0.0, 1.0]]), np.array([0.0, 1.0])
+    >>> sums = logistic_sums(x, y, np.ones(2), np.array([0, 2]))
+    >>> loss, gradient, hessian = sums(np.zeros((1, 2)), np.array([0]))
+    >>> loss.round(3), gradient, hessian.tolist()
+    (array([1.386]), array([[-0.5,  0. ]]), [[[0.25, 0.25], [0.25, 0.5]]])
+    """
+    m = len(features)
+    upper = np.triu_indices(m + 1)
+
+    def wanted(block: _Block) -> Floats:
+        part = slice(block.start, block.stop)
+        hits = target[part] * mass[part]
+        return block.sums(np.stack([*(hits * x for x in features[:, part]), hits]))
+
+    n_sets = len(starts) - 1
+    reached = _by_set(wanted, starts, np.arange(n_sets), m + 1)
+
+    def sums(theta: Floats, which: Ints) -> tuple[Floats, Floats, Floats]:
+        def rows(block: _Block) -> Floats:
+            part = slice(block.start, block.stop)
+            return block.sums(_terms(features[:, part], mass[part], block.spread(theta)))
+
+        total = _by_set(rows, starts, which, m + 2 + len(upper[0]))
+        loss = total[:, 0] - np.einsum("kj,kj->k", theta, reached[which])
+        gradient = total[:, 1 : m + 2] - reached[which]
+        hessian = np.empty((len(which), m + 1, m + 1))
+        hessian[:, upper[0], upper[1]] = hessian[:, upper[1], upper[0]] = total[:, m + 2 :]
+        return loss, gradient, hessian
+
+    return sums
+
+
+def _terms(features: Floats, mass: Floats, theta: list[Floats]) -> Floats:
+    """Return what is summed, row by row: log(1 + e^η), p·x, p(1 − p)·x·x, times the mass."""
+    m, n = features.shape
+    rows = np.empty((m + 2 + (m + 1) * (m + 2) // 2, n))
+    eta, small, loss = np.empty(n), np.empty(n), rows[0]
+    np.multiply(features[0], theta[0], out=eta)
+    for x, slope in zip(features[1:], theta[1:], strict=False):
+        eta += np.multiply(x, slope, out=small)
+    eta += theta[m]
+    # e^−|η|, so that nothing overflows.
+    np.negative(np.abs(eta, out=small), out=small)
+    np.exp(small, out=small)
+    scale = rows[-1]
+    np.add(small, 1.0, out=scale)
+    np.log(scale, out=loss)
+    loss += np.maximum(eta, 0.0)
+    loss *= mass
+    np.copyto(small, 1.0, where=eta > 0)
+    probability = np.divide(small, scale, out=small)
+    rising = np.multiply(probability, mass, out=rows[m + 1])
+    np.multiply(features, rising, out=rows[1 : m + 1])
+    np.multiply(rising, probability, out=eta)
+    curved = np.subtract(rising, eta, out=scale)
+    at = m + 2
+    for j in range(m):
+        np.multiply(features[j], curved, out=eta)
+        np.multiply(features[j:], eta, out=rows[at : at + m - j])
+        rows[at + m - j] = eta
+        at += m - j + 1
+    return rows
+
+
+class _Block:
+    """Neighbouring sets, or a part of a large one, whose points fit into the cache."""
+
+    def __init__(self) -> None:
+        self.sets: list[int] = []  # positions among the sets asked for
+        self.bounds: list[int] = []
+        self.start = self.stop = -1
+
+    def takes(self, start: int, stop: int) -> bool:
+        """Whether the entries from `start` on follow those that are here, and fit in."""
+        return start == self.stop and stop - self.start <= _BLOCK
+
+    def append(self, k: int, start: int, stop: int) -> None:
+        if not self.sets:
+            self.start = start
+        self.sets.append(k)
+        self.bounds.append(start)
+        self.stop = stop
+
+    def spread(self, theta: Floats) -> list[Floats]:
+        """Return each coefficient of `theta` (n_sets, m + 1) for every point, or for all."""
+        if len(self.sets) == 1:
+            return list(theta[self.sets[0]])
+        lengths = np.diff(np.append(self.bounds, self.stop))
+        return [np.repeat(column, lengths) for column in theta[self.sets].T]
+
+    def sums(self, rows: Floats) -> Floats:
+        """Sum `rows` (n_rows, n_points) over the points of each set."""
+        at = np.asarray(self.bounds) - self.start
+        return np.asarray(np.add.reduceat(rows, at, axis=1).T, dtype=np.float64)
+
+
+def _blocks(starts: Ints, which: Ints) -> Iterator[_Block]:
+    """Cut the points of the sets `which` into blocks; how a set is cut depends on it alone."""
+    block = _Block()
+    ends = zip(starts[which].tolist(), starts[which + 1].tolist(), strict=True)
+    for k, (first, end) in enumerate(ends):
+        for start in range(first, end, _BLOCK):
+            stop = min(start + _BLOCK, end)
+            if block.sets and not block.takes(start, stop):
+                yield block
+                block = _Block()
+            block.append(k, start, stop)
+    if block.sets:
+        yield block
+
+
+def _by_set(work: Callable[[_Block], Floats], starts: Ints, which: Ints, width: int) -> Floats:
+    """Add up what `work` gives for each block, (len(which), width); in order, on all cores."""
+    blocks = list(_blocks(starts, which))
+    total = np.zeros((len(which), width))
+    done = each(lambda part: [work(block) for block in blocks[part]], len(blocks), _AT_ONCE)
+    for block, sums in zip(blocks, (one for part in done for one in part), strict=True):
+        np.add.at(total, block.sets, sums)
+    return total

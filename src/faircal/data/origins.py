@@ -1,0 +1,270 @@
+"""Where the pairs of a stream come from: a dataset folder, or a score table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from faircal.data.batches import TableFile, open_table
+from faircal.data.build import MOST_GROUPS, build_pairs
+from faircal.data.columns import Column, Span, parse_scores
+from faircal.data.dataset import COSINE_RANGE, Dataset, check_vectors, join_scores
+from faircal.data.groups import cross
+from faircal.data.ids import Index
+from faircal.data.readers import Gallery, read_images
+from faircal.data.scored import Layout, build_scored
+from faircal.data.tables import find_table, require_columns
+from faircal.data.types import Feature, Images
+from faircal.errors import DataError
+from faircal.registry import did_you_mean
+
+Range = tuple[float, float]
+
+
+class Origin(ABC):
+    """Pairs on disk, and how a part of their table becomes a `Dataset`.
+
+    Attributes
+    ----------
+    name, where, provenance
+        As a `Dataset` has them.
+    table : TableFile
+        The pairs.
+    files : tuple of Path
+        All that is read.
+    features : mapping from name to Feature
+        Without scores: ready-made ones come with the parts.
+    images : Images or None
+    attributes : tuple of str
+    """
+
+    name: str
+    where: str
+    provenance: Mapping[str, Any]
+    table: TableFile
+    files: tuple[Path, ...]
+    features: Mapping[str, Feature]
+    images: Images | None
+    attributes: tuple[str, ...]
+    _limits: Range | None
+    batch: int
+
+    @abstractmethod
+    def columns(self, wanted: Collection[str] | None) -> list[str]:
+        """Return the table's columns for what is `wanted`."""
+
+    @abstractmethod
+    def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
+        """Make and check the part `span` of the pairs."""
+
+    @property
+    @abstractmethod
+    def crossed(self) -> tuple[str, ...]:
+        """The attributes that make groups when none is named."""
+
+    @abstractmethod
+    def group_names(self, attribute: str) -> tuple[str, ...]:
+        """Return the groups of `attribute` that occur, in the order a `Dataset` has them."""
+
+    @property
+    @abstractmethod
+    def _score_columns(self) -> list[str]: ...
+
+    @cached_property
+    def score_range(self) -> Range:
+        """The range of scores; where any is taken, that found (all scores are then read once)."""
+        names = self._score_columns
+        if not names:
+            return COSINE_RANGE
+        if self._limits is not None:
+            return self._limits
+        low, high = COSINE_RANGE
+        for span, table in self.read(names):
+            for name in names:
+                scores = parse_scores(table[name], name, str(self.table.path), None, span)
+                low, high = min(low, float(scores.min())), max(high, float(scores.max()))
+        return low, high
+
+    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[Span, pa.Table]]:
+        """Yield the table batch by batch from row `start` on, with the rows each one is."""
+        for table in self.table.read(columns, start, self.batch):
+            stop = start + len(table)
+            yield Span(start, stop if stop < self.table.n_rows else None), table
+            start = stop
+
+
+class FolderOrigin(Origin):
+    """The pairs of a dataset folder; all parts share its images and embeddings."""
+
+    def __init__(
+        self,
+        folder: Path,
+        features: Sequence[str] | None,
+        normalize: bool,
+        device: str,
+        score_range: Range | None,
+        batch: int,
+    ) -> None:
+        gallery: Gallery = read_images(folder, features, normalize, device)
+        self._limits, self.batch = score_range, batch
+        self.name = str(gallery.about.get("name", folder.resolve().name))
+        self.where, self.provenance = str(folder), gallery.about
+        self.images: Images = gallery.images
+        self.attributes = tuple(self.images.attributes)
+        self.table = open_table(find_table(folder, "pairs"))
+        require_columns(self.table.schema, ("left", "right"), str(self.table.path))
+        self._embeddings = gallery.embeddings
+        matrices = {name: matrix for name, (_, matrix) in gallery.embeddings.items()}
+        none = np.empty(0) if "score" in self.table.schema.names else None
+        joined = join_scores(matrices, none, str(self.table.path))
+        self.features = {name: Feature(made.embeddings) for name, made in joined.items()}
+        self._index = Index(self.images.ids)
+        self.files = tuple(
+            path
+            for path in (
+                self.table.path,
+                find_table(folder, "images"),
+                folder / "dataset.json",
+                *(file for file, _ in self._embeddings.values()),
+            )
+            if path.exists()
+        )
+
+    def columns(self, wanted: Collection[str] | None) -> list[str]:
+        """Return the table's columns for what is `wanted`; attributes are in the images."""
+        there = self.table.schema.names
+        optional = [name for name in ("genuine", "fold") if wanted is None or name in wanted]
+        return [name for name in ("left", "right", *optional, "score") if name in there]
+
+    def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
+        """Make and check the part `span` of the pairs."""
+        where = str(self.table.path)
+        pairs, scores = build_pairs(table, self._index, where, self._limits, span, text_folds)
+        features = {
+            name: Feature(feature.embeddings, scores) for name, feature in self.features.items()
+        }
+        about = self.provenance
+        data = Dataset.assemble(
+            self.name, self.images, pairs, features, score_range, about, self.where, seed=None
+        )
+        if self._has_unusable:
+            check_vectors(data, {name: str(file) for name, (file, _) in self._embeddings.items()})
+        return data
+
+    @cached_property
+    def _has_unusable(self) -> bool:
+        """Whether there is a vector at all that no pair may use: all are read, once."""
+        return any(bool(matrix.unusable.any()) for _, matrix in self._embeddings.values())
+
+    @property
+    def crossed(self) -> tuple[str, ...]:
+        """The attributes that make groups when none is named."""
+        return self.images.crossed
+
+    def group_names(self, attribute: str) -> tuple[str, ...]:
+        """Return the groups of `attribute`, of all images."""
+        return cross(self.images.attributes, attribute, self.where).names
+
+    @property
+    def _score_columns(self) -> list[str]:
+        return [name for name in ("score",) if name in self.table.schema.names]
+
+
+class TableOrigin(Origin):
+    """The pairs of a score table, which knows no images."""
+
+    images = None
+
+    def __init__(
+        self,
+        path: Path,
+        features: Sequence[str] | None,
+        score_range: Range | None,
+        batch: int,
+    ) -> None:
+        self._limits, self.batch = score_range, batch
+        self.name, self.where, self.provenance = path.stem, str(path), {}
+        self.table = open_table(path)
+        self.files = (path,)
+        self._layout = Layout.of(self.table.schema, features, self.where)
+        self.features = {name: Feature() for name in self._layout.scores}
+        self.attributes = tuple(self._layout.attributes)
+
+    def columns(self, wanted: Collection[str] | None) -> list[str]:
+        """Return the table's columns for what is `wanted`."""
+        return self._layout.columns(wanted)
+
+    def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
+        """Make and check the part `span` of the pairs."""
+        read = set(table.column_names)
+        there = [
+            key
+            for key, column in self._layout.attributes.items()
+            if (column or f"left_{key}") in read
+        ]
+        images, pairs, scores = build_scored(
+            table,
+            self._layout,
+            self.where,
+            self._limits,
+            span,
+            text_folds=text_folds,
+            crossed=[key for key in self.crossed if key in there] if there else [],
+            n_rows=self.table.n_rows,
+        )
+        return Dataset.assemble(
+            self.name, images, pairs, scores, score_range, {}, self.where, seed=None
+        )
+
+    @cached_property
+    def crossed(self) -> tuple[str, ...]:
+        """The attributes that make groups when none is named: the table is read once to tell."""
+        names: dict[str, set[str]] = {key: set() for key in self._layout.grouping}
+        for _, columns in self._attributes(self._layout.grouping):
+            for key, column in columns.items():
+                if len(names[key]) <= MOST_GROUPS:
+                    names[key].update(column.names)
+        return tuple(key for key, found in names.items() if 0 < len(found) <= MOST_GROUPS)
+
+    def group_names(self, attribute: str) -> tuple[str, ...]:
+        """Return the groups of `attribute`; the table is read once to tell."""
+        parts = attribute.split("+")
+        for part in parts:
+            if part not in self.attributes:
+                hint = did_you_mean(part, self.attributes)
+                raise DataError(f"{self.where}: attribute '{part}' is not in the data; {hint}")
+        found: set[tuple[str, ...]] = set()
+        for _, columns in self._attributes(parts):
+            found |= _combinations([columns[part] for part in parts])
+        return tuple(" ".join(names) for names in sorted(found))
+
+    def _attributes(self, keys: Sequence[str]) -> Iterator[tuple[Span, dict[str, Column]]]:
+        wanted = [name for name in self.columns(keys) if name not in self._layout.scores]
+        if not keys:
+            return
+        for span, table in self.read(wanted):
+            yield span, {key: self._layout.attribute(table, key, self.where) for key in keys}
+
+    @property
+    def _score_columns(self) -> list[str]:
+        return list(self._layout.scores)
+
+
+def _combinations(columns: Sequence[Column]) -> set[tuple[str, ...]]:
+    """Return the combinations of names that occur in columns side by side."""
+    known = np.logical_and.reduce([column.codes >= 0 for column in columns])
+    if not known.any():
+        return set()
+    shape = [len(column.names) for column in columns]
+    flat = np.ravel_multi_index([column.codes[known] for column in columns], shape)
+    codes = np.unravel_index(np.unique(flat), shape)
+    return {
+        tuple(column.names[code] for column, code in zip(columns, each, strict=True))
+        for each in zip(*codes, strict=True)
+    }

@@ -1,0 +1,282 @@
+"""Pairs of any number, read part by part in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faircal.data.ahead import ahead
+from faircal.data.dataset import (
+    COSINE_RANGE,
+    Dataset,
+    check_feature,
+    check_range,
+    why_no_groups,
+)
+from faircal.data.origins import FolderOrigin, Origin, TableOrigin
+from faircal.data.picking import Folds
+from faircal.data.types import Embeddings, Feature, Images
+from faircal.errors import DataError, ParameterError
+from faircal.files import digest, existing
+
+#: Pairs in a part, unless told.
+BATCH = 1 << 20
+
+
+def open_stream(
+    path: str | Path,
+    *,
+    features: Sequence[str] | None = None,
+    normalize: bool = True,
+    device: str = "cpu",
+    score_range: tuple[float, float] | None = COSINE_RANGE,
+    batch: int = BATCH,
+    fold: Any = None,
+    leave_out: Any = None,
+) -> PairStream:
+    r"""Open a dataset folder or a score table, to go through its pairs part by part.
+
+    What `load` refuses is refused here too, part by part, with rows counted in the whole file. A
+    CSV file is gone through once on opening, to find the types of its columns.
+
+    Parameters
+    ----------
+    path, features, normalize, device, score_range
+        As for `load`.
+    batch : int
+        The most pairs in a part: memory is a multiple of it, whatever the number of pairs.
+    fold, leave_out : optional
+        Keep only the pairs of this fold, or those of all others; the pairs need a column ``fold``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "scores.csv"
+    ...     _ = table.write_text("genuine,score\n1,0.9\n0,0.2\n1,0.7\n")
+    ...     [part.scores.tolist() for part in open_stream(table, batch=2).parts()]
+    [[0.9, 0.2], [0.7]]
+    """
+    source = existing(path)
+    if batch < 1:
+        raise ParameterError(f"batch: expected at least 1 pair, found {batch}")
+    if fold is not None and leave_out is not None:
+        raise ParameterError("fold and leave_out: expected one of them, found both")
+    limits = None if score_range is None else check_range(score_range)
+    origin: Origin
+    if source.is_dir():
+        origin = FolderOrigin(source, features, normalize, device, limits, batch)
+    else:
+        origin = TableOrigin(source, features, limits, batch)
+    stream = PairStream(origin, next(iter(origin.features)), Folds(origin))
+    if fold is not None:
+        return stream.only(fold)
+    return stream if leave_out is None else stream.without(leave_out)
+
+
+@dataclass(frozen=True, eq=False)
+class PairStream:
+    """Face pairs that are read when they are needed; `open_stream` makes one.
+
+    `len` is the number of pairs, of the fold asked for where one is.
+
+    Attributes
+    ----------
+    feature : str
+        The one in use; `select` gives the stream with another.
+    folds
+        What is known of the folds.
+    """
+
+    origin: Origin
+    feature: str
+    folds: Folds
+
+    def __len__(self) -> int:
+        if self.folds.pick is None:
+            return self.origin.table.n_rows
+        return int(self.folds.kept.sum())
+
+    def __repr__(self) -> str:
+        return f"<PairStream {self.name!r}: {len(self)} pairs, features {', '.join(self.features)}>"
+
+    @property
+    def name(self) -> str:
+        """Shown in tables and reports."""
+        return self.origin.name
+
+    @property
+    def where(self) -> str:
+        """The folder or file, for messages."""
+        return self.origin.where
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What ``dataset.json`` says."""
+        return self.origin.provenance
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the data on the way in: nothing, no folds are drawn."""
+        return ()
+
+    @property
+    def features(self) -> Mapping[str, Feature]:
+        """By name, without scores: ready-made ones come with the parts."""
+        return self.origin.features
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """The embeddings of the feature in use; None where there are only scores."""
+        return self.features[self.feature].embeddings
+
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """The range of scores; where any is taken, that found (all scores are then read once)."""
+        return self.origin.score_range
+
+    @property
+    def images(self) -> Images | None:
+        """What is known of the images; None for a score table."""
+        return self.origin.images
+
+    @property
+    def has_images(self) -> bool:
+        """Whether images are known: in a score table each side of a pair stands for its own."""
+        return self.images is not None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the pairs have a column ``genuine``."""
+        return "genuine" in self.origin.table.schema.names
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether the pairs have a column ``fold``."""
+        return self.folds.there
+
+    @property
+    def fold_names(self) -> list[Any]:
+        """The folds that occur, in order: their column is read once to tell."""
+        return list(self.folds.names) if self.has_folds else []
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes."""
+        return self.origin.attributes
+
+    @property
+    def default_attribute(self) -> str | None:
+        """All attribute columns crossed, as for a `Dataset`; a score table is read once to tell."""
+        return "+".join(self.origin.crossed) or None
+
+    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
+        """Return the groups of `attribute` in all parts, in the order a `Dataset` has them.
+
+        The groups of a part may be fewer where there are no images: ``groups.renamed(names)``
+        brings them in line. A score table is read once to tell.
+        """
+        attribute = attribute or self.default_attribute
+        if attribute is None:
+            raise DataError(f"{self.where}: {self.why_no_groups()}")
+        return self.origin.group_names(attribute)
+
+    def why_no_groups(self) -> str:
+        """Say why there is no default attribute, and what to do."""
+        return why_no_groups(self.attributes)
+
+    def fingerprint(self) -> str:
+        """SHA-256 over what tells whether a file was changed: its path, size and time, all files.
+
+        Quick, as no file is read; one that is merely copied counts as changed.
+        """
+
+        def feed(update: Any) -> None:
+            for path in self.origin.files:
+                found = path.stat()
+                update(f"{path.resolve()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+
+        return digest(feed)
+
+    def select(self, feature: str) -> PairStream:
+        """Return the stream with another feature in use."""
+        check_feature(feature, self.features, self.where)
+        return replace(self, feature=feature)
+
+    def only(self, fold: Any) -> PairStream:
+        """Return the stream of the pairs of `fold`, named as it is printed."""
+        return replace(self, folds=self.folds.picking(str(fold), keep=True))
+
+    def without(self, fold: Any) -> PairStream:
+        """Return the stream of the pairs of all folds but `fold`."""
+        return replace(self, folds=self.folds.picking(str(fold), keep=False))
+
+    def parts(
+        self, start: int = 0, columns: Collection[str] | None = None
+    ) -> Generator[Dataset, None, None]:
+        """Yield the pairs from number `start` on, each part a `Dataset` of at most `batch` pairs.
+
+        A thread reads ahead; closing the generator ends it. Can be called again. Parts have no
+        drawn folds: without a column ``fold``, ``pairs.fold`` is None. Parts of a folder share
+        images and embeddings. Those of a score table have images of their own, whose ids are those
+        that `load` gives.
+
+        Parameters
+        ----------
+        start : int
+        columns : collection of str, optional
+            What is needed besides scores, of ``genuine``, ``fold``, ``probability``, ``identity``
+            and the attributes of a score table; everything unless told.
+        """
+        return ahead(self._parts(start, columns))
+
+    def _parts(self, start: int, columns: Collection[str] | None) -> Iterator[Dataset]:
+        origin, folds = self.origin, self.folds
+        wanted = origin.columns(columns)
+        if folds.pick is not None and "fold" not in wanted:
+            wanted = [*wanted, "fold"]
+        text = "fold" in wanted and folds.text
+        batch, skip = self._seek(start)
+        for span, table in origin.read(wanted, batch):
+            part = origin.build(table, span, text, origin.score_range)
+            if part.feature != self.feature:
+                part = part.select(self.feature)
+            if folds.pick is not None and part.pairs.fold is not None:
+                part = part.subset(folds.mask(part.pairs.fold))
+            if skip:
+                part, skip = part.subset(np.arange(skip, len(part))), 0
+            if len(part):
+                yield part
+
+    def _seek(self, start: int) -> tuple[int, int]:
+        """Return the row to read from, and how many of the pairs kept after it to pass over."""
+        if self.folds.pick is None:
+            return start, 0
+        ends = np.cumsum(self.folds.kept)
+        batch = int(np.searchsorted(ends, start, side="right"))
+        before = int(ends[batch - 1]) if batch else 0
+        return batch * self.origin.batch, start - before
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A dataset in memory that is gone through part by part, as a stream is."""
+
+    data: Dataset
+    batch: int = BATCH
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def parts(
+        self,
+        start: int = 0,
+        columns: Collection[str] | None = None,  # noqa: ARG002
+    ) -> Generator[Dataset, None, None]:
+        """Yield the pairs from number `start` on, as `PairStream.parts` does."""
+        for begin in range(start, len(self.data), self.batch):
+            yield self.data.subset(np.arange(begin, min(begin + self.batch, len(self.data))))

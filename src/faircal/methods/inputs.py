@@ -1,0 +1,179 @@
+"""What a method may see of a dataset, in memory or part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.calibrators import Samples
+from faircal.clustering import Clustering, kmeans
+from faircal.compute import CPU, Engine
+from faircal.data import Embeddings, Groups, Memo
+from faircal.data.types import Scores
+from faircal.errors import DataError
+from faircal.jobs import Job
+
+Float64 = NDArray[np.float64]
+T = TypeVar("T")
+
+#: The set, or sets, of each pair: whole numbers from 0, −1 for none.
+Codes = tuple[NDArray[np.integer], ...]
+
+
+class Space(NamedTuple):
+    """What embeddings must have in common with those that a method was fitted on."""
+
+    dimension: int
+    normalize: bool
+
+    @classmethod
+    def of(cls, embeddings: Embeddings) -> Space:
+        """Return the space of `embeddings`."""
+        return cls(embeddings.dimension, embeddings.normalize)
+
+    def check(self, embeddings: Embeddings) -> None:
+        """Raise unless `embeddings` are of this space."""
+        if embeddings.dimension != self.dimension:
+            raise DataError(
+                f"expected {self.dimension}-d embeddings, as in fitting, "
+                f"found {embeddings.dimension}; use the network the model was made for"
+            )
+        if embeddings.normalize != self.normalize:
+            raise DataError(
+                f"the model was fitted with normalize={self.normalize}, the data was loaded with "
+                f"normalize={embeddings.normalize}; load it the same way"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """What a method is fitted on: labelled scores by set, images, groups; in memory or streamed.
+
+    `images` are the rows of the images that occur in pairs, ascending. Of pairs nothing is seen
+    but what `samples` gathers, so that it does not matter how many there are.
+    """
+
+    score_range: tuple[float, float]
+    images: NDArray[np.intp]
+    embeddings: Embeddings | None
+    group_names: tuple[str, ...]
+    memo: Memo
+    job: Job
+
+    def samples(
+        self,
+        n_sets: int = 0,
+        sets: Callable[[Inputs], Codes] | None = None,
+        score: Callable[[Inputs], Float64] | None = None,
+        score_range: tuple[float, float] | None = None,
+    ) -> Samples:
+        """Return the labelled scores of each set, and of all pairs as last set.
+
+        Parameters
+        ----------
+        n_sets : int
+        sets : callable, optional
+            Gives the set or sets of each pair; a pair with twice the same counts once.
+        score : callable, optional
+            Gives another score of each pair; it lies in `score_range`.
+        score_range : (float, float), optional
+        """
+        raise NotImplementedError
+
+    def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
+        """Return K-means of the images; methods fitted on the same dataset object share it."""
+        key = ("kmeans", n_clusters, n_init, random_state)
+        found: Clustering = self.memo(
+            key,
+            lambda: kmeans(
+                self.vectors(),
+                n_clusters,
+                n_init=n_init,
+                random_state=random_state,
+                progress=self.job.progress,
+                engine=self.engine,
+            ),
+        )
+        return found
+
+    @property
+    def engine(self) -> Engine:
+        """Where heavy work is done."""
+        return CPU if self.embeddings is None else self.embeddings.engine
+
+    def declared_embeddings(self) -> Embeddings:
+        """Return the embeddings; an error where the method did not declare to need them."""
+        return declared(self.embeddings, "embeddings")
+
+    def vectors(self, like: Space | None = None) -> NDArray[np.float32]:
+        """Return the vectors of `images`; an error where they are not of the space `like`."""
+        embeddings = self.declared_embeddings()
+        if like is not None:
+            like.check(embeddings)
+        return embeddings.rows(self.images)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs(Fitting):
+    """All that a method may see of a dataset: what it declares to need, and nothing else.
+
+    Attribute-free methods get no `groups`; nobody gets labels or identities when predicting.
+    `left` and `right` are rows of the embeddings; `identity` has a code for each of `images`,
+    −1 where it is unknown.
+    """
+
+    scores: Scores
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    genuine: NDArray[np.bool_]
+    groups: Groups | None
+    identity: NDArray[np.int32] | None
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @property
+    def score(self) -> Float64:
+        """The similarity of each pair, shape (n_pairs,)."""
+        return self.scores()
+
+    def samples(
+        self,
+        n_sets: int = 0,
+        sets: Callable[[Inputs], Codes] | None = None,
+        score: Callable[[Inputs], Float64] | None = None,
+        score_range: tuple[float, float] | None = None,  # noqa: ARG002  (scores tell by themselves)
+    ) -> Samples:
+        """Return the labelled scores of each set, and of all pairs as last set."""
+        values = self.score if score is None else score(self)
+        codes = () if sets is None else sets(self)
+        return Samples.of(values, self.genuine, *codes, n_sets=n_sets)
+
+    def declared_groups(self) -> Groups:
+        """Return the groups; an error where the method did not declare to need them."""
+        return declared(self.groups, "groups")
+
+    def declared_identity(self) -> NDArray[np.int32]:
+        """Return the identities; an error where the method did not declare to need them."""
+        return declared(self.identity, "identities")
+
+    def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return for the two images of each pair their positions in `images`."""
+        return np.searchsorted(self.images, self.left), np.searchsorted(self.images, self.right)
+
+    def of_images(self, groups: Groups) -> NDArray[np.int32]:
+        """Return the group of each of `images`, as its pairs tell it."""
+        code = np.empty(int(self.images[-1]) + 1, dtype=np.int32)
+        code[self.left], code[self.right] = groups.left, groups.right
+        return code[self.images]
+
+
+def declared(given: T | None, what: str) -> T:
+    """Return `given`; an error where the method did not declare to need it."""
+    if given is None:
+        raise DataError(f"the method uses {what} without a word in its class variable 'needs'")
+    return given

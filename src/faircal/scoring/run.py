@@ -1,0 +1,92 @@
+"""Scoring a stream of pairs into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from faircal.data import Dataset
+from faircal.data.ahead import ahead
+from faircal.jobs import Progress, silent
+from faircal.methods import Method
+from faircal.scoring.table import score_part
+from faircal.scoring.work import Work
+
+
+class Parts(Protocol):
+    """Pairs that can be gone through part by part: `PairStream`, `faircal.data.stream.Cut`."""
+
+    def __len__(self) -> int: ...
+
+    def parts(
+        self, start: int = 0, columns: Collection[str] | None = None
+    ) -> Generator[Dataset, None, None]:
+        """Yield the pairs from number `start` on."""
+
+
+def score_stream(
+    model: Method,
+    stream: Parts,
+    out: Path,
+    *,
+    keep: Sequence[str] = (),
+    columns: Collection[str] | None = None,
+    about: Mapping[str, Any],
+    resume: bool = False,
+    progress: Progress = silent,
+) -> int:
+    """Score all pairs of `stream` and write them to `out`; return how many there are.
+
+    One thread reads, one scores, one writes. What is scored is kept in ``OUT.parts/`` by segments
+    until all is done.
+
+    Parameters
+    ----------
+    model : Method
+    stream : PairStream or Cut
+    out : Path
+        Ends in ``.parquet`` or ``.csv``.
+    keep : sequence of str
+        Columns to carry over (`score_part`).
+    columns : collection of str, optional
+        What is read of the pairs (`PairStream.parts`).
+    about : mapping
+        Model, data and options, by name: what must be the same for a run to go on.
+    resume : bool
+        Go on where an earlier run stopped.
+    progress : callable
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Its text says whether ``--resume`` can go on.
+    """
+    kept = 0
+    try:
+        with Work.start(out, about, resume) as work:
+            kept, total = work.kept, len(stream)
+            with closing(ahead(_scored(model, stream, keep, columns, work.pairs), 1)) as tables:
+                for table in tables:
+                    work.write(table)
+                    kept = work.kept
+                    progress("scoring", work.pairs, total, "pairs")
+            return work.pairs
+    except KeyboardInterrupt as error:
+        hint = f"{kept} pairs are kept, --resume goes on from there"
+        raise KeyboardInterrupt(hint if kept else "nothing is written") from error
+
+
+def _scored(
+    model: Method,
+    stream: Parts,
+    keep: Sequence[str],
+    columns: Collection[str] | None,
+    start: int,
+) -> Generator[pa.Table, None, None]:
+    with closing(stream.parts(start, columns)) as parts:
+        for part in parts:
+            yield score_part(model, part, keep)

@@ -1,0 +1,182 @@
+"""What is asked of the processor: cosines of pairs, in blocks, however vectors are stored."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from faircal.compute import CPU, engine
+from faircal.compute import kmeans as lloyd
+from faircal.compute.engine import follow
+from faircal.errors import DataError
+
+MODULE = sys.modules["faircal.compute.engine"]  # whose name in the package is the function's
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def blocks_of_100(monkeypatch):
+    monkeypatch.setattr(MODULE, "_BLOCK", 100)
+
+
+def lengths(vectors):
+    return np.linalg.norm(vectors.astype(np.float64), axis=1).astype(np.float32)
+
+
+def cosine64(vectors, left, right):
+    a, b = vectors[left].astype(np.float64), vectors[right].astype(np.float64)
+    return (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def cosines(vectors, left, right, then=None):
+    return CPU.cosines(vectors, lengths(vectors), left, right, then)
+
+
+def test_the_processor_by_its_name():
+    assert engine("cpu") is CPU
+
+
+class TestCosines:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float16])
+    @pytest.mark.parametrize("n_pairs", [1, 16384, 16385, 40000])
+    def test_against_float64(self, rng, dtype, n_pairs):
+        vectors = rng.normal(size=(300, 24)).astype(dtype)
+        left, right = rng.integers(300, size=(2, n_pairs))
+        found = cosines(vectors, left, right)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, cosine64(vectors, left, right), rtol=0, atol=1e-6)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float16])
+    def test_however_they_are_stored(self, rng, dtype, tmp_path, blocks_of_100):
+        wide = rng.normal(size=(300, 60)).astype(dtype)
+        vectors = np.ascontiguousarray(wide[:, :30])
+        left, right = rng.integers(300, size=(2, 950))
+        expected = cosines(vectors, left, right)
+        np.save(tmp_path / "rows.npy", vectors)
+        np.save(tmp_path / "columns.npy", np.asfortranarray(vectors))
+        rows, columns = (
+            np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in ("rows", "columns")
+        )
+        assert not (rows.flags.writeable or columns.flags.c_contiguous)
+        others = (rows, columns, np.asfortranarray(vectors), wide[:, :30], vectors[::-1][::-1])
+        for other in others:
+            np.testing.assert_array_equal(cosines(other, left, right), expected)
+
+    def test_every_second_row(self, rng):
+        vectors = rng.normal(size=(80, 5)).astype(np.float32)
+        left, right = rng.integers(40, size=(2, 200))
+        found = cosines(vectors[::2], left, right)
+        np.testing.assert_array_equal(found, cosines(vectors[::2].copy(), left, right))
+
+    def test_however_rows_are_numbered(self, rng):
+        vectors = rng.normal(size=(80, 5)).astype(np.float32)
+        pairs = rng.integers(80, size=(200, 2))
+        expected = cosines(vectors, *np.ascontiguousarray(pairs.T))
+        fixed = pairs.copy()
+        fixed.flags.writeable = False
+        for numbers in (pairs, pairs.astype(np.int32), pairs.astype(np.uint8), fixed):
+            found = cosines(vectors, numbers[:, 0], numbers[:, 1])
+            np.testing.assert_array_equal(found, expected)
+
+    @pytest.mark.parametrize(("row", "found"), [(10, "0 to 10"), (-1, "-1 to 9"), (10**9, "0 to")])
+    @pytest.mark.parametrize("side", [0, 1])
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_a_row_that_is_not_there(self, order, side, row, found):
+        vectors = np.ones((10, 3), dtype=np.float32, order=order)
+        pairs = np.stack([np.arange(10), np.arange(10)])
+        pairs[side, 4] = row
+        with pytest.raises(DataError, match=f"rows: expected numbers from 0 to 9, found {found}"):
+            cosines(vectors, *pairs)
+
+    def test_no_pairs(self):
+        none = np.empty(0, dtype=np.intp)
+        assert cosines(np.ones((3, 2), np.float32), none, none).shape == (0,)
+
+    def test_number_of_threads(self, rng, use_threads, blocks_of_100):
+        vectors = rng.normal(size=(300, 24)).astype(np.float32)
+        left, right = rng.integers(300, size=(2, 5000))
+        found = []
+        for count in (1, 2, 3):
+            use_threads(count)
+            found.append(cosines(vectors, left, right).tobytes())
+        assert len(set(found)) == 1
+
+    def test_several_callers(self, rng, use_threads, blocks_of_100):
+        use_threads(2)
+        vectors = rng.normal(size=(300, 24)).astype(np.float32)
+        lefts, rights = rng.integers(300, size=(2, 6, 2000))
+        expected = [cosines(vectors, *sides) for sides in zip(lefts, rights, strict=True)]
+        with ThreadPoolExecutor(4) as callers:
+            found = list(callers.map(lambda i: cosines(vectors, lefts[i], rights[i]), range(6)))
+        np.testing.assert_array_equal(found, expected)
+
+
+class TestThen:
+    def test_is_given_each_block_once_with_its_scores(self, rng, use_threads, blocks_of_100):
+        use_threads(2)
+        vectors = rng.normal(size=(50, 6)).astype(np.float32)
+        left, right = rng.integers(50, size=(2, 730))
+        lock, seen, doubled = threading.Lock(), [], np.full(730, np.nan)
+
+        def then(block, scores):
+            with lock:
+                seen.append((block.start, block.stop))
+            doubled[block] = 2 * scores
+
+        found = cosines(vectors, left, right, then)
+        assert sorted(seen) == [(at, min(at + 100, 730)) for at in range(0, 730, 100)]
+        np.testing.assert_array_equal(found, cosines(vectors, left, right))
+        np.testing.assert_array_equal(doubled, 2 * found)
+
+    def test_its_errors_come_out(self, rng, use_threads, blocks_of_100):
+        use_threads(2)
+
+        def then(block, scores):
+            raise KeyError(block.start)
+
+        here = np.arange(500) % 7
+        with pytest.raises(KeyError, match="0"):
+            cosines(np.ones((7, 2), np.float32), here, here, then)
+
+    def test_may_ask_for_more(self, rng, use_threads, blocks_of_100):
+        # What follows may itself go in blocks: in this thread, or all would wait for each other.
+        use_threads(2)
+        vectors = rng.normal(size=(50, 6)).astype(np.float32)
+        left, right = rng.integers(50, size=(2, 900))
+        again = np.empty(900)
+
+        def then(block, scores):
+            again[block] = cosines(vectors, np.tile(right[block], 3), np.tile(left[block], 3))[:100]
+
+        np.testing.assert_array_equal(cosines(vectors, left, right, then), again)
+
+    def test_follow(self, use_threads, blocks_of_100):
+        use_threads(2)
+        scores, taken = np.arange(250.0), np.zeros(250)
+
+        def then(block, part):
+            taken[block] += part + 1
+
+        follow(scores, then)
+        np.testing.assert_array_equal(taken, scores + 1)
+        follow(scores, None)
+
+
+def test_kmeans_and_assignment_are_those_of_the_processor(rng):
+    points = rng.normal(size=(400, 5)).astype(np.float32)
+    options = {"n_init": 2, "max_iter": 50, "shift": 0.0}
+    found = CPU.kmeans(points, 6, rng=np.random.default_rng(3), **options)
+    expected = lloyd.kmeans(points, 6, rng=np.random.default_rng(3), **options)
+    np.testing.assert_array_equal(found.centers, expected.centers)
+    assert found[1:] == expected[1:]
+    np.testing.assert_array_equal(
+        CPU.assign(points, found.centers), lloyd.assign(points, found.centers)
+    )
