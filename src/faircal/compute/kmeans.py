@@ -29,7 +29,7 @@ Float64 = NDArray[np.float64]
 #: Points a block, where nothing depends on their number.
 _BLOCK = 1024
 #: Points times centres of a block: they stay in the cache.
-_BLOCK_PRODUCTS = 2**17
+_BLOCK_PRODUCTS = 2**16
 #: Points that change their clusters and are copied at a time.
 _CHANGED = 4096
 #: Most bounds (512 MB); beyond, there are none, and every point is multiplied in each iteration.
@@ -165,7 +165,7 @@ def _draws(
             return
         at = int(kept[-1]) + 1
         candidates = np.minimum(distances[kept], nearest)
-        best = int(candidates.sum(axis=1, dtype=np.float64).argmin())
+        best = int(candidates.sum(axis=1).argmin())
         choice, nearest = int(drawn[kept[best]]), candidates[best]
         nearest[choice] = 0
         yield choice, nearest
