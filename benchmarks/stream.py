@@ -42,19 +42,30 @@ def _measure(few: int, images: int) -> list[Figure]:
         folder = Path(name)
         _check_space(folder, many)
         model = _write_images(folder, images)
-        used = {n: _score(folder, model, n, images) for n in (few, many)}
+        used = {n: _score(folder, model, n, images) for n in (few // 10, few, many)}
         read = _row_rate(folder)
     took, rows = used[many].seconds, 2.0 * many * DIMENSION * 4
     proportion = took / (10 * used[few].seconds)
+    # Seconds of a further pair, start-up and the images left out.
+    slope = (took - used[few].seconds) / (many - few)
+    before = (used[few].seconds - used[few // 10].seconds) / (few - few // 10)
     growth = used[many].peak / used[few].peak
     goal = 1.15 if many >= 10**8 else None
     what = f"score {many:,} pairs of {images:,} × {DIMENSION}"
     return [
         ratio("linear", f"{what}: time / 10 × that of {few:,}", proportion, "lower", goal=goal),
+        Figure(
+            "slope",
+            f"{what}: time of a further pair / that from {few // 10:,} to {few:,}",
+            slope / before,
+            "lower",
+            goal=goal,
+        ),
         ratio("memory", f"{what}: peak memory / that of {few:,}", growth, "lower"),
         Figure("peak", f"{what}: peak memory", used[many].peak / 1e9, "lower", goal=3, unit="GB"),
         ratio("share", f"{what}: bare reads of the rows / time", rows / read / took),
         aside("a pair", "    a pair, start included", took / many * 1e9, "ns"),
+        aside("a further pair", "    a further pair", slope * 1e9, "ns"),
         aside("seconds", f"    {many:,} pairs", took, "s"),
         aside("few seconds", f"    {few:,} pairs", used[few].seconds, "s"),
     ]

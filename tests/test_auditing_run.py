@@ -102,7 +102,7 @@ def test_without_resume_a_checkpoint_is_passed_over(stream, tmp_path):
     path = tmp_path / "audit.partial"
     finished(stream(), job=Job(checkpoint=path, every=0.0))
     assert path.exists()
-    with pytest.raises(ParameterError, match="is of another audit"):
+    with pytest.raises(ParameterError, match="of another audit"):
         finished(stream(), job=Job(checkpoint=path), threshold=0.5)
     same(finished(stream(), job=Job(checkpoint=path, resume=False)), finished(stream()))
 
@@ -111,11 +111,11 @@ def test_a_full_disk_does_not_end_an_audit(stream, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("faircal.auditing.run.pack", full)
+    monkeypatch.setattr("faircal.checkpoints.pack", full)
     job = Job(checkpoint=tmp_path / "audit.partial", every=0.0)
     same(finished(stream(), job=job), finished(stream()))
     (note,) = job.notes
-    assert "could not be kept for --resume" in note
+    assert "no checkpoint could be written" in note
     assert "No space left" in note
 
 

@@ -29,6 +29,7 @@ PUBLIC = [
     "MultiPASS",
     "NotFittedError",
     "Oracle",
+    "PairStream",
     "ParameterError",
     "PlattCalibrator",
     "SplineCalibrator",
@@ -39,6 +40,7 @@ PUBLIC = [
     "load",
     "load_model",
     "metrics",
+    "open_stream",
     "simulate",
 ]
 ERRORS = [

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from faircal.data.writers import save_dataset
+
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 
 
@@ -22,11 +24,14 @@ def blocks(language):
 
 def test_the_python_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks("python")
+    code, streamed = blocks("python")
     names = {}
     exec(compile(code, "README.md", "exec"), names)  # noqa: S102
     assert ((names["p"] >= 0) & (names["p"] <= 1)).all()
     assert (tmp_path / "faces.faircal").exists()
+    save_dataset(names["data"], "faces/")
+    exec(compile(streamed, "README.md", "exec"), names)  # noqa: S102
+    assert len(names["p"]) == len(names["data"])
 
 
 def commands_of(first):

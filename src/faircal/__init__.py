@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         SplineCalibrator,
         TemperatureCalibrator,
     )
-    from faircal.data import Dataset, load
+    from faircal.data import Dataset, PairStream, load, open_stream
     from faircal.methods import (
         AGENDA,
         FSN,
@@ -74,12 +74,14 @@ _HOME = {
     "MultiPASS": "faircal.methods",
     "Oracle": "faircal.methods",
     "PASS": "faircal.methods",
+    "PairStream": "faircal.data",
     "PlattCalibrator": "faircal.calibrators",
     "SplineCalibrator": "faircal.calibrators",
     "TemperatureCalibrator": "faircal.calibrators",
     "audit": "faircal.auditing",
     "load": "faircal.data",
     "load_model": "faircal.methods",
+    "open_stream": "faircal.data",
     "simulate": "faircal.simulation",
 }
 
@@ -103,6 +105,7 @@ __all__ = [
     "MultiPASS",
     "NotFittedError",
     "Oracle",
+    "PairStream",
     "ParameterError",
     "PlattCalibrator",
     "SplineCalibrator",
@@ -113,6 +116,7 @@ __all__ = [
     "load",
     "load_model",
     "metrics",
+    "open_stream",
     "simulate",
 ]
 

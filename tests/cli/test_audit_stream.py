@@ -194,10 +194,14 @@ class TestGoingOn:
     def test_after_a_sudden_end(self, table, audit, whole, interrupt_at, monkeypatch):
         monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                "faircal.auditing.run._Checkpoint.keep",
-                lambda self: (self.write(), self.done < 1200 or 1 / 0),
-            )
+            write = run._Kept.write
+
+            def dying(self, *, now=False):
+                write(self, now=now)
+                if self.done >= 1200:
+                    raise ZeroDivisionError
+
+            patch.setattr(run._Kept, "write", dying)
             audit(table, "--stream", code=1)
         _, folder = audit(table, "--resume")
         assert contents(folder) == whole
@@ -215,7 +219,7 @@ class TestGoingOn:
     def test_other_settings_are_refused(self, table, audit, partial, words):
         before = partial.read_bytes()
         done, _ = audit(table, *words, "--resume", code=2)
-        assert "audit.partial: is of another audit" in done.err
+        assert "audit.partial: the checkpoint is of another audit" in done.err
         assert "Traceback" not in done.err
         assert partial.read_bytes() == before
 
@@ -223,13 +227,16 @@ class TestGoingOn:
         columns = pq.read_table(table)
         pq.write_table(columns.slice(0, N - 1), table)
         done, _ = audit(table, "--resume", code=2)
-        assert "audit.partial: is of another audit (data, model or settings)" in done.err
+        assert (
+            "audit.partial: the checkpoint is of another audit (data, model or settings differ)"
+            in done.err
+        )
 
     @pytest.mark.parametrize("spoil", [lambda raw: raw[:-9], lambda raw: b"text", lambda raw: b""])
     def test_a_damaged_file_is_refused(self, table, audit, partial, spoil):
         partial.write_bytes(spoil(partial.read_bytes()))
         done, _ = audit(table, "--resume", code=2)
-        assert "not a partial audit, or damaged; delete it" in done.err
+        assert "not a checkpoint, or damaged; delete it" in done.err
 
     def test_the_file_is_not_passed_over(self, table, audit, partial):
         for words in ((), ("--stream",)):

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from faircal import DataError, ParameterError
+from faircal import DataError, ModelFileError, ParameterError
 from faircal.data import load, open_stream
 from faircal.data.writers import save_dataset
 from faircal.methods import METHODS, make_method, streaming
@@ -130,12 +130,12 @@ class TestCheckpoint:
 
     def test_damaged(self, stream, left):
         left.write_bytes(left.read_bytes()[:-40])
-        with pytest.raises(ParameterError, match="not a checkpoint, or damaged"):
+        with pytest.raises(ModelFileError, match="not a checkpoint, or damaged"):
             new("baseline").fit(stream, checkpoint=left)
 
     def test_that_cannot_be_written_ends_nothing(self, stream, tmp_path, monkeypatch):
         monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
-        monkeypatch.setattr(streaming, "atomic_path", full)
+        monkeypatch.setattr("faircal.checkpoints.atomic_path", full)
         model = new("baseline").fit(stream, checkpoint=tmp_path / "c")
         assert [text for text in model.diagnostics_.notes if "no checkpoint could be" in text]
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from faircal.auditing.stream import Auditor
-from faircal.container import cut, pack, unpack
+from faircal.checkpoints import Checkpoint, mark_of, uninterrupted
 from faircal.data import Dataset, PairStream
-from faircal.errors import FairCalError, ParameterError
-from faircal.files import atomic_path, digest
+from faircal.files import digest
 from faircal.jobs import Job
 from faircal.measures import RATES
-from faircal.registry import short
 
 if TYPE_CHECKING:
     from faircal.methods import Method
@@ -83,16 +76,15 @@ def audit_stream(
         "score_range": stream.score_range,
         **(about or {}),
     }
-    checkpoint = _Checkpoint(job, settings, auditors)
-    checkpoint.read()
+    kept = _Kept(job, settings, auditors)
     try:
-        with closing(stream.parts(checkpoint.done, _columns(model, attribute))) as parts:
+        with closing(stream.parts(kept.done, _columns(model, attribute))) as parts:
             for part in parts:
-                _count(part, model, auditors, checkpoint)
-                job.progress("pairs", checkpoint.done, len(stream), "")
-                checkpoint.keep()
+                _count(part, model, auditors, kept)
+                job.progress("pairs", kept.done, len(stream), "")
+                kept.write()
     except KeyboardInterrupt:
-        checkpoint.write()
+        kept.write(now=True)
         raise
     return auditors
 
@@ -105,101 +97,42 @@ def _columns(model: Method | None, attribute: str | None) -> list[str] | None:
     return ["genuine", "probability", "identity", *groups]
 
 
-def _count(
-    part: Dataset, model: Method | None, auditors: list[Auditor], checkpoint: _Checkpoint
-) -> None:
+def _count(part: Dataset, model: Method | None, auditors: list[Auditor], kept: _Kept) -> None:
     views = [part.select(auditor.labels["feature"]) for auditor in auditors]
     outputs = [None if model is None else model.apply(view) for view in views]
-    with _uninterrupted():
+    with uninterrupted():
         for auditor, view, output in zip(auditors, views, outputs, strict=True):
             auditor.add(view, output)
-        checkpoint.done += len(part)
+        kept.done += len(part)
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put an interrupt off until the block has ended: half a part counted is of no use."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # interrupts are the main thread's
-        return
-    asked: list[int] = []
-
-    def remember(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        asked.append(number)
-
-    before = signal.signal(signal.SIGINT, remember)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if asked:
-        raise KeyboardInterrupt
-
-
-class _Checkpoint:
-    """What was counted of the first `done` pairs, in a file; without a path it keeps nothing."""
+class _Kept:
+    """What was counted of the first `done` pairs, in a checkpoint."""
 
     def __init__(self, job: Job, settings: Mapping[str, Any], auditors: list[Auditor]) -> None:
-        text = json.dumps(settings, sort_keys=True, default=str).encode()
-        self._job, self._auditors = job, auditors
-        self._fingerprint = digest(lambda feed: feed(text))
+        what = "data, model or settings"
+        self._file = Checkpoint(job, mark_of(settings), "audit", "audit", what)
+        self._auditors = auditors
         self.done = self._kept = 0
-        self._written = time.monotonic()
+        state = self._file.read()
+        if state is not None:
+            for i, (auditor, told) in enumerate(
+                zip(auditors, state.header["auditors"], strict=True)
+            ):
+                auditor.restore(told, state.part(str(i)))
+            self.done = self._kept = int(state.header["done"])
 
-    def read(self) -> None:
-        """Go on from the file, where the job says so; one of other things is refused."""
-        path = self._job.checkpoint
-        if path is None or not self._job.resume or not path.exists():
-            return
-        try:
-            header, body = unpack(path.read_bytes())
-            arrays = cut(header["arrays"], body)
-            same = header["audit"] == self._fingerprint
-            done, states = int(header["done"]), header["auditors"]
-        except (OSError, FairCalError, KeyError, TypeError, ValueError) as error:
-            raise ParameterError(
-                f"{path}: not a partial audit, or damaged; delete it and audit from the start"
-            ) from error
-        if not same:
-            raise ParameterError(
-                f"{path}: is of another audit (data, model or settings); "
-                "delete it, or give the same as then"
-            )
-        for i, (auditor, state) in enumerate(zip(self._auditors, states, strict=True)):
-            start = f"{i}."
-            own = {
-                key.removeprefix(start): array
-                for key, array in arrays.items()
-                if key.startswith(start)
-            }
-            auditor.restore(state, own)
-        self.done = self._kept = done
-
-    def keep(self) -> None:
-        """Write the file, if it is time to."""
-        if time.monotonic() - self._written >= self._job.every:
-            self.write()
-
-    def write(self) -> None:
-        """Write the file, unless nothing was counted since."""
-        path = self._job.checkpoint
-        if path is None or self.done == self._kept:
+    def write(self, *, now: bool = False) -> None:
+        """Write the file, if it is time to and something was counted since."""
+        if self.done == self._kept or not (now or self._file.is_due):
             return
         states, arrays = [], {}
         for i, auditor in enumerate(self._auditors):
             state, own = auditor.state()
             states.append(state)
             arrays.update({f"{i}.{key}": array for key, array in own.items()})
-        header = {"audit": self._fingerprint, "done": self.done, "auditors": states}
-        try:
-            with atomic_path(path) as temporary:
-                temporary.write_bytes(pack(header, arrays))
-            self._kept = self.done
-        except OSError as error:  # a full disk should not end a long audit
-            text = f"the audit could not be kept for --resume ({short(error)})"
-            if text not in self._job.notes:
-                self._job.notes.append(text)
-        self._written = time.monotonic()
+        self._file.write({"done": self.done, "auditors": states}, arrays)
+        self._kept = self.done
 
 
 def files_digest(paths: Sequence[Path]) -> str:

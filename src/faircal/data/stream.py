@@ -90,6 +90,18 @@ class PairStream:
         The one in use; `select` gives the stream with another.
     folds
         What is known of the folds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import faircal
+    >>> from faircal.data.writers import save_dataset
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_dataset(faircal.simulate("small", seed=0), Path(folder) / "faces")
+    ...     stream = open_stream(path, batch=5000)
+    ...     model = faircal.FairCal(n_clusters=20).fit(stream)
+    ...     [len(model.predict_proba(part)) for part in stream.parts()]
+    [5000, 3000]
     """
 
     origin: Origin

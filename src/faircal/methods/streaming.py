@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircal.calibrators import Samples
+from faircal.checkpoints import Checkpoint, State, mark_of, uninterrupted
 from faircal.clustering import Clustering
-from faircal.container import cut, pack, unpack
 from faircal.counting import Counts, fine_edges
 from faircal.data import Dataset, Memo, PairStream
-from faircal.errors import DataError, FairCalError, ParameterError
-from faircal.files import atomic_path, digest
+from faircal.errors import DataError
 from faircal.jobs import Job
 from faircal.methods.inputs import Codes, Fitting, Float64, Inputs
-from faircal.registry import short
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +25,7 @@ class Streamed(Fitting):
 
     stream: PairStream
     inputs: Callable[[Dataset], Inputs]
-    checkpoint: Checkpoint
+    kept: Kept
     counts: list[Counts] = field(default_factory=list)
 
     @classmethod
@@ -62,7 +58,6 @@ class Streamed(Fitting):
                 f"({pairs} pairs); add the other class"
             )
         what = {"data": stream.fingerprint(), "feature": stream.feature, "pairs": pairs}
-        checkpoint = Checkpoint.open(job, {**what, **settings})
         return cls(
             score_range=stream.score_range,
             images=np.flatnonzero(used),
@@ -72,13 +67,13 @@ class Streamed(Fitting):
             job=job,
             stream=stream,
             inputs=inputs,
-            checkpoint=checkpoint,
+            kept=Kept(job, {**what, **settings}),
         )
 
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
         """Return K-means of the images, kept in the checkpoint."""
         found = super().clustering
-        return self.checkpoint.clustering(lambda: found(n_clusters, n_init, random_state))
+        return self.kept.clustering(lambda: found(n_clusters, n_init, random_state))
 
     def samples(
         self,
@@ -89,16 +84,23 @@ class Streamed(Fitting):
     ) -> Samples:
         """Count the labelled scores of each set, and of all pairs as last set, in fine bins."""
         stage = len(self.counts)
-        counts, done = self.checkpoint.counted(stage)
+        counts, done = self.kept.counted(stage)
         if counts is None:
             counts = Counts.zeros(n_sets + 1, fine_edges(*(score_range or self.score_range)))
-        for part in self.stream.parts(start=done):
-            inputs = self.inputs(part)
-            values = inputs.score if score is None else score(inputs)
-            counts.add(values, part.genuine, *(sets(inputs) if sets else ()), np.int64(n_sets))
-            done += len(part)
-            self.job.progress("scoring pairs", done, len(self.stream), f"pass {stage + 1}")
-            self.checkpoint.keep(stage, counts, done)
+        try:
+            with closing(self.stream.parts(start=done)) as parts:
+                for part in parts:
+                    inputs = self.inputs(part)
+                    values = inputs.score if score is None else score(inputs)
+                    codes = () if sets is None else sets(inputs)
+                    with uninterrupted():
+                        counts.add(values, part.genuine, *codes, np.int64(n_sets))
+                        done += len(part)
+                    self.job.progress("scoring pairs", done, len(self.stream), f"pass {stage + 1}")
+                    self.kept.write(stage, counts, done)
+        except KeyboardInterrupt:
+            self.kept.write(stage, counts, done, now=True)
+            raise
         self.counts.append(counts)
         return Samples.from_counts(counts)
 
@@ -114,71 +116,33 @@ class Streamed(Fitting):
         return said + "thresholds and probabilities are as exact as that"
 
 
-class Checkpoint:
-    """What a fit on a stream has come to: K-means, and the counts of each pass so far.
+class Kept:
+    """What a fit on a stream has come to, in a checkpoint: K-means, and the counts of each pass."""
 
-    Without a path it keeps nothing.
-    """
-
-    def __init__(self, job: Job, fingerprint: str, arrays: dict[str, NDArray[Any]]) -> None:
-        self._job, self._fingerprint, self._arrays = job, fingerprint, arrays
-        self._written = time.monotonic()
-
-    @classmethod
-    def open(cls, job: Job, settings: Mapping[str, Any]) -> Checkpoint:
-        """Go on from the job's checkpoint, where there is one and it is of the same fit."""
-        text = json.dumps(settings, sort_keys=True, default=str).encode()
-        made = cls(job, digest(lambda feed: feed(text)), {})
-        path = job.checkpoint
-        if path is None or job.resume is False or not path.exists():
-            return made
-        try:
-            header, body = unpack(path.read_bytes())
-            made._arrays = cut(header["arrays"], body)
-            same = header.get("fit") == made._fingerprint
-        except (OSError, FairCalError, KeyError, TypeError, ValueError) as error:
-            raise ParameterError(
-                f"{path}: not a checkpoint, or damaged; delete it and fit from the start"
-            ) from error
-        if not same and job.resume:
-            raise ParameterError(
-                f"{path}: the checkpoint is of another fit (data, method or parameters); "
-                "delete it, or give the same as then"
-            )
-        return made if same else cls(job, made._fingerprint, {})
+    def __init__(self, job: Job, settings: Mapping[str, Any]) -> None:
+        what = "data, method or parameters"
+        self._file = Checkpoint(job, mark_of(settings), "fit", "fit", what)
+        self._state = self._file.read() or State({}, {})
 
     def clustering(self, compute: Callable[[], Clustering]) -> Clustering:
         """Return what K-means found, before an interruption or now."""
-        found = {key: self._arrays.get(f"kmeans.{key}") for key in ("centers", "figures")}
-        if found["centers"] is None or found["figures"] is None:
+        found = self._state.part("kmeans")
+        if not found:
             made = compute()
-            self._arrays["kmeans.centers"] = made.centers
-            self._arrays["kmeans.figures"] = np.array([made.inertia, made.n_iter])
+            self._state.arrays["kmeans.centers"] = made.centers
+            self._state.arrays["kmeans.figures"] = np.array([made.inertia, made.n_iter])
             return made
         inertia, n_iter = found["figures"].tolist()
-        return Clustering(found["centers"], inertia, int(n_iter))
+        return Clustering(np.asarray(found["centers"], np.float32), inertia, int(n_iter))
 
     def counted(self, stage: int) -> tuple[Counts | None, int]:
         """Return what pass number `stage` has counted, and of how many pairs."""
-        prefix = f"{stage}."
-        state = {
-            key.removeprefix(prefix): array
-            for key, array in self._arrays.items()
-            if key.startswith(prefix)
-        }
-        if not state:
-            return None, 0
-        return Counts.from_state(state), int(state["done"][0])
+        state = self._state.part(f"pass {stage}")
+        return (Counts.from_state(state), int(state["done"][0])) if state else (None, 0)
 
-    def keep(self, stage: int, counts: Counts, done: int) -> None:
+    def write(self, stage: int, counts: Counts, done: int, *, now: bool = False) -> None:
         """Write it down, if it is time to."""
-        if self._job.checkpoint is None or time.monotonic() - self._written < self._job.every:
-            return
-        state = {**counts.state(), "done": np.array([done])}
-        self._arrays.update({f"{stage}.{key}": array for key, array in state.items()})
-        try:
-            with atomic_path(self._job.checkpoint) as temporary:
-                temporary.write_bytes(pack({"fit": self._fingerprint}, self._arrays))
-        except OSError as error:  # a full disk should not end a long fit
-            self._job.notes.append(f"no checkpoint could be written ({short(error)})")
-        self._written = time.monotonic()
+        if now or self._file.is_due:
+            state = {**counts.state(), "done": np.array([done])}
+            self._state.arrays.update({f"pass {stage}.{k}": array for k, array in state.items()})
+            self._file.write({}, self._state.arrays)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,12 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from faircal.checkpoints import Checkpoint
 from faircal.compute.device import choose_device
-from faircal.container import cut, pack, unpack
-from faircal.errors import FairCalError, ModelFileError, ParameterError
-from faircal.files import atomic_path, digest
+from faircal.errors import ParameterError
+from faircal.files import digest
 from faircal.jobs import Job
-from faircal.registry import short
 from faircal.training.devices import new_generator, working_on
 
 #: Steps taken before one is recorded on a GPU: libraries set themselves up in the first ones.
@@ -88,9 +85,8 @@ class Session:
         self.losses: dict[str, dict[str, float]] = {}
         #: Runs begun, by the name of their stage.
         self.begun: Counter[str] = Counter()
-        self._mark = mark
-        self._saved = time.monotonic()
-        self._failed = False
+        depends = "data, parameters, seed, device or version of PyTorch"
+        self._file = Checkpoint(job, mark, "training", "train", depends)
         self._state: dict[str, NDArray[Any]] | None = None
         self._at = (0, 0)  # run and epoch to go on from
         self._stages: list[Stage] = []
@@ -113,36 +109,15 @@ class Session:
 
     def restore(self) -> None:
         """Go on from the checkpoint, where there is one; call when all `tensors` are there."""
-        path = self.job.checkpoint
-        if path is None or self.job.resume is False or not path.exists():
+        state = self._file.read()
+        if state is None:
             return
-        if path.is_dir():
-            raise ParameterError(f"checkpoint: {path} is a folder; give the path of a file")
-        try:
-            self._restore(path)
-        except FairCalError:
-            if self.job.resume:
-                raise
-
-    def _restore(self, path: Path) -> None:
-        try:
-            header, body = unpack(path.read_bytes())
-            state = cut(header["arrays"], body)
-            mark, run, epoch = header["mark"], int(header["run"]), int(header["epoch"])
-            losses = {stage: dict(means) for stage, means in header["losses"]}
-        except (ModelFileError, LookupError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                f"{path}: not a checkpoint, or damaged; delete it and train from the start"
-            ) from error
-        if mark != self._mark:
-            raise ParameterError(
-                f"{path}: the checkpoint is of another training (data, parameters, seed, device or "
-                "version of PyTorch differ); delete it and train from the start"
-            )
-        self._at, self._state, self.losses = (run, epoch), state, losses
+        header = state.header
+        self._at, self._state = (int(header["run"]), int(header["epoch"])), state.arrays
+        self.losses = {stage: dict(means) for stage, means in header["losses"]}
         for i, tensor in enumerate(self.tensors):
-            _fill(tensor, state[f"tensor.{i}"])
-        self.generator.set_state(torch.from_numpy(state["generator"]))
+            _fill(tensor, state.arrays[f"tensor.{i}"])
+        self.generator.set_state(torch.from_numpy(state.arrays["generator"]))
 
     def next_run(self, stage: str) -> tuple[int | None, dict[str, NDArray[Any]] | None]:
         """Return the epoch at which the next run of `stage` starts (None: it is done already).
@@ -157,26 +132,17 @@ class Session:
 
     def offer(self, epoch: int, optimiser: torch.optim.Optimizer) -> None:
         """Write a checkpoint after `epoch` epochs of the present run, if it is time for one."""
-        path = self.job.checkpoint
-        if path is None or time.monotonic() - self._saved < self.job.every:
+        if not self._file.is_due:
             return
         arrays = {f"tensor.{i}": _array(tensor) for i, tensor in enumerate(self.tensors)}
         arrays |= {name: _array(tensor) for name, tensor in moments(optimiser).items()}
         arrays["generator"] = self.generator.get_state().numpy()
         header = {
-            "mark": self._mark,
             "run": self.begun.total() - 1,
             "epoch": epoch,
             "losses": [(stage, list(means.items())) for stage, means in self.losses.items()],
         }
-        self._saved = time.monotonic()
-        try:
-            with atomic_path(path) as temporary:
-                temporary.write_bytes(pack(header, arrays))
-        except (OSError, ParameterError) as error:  # a full disk should not end a long training
-            if not self._failed:
-                self.job.notes.append(f"no checkpoint could be written ({short(error)})")
-            self._failed = True
+        self._file.write(header, arrays)
 
 
 def moments(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
