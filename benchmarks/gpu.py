@@ -24,8 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 import faircal
-from faircal.clustering import kmeans
-from faircal.compute import _torch_pairs
+from faircal.compute import CPU, Engine, _torch_pairs
 from faircal.compute.device import TorchEngine
 from faircal.compute.kmeans import Found
 
@@ -138,9 +137,9 @@ def bench_kmeans(bench: Bench) -> None:
     shift = TOL * float(np.square(points, dtype=np.float64).mean())
     engine.put(points)  # not part of what is timed
 
-    def run(seed: int, n_init: int) -> Found:
+    def run(seed: int, n_init: int, where: Engine = engine) -> Found:
         rng = np.random.default_rng(seed)
-        return engine.kmeans(
+        return where.kmeans(
             points, size.clusters, n_init=n_init, rng=rng, max_iter=300, shift=shift
         )
 
@@ -155,16 +154,18 @@ def bench_kmeans(bench: Bench) -> None:
         n_iter = statistics.mean(one.n_iter for one in found)
         bench.say(f"{key}_n_iter", "    iterations of the best start, mean", n_iter, ".0f")
         begun = time.perf_counter()
-        cpu = [
-            kmeans(vectors, size.clusters, n_init=n_init, random_state=seed)
-            for seed in range(cpu_seeds)
-        ]
+        cpu = [run(seed, n_init, CPU) for seed in range(cpu_seeds)]
         cpu_took = (time.perf_counter() - begun) / cpu_seeds
         bench.raw[f"{key}_cpu_ms"] = cpu_took * 1e3
         what_cpu = f"    time of faircal's own on {os.cpu_count()} cores / ours"
         bench.say(f"{key}_cpu", what_cpu, cpu_took / took, ".0f")
-        ours, theirs = (statistics.mean(one.inertia for one in some) for some in (found, cpu))
-        bench.say(f"{key}_objective", "    objective / that one's, means", ours / theirs, ".5f")
+        same_seeds = list(zip(found, cpu, strict=False))
+        ratio = statistics.mean(a.inertia / b.inertia for a, b in same_seeds)
+        bench.say(f"{key}_objective", "    objective / that one's, mean", ratio, ".7f")
+        off = [float(np.abs(a.centers - b.centers).max()) for a, b in same_seeds]
+        what_off = f"    largest difference of centres from that one's, {cpu_seeds} seeds"
+        bench.say(f"{key}_off", what_off, max(off), ".1e")
+        bench.raw[f"{key}_off_each"] = off
     same = run(3, 1).centers.tobytes() == run(3, 1).centers.tobytes()
     bench.say("kmeans_repeatable", "    the same bytes twice (1: yes)", same, "d")
     labels, centers = engine.assign(vectors, found[0].centers + mean), found[0].centers

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmarks.disturbance import MOST as MOST_OTHERS
 from benchmarks.figure import Figure
@@ -12,6 +14,7 @@ from benchmarks.parts import PARTS
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "benchmarks.md"
+GPU = DOCS / "benchmarks-gpu.json"
 PICTURE = DOCS / "images" / "benchmark-growth.png"
 
 _HEAD = f"""\
@@ -21,7 +24,8 @@ Written by `python -m benchmarks --accept` from `benchmarks/results.json`; chang
 
 Ours and the alternative are measured in turn in one run, after a call that does not count, and the
 shortest of several runs counts. The figures are ratios, shares of what the machine can do at best,
-or exponents of growth; seconds and memory stand beside them and are those of one machine. **Bold**
+or exponents of growth; seconds and memory stand beside them and are those of one machine. A share
+above 1 is work that was not done: bounds or a cache made it unnecessary. **Bold**
 figures are guarded: `make bench` measures them again and fails where one is worse by more than
 {MOST_LOSS:.0%}. A copy's bandwidth is the bytes that it reads a second; it writes as many.
 
@@ -29,7 +33,8 @@ Alternatives that have threads are timed with all and with one; the shorter time
 others use more than {MOST_OTHERS:.0%} of the processors meanwhile, nothing is judged or kept:
 that slows the alternatives' threads more than ours, and the ratios would flatter us.
 
-Figures of a GPU are made by `benchmarks/gpu.py` and kept in `docs/benchmarks-gpu.json`.
+Figures of a GPU, at the end, are made by `benchmarks/gpu.py` and kept in
+`docs/benchmarks-gpu.json`.
 """
 
 
@@ -40,6 +45,7 @@ def page(kept: Mapping[str, Part]) -> str:
     known = [*PARTS, *(name for name in kept if name not in PARTS)]
     sections = [_goals(kept)]
     sections += [_section(name, kept[name]) for name in known if name in kept]
+    sections += [_on_a_gpu(json.loads(GPU.read_text(encoding="utf-8")))] if GPU.exists() else []
     return "\n".join([_HEAD, *sections])
 
 
@@ -73,6 +79,25 @@ def _section(name: str, part: Part) -> str:
     return "\n".join(lines)
 
 
+def _on_a_gpu(told: Mapping[str, Any]) -> str:
+    """Return what ``benchmarks/gpu.py`` measured, as a section."""
+    machine = ", ".join(f"{name} {number}" for name, number in told["machine"].items())
+    return "\n".join(
+        [
+            "## On a GPU",
+            "",
+            f"`{told['command']}`; {machine}.",
+            "Pair scores only read, and each row more than once: they can be above a copy, which",
+            "also writes. Goals: half of the copy's bandwidth or better, K-means under 50 ms.",
+            "",
+            "| what | figure |",
+            "| --- | --- |",
+            *(f"| {what.strip()} | {figure} |" for what, figure in told["rows"]),
+            "",
+        ]
+    )
+
+
 def _row(figure: Figure) -> str:
     shown = f"**{figure.shown}**" if figure.guarded else figure.shown
     met = {True: "met", False: "missed", None: ""}[figure.met]
@@ -90,6 +115,20 @@ def _machine(part: Part) -> str:
     )
 
 
+def _short(size: float) -> str:
+    """Return a size as a tick shows it.
+
+    Examples
+    --------
+    >>> _short(64.0), _short(64_000.0), _short(3_200_000.0)
+    ('64', '64k', '3.2M')
+    """
+    for unit, sign in ((1e6, "M"), (1e3, "k")):
+        if size >= 10 * unit or (size >= unit and sign == "M"):
+            return f"{size / unit:g}{sign}"
+    return f"{size:g}"
+
+
 def draw(figures: Iterable[Figure], path: Path = PICTURE) -> None:
     """Draw the growth curves, one panel for what grows; needs the extra ``figures``."""
     import matplotlib
@@ -104,15 +143,25 @@ def draw(figures: Iterable[Figure], path: Path = PICTURE) -> None:
             panels.setdefault(over, []).append((what, figure))
     if not panels:
         return
-    drawn, axes = plt.subplots(1, len(panels), figsize=(4 * len(panels), 3.4), squeeze=False)
-    for ax, (over, curves) in zip(axes[0], panels.items(), strict=True):
+    names = list(dict.fromkeys(what for curves in panels.values() for what, _ in curves))
+    drawn, axes = plt.subplots(-(-len(panels) // 2), 2, figsize=(8.5, 6.4), squeeze=False)
+    for ax in axes.flat[len(panels) :]:
+        ax.remove()
+    for ax, (over, curves) in zip(axes.flat, panels.items(), strict=False):
         for what, figure in curves:
             sizes, seconds = zip(*figure.points, strict=True)
-            ax.loglog(sizes, seconds, marker="o", label=f"{what}: {figure.value:.2f}")
+            (line,) = ax.loglog(sizes, seconds, marker="o", color=f"C{names.index(what)}")
+            place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(f"{figure.value:.2f}", figure.points[-1], color=line.get_color(), **place)
+        widest = max((figure.points for _, figure in curves), key=lambda points: points[-1][0])
+        ax.set_xticks([size for size, _ in widest], [_short(size) for size, _ in widest])
+        ax.minorticks_off()
+        ax.margins(x=0.18)
         ax.set(xlabel=over, ylabel="seconds")
-        ax.legend(title="exponent", fontsize="small")
-        ax.grid(visible=True, which="major", alpha=0.3)
-    drawn.tight_layout()
+        ax.grid(visible=True, alpha=0.3)
+    lines = [plt.Line2D([], [], marker="o", color=f"C{i}") for i in range(len(names))]
+    drawn.legend(lines, names, loc="upper center", ncols=len(names), title="exponents at the ends")
+    drawn.tight_layout(rect=(0, 0, 1, 0.92))
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn.savefig(path, dpi=120)
     plt.close(drawn)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircal import ParameterError
-from faircal.auditing import Auditor, audit_stream, files_digest
+from faircal.auditing import Auditor, audit, audit_stream, files_digest
 from faircal.data import open_stream
 from faircal.jobs import Job
 
@@ -142,3 +142,31 @@ def test_the_digest_is_of_names_and_contents(tmp_path):
     one.write_bytes(b"a")
     two.write_bytes(b"bc")
     assert files_digest([one, two]) != before
+
+
+def odd(name, score):
+    """Scores that even bins would be no good for."""
+    if name == "a few far away":
+        return np.where(np.arange(len(score)) % 997 == 5, -99999.0, score)
+    if name == "all in a millionth":
+        return 0.9 + 1e-7 * score
+    return score.round(2)
+
+
+@pytest.mark.parametrize("name", ["a few far away", "all in a millionth", "tied"])
+def test_bins_lie_where_the_scores_are(name, tmp_path):
+    rng = np.random.default_rng(3)
+    genuine = rng.random(20_000) < 0.3
+    score = odd(name, np.clip(rng.normal(0.1 + 0.4 * genuine, 0.15), -1, 1))
+    path = tmp_path / "scores.parquet"
+    pq.write_table(pa.table({"genuine": genuine, "score": score}), path)
+    (auditor,) = audit_stream(open_stream(path, score_range=None, batch=3000))
+    found, exact = auditor.finish(), audit(genuine=genuine, score=score)
+    for metric, under in (("auroc", ""), ("tpr", "fpr=0.01"), ("fnr", "global_fpr=0.001")):
+        told, true = (one.value(metric, condition=under) for one in (found, exact))
+        assert abs(told - true) <= min(1e-3, found.error_bound(metric, condition=under))
+
+
+def test_nobody_is_known():
+    found = audit(genuine=[1, 0], score=[0.9, 0.1], left_identity=["", ""], right_identity=["", ""])
+    assert found.people == {"global": 0}

@@ -45,8 +45,8 @@ class Checkpoint:
         Says where the file is, whether to go on from it, and how often to write it.
     mark : str
         A hash of all that the result depends on: a file with another one is of other work.
-    work : str
-        What is interrupted, in a word, and what to do again, in another: ``"audit"``.
+    work, again : str
+        What is interrupted, and how to do it again, in a word each: ``"training"``, ``"train"``.
     depends : str
         What the mark is made of, in words.
     """
@@ -80,7 +80,7 @@ class Checkpoint:
             header, body = unpack(path.read_bytes())  # type: ignore[union-attr]
             state = State(header, cut(header["arrays"], body))
             mark = header["mark"]
-        except (ModelFileError, LookupError, TypeError, ValueError) as error:
+        except (ModelFileError, OSError, LookupError, TypeError, ValueError) as error:
             raise ModelFileError(
                 f"{path}: not a checkpoint, or damaged; {from_the_start}"
             ) from error
@@ -132,6 +132,6 @@ def uninterrupted() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, before or signal.SIG_DFL)
     if asked:
         raise KeyboardInterrupt

@@ -58,7 +58,8 @@ def kmeans(
     vectors : ndarray of shape (n, d), float32
     n_clusters, n_init, max_iter, tol
         As in scikit-learn's ``KMeans``: an iteration that moves the centres by less than `tol`
-        times the mean variance of the columns is the last.
+        times the mean variance of the columns is the last. `max_iter` counts passes over the
+        vectors, the first of which only assigns them to the starting centres.
     random_state : int
         Seed; the same seed gives the same centres.
     progress : callable

@@ -135,3 +135,9 @@ def digest(update: Callable[[Callable[[bytes | memoryview], None]], None]) -> st
     sha = hashlib.sha256()
     update(sha.update)
     return sha.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file's contents, read piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -223,6 +223,10 @@ def at_threshold(test: Rankings, at: float) -> Iterator[Measure]:
             yield Measure(group, "", metric, float(getattr(counts, metric)))
 
 
+#: Values from 0 to 1.
+_WITHIN_1 = ("auroc", "tpr", "fpr", "fnr", "ks", "ece", "brier")
+
+
 def error_bounds(
     test: Rankings, found: Sequence[Measure], rates: Sequence[float] = RATES
 ) -> list[Measure]:
@@ -249,7 +253,9 @@ def error_bounds(
             bound = deviation_bound(deviation, errors)
         else:
             bound = bounds.of(group, under, metric, value)
-        known[group, under, metric] = bound
+        # Nothing between 0 and 1 can be off by more than 1, deviations included.
+        within = metric.partition("_")[0] in _WITHIN_1
+        known[group, under, metric] = min(bound, 1.0) if within else bound
     return [Measure(*key, bound) for key, bound in known.items()]
 
 

@@ -103,3 +103,22 @@ def test_other_ranges(cosines):
         5 + 10 * score, genuine, fine_edges(-5.0, 15.0), score_range=(-5.0, 15.0)
     )
     assert difference <= bound <= 1e-6
+
+
+@pytest.mark.parametrize("apart", [0.01, 0.002])
+def test_one_pair_a_bin_just_off_the_step(apart):
+    """Means are kept in steps: the bound must hold where every one of them is half a step off."""
+    edges = fine_edges(-1.0, 1.0)
+    middle = edges[(edges > 0.1) & (edges < 0.5)][::7]
+    width = np.diff(edges).max()
+    score = middle + 0.49 * width / 2**20
+    genuine = (np.arange(len(score)) % 2 == 0) ^ (
+        score > 0.3 + apart * np.sin(np.arange(len(score)))
+    )
+    counts = Counts.zeros(1, edges)
+    counts.add(score, genuine)
+    (fitted,) = BetaCalibrator().fit_sets(Samples.from_counts(counts))
+    exact = BetaCalibrator().fit(score, genuine)
+    grid = np.linspace(-1, 1, 2001)
+    off = np.abs(fitted.predict(grid) - exact.predict(grid)).max()
+    assert off <= counting_bound(fitted, counts, 0)

@@ -923,8 +923,15 @@ TRAINED = [
     Case(
         "resume: trains nothing",
         "fit faces --method baseline --resume --out m",
-        "method baseline trains nothing",
+        "there is no m.checkpoint",
         "leave --resume out",
+    ),
+    Case(
+        "fit: a damaged table",
+        "fit damaged.parquet --method baseline --out m",
+        "damaged.parquet: cannot be read",
+        "repair or export it again",
+        text("damaged.parquet", b"PAR1 nothing PAR1"),
     ),
     Case("resume: no checkpoint", RESUMED, "there is no m.checkpoint", "leave --resume out"),
     Case(

@@ -17,8 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import faircal
+from faircal import ParameterError
 from faircal.cli import score
 from faircal.data.dataset import Dataset
+from faircal.data.writers import save_dataset
 from faircal.methods import Method, make_method
 
 SUFFIXES = ("csv", "parquet")
@@ -341,3 +343,32 @@ def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
         assert pq.read_metadata(tmp_path / f"s{n_pairs}.parquet").num_rows == n_pairs
     # The 2.5 million pairs more are 40 MB of ids as they are read, and 80 MB as they are written.
     assert peaks[1] < peaks[0] + 30, peaks
+
+
+@pytest.mark.parametrize("name", ["pairs", "embeddings", "model"])
+def test_what_is_read_is_not_written_over(run_command, tmp_path, name):
+    data = faircal.simulate("small", seed=0, people=80, images=240, pairs=400, dimension=8)
+    folder = save_dataset(data, tmp_path / "faces")
+    model = tmp_path / "m.csv"
+    faircal.Baseline().fit(data).save(model)
+    out = model if name == "model" else next(folder.glob(f"{name}.*"))
+    if name == "embeddings":  # of another kind, beside the ones that are read
+        out = folder / "embeddings.csv"
+        out.write_text("text")
+    before = out.read_bytes()
+    done = run_command("score", model, folder, "--out", out, code=2)
+    assert "is read by this command; choose another path" in done.stderr
+    assert out.read_bytes() == before
+
+
+def test_segments_survive_what_is_not_wrong_with_the_data(world, run_here, small, monkeypatch):
+    interrupted(monkeypatch, run_here, 7, *words("s.parquet"))
+    kept = files()
+
+    def no_room(*_):
+        raise ParameterError("no room on the device; choose another")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("faircal.scoring.run.score_part", no_room)
+        assert run_here(words("s.parquet", "--resume")).code == 2
+    assert files() == kept

@@ -11,7 +11,15 @@ from scipy.special import expit
 
 torch = pytest.importorskip("torch")
 
-from faircal.compute import CPU, _torch_kmeans, _torch_logistic, _torch_pairs, device  # noqa: E402
+from faircal.compute import (  # noqa: E402
+    CPU,
+    _starting,
+    _torch_kmeans,
+    _torch_logistic,
+    _torch_pairs,
+    device,
+    kmeans,
+)
 from faircal.compute._torch_recorded import Recorded  # noqa: E402
 from faircal.compute.device import TorchEngine, choose_device  # noqa: E402
 from faircal.compute.logistic import logistic_sums  # noqa: E402
@@ -210,21 +218,6 @@ class TestKMeans:
         assert found.inertia == pytest.approx(distance.min(axis=1).sum(), rel=1e-5, abs=1e-5)
         assert 1 < found.n_iter < 500
 
-    def test_start_is_greedy_kmeans_plus_plus(self, engine, rng):
-        points = rng.normal(size=(300, 4)).astype(np.float32)
-        lots, first = rng.random((2, 11, 5)), np.array([7, 250])
-        there = [engine.put(array) for array in (points, first, lots)]
-        chosen = _torch_kmeans._start(there[0], there[0].square().sum(1), *there[1:]).tolist()
-        for one, start, lot in zip(chosen, first, lots, strict=True):
-            expected = [int(start)]
-            for draws in lot:
-                near = squared(points, points[expected]).min(axis=1)
-                total = np.cumsum(near)
-                candidates = np.searchsorted(total, draws * total[-1], side="right")
-                after = np.minimum(squared(points, points[candidates]), near[:, None]).sum(axis=0)
-                expected.append(int(candidates[after.argmin()]))
-            assert one == expected
-
     def test_repeatable(self, engine, rng):
         points = rng.normal(size=(3000, 16)).astype(np.float32)
         one, other = (fit(engine, points, 20, n_init=3, seed=5) for _ in range(2))
@@ -268,7 +261,7 @@ class TestKMeans:
         best = min(alone, key=lambda found: found.inertia)
         assert len({found.n_iter for found in alone}) > 1
         together = fit(engine, points, 12, n_init=6, seed=1)
-        monkeypatch.setattr(device, "_STARTS", 1)
+        monkeypatch.setattr(_torch_kmeans, "_LABELS", 1)
         in_turn = fit(engine, points, 12, n_init=6, seed=1)
         for found in (together, in_turn):
             np.testing.assert_allclose(found.centers, best.centers, atol=1e-5)
@@ -299,13 +292,13 @@ class TestKMeans:
         there = engine.put(points)
         # One start with two empty clusters, one without any.
         centers = torch.tensor([[[0.0], [900], [800]], [[1], [50], [60]]], device=engine.device)
-        lloyd = _torch_kmeans._Lloyd(there, there[:, 0] ** 2, centers, 20, 0.0)
+        lloyd = _torch_kmeans._Lloyd(there, centers, 20, 0.0)
         lloyd._iterate()
         assert lloyd.hollow.tolist() == [True, False]
         lloyd._fill_empty(0)
         assert sorted(lloyd.centers[0].flatten().tolist()) == [1, 50, 60]
         assert lloyd.labels[0].tolist() == [0, 0, 0, 2, 1]
-        assert lloyd.run().inertia == 2
+        assert [found.inertia for found in lloyd.run()] == [2, 2]
 
     def test_fewer_points_than_clusters(self, engine):
         points = np.repeat(np.eye(3, dtype=np.float32), 4, axis=0)
@@ -340,6 +333,83 @@ class TestKMeans:
         finally:
             torch.set_float32_matmul_precision(before)
         assert set(seen) == {"highest"}
+
+
+def faces(rng, n=9000, d=64, people=90):
+    """Vectors of length 1, many images a person, as embeddings are; about the origin."""
+    points = np.repeat(rng.normal(size=(people, d)), n // people, axis=0)
+    points += 0.6 * rng.normal(size=points.shape)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return (points - points.mean(axis=0)).astype(np.float32)
+
+
+#: Points and numbers of clusters. Starts are chosen among 8192 points, or 40 a cluster.
+CASES = {
+    "clustered": (clustered(np.random.default_rng(1), n=3000, d=16, n_clusters=12), 12),
+    "more clusters than there are": (clustered(np.random.default_rng(2), spread=0.5), 40),
+    "no clusters": (np.random.default_rng(3).normal(size=(1500, 8)).astype(np.float32), 30),
+    "more than the sample": (
+        clustered(np.random.default_rng(4), n=9000, d=24, n_clusters=60, spread=1.0),
+        50,
+    ),
+    "faces": (faces(np.random.default_rng(8)), 80),
+    "repeated": (
+        np.random.default_rng(5).normal(size=(300, 6)).astype(np.float32)[np.arange(1200) % 300],
+        20,
+    ),
+    # Whole numbers: distances are exact, and a tie is a tie, anywhere.
+    "fewer points than clusters": (np.eye(5, dtype=np.float32)[np.arange(40) % 5], 9),
+    "a cluster for each": (
+        np.random.default_rng(7).integers(-9, 10, size=(60, 5)).astype(np.float32),
+        60,
+    ),
+    "one cluster": (clustered(np.random.default_rng(6)), 1),
+    "one point": (np.ones((1, 3), dtype=np.float32), 1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+class TestKMeansAsOnTheProcessor:
+    def test_the_same_start_and_random_numbers(self, engine, name):
+        points, n_clusters = CASES[name]
+        there, squares = engine.put(points), kmeans._squares(points)
+        sample = _torch_kmeans._Sample(there, _torch_kmeans._squares(there), n_clusters)
+        for seed in range(5):
+            ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
+            found = _starting.starting_rows(len(points), n_clusters, ours, sample.among)
+            expected = _starting.starting_rows(
+                len(points),
+                n_clusters,
+                theirs,
+                lambda rows: kmeans._Sample(points[rows], squares[rows]),
+            )
+            assert found.tolist() == expected.tolist()
+            assert ours.bit_generator.state == theirs.bit_generator.state
+
+    @pytest.mark.parametrize("n_init", [1, 4])
+    def test_the_same_end(self, engine, name, n_init):
+        points, n_clusters = CASES[name]
+        scale = float(np.square(points).mean())
+        for seed, shift in ((0, 0.0), (1, 1e-4 * scale), (2, 1e-4 * scale)):
+            found, expected = (
+                fit(e, points, n_clusters, n_init=n_init, seed=seed, max_iter=300, shift=shift)
+                for e in (engine, CPU)
+            )
+            np.testing.assert_allclose(found.centers, expected.centers, rtol=0, atol=1e-4)
+            assert found.inertia == pytest.approx(expected.inertia, rel=1e-6, abs=1e-9)
+            assert found.n_iter == expected.n_iter
+            # By their centres: of two that are equal, either may be the nearest.
+            nearest = found.centers[engine.assign(points, found.centers)]
+            theirs = expected.centers[CPU.assign(points, expected.centers)]
+            assert (np.abs(nearest - theirs) < 1e-4).all(axis=1).mean() >= 0.999
+
+    @pytest.mark.parametrize("max_iter", [1, 2, 3, 7])
+    def test_the_same_end_when_stopped(self, engine, name, max_iter):
+        points, n_clusters = CASES[name]
+        found, expected = (fit(e, points, n_clusters, max_iter=max_iter) for e in (engine, CPU))
+        np.testing.assert_allclose(found.centers, expected.centers, rtol=0, atol=1e-4)
+        assert found.inertia == pytest.approx(expected.inertia, rel=1e-6, abs=1e-9)
+        assert found.n_iter == expected.n_iter
 
 
 class TestAssign:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from faircal.data import ids
 from faircal.data.columns import Span
-from faircal.data.ids import Index, text_hashes
+from faircal.data.ids import Index, parse_ids, text_hashes
 from faircal.errors import DataError
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
@@ -112,3 +112,11 @@ def test_empty_id():
             Index(pa.array(["a"])).find(column, "left", "pairs", span)
         assert f"pairs, column 'left', {said}" in str(caught.value)
     assert "(2 such rows up to row 13)" in str(caught.value)
+
+
+def test_numbers_beyond_64_bits_with_a_sign():
+    ids = pa.chunked_array([pa.array([2**63 + 5, 7, 2**64 - 1], pa.uint64())])
+    found = parse_ids(ids, "image_id", "images")
+    assert found.to_pylist() == [str(2**63 + 5), "7", str(2**64 - 1)]
+    asked = pa.chunked_array([pa.array([7, 2**63 + 5, 8], pa.uint64())])
+    assert Index(found).find(asked, "left", "pairs").tolist() == [1, 0, -1]

@@ -626,3 +626,29 @@ def test_any_cut(tmp_path_factory, n, batch, row_group, start, suffix, whole_ids
     write(pairs, folder / f"pairs.{suffix}", row_group)
     opened = open_stream(folder, batch=batch)
     check_same(opened, load(folder), min(start, n))
+
+
+def test_a_line_that_ends_in_quotes_without_a_line_end(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text('genuine,score,ethnicity\n1,0.9,"a"\n0,0.2,"a\nb"', encoding="utf-8")
+    (part,) = open_stream(path).parts()
+    assert part.scores.tolist() == load(path).scores.tolist() == [0.9, 0.2]
+    assert part.groups("ethnicity").names == load(path).groups("ethnicity").names
+
+
+def test_one_fold_is_picked_once(pairs_file):
+    stream = open_stream(pairs_file.parent)
+    first, second, *_ = stream.fold_names
+    for pick in (stream.only, stream.without):
+        with pytest.raises(ParameterError, match="a fold is picked already"):
+            pick(first).without(second)
+
+
+def test_scores_evenly_picked(tmp_path):
+    path = tmp_path / "scores.parquet"
+    score = np.random.default_rng(0).uniform(-1, 1, 1000)
+    pq.write_table(pa.table({"genuine": score > 0, "score": score}), path)
+    np.testing.assert_array_equal(open_stream(path, batch=77).sample(), score)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("faircal.data.origins._SEEN", 100)
+        np.testing.assert_array_equal(open_stream(path, batch=77).sample(), score[::10])

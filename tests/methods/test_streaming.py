@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from itertools import islice
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from faircal import DataError, ModelFileError, ParameterError
 from faircal.data import load, open_stream
 from faircal.data.writers import save_dataset
-from faircal.methods import METHODS, make_method, streaming
+from faircal.methods import METHODS, Needs, make_method, streaming
 
 STREAMS = [name for name, method in METHODS.items() if method.streams]
 
@@ -181,5 +183,70 @@ def test_says_how_far_it_may_be_off(name, folder, stream):
 
 def test_says_what_it_does_not_know(stream):
     model = new("gst").fit(stream)
-    assert "as exact as that" in model.diagnostics_.notes[-1]
+    assert "is not known" in model.diagnostics_.notes[-1]
     assert "counting_error" not in model.diagnostics_.figures
+
+
+class TestOtherReadingsAreRefused:
+    @pytest.fixture
+    def left(self, folder, tmp_path, monkeypatch):
+        monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
+        path = tmp_path / "m.checkpoint"
+        with pytest.raises(StopError):
+            new("baseline").fit(
+                open_stream(folder, batch=300, leave_out=1),
+                progress=stops_after(2),
+                checkpoint=path,
+            )
+        return path
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            {"leave_out": 2},
+            {"fold": 1},
+            {"leave_out": 1, "normalize": False},
+            {"leave_out": 1, "score_range": (-2.0, 2.0)},
+        ],
+    )
+    def test_another(self, folder, left, other):
+        with pytest.raises(ParameterError, match="the checkpoint is of another fit"):
+            new("baseline").fit(open_stream(folder, batch=300, **other), checkpoint=left)
+
+    def test_the_same(self, folder, left):
+        new("baseline").fit(open_stream(folder, batch=300, leave_out=1), checkpoint=left)
+
+
+def test_a_model_is_applied_to_parts(stream):
+    model = new("baseline").fit(stream)
+    with pytest.raises(ParameterError, match="a stream goes by its parts"):
+        model.predict_proba(stream)
+
+
+def test_groups_are_seen_by_those_who_need_them_to_fit_only(data, stream):
+    class Counting(METHODS["baseline"]):
+        name = "counting"
+        needs = Needs(groups_to_fit=True)
+
+        def _fit(self, inputs):
+            self.seen_ = []
+
+            def look(part):
+                self.seen_.append(part.declared_groups())
+                return ()
+
+            inputs.samples(1, look)
+            super()._fit(inputs)
+
+    seen = Counting().fit(stream).seen_
+    assert sum(map(len, seen)) == len(stream)
+
+
+def test_a_model_keeps_no_vectors_alive(folder):
+    data = load(folder)
+    model = new("faircal").fit(data)
+    vectors = weakref.ref(data.embeddings)
+    del data
+    gc.collect()
+    assert vectors() is None
+    assert model.predict_proba(load(folder)).size

@@ -184,8 +184,12 @@ def bounds_note(audits: Sequence[Audit]) -> list[str]:
     apart = {"nll": "NLL", "threshold": "thresholds"}
     most = max((bound for kind, bound in worst.items() if kind not in apart), default=0.0)
     more = "".join(f", {name} within {_up(worst[k])}" for k, name in apart.items() if k in worst)
-    said = f"counted in bins: every figure within {_up(most)} of the exact one{more}; "
-    return [said + "counts, curves and error rates at a given threshold are exact"]
+    said = (
+        f"counted in bins: every value of results.csv within {_up(most)} of the exact one{more}; "
+        "intervals and ratios move with them; pairs, curves and error rates at a given threshold "
+        "are exact"
+    )
+    return [said]
 
 
 def _up(bound: float) -> str:

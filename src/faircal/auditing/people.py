@@ -30,7 +30,10 @@ class People:
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
-        self._last: tuple[tuple[str, ...], NDArray[np.int64]] = ((), np.zeros(1, np.int64))
+        self._last: tuple[tuple[str, ...], NDArray[np.int64]] = (
+            (),
+            np.full(1, UNKNOWN, np.int64),
+        )
         self._seen = np.zeros(0, np.bool_)
         # Most people are of one group: the first one they were seen in, and others as keys.
         self._home = np.zeros(0, np.int32)

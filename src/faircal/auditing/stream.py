@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from faircal.auditing.found import Audit, audit_rankings
 from faircal.auditing.pairs import Scored, check_rates, check_threshold
 from faircal.auditing.people import People
-from faircal.counting import Counts, fine_edges
+from faircal.counting import Counts, fine_edges, marks_of
 from faircal.data import Dataset, Groups
 from faircal.data.columns import UNKNOWN
 from faircal.data.groups import unknown_note
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Bins over the range of scores, half of it beyond each end included.
 _BINS = 1 << 16
-#: With more groups than this only the edges of curves are kept: 0.1 MB a group instead of 2.5.
+#: With more groups than this bins are fewer: 0.1 MB a group instead of 2.5.
 _FINE_GROUPS = 100
 
 
@@ -46,6 +46,8 @@ class Auditor:
         put behind them, sorted.
     threshold, rates, score_range, **labels
         As for `faircal.audit`.
+    sample : ndarray, optional
+        Some of the scores: bins are laid so that each holds few of such ones.
 
     Examples
     --------
@@ -67,9 +69,11 @@ class Auditor:
         threshold: float | None = None,
         rates: Sequence[float] = RATES,
         score_range: tuple[float, float] = (-1.0, 1.0),
+        sample: NDArray[np.float64] | None = None,
         **labels: str,
     ) -> None:
         self.attribute, self.score_range, self.labels = attribute, score_range, labels
+        self._sample = np.empty(0) if sample is None else sample
         self.threshold, self.rates = check_threshold(threshold), check_rates(rates)
         check_names(groups)
         self.names, self._given = list(groups), len(groups)
@@ -112,7 +116,8 @@ class Auditor:
             edges = _probability_edges(fine, None if has.score else self.threshold)
             self._counts["probability"] = Counts.zeros(n_sets, edges)
         if has.score:
-            edges = _score_edges(fine, self.score_range, self.threshold)
+            marks = marks_of(self._sample, 8192 if fine else 1024)
+            edges = _score_edges(fine, self.score_range, self.threshold, marks)
             self._counts["score"] = Counts.zeros(n_sets, edges)
 
     def _named(self, groups: Groups) -> Groups:
@@ -218,9 +223,12 @@ def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray
 
 
 def _score_edges(
-    fine: bool, score_range: tuple[float, float], threshold: float | None
+    fine: bool,
+    score_range: tuple[float, float],
+    threshold: float | None,
+    marks: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return edges for scores: those of curves, the threshold, and evenly many between.
+    """Return edges for scores: those of curves, the threshold, even ones, and `marks`.
 
     They reach as far beyond the range as those of curves. Both ends of the range have bins of
     their own, since many scores may be exactly there.
@@ -230,7 +238,7 @@ def _score_edges(
     ends = [*score_range, *np.nextafter(score_range, np.inf)]
     if threshold is not None:  # with an edge below, for in the first bin is all that is lower
         ends += [float(np.nextafter(threshold, -np.inf)), threshold]
-    return np.unique(np.concatenate([curve, even, ends]))
+    return np.unique(np.concatenate([curve, even, ends, marks]))
 
 
 def _probability_edges(fine: bool, threshold: float | None) -> NDArray[np.float64]:

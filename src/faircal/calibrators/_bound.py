@@ -26,7 +26,7 @@ import numpy.typing as npt
 from faircal.calibrators._sample import Floats
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.beta import BetaCalibrator
-from faircal.counting import STEPS, Counts, Filled
+from faircal.counting import Counts, Filled
 
 EPS = float(np.finfo(np.float64).eps)
 # What the searches for both fits may leave in the probabilities.
@@ -70,7 +70,7 @@ def counting_bound(calibrator: Calibrator, counts: Counts, k: int) -> float:
     filled = counts.means(k)
     if not (filled.genuine.any() and filled.imposter.any()):
         return 0.0  # the map is their fraction, and that is counted exactly
-    bins = _Bins.of(filled, counts, calibrator.score_range)
+    bins = _Bins.of(filled, calibrator.score_range)
     theta = np.array([calibrator.c_, calibrator.a_, calibrator.b_])
     grid = _unit(counts.edges, calibrator.score_range)
     problem = _Problem(bins, theta)
@@ -101,14 +101,10 @@ class _Bins:
     off: Floats  # how far the mean may be from the one kept
 
     @classmethod
-    def of(cls, filled: Filled, counts: Counts, score_range: tuple[float, float]) -> _Bins:
+    def of(cls, filled: Filled, score_range: tuple[float, float]) -> _Bins:
         low, high = (_unit(ends, score_range) for ends in (filled.low, filled.high))
         span = score_range[1] - score_range[0]
-        # The end bins of counts have no width of their own: they keep steps of the whole span.
-        outer = (filled.bin == 0) | (filled.bin == len(counts.edges) - 1)
-        unit = np.where(outer, counts.edges[-1] - counts.edges[0], filled.high - filled.low)
-        last_digits = 4 * EPS * np.maximum(np.abs(filled.low), np.abs(filled.high))
-        off = np.minimum((unit / STEPS + last_digits) / span + EPS, high - low)
+        off = np.minimum(filled.slack / span + 4 * EPS, high - low)
         # Scores that are moved to the ends of the range have another mean than was counted.
         moved = (filled.low < score_range[0]) | (filled.high > score_range[1])
         parts = []
@@ -175,7 +171,7 @@ class _Problem:
         self._q = [q, q * tilt * rise, q * (flat * square + tilt * bend)]
         self._mean = _terms(bins.mean)[0]
         self._p = _sigmoid(theta @ self._mean)
-        self.gradient = self._mean @ (bins.share * (self._p - bins.label))
+        self.gradient = np.einsum("ji,i->j", self._mean, bins.share * (self._p - bins.label))
 
     def bound(self, free: npt.NDArray[np.bool_], grid: Floats) -> float | None:
         """Bound the probabilities with only these coefficients free; None where that fails."""
@@ -231,7 +227,7 @@ class _Problem:
         for sign in (1.0, -1.0):
             with np.errstate(invalid="ignore"):  # an infinite variance, and no second derivative
                 curved = bins.variance / 2 * np.maximum(sign * second.mid + second.wide, 0.0)
-            errors.append(np.fmin(curved + slip, most) @ bins.share)
+            errors.append(np.einsum("ji,i->j", np.fmin(curved + slip, most), bins.share))
         return np.asarray(np.maximum(*errors), dtype=np.float64)
 
     def _stays(self, pinned: npt.NDArray[np.bool_], away: float, rho: float) -> bool:
@@ -240,7 +236,8 @@ class _Problem:
             return True
         x = [of.seen_by(np.eye(3)[pinned]) for of in self._x]
         # By Cauchy and Schwarz; along the way the curvature grows by e^(ρ·away) at most.
-        bent = np.sqrt((x[0].largest ** 2 * self._q[0].largest) @ self._bins.share)
+        curved = x[0].largest ** 2 * self._q[0].largest
+        bent = np.sqrt(np.einsum("ji,i->j", curved, self._bins.share))
         change = np.exp(rho * away) * bent * away
         return bool((self.gradient[pinned] > self._off(self._miss, x) + change).all())
 

@@ -87,7 +87,9 @@ class LogisticCalibrator(Calibrator):
         """
         self._check_parameters()
         samples = samples.clipped(*self.score_range)
-        asked = np.arange(len(samples)) if only is None else np.asarray(only, np.int64)
+        asked = np.arange(len(samples))
+        if only is not None:
+            asked = asked[np.asarray(only, np.int64)]
         theta, fitted = self._fit_at_once(samples, asked, engine)
         return [
             clone(self)._set(theta[k]) if fitted[k] else clone(self)._learn_alone(samples[k])

@@ -8,10 +8,8 @@ from pathlib import Path
 import click
 
 from faircal.cli.audit_run import (
-    MOST_PAIRS,
     Measured,
     Wanted,
-    is_long,
     measure_streamed,
     measure_whole,
 )
@@ -28,6 +26,7 @@ from faircal.cli.options import (
     rates_option,
     reads_data,
     resume_option,
+    stream_option,
 )
 
 #: In the output folder: what was counted so far of an audit that takes long.
@@ -59,11 +58,7 @@ PARTIAL = "audit.partial"
 @rates_option
 @features_option
 @click.option("--fold", default=None, help="Audit the pairs of this fold only.")
-@click.option(
-    "--stream",
-    is_flag=True,
-    help=f"Count part by part  [default: above {MOST_PAIRS:,} pairs]",
-)
+@stream_option
 @resume_option
 @json_option
 def command(
@@ -93,11 +88,12 @@ def command(
     groups are compared at a global rate r, under 3 / r pairs (300 at 1 %, 3,000 at 0.1 %). The raw
     numbers leave nothing out.
 
-    Of many pairs only counts in fine bins are kept, in the same memory for any number of them. How
-    far numbers can then be from the exact ones is said with them. The counts so far are in
-    OUT/audit.partial: an interrupted audit goes on with --resume.
+    Of many pairs only counts in fine bins are kept: memory grows with the number of people, not
+    with that of pairs. How far numbers can then be from the exact ones is said with them. The
+    counts so far are in OUT/audit.partial: an interrupted audit goes on with --resume.
     """
     from faircal.auditing import INTERVAL_KIND
+    from faircal.files import file_digest
     from faircal.methods import load_model
     from faircal.report import Store, write_all
     from faircal.report.machine import audit_record
@@ -111,11 +107,12 @@ def command(
         "fold": fold,
         "score_range": source.score_range,
         "normalize": not source.raw,
+        "device": source.device,
         "model": model,
-        "model_sha256": None if model is None else _sha256(model),
+        "model_sha256": None if model is None else file_digest(model),
     }
     wanted = Wanted(source, fitted, attribute, features, fold, threshold, rates, about)
-    if stream or resume or is_long(source.path):
+    if stream or resume or source.is_long():
         measured = measure_streamed(wanted, out / PARTIAL, resume)
     else:
         measured = measure_whole(wanted)
@@ -151,12 +148,6 @@ def _check_partial(partial: Path, resume: bool) -> None:
             f"{partial} is there from an audit that was interrupted; go on with --resume, or "
             "delete it"
         )
-
-
-def _sha256(path: Path) -> str:
-    from faircal.files import digest
-
-    return digest(lambda feed: feed(path.read_bytes()))
 
 
 def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> None:

@@ -6,17 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faircal.cli.options import Source, fold_named, progress_bars, working
+from faircal.cli.options import BATCH, Source, drop_spoilt, fold_named, progress_bars, working
 
 if TYPE_CHECKING:
     from faircal.auditing import Audit
     from faircal.data import Dataset, PairStream
     from faircal.methods import Method
-
-#: With more pairs than this they are counted part by part, not held in memory.
-MOST_PAIRS = 10_000_000
-#: Pairs read at a time.
-BATCH = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -42,21 +37,6 @@ class Measured:
     shares: dict[str, dict[str, int]]
     notes: list[str]
     data: dict[str, Any]
-
-
-def is_long(path: Path) -> bool:
-    """Whether there are more pairs than are held in memory; what can't be read is not."""
-    from faircal.data.batches import open_table
-    from faircal.data.tables import find_table
-    from faircal.errors import FairCalError
-
-    try:
-        table = find_table(path, "pairs") if path.is_dir() else path
-        # The shortest line of a CSV file is "1,0": a short file need not be gone through twice.
-        least = 4 * MOST_PAIRS if table.suffix == ".csv" else 0
-        return table.stat().st_size > least and open_table(table).n_rows > MOST_PAIRS
-    except (FairCalError, OSError):
-        return False  # reading it will say what is wrong
 
 
 def measure_whole(wanted: Wanted) -> Measured:
@@ -97,10 +77,13 @@ def measure_whole(wanted: Wanted) -> Measured:
 def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
     """Count pairs part by part."""
     from faircal.auditing import audit_stream, bounds_note, files_digest
+    from faircal.errors import DataError
     from faircal.jobs import Job
 
+    stream = wanted.source.open(
+        wanted.features, measuring=wanted.model is None, batch=BATCH, fold=wanted.fold
+    )
     with working(f"reading {wanted.source.path}"):
-        stream = _open(wanted)
         attribute = wanted.attribute or stream.default_attribute
         notes = [*stream.notes, *_why_no_groups(stream, attribute)]
     try:
@@ -118,6 +101,9 @@ def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
     except KeyboardInterrupt as error:
         hint = "the audit goes on with --resume" if partial.exists() else "nothing is written"
         raise KeyboardInterrupt(hint) from error
+    except DataError as error:
+        drop_spoilt(partial, error)
+        raise
     with working("measuring"):
         audits = [auditor.finish() for auditor in auditors]
         hashed = {"data_sha256": files_digest(stream.origin.files), "data_sha256_of": "files"}
@@ -131,22 +117,6 @@ def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
         "error_bounds": {found.feature: found.worst_bounds() for found in audits},
     }
     return Measured(audits, stream, shares, notes, data)
-
-
-def _open(wanted: Wanted) -> PairStream:
-    from faircal.data import open_stream
-    from faircal.data.dataset import COSINE_RANGE
-
-    # Measured alone, scores may be in any range: those of some methods leave the cosine's.
-    any_range = None if wanted.model is None else COSINE_RANGE
-    return open_stream(
-        wanted.source.path,
-        features=wanted.features or None,
-        score_range=wanted.source.score_range or any_range,
-        normalize=not wanted.source.raw,
-        batch=BATCH,
-        fold=wanted.fold,
-    )
 
 
 def _why_no_groups(data: Dataset | PairStream, attribute: str | None) -> list[str]:

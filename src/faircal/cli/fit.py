@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.options import (
+    BATCH,
     Source,
     check_file,
     check_settings,
+    drop_spoilt,
     feature_option,
     fold_named,
     json_option,
@@ -75,14 +77,16 @@ def command(
     """Fit a method on the labelled pairs of DATA and write a model file.
 
     All pairs are used for fitting, unless a fold is left out. More than 10 million are read part
-    by part, in bounded memory, and their scores counted in fine bins; how far that may take a
-    probability from that of an exact fit is said. Such a fit, and a method that trains networks,
-    keeps its state in MODEL.checkpoint while it works: interrupted, it goes on with --resume.
+    by part, in bounded memory, and their scores counted in fine bins; with beta calibration it is
+    said how far that may take a probability from that of an exact fit. Such a fit, and a method
+    that trains networks, keeps its state in MODEL.checkpoint while it works: interrupted, it goes
+    on with --resume.
     """
     from faircal.errors import ParameterError
     from faircal.methods import METHODS, make_method
 
     check_file(out)
+    source.check_kept(out)
     METHODS[method].needs.check_installed(method)
     taken = METHODS[method]._get_param_names()
     given = {"n_clusters": clusters, "calibrator": calibrator, "attribute": attribute}
@@ -93,14 +97,14 @@ def command(
             raise ParameterError(f"method {method} takes no {options[key]}; leave it out")
     if "random_state" in taken:
         parameters["random_state"] = seed
-    if "device" in taken and source.device != "cpu":
+    if "device" in taken and source.device is not None:
         parameters["device"] = source.device
     more = parse_settings(settings)
     check_settings(method, more)
     model = make_method(method, **{**parameters, **more})
 
-    if stream or (model.streams and source.is_long()):
-        pairs: Dataset | PairStream = source.open_one(feature, leave_out=leave_out)
+    if stream or (model.streams and (resume or source.is_long())):
+        pairs: Dataset | PairStream = source.open_one(feature, leave_out=leave_out, batch=BATCH)
         notes: tuple[str, ...] = ()
     else:
         loaded = source.load_one(feature)
@@ -119,14 +123,9 @@ def command(
 def _fit(model: Method, data: Dataset | PairStream, out: Path, resume: bool) -> None:
     """Fit and save; long work keeps its state beside the model file until that is written."""
     from faircal.data import PairStream
-    from faircal.errors import ParameterError
+    from faircal.errors import DataError, ParameterError
 
     if not (model.needs.training or isinstance(data, PairStream)):
-        if resume:
-            raise ParameterError(
-                f"method {model.name} trains nothing, and the pairs are in memory; "
-                "leave --resume out"
-            )
         with working(f"fitting {model.name} on {len(data)} pairs"):
             model.fit(data)
         model.save(out)
@@ -148,5 +147,8 @@ def _fit(model: Method, data: Dataset | PairStream, out: Path, resume: bool) -> 
     except KeyboardInterrupt as error:
         hint = "it goes on with --resume" if checkpoint.exists() else "nothing is written"
         raise KeyboardInterrupt(hint) from error
+    except DataError as error:
+        drop_spoilt(checkpoint, error)
+        raise
     model.save(out)
     checkpoint.unlink(missing_ok=True)

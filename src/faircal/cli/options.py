@@ -28,9 +28,12 @@ from faircal.jobs import Progress, silent
 
 if TYPE_CHECKING:
     from faircal.data import Dataset, PairStream
+    from faircal.errors import DataError
 
-#: Pairs beyond which they are read part by part; and bytes of a pair in CSV.
-_LONG, _CSV_ROW = 10_000_000, 20
+#: With more pairs than this, ``fit`` and ``audit`` count them part by part.
+MOST_PAIRS = 10_000_000
+#: Pairs of a part.
+BATCH = 1 << 20
 #: Widest line where the output is no terminal and has no width of its own.
 _PLAIN_WIDTH = 140
 
@@ -193,6 +196,12 @@ def check_folder(path: Path) -> None:
     check_output(path)
 
 
+def drop_spoilt(checkpoint: Path, error: DataError) -> None:
+    """Remove the checkpoint of work whose data must change, unless they merely couldn't be read."""
+    if not isinstance(error.__cause__, OSError):
+        checkpoint.unlink(missing_ok=True)
+
+
 def fold_named(data: Dataset, text: str) -> Any:
     """Return the fold that prints as `text`; the text itself where there is none."""
     return next((name for name in data.fold_names if str(name) == text), text)
@@ -321,7 +330,7 @@ class Source:
     path: Path
     score_range: tuple[float, float] | None
     raw: bool
-    device: str = "cpu"
+    device: str | None = None
 
     def load(
         self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
@@ -338,7 +347,7 @@ class Source:
                 features=features or None,
                 score_range=self._limits(measuring),
                 normalize=not self.raw,
-                device=self.device,
+                device=self.device or "cpu",
                 **more,
             )
 
@@ -354,21 +363,37 @@ class Source:
                 features=features or None,
                 score_range=self._limits(measuring),
                 normalize=not self.raw,
-                device=self.device,
+                device=self.device or "cpu",
                 **more,
             )
 
     def _limits(self, measuring: bool) -> tuple[float, float] | None:
         return self.score_range or (None if measuring else (-1.0, 1.0))
 
-    def is_long(self) -> bool:
-        """Whether there are too many pairs to hold in memory without a second thought."""
-        from faircal.data.tables import count_rows, find_table
+    def check_kept(self, out: Path, *others: Path) -> None:
+        """Raise where `out` is a file that is read: DATA, a part of it, or one of `others`."""
+        from faircal.errors import ParameterError
 
-        table = find_table(self.path, "pairs") if self.path.is_dir() else self.path
-        if table.suffix == ".csv":
-            return table.exists() and table.stat().st_size > _LONG * _CSV_ROW
-        return table.suffix == ".parquet" and table.exists() and count_rows(table) > _LONG
+        target, data = out.resolve(), self.path.resolve()
+        inside = target.parent in (data, data / "embeddings") and target.exists()
+        read = inside and target.stem in ("images", "pairs", "embeddings", "dataset")
+        read |= inside and target.suffix in (".npy", ".npz")
+        if read or target in (data, *(path.resolve() for path in others)):
+            raise ParameterError(f"--out {out}: is read by this command; choose another path")
+
+    def is_long(self) -> bool:
+        """Whether there are more pairs than are held in memory; what can't be read is not."""
+        from faircal.data.batches import open_table
+        from faircal.data.tables import find_table
+        from faircal.errors import FairCalError
+
+        try:
+            table = find_table(self.path, "pairs") if self.path.is_dir() else self.path
+            # The shortest line of CSV is "1,0": a short file need not be gone through twice.
+            least = 4 * MOST_PAIRS if table.suffix == ".csv" else 0
+            return table.stat().st_size > least and open_table(table).n_rows > MOST_PAIRS
+        except (FairCalError, OSError):
+            return False  # reading it will say what is wrong
 
     def open_one(self, feature: str | None, **more: Any) -> PairStream:
         """Open the data with one feature: the one named, or the only one."""
@@ -398,16 +423,16 @@ def reads_data(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--device",
-        default="cpu",
-        show_default=True,
-        help="Where heavy work on embeddings is done: cpu, or cuda with the extra torch.",
+        default=None,
+        help="Where heavy work is done: cpu, or cuda with the extra torch  [default: cpu; a "
+        "training: cuda where there is one]",
     )
     @wraps(function)
     def reading(
         data: Path,
         score_range: tuple[float, float] | None,
         raw: bool,
-        device: str,
+        device: str | None,
         **rest: Any,
     ) -> Any:
         return function(source=Source(data, score_range, raw, device), **rest)
@@ -418,5 +443,5 @@ def reads_data(function: Callable[..., Any]) -> Callable[..., Any]:
 stream_option = click.option(
     "--stream",
     is_flag=True,
-    help="Go through the pairs part by part, as with more than 10 million  [default: in memory]",
+    help=f"Count the pairs part by part  [default: above {MOST_PAIRS:,} pairs]",
 )

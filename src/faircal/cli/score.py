@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.options import (
+    BATCH,
     CommaList,
     Source,
     check_file,
@@ -26,9 +27,6 @@ from faircal.cli.options import (
 if TYPE_CHECKING:
     from faircal.data import PairStream
     from faircal.data.stream import Cut
-
-#: Pairs read, scored and written at a time.
-BATCH = 1 << 20
 
 
 @click.command(epilog="Example: faircal score faces.faircal new-pairs/ --out scored.parquet")
@@ -67,12 +65,14 @@ def command(
 ) -> None:
     """Score the pairs of DATA with MODEL: columns left, right, score, probability.
 
-    The pairs of a folder need no labels. Any number of pairs is scored in the same memory. The file
+    The pairs of a folder need no labels. Any number of pairs is scored in the same memory, unless
+    folds have to be drawn first (--fold or --keep fold without a column fold). The file
     appears when all are scored; until then the work is kept in OUT.parts, and an interrupted run
     goes on with --resume.
     """
     from faircal._version import __version__
     from faircal.errors import ParameterError
+    from faircal.files import file_digest
     from faircal.methods import load_model
     from faircal.scoring import needed_columns, score_stream
 
@@ -81,18 +81,20 @@ def command(
             f"--out {out}: expected a name that ends in .parquet or .csv; choose one"
         )
     check_file(out)
+    source.check_kept(out, model)
     fitted = load_model(model)
     stream = source.open_one(feature, batch=BATCH)
     _check_keep(stream.attributes, keep)
     pairs, notes = _pairs(stream, source, feature, fold, keep)
     about = {
-        "model": _sha256(model),
+        "model": file_digest(model),
         "data": stream.fingerprint(),
         "feature": feature,
         "fold": fold,
         "keep": keep,
         "score_range": source.score_range,
         "raw": source.raw,
+        "device": source.device,
         "version": __version__,
     }
     with progress_bars() as update:
@@ -136,12 +138,6 @@ def _pairs(
     if fold is None:
         return Cut(loaded, BATCH), ()
     return Cut(loaded.split(fold_named(loaded, fold))[1], BATCH), loaded.notes
-
-
-def _sha256(path: Path) -> str:
-    from faircal.files import digest
-
-    return digest(lambda feed: feed(path.read_bytes()))
 
 
 def _check_keep(attributes: Collection[str], keep: tuple[str, ...]) -> None:

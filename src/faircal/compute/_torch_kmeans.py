@@ -1,4 +1,4 @@
-"""K-means on tensors: all starts side by side, with few waits for the device.
+"""K-means on tensors: starts are drawn in turn and go on side by side.
 
 Sums are products with matrices of zeros and ones, in float32 within a block of points and float64
 between blocks: no order of arrival can change them. Iterations are asked for several at a time; a
@@ -15,36 +15,50 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from faircal.compute._starting import Float32, Rows, sizes, starting_rows
 from faircal.compute._torch_recorded import Recorded
 from faircal.compute.kmeans import Found
+from faircal.jobs import Progress, silent
 
 #: Points whose sum is of float32: enough blocks to keep a GPU busy, few enough to add up.
 _BLOCK = 512
 #: Distances at a time (256 MB).
 _DISTANCES = 2**26
+#: Labels at a time (512 MB): starts beyond wait for their turn.
+_LABELS = 2**26
+#: By how much, relatively, the objective of the same clusters may differ.
+_ROUNDING = 1e-7
 #: Iterations between two looks at what has come to its end.
 _PATIENCE = 5
 #: What a start has of its own, by the names in `_Lloyd`.
-_STATE = ("centers", "labels", "travelled", "inertia", "n_iter", "hollow", "halted")
+_STATE = ("centers", "labels", "travelled", "n_iter", "hollow", "halted")
 
 
-def kmeans(points: Tensor, first: Tensor, lots: Tensor, max_iter: int, shift: float) -> Found:
-    """Return the best of R starts.
-
-    Parameters
-    ----------
-    points : Tensor of shape (n, d), float32
-    first : Tensor of shape (R,), int64
-        The point that each start begins with.
-    lots : Tensor of shape (R, K − 1, trials), float64
-        Uniform random numbers, by which candidates for the other centres are drawn.
-    max_iter, shift
-        As in `faircal.compute.kmeans.kmeans`.
-    """
+def kmeans(
+    points: Tensor,
+    n_clusters: int,
+    *,
+    n_init: int,
+    rng: np.random.Generator,
+    max_iter: int,
+    shift: float,
+    progress: Progress = silent,
+) -> Found:
+    """Return the best of `n_init` starts; as `faircal.compute.kmeans.kmeans`, up to rounding."""
+    found: list[Found] = []
+    together = max(1, _LABELS // len(points))
     with torch.inference_mode(), _no_tf32():
-        squares = _squares(points)
-        chosen = _start(points, squares, first, lots)
-        return _Lloyd(points, squares, points[chosen], max_iter, shift).run()
+        sample = _Sample(points, _squares(points), n_clusters)
+        for first in range(0, n_init, together):
+            chosen = []
+            for start in range(first, min(first + together, n_init)):
+                progress("K-means", start, n_init, f"K = {n_clusters}")
+                chosen.append(starting_rows(len(points), n_clusters, rng, sample.among))
+            rows = torch.from_numpy(np.stack(chosen)).to(points.device)
+            found += _Lloyd(points, points[rows], max_iter, shift).run()
+    # Starts that end in the same clusters differ by rounding: as on the processor, the first.
+    least = min(one.inertia for one in found)
+    return next(one for one in found if one.inertia <= least * (1 + _ROUNDING))
 
 
 def nearest(vectors: Tensor, centers: Tensor) -> Tensor:
@@ -55,8 +69,9 @@ def nearest(vectors: Tensor, centers: Tensor) -> Tensor:
 
 
 def _squares(vectors: Tensor) -> Tensor:
-    norms: Tensor = torch.linalg.vector_norm(vectors, dim=1)
-    return norms.square_()
+    # By way of norms there would be no squares to store, but those of whole numbers not exact.
+    parts = torch.split(vectors, max(1, _DISTANCES // vectors.shape[1]))
+    return torch.cat([part.square().sum(1) for part in parts])
 
 
 def _halves(vectors: Tensor, centers: Tensor) -> Tensor:
@@ -77,38 +92,63 @@ def _no_tf32() -> Iterator[None]:
             torch.set_float32_matmul_precision(before)
 
 
-def _start(points: Tensor, squares: Tensor, first: Tensor, lots: Tensor) -> Tensor:
-    """Choose points by greedy k-means++, the best of several draws each; shape (R, K)."""
-    (n_starts, more), n = lots.shape[:2], len(points)
-    # Chances are whole numbers that add up to less than 2^52: sums are exact in any order.
-    most = squares.max().double().clamp_(min=1e-30)
-    scale = 2.0**50 / (n * most)
+class _Sample:
+    """Points to choose starting centres among; see `faircal.compute._starting`.
 
-    def to(rows: Tensor) -> Tensor:
-        """Squared distance of every point to the points `rows`, shape (*rows.shape, n)."""
-        flat = rows.flatten()
-        part = torch.addmm(squares, points[flat], points.T, alpha=-2)
-        part += squares[flat, None]
-        return part.clamp_(min=0).view(*rows.shape, n)
+    One serves all starts, so that a choice is recorded once.
+    """
 
-    near = to(first).scatter_(1, first[:, None], 0)
-    chosen = first[:, None].repeat(1, more + 1)
-    at = torch.zeros(1, dtype=torch.int64, device=points.device)
+    def __init__(self, points: Tensor, squares: Tensor, n_clusters: int) -> None:
+        n, trials, _, most = sizes(len(points), n_clusters)
+        self.all, self.points, self.squares = (points, squares), points, squares
+        self.count, self.near, self.away = 0, points.new_empty(n), points.new_empty((most, n))
+        self.rows = torch.zeros(most, dtype=torch.int64, device=points.device)
+        self.which, self.found = self.rows.new_empty(trials), points.new_empty(1 + most)
+        step = _choice(self.away, self.near, self.rows, self.which, self.found)
+        self.recorded = _recorded(step, self.near, trials)
+
+    def among(self, rows: Rows | slice) -> _Sample:
+        """Begin a start, among the points `rows`."""
+        some = rows if isinstance(rows, slice) else torch.from_numpy(rows).to(self.rows.device)
+        self.points, self.squares = (of[some] for of in self.all)
+        self.near.fill_(torch.inf)
+        return self
+
+    def nearest(self) -> Float32:
+        return np.asarray(self.near.cpu().numpy())
+
+    def measure(self, rows: Rows) -> None:
+        self.count = len(rows)
+        there, away = self.rows[: self.count], self.away[: self.count]
+        there.copy_(torch.from_numpy(rows))
+        own, to = self.squares[there, None], self.points[there]
+        torch.addmm(own, to, self.points.T, alpha=-2, out=away)
+        # Whatever rounding leaves of it, a point's distance to itself is 0.
+        away.add_(self.squares).clamp_(min=0).scatter_(1, there[:, None], 0)
+
+    def choose(self, which: Rows) -> tuple[int, Float32]:
+        self.which.copy_(torch.from_numpy(which))
+        self.recorded.take(1)
+        found = self.found.cpu().numpy()
+        return int(found[0]), found[1 : 1 + self.count]
+
+
+def _choice(
+    away: Tensor, near: Tensor, rows: Tensor, which: Tensor, found: Tensor
+) -> Callable[[], None]:
+    """Return the step that chooses among the candidates `which`.
+
+    It changes `near`, and leaves in `found` what the host has to know: one copy, one wait.
+    """
 
     def step() -> None:
-        cumulative = (near * scale).long().cumsum_(1)
-        draws = (lots.index_select(1, at)[:, 0] * cumulative[:, -1:]).long()
-        candidates = torch.searchsorted(cumulative, draws, right=True).clamp_(max=n - 1)
-        distance = torch.minimum(to(candidates), near[:, None])
-        best = distance.sum(2, dtype=torch.float64).argmin(1, keepdim=True)  # (R, 1)
-        choice = candidates.gather(1, best)
-        torch.gather(distance, 1, best[..., None].expand(n_starts, 1, n), out=near[:, None])
-        near.scatter_(1, choice, 0)
-        at.add_(1)
-        chosen.index_copy_(1, at, choice)
+        left = torch.minimum(away[which], near)
+        best = left.sum(1, dtype=torch.float64).argmin(0, keepdim=True)
+        near.copy_(left[best][0])
+        found[:1].copy_(best)
+        found[1:].copy_(near[rows])
 
-    _recorded(step, points, n_starts * lots.shape[2]).take(more)
-    return chosen
+    return step
 
 
 def _recorded(step: Callable[[], None], points: Tensor, width: int) -> Recorded:
@@ -120,26 +160,22 @@ def _recorded(step: Callable[[], None], points: Tensor, width: int) -> Recorded:
 class _Lloyd:
     """Points that go to the nearest centre, and centres that go to the mean of their points."""
 
-    def __init__(
-        self, points: Tensor, squares: Tensor, centers: Tensor, max_iter: int, shift: float
-    ) -> None:
+    def __init__(self, points: Tensor, centers: Tensor, max_iter: int, shift: float) -> None:
         n_starts, n, device = len(centers), len(points), points.device
-        self.squares, self.centers = squares, centers
-        self.max_iter, self.shift = max_iter, shift
+        self.centers, self.max_iter, self.shift = centers, max_iter, shift
         # Zeros after the last point make the last block a whole one and change no sum.
         self.padded = points.new_zeros((-(-n // _BLOCK) * _BLOCK, points.shape[1]))
         self.padded[:n] = points
         self.labels = torch.full((n_starts, n), -1, device=device)
         self.travelled = torch.full((n_starts,), torch.inf, dtype=torch.float64, device=device)
-        self.inertia = self.travelled.clone()
         self.n_iter = torch.zeros(n_starts, dtype=torch.int64, device=device)
         # A start is hollow while it waits for empty clusters to be filled, halted then or for good.
         self.hollow = torch.zeros(n_starts, dtype=torch.bool, device=device)
         self.halted = self.hollow.clone()
 
-    def run(self) -> Found:
-        """Iterate until no start has anything left to do; return the best."""
-        found: list[tuple[float, int, int, Tensor]] = []
+    def run(self) -> list[Found]:
+        """Iterate until no start has anything left to do; return what each came to."""
+        found: dict[int, Found] = {}
         numbers, recorded = list(range(len(self.centers))), self._record()
         while numbers:
             recorded.take(_PATIENCE)
@@ -150,13 +186,23 @@ class _Lloyd:
             # Those that have ended stand still beside the others until they are the greater part.
             if 2 * sum(halted) < len(halted):
                 continue
-            ended = zip(halted, self.inertia.tolist(), numbers, self.n_iter.tolist(), strict=True)
-            found += [(*one, c) for (end, *one), c in zip(ended, self.centers, strict=True) if end]
+            found |= {numbers[at]: self._found(at) for at in np.flatnonzero(halted).tolist()}
             numbers = [number for number, end in zip(numbers, halted, strict=True) if not end]
             self._keep(~self.halted)
             recorded = self._record()
-        inertia, _, n_iter, centers = min(found, key=lambda one: one[:2])
-        return Found(centers.cpu().numpy(), inertia, n_iter)
+        return [found[number] for number in sorted(found)]
+
+    def _found(self, at: int) -> Found:
+        """Return what a start that has ended came to."""
+        inertia = self._away(at).double().square_().sum()
+        return Found(self.centers[at].cpu().numpy(), float(inertia), int(self.n_iter[at]))
+
+    def _away(self, at: int) -> Tensor:
+        """Return the distance of each point of a start to its own centre, shape (n,)."""
+        centers, step = self.centers[at], max(1, _DISTANCES // self.padded.shape[1])
+        parts = zip(*(torch.split(of, step) for of in (self.padded, self.labels[at])), strict=False)
+        norm = torch.linalg.vector_norm
+        return torch.cat([norm(p[: len(k)] - centers[k], dim=1) for p, k in parts])
 
     def _record(self) -> Recorded:
         # Not kept here: it holds us, and memory should not wait for the garbage collector.
@@ -169,9 +215,8 @@ class _Lloyd:
 
     def _iterate(self) -> None:
         """Move the centres of each start once, unless it has halted."""
-        labels, near, sums = self._pass(self.centers)
+        labels, sums = self._pass(self.centers)
         counts = _counts(labels, self.centers.shape[1])
-        torch.sum(near, 1, dtype=torch.float64, out=self.inertia)
         self.n_iter += ~self.halted
         finished = (labels == self.labels).all(1)
         finished |= self.travelled <= self.shift
@@ -189,31 +234,29 @@ class _Lloyd:
         self.travelled.copy_(torch.where(which, travelled, self.travelled))
         self.centers.copy_(torch.where(which[:, None, None], new, self.centers))
 
-    def _pass(self, centers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return labels (R, n), squared distances (R, n) and sums (R, K, d) in float64."""
+    def _pass(self, centers: Tensor) -> tuple[Tensor, Tensor]:
+        """Return labels (R, n) and sums (R, K, d) in float64."""
         n_starts, n_clusters, d = centers.shape
-        n, flat = len(self.squares), centers.reshape(-1, d)
+        n, flat = self.labels.shape[1], centers.reshape(-1, d)
         clusters = torch.arange(n_clusters, device=centers.device)[:, None]
         sums = torch.zeros(flat.shape, dtype=torch.float64, device=centers.device)
         step = max(1, _DISTANCES // (len(flat) * _BLOCK)) * _BLOCK
-        labels, halves = [], []
+        labels = []
         for start in range(0, len(self.padded), step):
             points = self.padded[start : start + step]
-            half, label = _halves(points, flat).view(-1, n_starts, n_clusters).min(2)
+            label = _halves(points, flat).view(-1, n_starts, n_clusters).argmin(2)
             blocks = label.view(-1, _BLOCK, n_starts).mT.contiguous()
             one_hot = (blocks[:, :, None] == clusters).float().view(-1, len(flat), _BLOCK)
             sums += torch.bmm(one_hot, points.view(-1, _BLOCK, d)).sum(0, dtype=torch.float64)
             labels.append(label)
-            halves.append(half)
-        near = torch.cat(halves)[:n].T.mul(2).add_(self.squares).clamp_(min=0)
-        return torch.cat(labels)[:n].T, near, sums.view(centers.shape)
+        return torch.cat(labels)[:n].T, sums.view(centers.shape)
 
     def _fill_empty(self, at: int) -> None:
         """Give each empty cluster of a start the point farthest from its centre; go on."""
-        labels, near, sums = self._pass(self.centers[at : at + 1])
+        labels, sums = self._pass(self.centers[at : at + 1])
         counts = _counts(labels, self.centers.shape[1])
         label, count = labels[0].cpu().numpy(), counts[0].cpu().numpy()
-        farthest = iter(np.argsort(-near[0].cpu().numpy(), kind="stable"))
+        farthest = iter(np.argsort(-self._away(at).cpu().numpy(), kind="stable"))
         for cluster in np.flatnonzero(count == 0):
             row = next(row for row in farthest if count[label[row]] > 1)
             point, old = self.padded[row].double(), label[row]

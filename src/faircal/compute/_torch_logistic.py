@@ -15,7 +15,6 @@ Float64 = NDArray[np.float64]
 _BLOCK = 512
 #: Blocks at a time: 2 million points.
 _BLOCKS = 2**12
-_EPS = float(np.finfo(np.float64).eps)
 
 
 class LogisticSums:

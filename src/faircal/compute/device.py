@@ -34,8 +34,6 @@ _PAIRS = 2**22
 _PART = 2**25
 #: Numbers of vectors taken along when they are not on the device to stay.
 _BLOCK = 2**24
-#: Distances of starting points on the device at a time: starts beyond wait for their turn.
-_STARTS = 2**27
 
 
 def choose_device(name: str) -> torch.device:
@@ -172,29 +170,20 @@ class TorchEngine:
     ) -> Found:
         """Return the best of `n_init` starts, which run side by side.
 
-        Parameters
-        ----------
-        points : ndarray of shape (n, d), float32
-            Near the origin: far from it float32 products would drown the distances.
-        n_clusters, n_init, max_iter : int
-        rng : numpy.random.Generator
-        shift : float
-            An iteration that moves the centres by no more, summed squares, is the last.
-        progress : callable
-            Called as starts begin.
+        As `faircal.compute.kmeans.kmeans`: the same `rng` ends, up to rounding, in the same
+        centres. `points`, shape (n, d), stay on the device for as long as they live.
         """
         from faircal.compute import _torch_kmeans
 
-        n, trials = len(points), 2 + int(np.log(n_clusters))
-        drawn = [(rng.integers(n), rng.random((n_clusters - 1, trials))) for _ in range(n_init)]
-        there = self.put(points)
-        found: list[Found] = []
-        for part in _parts(n_init, max(1, _STARTS // (n * trials))):
-            progress("K-means", part.start, n_init, f"K = {n_clusters}")
-            first = self._copy(np.array([draw[0] for draw in drawn[part]]))
-            lots = self._copy(np.array([draw[1] for draw in drawn[part]]))
-            found.append(_torch_kmeans.kmeans(there, first, lots, max_iter, shift))
-        return min(found, key=lambda one: one.inertia)
+        return _torch_kmeans.kmeans(
+            self.put(points),
+            n_clusters,
+            n_init=n_init,
+            rng=rng,
+            max_iter=max_iter,
+            shift=shift,
+            progress=progress,
+        )
 
     def assign(self, vectors: NDArray[Any], centers: Float32) -> NDArray[np.int32]:
         """Return the nearest of `centers` (K, d) for each row of `vectors` (n, d), shape (n,).

@@ -2,9 +2,7 @@
 
 What makes it fast, besides matrix products on cache-sized blocks:
 
-- Starting centres are drawn by k-means++ exactly, but many at a time: candidates come from the
-  distribution of a moment ago and are thinned by rejection, so that one large product replaces
-  many thin ones.
+- Candidates for many starting centres are measured at a time (`_starting`).
 - Bounds on distances (Elkan's) tell which points can have changed their cluster; only those are
   multiplied again, gathered into blocks.
 - A cluster's sum is changed by the points that come and go; it is not summed anew.
@@ -12,13 +10,13 @@ What makes it fast, besides matrix products on cache-sized blocks:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from faircal.compute._starting import starting_rows
 from faircal.compute.kernels import doubtful, settle
 from faircal.compute.threads import each, one_blas_thread
 from faircal.jobs import Progress, silent
@@ -34,10 +32,6 @@ _BLOCK_PRODUCTS = 2**16
 _CHANGED = 4096
 #: Most bounds (512 MB); beyond, there are none, and every point is multiplied in each iteration.
 _MOST_KEPT = 2**27
-#: Points, at least, among which starting centres are chosen.
-_SAMPLE, _SAMPLE_A_CLUSTER = 8192, 40
-#: Most distances to candidates at a time (128 MB).
-_MOST_DRAWN = 2**25
 
 
 class Found(NamedTuple):
@@ -110,65 +104,33 @@ def _squares(vectors: Float32) -> Float32:
 
 
 def _start(points: Float32, squares: Float32, n_clusters: int, rng: np.random.Generator) -> Float32:
-    """Choose starting centres by greedy k-means++: the best of 2 + log K draws each.
+    """Return the points to start with, shape (K, d)."""
 
-    Among very many points, those of a sample: it has next to no effect on where K-means ends.
-    """
-    n = max(_SAMPLE, _SAMPLE_A_CLUSTER * n_clusters)
-    if n < len(points):
-        some = np.sort(rng.choice(len(points), n, replace=False))
-        points, squares = points[some], squares[some]
-    n = len(points)
-    trials = 2 + int(np.log(n_clusters))
-    chosen = [int(rng.integers(n))]
-    nearest = _distances(points, squares, np.array(chosen))[0]
-    nearest[chosen] = 0
-    steps = 8  # how many centres to draw candidates for
-    while len(chosen) < n_clusters:
-        steps = max(1, min(steps, n_clusters - len(chosen), _MOST_DRAWN // (n * trials)))
-        before = len(chosen)
-        for choice, distances in _draws(points, squares, nearest, steps, trials, rng):
-            chosen.append(choice)
-            nearest = distances
-        # Many refused: the distribution had moved on; draw fewer at a time.
-        steps = steps * 2 if len(chosen) - before == steps else max(1, len(chosen) - before)
-    return points[chosen]
+    def sample_of(rows: NDArray[np.intp] | slice) -> _Sample:
+        return _Sample(points[rows], squares[rows])
+
+    return points[starting_rows(len(points), n_clusters, rng, sample_of)]
 
 
-def _draws(
-    points: Float32,
-    squares: Float32,
-    nearest: Float32,
-    steps: int,
-    trials: int,
-    rng: np.random.Generator,
-) -> Iterator[tuple[int, Float32]]:
-    """Give up to `steps` choices, each with the squared distances to the nearest chosen point.
+class _Sample:
+    """Points to choose starting centres among; see `faircal.compute._starting`."""
 
-    A point drawn with a chance in proportion to its distance of before, and kept with a chance of
-    now / before, is drawn in proportion to its distance of now.
-    """
-    before = nearest
-    cumulative = np.cumsum(before, dtype=np.float64)
-    if not cumulative[-1] > 0:  # every point is chosen already, or equal to one that is
-        yield int(rng.integers(len(points))), nearest
-        return
-    count = steps * trials + (steps - 1) * trials // 8
-    drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
-    drawn = np.minimum(drawn, len(points) - 1)
-    coins = rng.random(count)
-    distances = _distances(points, squares, drawn)
-    at = 0
-    for _ in range(steps):
-        kept = at + np.flatnonzero(coins[at:] * before[drawn[at:]] < nearest[drawn[at:]])[:trials]
-        if len(kept) < trials:
-            return
-        at = int(kept[-1]) + 1
-        candidates = np.minimum(distances[kept], nearest)
-        best = int(candidates.sum(axis=1).argmin())
-        choice, nearest = int(drawn[kept[best]]), candidates[best]
-        nearest[choice] = 0
-        yield choice, nearest
+    def __init__(self, points: Float32, squares: Float32) -> None:
+        self.points, self.squares = points, squares
+        self.near = np.full(len(points), np.inf, dtype=np.float32)
+
+    def nearest(self) -> Float32:
+        return self.near
+
+    def measure(self, rows: NDArray[np.intp]) -> None:
+        self.rows, self.away = rows, _distances(self.points, self.squares, rows)
+
+    def choose(self, which: NDArray[np.intp]) -> tuple[int, Float32]:
+        left = np.minimum(self.away[which], self.near)
+        best = int(left.sum(axis=1).argmin())
+        self.near = left[best]
+        self.near[self.rows[which[best]]] = 0
+        return best, self.near[self.rows]
 
 
 def _distances(points: Float32, squares: Float32, rows: NDArray[np.intp]) -> Float32:

@@ -123,9 +123,11 @@ def _lines(path: Path) -> Iterator[bytes]:
     """Yield the bytes of a file in blocks that end where a line does."""
     with path.open("rb") as file:
         rest = b""
-        while data := file.read(BLOCK):
-            data = rest + data
-            end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        while read := file.read(BLOCK):
+            data = rest + read
+            # A line's end may stand in quotes: no cut where none is needed.
+            at_end = len(read) < BLOCK
+            end = len(data) if at_end else max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
             if end:
                 yield data[:end]
             rest = data[end:]

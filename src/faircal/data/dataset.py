@@ -297,6 +297,8 @@ class Dataset:
                 update(key.encode())
                 if feature.embeddings is not None:
                     update(str(feature.embeddings.normalize).encode())
+                    if feature.embeddings.device != "cpu":  # which changes the last digits
+                        update(feature.embeddings.device.encode())
                     update(np.ascontiguousarray(feature.embeddings.vectors).view(np.uint8).data)
                 if feature.scores is not None:
                     update(feature.scores.tobytes())

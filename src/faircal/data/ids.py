@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +23,7 @@ def parse_ids(column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE
     """Return a column of ids: int64 where each is a whole number as usually written, else text."""
     array = _whole_ids(column, name, where, span)
     if pa.types.is_integer(array.type):
-        return array.cast(pa.int64())
+        return array
     numbers = _numbers(array)
     return array if numbers is None else numbers
 
@@ -38,7 +39,8 @@ def _whole_ids(column: pa.ChunkedArray, name: str, where: str, span: Span) -> pa
             "give every row an id"
         )
     if pa.types.is_integer(array.type):
-        return array
+        with suppress(pa.ArrowInvalid):  # beyond 64 bits with a sign: as text
+            return array.cast(pa.int64())
     return as_text(array, f"{where}, column '{name}'")
 
 
@@ -77,7 +79,7 @@ class Index:
         if pa.types.is_integer(self._ids.type):
             numbers = asked if pa.types.is_integer(asked.type) else _numbers(asked)
             if numbers is not None:
-                return self._numbers.find(np.asarray(numbers.cast(pa.int64())))
+                return self._numbers.find(np.asarray(numbers))
         return self._texts.find(asked.cast(pa.string()))
 
     @cached_property

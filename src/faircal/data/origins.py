@@ -6,10 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from faircal.data.batches import TableFile, open_table
 from faircal.data.build import MOST_GROUPS, build_pairs
@@ -25,6 +26,9 @@ from faircal.errors import DataError
 from faircal.registry import did_you_mean
 
 Range = tuple[float, float]
+
+#: About so many scores are looked at to tell how they are spread.
+_SEEN = 1 << 18
 
 
 class Origin(ABC):
@@ -52,7 +56,7 @@ class Origin(ABC):
     features: Mapping[str, Feature]
     images: Images | None
     attributes: tuple[str, ...]
-    _limits: Range | None
+    limits: Range | None
     batch: int
 
     @abstractmethod
@@ -82,14 +86,27 @@ class Origin(ABC):
         names = self._score_columns
         if not names:
             return COSINE_RANGE
-        if self._limits is not None:
-            return self._limits
-        low, high = COSINE_RANGE
-        for span, table in self.read(names):
+        if self.limits is not None:
+            return self.limits
+        ends = [end for seen in self.seen.values() for end in (seen.least, seen.greatest)]
+        return min(COSINE_RANGE[0], *ends), max(COSINE_RANGE[1], *ends)
+
+    @cached_property
+    def seen(self) -> dict[str, Seen]:
+        """What ready-made scores look like, by column: all are read once."""
+        names, where = self._score_columns, str(self.table.path)
+        every = max(1, self.table.n_rows // _SEEN)
+        least, greatest = dict.fromkeys(names, np.inf), dict.fromkeys(names, -np.inf)
+        some: dict[str, list[NDArray[np.float64]]] = {name: [] for name in names}
+        for span, table in self.read(names) if names else ():
             for name in names:
-                scores = parse_scores(table[name], name, str(self.table.path), None, span)
-                low, high = min(low, float(scores.min())), max(high, float(scores.max()))
-        return low, high
+                scores = parse_scores(table[name], name, where, self.limits, span)
+                least[name] = min(least[name], float(scores.min()))
+                greatest[name] = max(greatest[name], float(scores.max()))
+                some[name].append(scores[-span.start % every :: every])
+        return {
+            name: Seen(least[name], greatest[name], np.concatenate(some[name])) for name in names
+        }
 
     def read(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[Span, pa.Table]]:
         """Yield the table batch by batch from row `start` on, with the rows each one is."""
@@ -97,6 +114,14 @@ class Origin(ABC):
             stop = start + len(table)
             yield Span(start, stop if stop < self.table.n_rows else None), table
             start = stop
+
+
+class Seen(NamedTuple):
+    """What the scores of a column look like."""
+
+    least: float
+    greatest: float
+    sample: NDArray[np.float64]  # evenly picked
 
 
 class FolderOrigin(Origin):
@@ -112,7 +137,7 @@ class FolderOrigin(Origin):
         batch: int,
     ) -> None:
         gallery: Gallery = read_images(folder, features, normalize, device)
-        self._limits, self.batch = score_range, batch
+        self.limits, self.batch = score_range, batch
         self.name = str(gallery.about.get("name", folder.resolve().name))
         self.where, self.provenance = str(folder), gallery.about
         self.images: Images = gallery.images
@@ -145,7 +170,7 @@ class FolderOrigin(Origin):
     def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
         """Make and check the part `span` of the pairs."""
         where = str(self.table.path)
-        pairs, scores = build_pairs(table, self._index, where, self._limits, span, text_folds)
+        pairs, scores = build_pairs(table, self._index, where, self.limits, span, text_folds)
         features = {
             name: Feature(feature.embeddings, scores) for name, feature in self.features.items()
         }
@@ -188,7 +213,7 @@ class TableOrigin(Origin):
         score_range: Range | None,
         batch: int,
     ) -> None:
-        self._limits, self.batch = score_range, batch
+        self.limits, self.batch = score_range, batch
         self.name, self.where, self.provenance = path.stem, str(path), {}
         self.table = open_table(path)
         self.files = (path,)
@@ -212,7 +237,7 @@ class TableOrigin(Origin):
             table,
             self._layout,
             self.where,
-            self._limits,
+            self.limits,
             span,
             text_folds=text_folds,
             crossed=[key for key in self.crossed if key in there] if there else [],

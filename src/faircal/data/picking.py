@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from faircal.data.columns import parse_fold
 from faircal.data.dataset import no_such_fold
 from faircal.data.origins import Origin
-from faircal.errors import DataError
+from faircal.errors import DataError, ParameterError
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Folds:
     def picking(self, fold: str, keep: bool) -> Folds:
         """Return the same folds with one to keep or to leave out; it must leave something."""
         where = self._origin.where
+        if self.pick is not None:
+            raise ParameterError(f"{where}: a fold is picked already; pick from the whole stream")
         if not self.there:
             raise DataError(
                 f"{self._origin.table.path}: has no column 'fold' to tell the pairs of fold "

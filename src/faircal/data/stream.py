@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircal.data.ahead import ahead
 from faircal.data.dataset import (
@@ -151,6 +152,16 @@ class PairStream:
         """The range of scores; where any is taken, that found (all scores are then read once)."""
         return self.origin.score_range
 
+    def sample(self) -> NDArray[np.float64] | None:
+        """Return some hundred thousand ready-made scores, evenly picked; None where there are none.
+
+        All of them are read once to tell.
+        """
+        seen = self.origin.seen
+        # A folder has one such column, whatever its feature is called.
+        of = seen.get(self.feature) or next(iter(seen.values()), None)
+        return None if of is None else of.sample
+
     @property
     def images(self) -> Images | None:
         """What is known of the images; None for a score table."""
@@ -202,12 +213,16 @@ class PairStream:
         return why_no_groups(self.attributes)
 
     def fingerprint(self) -> str:
-        """SHA-256 over what tells whether a file was changed: its path, size and time, all files.
+        """SHA-256 over how the pairs are read, and what tells whether a file was changed.
 
-        Quick, as no file is read; one that is merely copied counts as changed.
+        That is path, size and time of all files: quick, as none is read; one that is merely
+        copied counts as changed.
         """
 
         def feed(update: Any) -> None:
+            held = [feature.embeddings for feature in self.features.values()]
+            vectors = [found and (found.normalize, found.device) for found in held]
+            update(f"{self.folds.pick}\0{vectors}\0{self.origin.limits}\0".encode())
             for path in self.origin.files:
                 found = path.stat()
                 update(f"{path.resolve()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())

@@ -110,11 +110,16 @@ class CalibratorBank:
         def work(part: slice) -> None:
             self.mix_into(probability[part], score[part], k1[part], k2[part], sizes)
 
-        if self._table is None:  # other maps are cheapest on many scores at a time
-            work(slice(0, len(score)))
-        else:
+        if self.in_blocks:
             each(work, len(score), _BLOCK)
+        else:
+            work(slice(0, len(score)))
         return probability
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether blocks within the cache are cheapest; other maps than logistic ones like many."""
+        return self._table is not None
 
     def mix_into(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +21,7 @@ from faircal.data import Dataset, PairStream
 from faircal.data.types import Scores
 from faircal.errors import DataError, MissingExtraError, NotFittedError, ParameterError
 from faircal.jobs import Job, Progress, silent
-from faircal.methods.inputs import Fitting, Inputs
+from faircal.methods.inputs import Fitting, Inputs, check_classes
 from faircal.methods.streaming import Streamed
 from faircal.metrics import ThresholdRule
 from faircal.registry import check_whole, did_you_mean
@@ -202,6 +203,10 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         """Return score and probability of each pair of `data`."""
         if not self._fitted:
             raise NotFittedError(f"{type(self).__name__} is not fitted yet; call fit first")
+        if not isinstance(data, Dataset):
+            raise ParameterError(
+                f"expected a Dataset, found {type(data).__name__}; a stream goes by its parts()"
+            )
         if data.score_range != self.score_range_:
             raise ParameterError(
                 f"{data.where}: the model was fitted on scores in {self.score_range_}, "
@@ -299,11 +304,14 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             self.attribute_ = attribute
         return attribute
 
-    def _inputs(self, data: Dataset, fitting: bool, job: Job | None = None) -> Inputs:
+    def _inputs(
+        self, data: Dataset, fitting: bool, job: Job | None = None, labels: bool | None = None
+    ) -> Inputs:
+        """Return what the method may see: `labels` when fitting, unless told."""
         attribute = self._check(data, fitting)
-        needs = self.needs
-        genuine = data.genuine if fitting else np.empty(0, dtype=bool)
-        if fitting:
+        needs, labels = self.needs, fitting if labels is None else labels
+        genuine = data.genuine if labels else np.empty(0, dtype=bool)
+        if labels:
             check_classes(int(genuine.sum()), len(genuine), data.where)
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
@@ -319,7 +327,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             memo=data.memo(),
             job=job or Job(),
             # The scores alone, where the method is not to see embeddings.
-            scores=data.features.scores(data.feature) if by_image else Scores(data.scores),
+            scores=data.features.scores(data.feature) if needs.embeddings else Scores(data.scores),
             left=data.pairs.left,
             right=data.pairs.right,
             genuine=genuine,
@@ -332,21 +340,13 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             raise ParameterError(
                 f"method {self.name} needs all pairs in memory; load the data, or choose another"
             )
-        first = next(stream.parts())
+        with closing(stream.parts()) as parts:
+            first = next(parts)
         attribute = self._check(first, fitting=True)
         names = stream.group_names(attribute) if self.needs.groups_to_fit else ()
         settings = {"method": self.name, **self.get_params(deep=False)}
 
         def inputs(part: Dataset) -> Inputs:
-            return self._inputs(part, fitting=False)
+            return self._inputs(part, fitting=True, labels=False)
 
         return Streamed.survey(stream, self.needs.embeddings, names, inputs, settings, job)
-
-
-def check_classes(genuine: int, pairs: int, where: str) -> None:
-    """Raise unless there are both genuine and imposter pairs to fit on."""
-    if genuine in (0, pairs):
-        raise DataError(
-            f"{where}: expected genuine and imposter pairs, found one class only "
-            f"({pairs} pairs); add the other class"
-        )

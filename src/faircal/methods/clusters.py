@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import abstractmethod
 from typing import Any
 
@@ -41,7 +42,7 @@ class ClusterMethod(Method):
     random_state: int
     clustering_: Clustering
     cluster_sizes_: NDArray[np.int64]
-    _assigned: tuple[Embeddings, Clustering, NDArray[np.int32]] | None = None
+    _assigned: tuple[weakref.ref[Embeddings], Clustering, NDArray[np.int32]] | None = None
 
     @property
     def cluster_centers_(self) -> NDArray[np.float32]:
@@ -71,7 +72,7 @@ class ClusterMethod(Method):
         """
         inputs = self._inputs(data, fitting=False)
         vectors = inputs.vectors(Space(self.cluster_centers_.shape[1], self.normalize_))
-        clusters = self.clustering_.assign(vectors)
+        clusters = self.clustering_.assign(vectors, inputs.engine)
         away = vectors - self.cluster_centers_[clusters]
         return inputs.images, clusters, np.sqrt(np.einsum("ij,ij->i", away, away))
 
@@ -97,10 +98,11 @@ class ClusterMethod(Method):
         """
         embeddings = inputs.declared_embeddings()
         known = self._assigned
-        if known is None or known[0] is not embeddings or known[1] is not self.clustering_:
+        if known is None or known[0]() is not embeddings or known[1] is not self.clustering_:
             Space(self.cluster_centers_.shape[1], self.normalize_).check(embeddings)
             nothing = np.full(len(embeddings), -1, dtype=np.int32)
-            known = self._assigned = embeddings, self.clustering_, nothing
+            # A model must not keep all the vectors alive that it was ever asked about.
+            known = self._assigned = weakref.ref(embeddings), self.clustering_, nothing
         cluster = known[2]
         new = inputs.images[cluster[inputs.images] < 0]
         for start in range(0, len(new), _ASSIGNED):

@@ -90,6 +90,9 @@ class FairCal(ClusterMethod):
 
     def _apply(self, inputs: Inputs) -> Output:
         k1, k2 = self._assign(inputs)
+        if not self.bank_.in_blocks:
+            probability = self.bank_.mix(inputs.score, k1, k2, self.cluster_sizes_)
+            return Output(probability, probability)
         probability = np.empty(len(inputs))
 
         def mix(block: slice, score: Float64) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -50,7 +51,7 @@ class Space(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting:
+class Fitting(ABC):
     """What a method is fitted on: labelled scores by set, images, groups; in memory or streamed.
 
     `images` are the rows of the images that occur in pairs, ascending. Of pairs nothing is seen
@@ -64,6 +65,7 @@ class Fitting:
     memo: Memo
     job: Job
 
+    @abstractmethod
     def samples(
         self,
         n_sets: int = 0,
@@ -82,7 +84,6 @@ class Fitting:
             Gives another score of each pair; it lies in `score_range`.
         score_range : (float, float), optional
         """
-        raise NotImplementedError
 
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
         """Return K-means of the images; methods fitted on the same dataset object share it."""
@@ -177,3 +178,12 @@ def declared(given: T | None, what: str) -> T:
     if given is None:
         raise DataError(f"the method uses {what} without a word in its class variable 'needs'")
     return given
+
+
+def check_classes(genuine: int, pairs: int, where: str) -> None:
+    """Raise unless there are both genuine and imposter pairs to fit on."""
+    if genuine in (0, pairs):
+        raise DataError(
+            f"{where}: expected genuine and imposter pairs, found one class only "
+            f"({pairs} pairs); add the other class"
+        )

@@ -36,7 +36,7 @@ def fit_shifted(
 ) -> Calibrator:
     """Fit `calibrator`, made by `shifted_calibrator`, on the shifted scores of all pairs."""
     samples = inputs.samples(score=shifted, score_range=calibrator.score_range)
-    (fitted,) = calibrator.fit_sets(samples)
+    (fitted,) = calibrator.fit_sets(samples, engine=inputs.engine)
     return fitted
 
 

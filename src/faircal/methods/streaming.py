@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from faircal._version import __version__
 from faircal.calibrators import Samples
 from faircal.checkpoints import Checkpoint, State, mark_of, uninterrupted
 from faircal.clustering import Clustering
 from faircal.counting import Counts, fine_edges
 from faircal.data import Dataset, Memo, PairStream
-from faircal.errors import DataError
 from faircal.jobs import Job
-from faircal.methods.inputs import Codes, Fitting, Float64, Inputs
+from faircal.methods.inputs import Codes, Fitting, Float64, Inputs, check_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +52,13 @@ class Streamed(Fitting):
                 used[part.pairs.left] = used[part.pairs.right] = True
             job.progress("looking through the pairs", pairs, len(stream), "")
         job.progress("looking through the pairs", 0, 0, "")
-        if genuine in (0, pairs):
-            raise DataError(
-                f"{stream.where}: expected genuine and imposter pairs, found one class only "
-                f"({pairs} pairs); add the other class"
-            )
-        what = {"data": stream.fingerprint(), "feature": stream.feature, "pairs": pairs}
+        check_classes(genuine, pairs, stream.where)
+        what = {
+            "version": __version__,
+            "data": stream.fingerprint(),
+            "feature": stream.feature,
+            "pairs": pairs,
+        }
         return cls(
             score_range=stream.score_range,
             images=np.flatnonzero(used),
@@ -94,18 +95,19 @@ class Streamed(Fitting):
                     values = inputs.score if score is None else score(inputs)
                     codes = () if sets is None else sets(inputs)
                     with uninterrupted():
-                        counts.add(values, part.genuine, *codes, np.int64(n_sets))
+                        counts.add(values, part.genuine, np.int64(n_sets), *codes)
                         done += len(part)
                     self.job.progress("scoring pairs", done, len(self.stream), f"pass {stage + 1}")
                     self.kept.write(stage, counts, done)
         except KeyboardInterrupt:
             self.kept.write(stage, counts, done, now=True)
             raise
+        self.kept.hold(stage, counts, done)
         self.counts.append(counts)
         return Samples.from_counts(counts)
 
     def note(self, error: float) -> str:
-        """Say what counting took from the fit: `error` bounds the probabilities; NaN: unknown."""
+        """Say what counting took from the fit: `error` bounds the probabilities, where finite."""
         widths = np.diff(self.counts[0].edges)
         said = (
             f"fitted on {len(self.stream)} pairs whose scores were counted in bins of at most "
@@ -113,7 +115,10 @@ class Streamed(Fitting):
         )
         if np.isfinite(error):
             return said + f"probabilities are within {error:.1e} of a fit on the scores themselves"
-        return said + "thresholds and probabilities are as exact as that"
+        return said + (
+            "how far that takes probabilities from those of a fit on the scores themselves is not "
+            "known"
+        )
 
 
 class Kept:
@@ -143,6 +148,10 @@ class Kept:
     def write(self, stage: int, counts: Counts, done: int, *, now: bool = False) -> None:
         """Write it down, if it is time to."""
         if now or self._file.is_due:
-            state = {**counts.state(), "done": np.array([done])}
-            self._state.arrays.update({f"pass {stage}.{k}": array for k, array in state.items()})
+            self.hold(stage, counts, done)
             self._file.write({}, self._state.arrays)
+
+    def hold(self, stage: int, counts: Counts, done: int) -> None:
+        """Have it ready for the next time that something is written."""
+        state = {**counts.state(), "done": np.array([done])}
+        self._state.arrays.update({f"pass {stage}.{k}": array for k, array in state.items()})

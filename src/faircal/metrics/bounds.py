@@ -51,7 +51,7 @@ def auroc_bound(bins: Filled) -> float:
     if not both:
         return float("nan")
     wide = bins.high > bins.low
-    tied = np.dot(bins.genuine[wide].astype(np.float64), bins.imposter[wide].astype(np.float64))
+    tied = np.sum(bins.genuine[wide].astype(np.float64) * bins.imposter[wide])
     return float(tied) / (2 * both) + _ROUNDING
 
 
@@ -88,7 +88,7 @@ def ks_bound(bins: Filled) -> float:
     fall = bins.genuine * (1 - np.maximum(bins.genuine_mean - bins.slack, bins.low)) * wide
     worst = max(np.abs(at).max() for at in (ends, starts + rise, starts - fall))
     known = np.abs(ends).max()
-    return float((worst - known + np.dot(pairs, bins.slack)) / pairs.sum()) + _ROUNDING
+    return float((worst - known + np.sum(pairs * bins.slack)) / pairs.sum()) + _ROUNDING
 
 
 def ece_bound(bins: Filled, n_bins: int = 10) -> float:
@@ -113,7 +113,7 @@ def ece_bound(bins: Filled, n_bins: int = 10) -> float:
     # The lowest pairs of a bin have no higher mean than all of them.
     most = below * (mean + bins.slack[at]) - np.maximum(below - imposter, 0)
     error = np.maximum(told - least, most - told)
-    return float((2 * error.sum() + np.dot(pairs, bins.slack)) / n) + _ROUNDING
+    return float((2 * error.sum() + np.sum(pairs * bins.slack)) / n) + _ROUNDING
 
 
 def threshold_range(
@@ -268,6 +268,6 @@ def _mean_bound(
         lower = np.where(convex, function(first), np.minimum(at_low, at_high))
         upper = np.where(convex, chord, np.maximum(at_low, at_high))
         told = function(bins.mean)
-        least += float(np.dot(count, lower - told))
-        most += float(np.dot(count, upper - told))
+        least += float(np.sum(count * (lower - told)))
+        most += float(np.sum(count * (upper - told)))
     return max(abs(least), abs(most)) / n + _ROUNDING

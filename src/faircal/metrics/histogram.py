@@ -158,6 +158,10 @@ def score_edges(low: float, high: float) -> FloatArray:
     (2001, -2.0, 0.002, 2.0)
     """
     width = high - low
+    if not math.isfinite(2 * width):
+        raise DataError(
+            f"scores from {low:g} to {high:g} are too far apart for double precision; scale them"
+        )
     power = math.ceil(math.log10(width / 1500) - 1e-9)
     unit = 2 if width * 5 / 10**power <= 1500 else 10  # steps of 0.2 or 1 times the power of ten
     digits = 1 - power

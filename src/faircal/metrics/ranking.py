@@ -216,6 +216,10 @@ class Ranking:
                 f"expected a whole number per pair, of shape {self.order.shape}; "
                 f"found {given.dtype} of shape {given.shape}"
             )
+        if len(given) and not (given.min() >= -1 and given.max() < n):
+            raise DataError(
+                f"expected groups from -1 to {n - 1}; found {given.min()} to {given.max()}"
+            )
         # Sixteen bits are sorted in linear time, and a sort that is stable keeps the ranking.
         small = np.int16 if n < np.iinfo(np.int16).max else np.int64
         sorted_codes = given.astype(small, copy=False)[self.order]

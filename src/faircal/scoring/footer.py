@@ -24,7 +24,9 @@ _WHOLE = (4, 5, 6)
 # Fields of FileMetaData, RowGroup and ColumnChunk.
 _N_ROWS, _ROW_GROUPS = 3, 4
 _COLUMNS, _GROUP_OFFSET, _ORDINAL = 1, 5, 7
-_CHUNK_OFFSETS, _META_DATA = (2, 4, 6), 3
+_CHUNK_OFFSETS, _META_DATA = (2,), 3
+#: Page indexes of a column: the places inside them would be wrong, and readers do without.
+_PAGE_INDEXES = (4, 5, 6, 7)
 #: Where the pages, the dictionary and the Bloom filter of a column are (ColumnMetaData).
 _PAGE_OFFSETS = (9, 10, 11, 14)
 
@@ -102,6 +104,8 @@ def _move(group: _Struct, by: int) -> None:
     group.move([_GROUP_OFFSET], by)
     for chunk in group.get(_COLUMNS).items:
         chunk.move(_CHUNK_OFFSETS, by)
+        for number in _PAGE_INDEXES:
+            chunk.fields.pop(number, None)
         chunk.get(_META_DATA).move(_PAGE_OFFSETS, by)
 
 

@@ -65,17 +65,16 @@ def score_stream(
     KeyboardInterrupt
         Its text says whether ``--resume`` can go on.
     """
-    kept = 0
+    work: Work | None = None
     try:
         with Work.start(out, about, resume) as work:
-            kept, total = work.kept, len(stream)
             with closing(ahead(_scored(model, stream, keep, columns, work.pairs), 1)) as tables:
                 for table in tables:
                     work.write(table)
-                    kept = work.kept
-                    progress("scoring", work.pairs, total, "pairs")
+                    progress("scoring", work.pairs, len(stream), "pairs")
             return work.pairs
     except KeyboardInterrupt as error:
+        kept = 0 if work is None else work.kept
         hint = f"{kept} pairs are kept, --resume goes on from there"
         raise KeyboardInterrupt(hint if kept else "nothing is written") from error
 

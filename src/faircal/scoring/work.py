@@ -8,6 +8,7 @@ OUT; until then nothing is there.
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -17,14 +18,16 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from faircal.errors import FairCalError, ParameterError
+from faircal.errors import DataError, ParameterError
 from faircal.files import output_folder, write_text
 from faircal.registry import short
 from faircal.scoring.footer import join_footers
 from faircal.scoring.sinks import Sink
 
 #: Pairs in a segment.
-SEGMENT = 1 << 24
+SEGMENT = 1 << 22
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Work:
@@ -56,16 +59,16 @@ class Work:
             folder = output_folder(parts_of(out))
             path = folder / f"scored{out.suffix}"
             with _locked(path, out) as work._file:
-                work._cut_off()
-                work._record()
                 try:
+                    work._cut_off()
+                    work._record()
                     yield work
                     work._finish()
                 except BaseException as error:
                     work._stop(error)
                     raise
-            path.chmod(0o644)
-            path.replace(out)
+                path.chmod(0o644)
+                path.replace(out)
             shutil.rmtree(folder)
 
     @property
@@ -112,7 +115,8 @@ class Work:
             self._sink.abandon()
         with suppress(OSError):
             self._cut_off()
-        at_fault = isinstance(error, FairCalError) and not isinstance(error.__cause__, OSError)
+        # What is wrong with the data must be changed there, and then nothing kept is worth it.
+        at_fault = isinstance(error, DataError) and not isinstance(error.__cause__, OSError)
         if at_fault or not self._segments:
             self._segments, self._kept = [], 0
             shutil.rmtree(parts_of(self._out), ignore_errors=True)
@@ -194,4 +198,5 @@ def _writable(out: Path, work: Work) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or short(error)
         more = ", then go on with --resume" if work.kept else ""
-        raise ParameterError(f"cannot write {out}: {why}; make room for it{more}") from error
+        remedy = "make room for it" if error.errno in _NO_ROOM else "choose another path"
+        raise ParameterError(f"cannot write {out}: {why}; {remedy}{more}") from error
