@@ -347,7 +347,7 @@ def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
 
 @pytest.mark.parametrize("name", ["pairs", "embeddings", "model"])
 def test_what_is_read_is_not_written_over(run_command, tmp_path, name):
-    data = faircal.simulate("small", seed=0, people=80, images=240, pairs=400, dimension=8)
+    data = faircal.simulate("small", seed=0, people=80, images=240, pairs=400, dimension=16)
     folder = save_dataset(data, tmp_path / "faces")
     model = tmp_path / "m.csv"
     faircal.Baseline().fit(data).save(model)
