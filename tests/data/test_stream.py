@@ -164,7 +164,7 @@ class TestSameAsLoad:
         write(pq_or_csv(pairs_file).select(["left", "right"]), pairs_file)
         opened = open_stream(folder, batch=7)
         parts = check_same(opened, load(folder))
-        assert (opened.has_labels, opened.has_folds, opened.fold_names) == (False, False, [])
+        assert (opened.has_folds, opened.fold_names) == (False, [])
         assert all(part.pairs.genuine is None and part.pairs.fold is None for part in parts)
 
     def test_one_of_several_features(self, pairs_file, folder, faces):

@@ -96,8 +96,8 @@ def test_counted_is_the_ranking_of_the_pairs():
     for name in ("thresholds", "tp", "fp"):
         np.testing.assert_array_equal(getattr(counted, name), getattr(ranking, name))
     assert (len(counted), counted.n_genuine, counted.n_imposter) == (6, 3, 3)
-    assert ranking.has_pairs
-    assert not counted.has_pairs
+    with pytest.raises(ParameterError, match="found one made of counts"):
+        counted.pairs  # noqa: B018
 
 
 @pytest.mark.parametrize("name", ["scores", "genuine", "order"])

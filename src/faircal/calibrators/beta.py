@@ -33,8 +33,8 @@ class BetaCalibrator(LogisticCalibrator):
     Notes
     -----
     The likelihood is concave, so its constrained maximum is found exactly: Newton's method
-    without the constraints first, and where a or b comes out negative, again without that term.
-    On cosines the two terms are nearly collinear and this second fit is the usual case.
+    whose steps respect the constraints, until the gradient says that no other a, b and c do
+    better. On cosines the two terms are nearly collinear, and a or b is often 0.
 
     When a score separates the classes perfectly the likelihood has no maximum; the fit stops
     when another step would gain next to nothing, with finite parameters and a mean log-loss

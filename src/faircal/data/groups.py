@@ -46,10 +46,6 @@ class Groups:
         """Code of the group both images belong to, or −1, shape (n_pairs,)."""
         return np.where(self.left == self.right, self.left, np.int32(UNKNOWN))
 
-    def rows(self) -> list[NDArray[np.intp]]:
-        """Return for each group the rows of the pairs with both images in it."""
-        return [np.flatnonzero(self.pair == code) for code in range(len(self.names))]
-
     def shares(self) -> dict[str, int]:
         """Count all, cross-group and unknown pairs."""
         return {

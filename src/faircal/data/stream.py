@@ -173,11 +173,6 @@ class PairStream:
         return self.images is not None
 
     @property
-    def has_labels(self) -> bool:
-        """Whether the pairs have a column ``genuine``."""
-        return "genuine" in self.origin.table.schema.names
-
-    @property
     def has_folds(self) -> bool:
         """Whether the pairs have a column ``fold``."""
         return self.folds.there

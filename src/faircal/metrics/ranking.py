@@ -136,11 +136,6 @@ class Ranking:
         return cls(scores[ends], tp, ends + 1 - tp, pairs)
 
     @property
-    def has_pairs(self) -> bool:
-        """Whether single pairs are known; a ranking from counts has none."""
-        return self._pairs is not None
-
-    @property
     def pairs(self) -> _Pairs:
         """The single pairs, sorted."""
         if self._pairs is None:

@@ -71,7 +71,7 @@ def score_stream(
             with closing(ahead(_scored(model, stream, keep, columns, work.pairs), 1)) as tables:
                 for table in tables:
                     work.write(table)
-                    progress("scoring", work.pairs, len(stream), "pairs")
+                    progress("scoring pairs", work.pairs, len(stream), "")
             return work.pairs
     except KeyboardInterrupt as error:
         kept = 0 if work is None else work.kept
