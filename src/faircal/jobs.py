@@ -19,18 +19,18 @@ def silent(what: str, done: int, total: int, label: str) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """What a fit that takes long is given besides its data.
+    """What long work, a training, a fit or an audit, is given besides its data.
 
     Parameters
     ----------
     progress : callable
         Called as the work goes on.
     checkpoint : Path, optional
-        File that the state of a training is written to. It is its owner's to remove, when what
-        came of the training is in safety.
+        File that the state of the work is written to. It is its owner's to remove, when what
+        came of the work is in safety.
     resume : bool, optional
         Whether to go on from the checkpoint where it is there already. True: it is an error where
-        it is of another training; None: such a one is passed over.
+        it is of other work; None: such a one is passed over.
     notes : list of str
         Takes what the user should know afterwards.
     every : float

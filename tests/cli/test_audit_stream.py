@@ -157,9 +157,9 @@ def test_without_groups(world, run_here):
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_many_pairs_are_streamed_by_themselves(table, audit, monkeypatch, kind):
     path = table.with_suffix(f".{kind}")
-    monkeypatch.setattr("faircal.cli.options.MOST_PAIRS", N)
+    monkeypatch.setattr("faircal.cli.source.MOST_PAIRS", N)
     assert "streamed" not in read_run(audit(path)[1])
-    monkeypatch.setattr("faircal.cli.options.MOST_PAIRS", N - 1)
+    monkeypatch.setattr("faircal.cli.source.MOST_PAIRS", N - 1)
     assert read_run(audit(path)[1])["streamed"] is True
 
 

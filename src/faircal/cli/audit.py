@@ -14,8 +14,6 @@ from faircal.cli.audit_run import (
     measure_whole,
 )
 from faircal.cli.options import (
-    Source,
-    check_file,
     check_folder,
     features_option,
     json_option,
@@ -24,10 +22,9 @@ from faircal.cli.options import (
     print_json,
     progress_bars,
     rates_option,
-    reads_data,
     resume_option,
-    stream_option,
 )
+from faircal.cli.source import Source, check_checkpoint, reads_data, stream_option
 
 #: In the output folder: what was counted so far of an audit that takes long.
 PARTIAL = "audit.partial"
@@ -100,7 +97,7 @@ def command(
 
     started = time.perf_counter()
     check_folder(out)
-    _check_partial(out / PARTIAL, resume)
+    check_checkpoint(out / PARTIAL, resume, "an audit")
     fitted = None if model is None else load_model(model)
     about = {
         "features": list(features),
@@ -135,19 +132,6 @@ def command(
         show(store)
         for name, path in paths.items():
             click.echo(f"{name}: {path}")
-
-
-def _check_partial(partial: Path, resume: bool) -> None:
-    from faircal.errors import ParameterError
-
-    check_file(partial)
-    if resume and not partial.exists():
-        raise ParameterError(f"--resume: there is no {partial} to go on from; leave --resume out")
-    if not resume and partial.exists():
-        raise ParameterError(
-            f"{partial} is there from an audit that was interrupted; go on with --resume, or "
-            "delete it"
-        )
 
 
 def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> None:

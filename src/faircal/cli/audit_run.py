@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faircal.cli.options import BATCH, Source, drop_spoilt, fold_named, progress_bars, working
+from faircal.cli.options import progress_bars, working
+from faircal.cli.source import BATCH, Source, fold_named, kept_in
 
 if TYPE_CHECKING:
     from faircal.auditing import Audit
@@ -77,7 +78,6 @@ def measure_whole(wanted: Wanted) -> Measured:
 def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
     """Count pairs part by part."""
     from faircal.auditing import audit_stream, bounds_note, files_digest
-    from faircal.errors import DataError
     from faircal.jobs import Job
 
     stream = wanted.source.open(
@@ -85,25 +85,17 @@ def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
     )
     with working(f"reading {wanted.source.path}"):
         attribute = wanted.attribute or stream.default_attribute
-        notes = [*stream.notes, *_why_no_groups(stream, attribute)]
-    try:
-        with progress_bars() as update:
-            job = Job(update, partial, resume, notes)
-            auditors = audit_stream(
-                stream,
-                model=wanted.model,
-                attribute=attribute,
-                threshold=wanted.threshold,
-                rates=wanted.rates,
-                about=wanted.about,
-                job=job,
-            )
-    except KeyboardInterrupt as error:
-        hint = "the audit goes on with --resume" if partial.exists() else "nothing is written"
-        raise KeyboardInterrupt(hint) from error
-    except DataError as error:
-        drop_spoilt(partial, error)
-        raise
+        notes = _why_no_groups(stream, attribute)
+    with kept_in(partial, "the audit"), progress_bars() as update:
+        auditors = audit_stream(
+            stream,
+            model=wanted.model,
+            attribute=attribute,
+            threshold=wanted.threshold,
+            rates=wanted.rates,
+            about=wanted.about,
+            job=Job(update, partial, resume, notes),
+        )
     with working("measuring"):
         audits = [auditor.finish() for auditor in auditors]
         hashed = {"data_sha256": files_digest(stream.origin.files), "data_sha256_of": "files"}

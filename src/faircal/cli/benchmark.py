@@ -9,7 +9,6 @@ import click
 
 from faircal.cli.options import (
     CommaList,
-    Source,
     check_folder,
     features_option,
     jobs_option,
@@ -17,12 +16,12 @@ from faircal.cli.options import (
     out_option,
     parse_methods,
     rates_option,
-    reads_data,
     resume_option,
     seed_option,
     set_option,
 )
 from faircal.cli.running import benchmark_and_show, goes_on
+from faircal.cli.source import Source, reads_data
 
 
 @click.command(

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.options import Source, json_option, note, out, print_json, reads_data, working
+from faircal.cli.options import json_option, note, out, print_json, working
+from faircal.cli.source import Source, reads_data
 
 if TYPE_CHECKING:
     from faircal.data import Dataset, Fault

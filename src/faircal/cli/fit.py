@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.options import (
-    BATCH,
-    Source,
     check_file,
     check_settings,
-    drop_spoilt,
     feature_option,
-    fold_named,
     json_option,
     note,
     parse_settings,
     print_json,
     progress_bars,
-    reads_data,
     seed_option,
-    stream_option,
     working,
+)
+from faircal.cli.source import (
+    BATCH,
+    Source,
+    check_checkpoint,
+    fold_named,
+    kept_in,
+    reads_data,
+    stream_option,
 )
 
 if TYPE_CHECKING:
@@ -123,7 +126,6 @@ def command(
 def _fit(model: Method, data: Dataset | PairStream, out: Path, resume: bool) -> None:
     """Fit and save; long work keeps its state beside the model file until that is written."""
     from faircal.data import PairStream
-    from faircal.errors import DataError, ParameterError
 
     if not (model.needs.training or isinstance(data, PairStream)):
         with working(f"fitting {model.name} on {len(data)} pairs"):
@@ -131,24 +133,8 @@ def _fit(model: Method, data: Dataset | PairStream, out: Path, resume: bool) -> 
         model.save(out)
         return
     checkpoint = out.with_name(f"{out.name}.checkpoint")
-    check_file(checkpoint)
-    if resume and not checkpoint.exists():
-        raise ParameterError(
-            f"--resume: there is no {checkpoint} to go on from; leave --resume out"
-        )
-    if not resume and checkpoint.exists():
-        raise ParameterError(
-            f"{checkpoint} is there from a fit that was interrupted; go on with --resume, or "
-            "delete it"
-        )
-    try:
-        with progress_bars() as update:
-            model.fit(data, progress=update, checkpoint=checkpoint, resume=resume)
-    except KeyboardInterrupt as error:
-        hint = "it goes on with --resume" if checkpoint.exists() else "nothing is written"
-        raise KeyboardInterrupt(hint) from error
-    except DataError as error:
-        drop_spoilt(checkpoint, error)
-        raise
+    check_checkpoint(checkpoint, resume, "a fit")
+    with kept_in(checkpoint, "it"), progress_bars() as update:
+        model.fit(data, progress=update, checkpoint=checkpoint, resume=resume)
     model.save(out)
     checkpoint.unlink(missing_ok=True)

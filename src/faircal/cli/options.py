@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,13 +25,8 @@ from rich.table import Column
 from faircal.jobs import Progress, silent
 
 if TYPE_CHECKING:
-    from faircal.data import Dataset, PairStream
-    from faircal.errors import DataError
+    pass
 
-#: With more pairs than this, ``fit`` and ``audit`` count them part by part.
-MOST_PAIRS = 10_000_000
-#: Pairs of a part.
-BATCH = 1 << 20
 #: Widest line where the output is no terminal and has no width of its own.
 _PLAIN_WIDTH = 140
 
@@ -146,24 +139,6 @@ class CommaList(click.ParamType[Any]):
             )
 
 
-class ScoreRange(click.ParamType[Any]):
-    """``LOW,HIGH``."""
-
-    name = "low,high"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float, float]:
-        """Split into two numbers."""
-        if isinstance(value, tuple):
-            return value
-        try:
-            low, high = map(float, str(value).split(","))
-        except ValueError:
-            self.fail(f"expected LOW,HIGH such as 0,100, found {value!r}", param, ctx)
-        return low, high
-
-
 def check_output(path: Path) -> None:
     """Raise when `path` can't be written, before any work is done for it; makes nothing."""
     from faircal.errors import ParameterError
@@ -194,17 +169,6 @@ def check_folder(path: Path) -> None:
     if path.exists() and not path.is_dir():
         raise ParameterError(f"cannot use {path} as output folder: it is a file; give another path")
     check_output(path)
-
-
-def drop_spoilt(checkpoint: Path, error: DataError) -> None:
-    """Remove the checkpoint of work whose data must change, unless they merely couldn't be read."""
-    if not isinstance(error.__cause__, OSError):
-        checkpoint.unlink(missing_ok=True)
-
-
-def fold_named(data: Dataset, text: str) -> Any:
-    """Return the fold that prints as `text`; the text itself where there is none."""
-    return next((name for name in data.fold_names if str(name) == text), text)
 
 
 def parse_value(text: str) -> Any:
@@ -310,138 +274,4 @@ level_option = click.option(
     type=click.IntRange(1),
     default=None,
     help="Which folder names the person: 1 is the outermost  [default: the one a picture lies in]",
-)
-
-
-def check_one_feature(features: Collection[str], path: Path) -> None:
-    """Raise where there are several features and nobody said which."""
-    from faircal.errors import ParameterError
-
-    if len(features) > 1:
-        raise ParameterError(
-            f"{path}: has several features ({', '.join(features)}); choose one with --feature"
-        )
-
-
-@dataclass(frozen=True)
-class Source:
-    """The argument DATA with the options that say how to read it."""
-
-    path: Path
-    score_range: tuple[float, float] | None
-    raw: bool
-    device: str | None = None
-
-    def load(
-        self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
-    ) -> Dataset:
-        """Read the data; `more` goes to `faircal.load`.
-
-        For `measuring` alone scores may be in any range: those of some methods leave the cosine's.
-        """
-        from faircal.data import load
-
-        with working(f"reading {self.path}"):
-            return load(
-                self.path,
-                features=features or None,
-                score_range=self._limits(measuring),
-                normalize=not self.raw,
-                device=self.device or "cpu",
-                **more,
-            )
-
-    def open(
-        self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
-    ) -> PairStream:
-        """Open the data, to go through its pairs part by part; `more` goes to `open_stream`."""
-        from faircal.data import open_stream
-
-        with working(f"reading {self.path}"):
-            return open_stream(
-                self.path,
-                features=features or None,
-                score_range=self._limits(measuring),
-                normalize=not self.raw,
-                device=self.device or "cpu",
-                **more,
-            )
-
-    def _limits(self, measuring: bool) -> tuple[float, float] | None:
-        return self.score_range or (None if measuring else (-1.0, 1.0))
-
-    def check_kept(self, out: Path, *others: Path) -> None:
-        """Raise where `out` is a file that is read: DATA, a part of it, or one of `others`."""
-        from faircal.errors import ParameterError
-
-        target, data = out.resolve(), self.path.resolve()
-        inside = target.parent in (data, data / "embeddings") and target.exists()
-        read = inside and target.stem in ("images", "pairs", "embeddings", "dataset")
-        read |= inside and target.suffix in (".npy", ".npz")
-        if read or target in (data, *(path.resolve() for path in others)):
-            raise ParameterError(f"--out {out}: is read by this command; choose another path")
-
-    def is_long(self) -> bool:
-        """Whether there are more pairs than are held in memory; what can't be read is not."""
-        from faircal.data.batches import open_table
-        from faircal.data.tables import find_table
-        from faircal.errors import FairCalError
-
-        try:
-            table = find_table(self.path, "pairs") if self.path.is_dir() else self.path
-            # The shortest line of CSV is "1,0": a short file need not be gone through twice.
-            least = 4 * MOST_PAIRS if table.suffix == ".csv" else 0
-            return table.stat().st_size > least and open_table(table).n_rows > MOST_PAIRS
-        except (FairCalError, OSError):
-            return False  # reading it will say what is wrong
-
-    def open_one(self, feature: str | None, **more: Any) -> PairStream:
-        """Open the data with one feature: the one named, or the only one."""
-        stream = self.open([feature] if feature else (), **more)
-        check_one_feature(stream.features, self.path)
-        return stream
-
-    def load_one(self, feature: str | None) -> Dataset:
-        """Read the data with one feature: the one named, or the only one."""
-        data = self.load([feature] if feature else ())
-        check_one_feature(data.features, self.path)
-        return data
-
-
-def reads_data(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument DATA and the options that say how to read it; gives ``source``."""
-
-    @click.argument("data", type=click.Path(path_type=Path))
-    @click.option(
-        "--score-range",
-        type=ScoreRange(),
-        default=None,
-        help="Range of ready-made scores  [default: -1,1; in audit any]",
-    )
-    @click.option(
-        "--raw", is_flag=True, help="Keep embeddings as stored: no scaling to unit length."
-    )
-    @click.option(
-        "--device",
-        default=None,
-        help="Where heavy work is done: cpu, or cuda with the extra torch  [default: cpu; a "
-        "training: cuda where there is one]",
-    )
-    @wraps(function)
-    def reading(
-        data: Path,
-        score_range: tuple[float, float] | None,
-        raw: bool,
-        device: str | None,
-        **rest: Any,
-    ) -> Any:
-        return function(source=Source(data, score_range, raw, device), **rest)
-
-    return reading
-
-
-stream_option = click.option(
-    "--stream",
-    is_flag=True,
-    help=f"Count the pairs part by part  [default: above {MOST_PAIRS:,} pairs]",
 )

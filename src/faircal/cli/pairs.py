@@ -12,7 +12,6 @@ import click
 from faircal.cli.options import (
     check_file,
     check_folder,
-    check_one_feature,
     feature_option,
     json_option,
     note,
@@ -20,6 +19,7 @@ from faircal.cli.options import (
     progress_bars,
     seed_option,
 )
+from faircal.cli.source import check_one_feature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,6 @@ import click
 
 from faircal.cli.options import (
     CommaList,
-    Source,
     check_folder,
     features_option,
     jobs_option,
@@ -18,12 +17,12 @@ from faircal.cli.options import (
     out_option,
     parse_methods,
     parse_settings,
-    reads_data,
     resume_option,
     seed_option,
     set_option,
 )
 from faircal.cli.running import benchmark_and_show, goes_on
+from faircal.cli.source import Source, reads_data
 
 if TYPE_CHECKING:
     from faircal.data import Dataset

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.options import (
-    BATCH,
     CommaList,
-    Source,
     check_file,
     feature_option,
-    fold_named,
     json_option,
     note,
     print_json,
     progress_bars,
-    reads_data,
     resume_option,
     working,
 )
+from faircal.cli.source import BATCH, Source, fold_named, reads_data
 
 if TYPE_CHECKING:
     from faircal.data import PairStream

@@ -8,17 +8,17 @@ same kind of device.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.compute.engine import Then, follow
+from faircal.compute.engine import Then, check_rows, follow
 from faircal.compute.kmeans import Found
+from faircal.compute.logistic import Sums
 from faircal.compute.threads import each
 from faircal.errors import DataError, MissingExtraError, ParameterError
-from faircal.jobs import Progress, silent
 from faircal.registry import device_kind, short
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
-Sums = Callable[[Float64, NDArray[np.integer]], tuple[Float64, Float64, Float64]]
 
 #: Pairs on the device at a time.
 _PAIRS = 2**22
@@ -157,33 +156,15 @@ class TorchEngine:
             rows = self._rows(left[part], right[part], len(vectors))
             yield part, _torch_pairs.dots(there, rows[0], rows[1]), rows
 
-    def kmeans(
-        self,
-        points: Float32,
-        n_clusters: int,
-        *,
-        n_init: int,
-        rng: np.random.Generator,
-        max_iter: int,
-        shift: float,
-        progress: Progress = silent,
-    ) -> Found:
-        """Return the best of `n_init` starts, which run side by side.
+    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> Found:
+        """Return the best of some starts of K-means, which run side by side; see `Engine`.
 
-        As `faircal.compute.kmeans.kmeans`: the same `rng` ends, up to rounding, in the same
-        centres. `points`, shape (n, d), stay on the device for as long as they live.
+        The same ``rng`` ends, up to rounding, in the same centres as on the processor. `points`,
+        shape (n, d), stay on the device for as long as they live.
         """
         from faircal.compute import _torch_kmeans
 
-        return _torch_kmeans.kmeans(
-            self.put(points),
-            n_clusters,
-            n_init=n_init,
-            rng=rng,
-            max_iter=max_iter,
-            shift=shift,
-            progress=progress,
-        )
+        return _torch_kmeans.kmeans(self.put(points), n_clusters, **options)
 
     def assign(self, vectors: NDArray[Any], centers: Float32) -> NDArray[np.int32]:
         """Return the nearest of `centers` (K, d) for each row of `vectors` (n, d), shape (n,).
@@ -238,12 +219,8 @@ class TorchEngine:
         rows = torch.stack([self._copy(np.asarray(side, dtype=np.int64)) for side in (left, right)])
         if not rows.numel():
             return rows
-        least, most = (int(bound) for bound in rows.aminmax())
-        if least < 0 or most >= n:
-            raise DataError(
-                f"rows: expected numbers from 0 to {n - 1}, found {least} to {most}; "
-                "pairs and vectors do not belong together"
-            )
+        least, most = rows.aminmax()
+        check_rows(int(least), int(most), n)
         return rows
 
     def _copy(self, array: NDArray[Any]) -> torch.Tensor:

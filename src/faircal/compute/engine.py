@@ -108,13 +108,17 @@ class _Processor:
 
 def _checked(rows: Rows, n: int) -> Rows:
     """Return `rows` as the kernels take them; a wrong one would read anything."""
-    least, most = int(rows.min()), int(rows.max())
+    check_rows(int(rows.min()), int(rows.max()), n)
+    return np.ascontiguousarray(rows, dtype=np.intp)
+
+
+def check_rows(least: int, most: int, n: int) -> None:
+    """Raise unless the rows of pairs, from `least` to `most`, are among those of `n` vectors."""
     if least < 0 or most >= n:
         raise DataError(
             f"rows: expected numbers from 0 to {n - 1}, found {least} to {most}; "
             "pairs and vectors do not belong together"
         )
-    return np.ascontiguousarray(rows, dtype=np.intp)
 
 
 CPU: Engine = _Processor()

@@ -133,11 +133,6 @@ class PairStream:
         return self.origin.provenance
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What was done to the data on the way in: nothing, no folds are drawn."""
-        return ()
-
-    @property
     def features(self) -> Mapping[str, Feature]:
         """By name, without scores: ready-made ones come with the parts."""
         return self.origin.features
