@@ -32,6 +32,7 @@ PUBLIC = [
     "PairStream",
     "ParameterError",
     "PlattCalibrator",
+    "SmoothFairCal",
     "SplineCalibrator",
     "TemperatureCalibrator",
     "__version__",

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         FairCal,
         MultiPASS,
         Oracle,
+        SmoothFairCal,
         load_model,
     )
     from faircal.report import figures
@@ -76,6 +77,7 @@ _HOME = {
     "PASS": "faircal.methods",
     "PairStream": "faircal.data",
     "PlattCalibrator": "faircal.calibrators",
+    "SmoothFairCal": "faircal.methods",
     "SplineCalibrator": "faircal.calibrators",
     "TemperatureCalibrator": "faircal.calibrators",
     "audit": "faircal.auditing",
@@ -108,6 +110,7 @@ __all__ = [
     "PairStream",
     "ParameterError",
     "PlattCalibrator",
+    "SmoothFairCal",
     "SplineCalibrator",
     "TemperatureCalibrator",
     "__version__",

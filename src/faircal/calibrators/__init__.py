@@ -9,7 +9,7 @@ from __future__ import annotations
 from sklearn.base import clone
 
 from faircal.calibrators._bound import counting_bound
-from faircal.calibrators._logistic import LogisticCalibrator
+from faircal.calibrators._logistic import LogisticCalibrator, sigmoid
 from faircal.calibrators._samples import Samples
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.beta import BetaCalibrator
@@ -34,6 +34,7 @@ __all__ = [
     "TemperatureCalibrator",
     "counting_bound",
     "make_calibrator",
+    "sigmoid",
 ]
 
 CALIBRATORS: Registry[type[Calibrator]] = Registry("calibrator")

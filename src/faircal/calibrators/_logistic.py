@@ -66,14 +66,7 @@ class LogisticCalibrator(Calibrator):
         probabilities : list of ndarray of shape (n,)
         """
         terms = self._terms(self._clip(scores))
-        results = []
-        for theta in coefficients:
-            eta = terms[0] * theta[0]
-            for term, slope in zip(terms[1:], theta[1:-1], strict=True):
-                eta += term * slope
-            eta += theta[-1]
-            results.append(sigmoid(eta))
-        return results
+        return [sigmoid(_combined(terms, theta)) for theta in coefficients]
 
     def fit_sets(
         self,
@@ -173,10 +166,22 @@ class LogisticCalibrator(Calibrator):
         each(work, len(scores), _BLOCK)
         return out
 
+    def _log_odds(self, scores: Floats) -> Floats:
+        return _combined(self._terms(scores), self.coefficients)
+
     def _set(self, theta: Floats) -> Self:
         for name, value in zip(self._scalars, theta, strict=True):
             setattr(self, f"{name}_", float(value))
         return self
+
+
+def _combined(terms: tuple[Floats, ...], theta: Floats) -> Floats:
+    """Return slopes · terms + intercept."""
+    eta: Floats = terms[0] * theta[0]
+    for term, slope in zip(terms[1:], theta[1:-1], strict=True):
+        eta += term * slope
+    eta += theta[-1]
+    return eta
 
 
 def sigmoid(eta: Floats) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils import ClassifierTags
@@ -17,6 +18,9 @@ from faircal.calibrators._sample import Floats, Sample, as_labels, as_scores, as
 from faircal.calibrators._samples import Samples
 from faircal.compute import CPU, Engine
 from faircal.errors import DataError, NotFittedError, ParameterError
+
+#: No pair is surer than this in `Calibrator.log_odds`: a probability within 1e-12 of 0 or 1.
+MOST_LOG_ODDS = 27.6
 
 
 class CalibratorNotFittedError(NotFittedError, SklearnNotFittedError):  # type: ignore[misc]
@@ -148,6 +152,19 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         probabilities = self._predict(self._clip(as_scores(scores)))
         return np.clip(probabilities, 0.0, 1.0, out=probabilities)
 
+    def log_odds(self, scores: npt.ArrayLike) -> Floats:
+        """Return log(p / (1 − p)) of each pair, between ±`MOST_LOG_ODDS`.
+
+        Examples
+        --------
+        >>> from faircal.calibrators import PlattCalibrator
+        >>> PlattCalibrator().fit([-0.5, 0.5], [0, 1]).log_odds([0.5, 1.0]).round(2)
+        array([0.69, 1.39])
+        """
+        self._check_fitted()
+        found = self._log_odds(self._clip(as_scores(scores)))
+        return np.clip(found, -MOST_LOG_ODDS, MOST_LOG_ODDS, out=found)
+
     def get_state(self) -> dict[str, Floats]:
         """Return what ``fit`` learnt, as one-dimensional arrays.
 
@@ -208,6 +225,11 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _predict(self, scores: Floats) -> Floats:
         """Return a new array of probabilities for scores within the range."""
+
+    def _log_odds(self, scores: Floats) -> Floats:
+        """Return a new array of log-odds, of any size, for scores within the range."""
+        found: Floats = logit(np.clip(self._predict(scores), 0.0, 1.0))
+        return found
 
     def _check_parameters(self) -> None:
         """Check the constructor's parameters; a subclass with its own checks those too."""

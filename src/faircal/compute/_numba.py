@@ -86,6 +86,28 @@ def cosines(vectors: Any, norms: Any, left: Any, right: Any, out: Any) -> None:
         _cosines_of_singles(vectors, norms, left, right, out)
 
 
+@_compiled(
+    void(
+        _array(float64, 2), _array(float64, 2), _ROWS, _ROWS, *2 * [_array(float64, 1, fixed=False)]
+    )
+)
+def tilts(profiles, effects, left, right, shift, tilt):  # type: ignore[no-untyped-def]
+    n = effects.shape[1]
+    for i in range(len(left)):
+        # The lower row first: the same sums to the last digit whichever image is on the left.
+        a, b = profiles[min(left[i], right[i])], profiles[max(left[i], right[i])]
+        mass, up, steeper = 0.0, 0.0, 0.0
+        for j in range(n):
+            share = a[2 + j] * b[2 + n + j] + a[2 + n + j] * b[2 + j]
+            mass += share
+            up += share * effects[0, j]
+            steeper += share * effects[1, j]
+        if n == 0:
+            mass = 1.0
+        shift[i] = (a[0] + b[0]) / 2 + up / mass
+        tilt[i] = (a[1] + b[1]) / 2 + steeper / mass
+
+
 @_compiled(void(_ROWS, _MATRIX, _VECTOR, _VECTOR, _VECTOR, *_BOUNDS))
 def settle(rows, products, squares, center_squares, travel, labels, upper, second, lower):  # type: ignore[no-untyped-def]
     n_clusters = len(center_squares)

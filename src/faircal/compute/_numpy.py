@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 #: Pairs whose rows are gathered at a time: two blocks of 512-d float32 rows stay in the cache.
@@ -23,6 +24,20 @@ def cosines(
         dot = np.einsum("ij,ij->i", a, b)
         cosine = dot / (norms[i].astype(np.float64) * norms[j])
         np.clip(cosine, -1.0, 1.0, out=out[start : start + _GATHERED])
+
+
+def tilts(
+    profiles: Float64, effects: Float64, left: Rows, right: Rows, shift: Float64, tilt: Float64
+) -> None:
+    n = effects.shape[1]
+    for start in range(0, len(left), _GATHERED):
+        part = slice(start, start + _GATHERED)
+        a = profiles[np.minimum(left[part], right[part])]
+        b = profiles[np.maximum(left[part], right[part])]
+        share = a[:, 2 : 2 + n] * b[:, 2 + n :] + a[:, 2 + n :] * b[:, 2 : 2 + n]
+        sums = share @ effects.T / (share.sum(axis=1, keepdims=True) if n else 1.0)
+        shift[part] = (a[:, 0] + b[:, 0]) / 2 + sums[:, 0]
+        tilt[part] = (a[:, 1] + b[:, 1]) / 2 + sums[:, 1]
 
 
 def settle(

@@ -7,6 +7,11 @@ Both give the same up to rounding, work on one core and leave threads to the cal
     float32 or float16 `vectors` (n, d) in C order, with no copy of the rows. (``cosines_of_any``
     takes vectors in any order, and copies.)
 
+``tilts(profiles, effects, left, right, shift, tilt)``
+    SmoothFairCal: ``shift[i]`` and ``tilt[i]`` become those of the pair ``left[i]``, ``right[i]``,
+    from the rows of `profiles` (n, 2 + 2J) and the `effects` of components (2, J): the mean of the
+    two rows' first two numbers, and effects weighted by the pair's components.
+
 ``settle(rows, products, squares, center_squares, travel, labels, upper, second, lower)``
     K-means, after the products of the points `rows` with all centres: their nearest centres
     and the bounds on their distances (`kmeans`). `products` may be written over.
@@ -40,7 +45,8 @@ def _load() -> ModuleType:
 
 
 _kernels = _load()
-cosines, settle, doubtful = _kernels.cosines, _kernels.settle, _kernels.doubtful
+cosines, tilts = _kernels.cosines, _kernels.tilts
+settle, doubtful = _kernels.settle, _kernels.doubtful
 
 
 def cosines_of_any(

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator
 from faircal.calibrators import make_calibrator
 from faircal.counting import Counts
 from faircal.data import Dataset, PairStream
+from faircal.data.folds import draw_folds
 from faircal.data.types import Scores
 from faircal.errors import DataError, MissingExtraError, NotFittedError, ParameterError
 from faircal.jobs import Job, Progress, silent
@@ -86,6 +88,10 @@ class Needs:
         """Raise `MissingExtraError` where a package is not installed that `method` needs."""
         if self.uninstalled() is not None:
             raise MissingExtraError(f"method {method} needs {self.uninstalled()}")
+
+
+def _folds(data: Dataset, n_folds: int, seed: int) -> NDArray[np.int64]:
+    return draw_folds(data.pairs, data.images, seed, n_folds)[0]
 
 
 def _is_installed(package: str) -> bool:
@@ -333,6 +339,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             genuine=genuine,
             groups=groups,
             identity=None if identity is None else identity.take(images),
+            folds=partial(_folds, data) if labels else None,
         )
 
     def _streamed(self, stream: PairStream, job: Job) -> Fitting:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from abc import abstractmethod
 from typing import Any
 
@@ -11,15 +10,14 @@ from numpy.typing import NDArray
 
 from faircal.calibrators import Samples
 from faircal.clustering import Clustering
-from faircal.data import Dataset, Embeddings
+from faircal.data import Dataset
 from faircal.errors import DataError
 from faircal.methods.bank import check_count
 from faircal.methods.base import Method
+from faircal.methods.enrolled import Enrolled
 from faircal.methods.inputs import Fitting, Inputs, Space
 
 Rows = NDArray[np.intp]
-#: Images whose clusters are looked for at a time: their vectors are copied.
-_ASSIGNED = 2**17
 
 
 class ClusterMethod(Method):
@@ -42,7 +40,7 @@ class ClusterMethod(Method):
     random_state: int
     clustering_: Clustering
     cluster_sizes_: NDArray[np.int64]
-    _assigned: tuple[weakref.ref[Embeddings], Clustering, NDArray[np.int32]] | None = None
+    _enrolled: tuple[Clustering, Enrolled] | None = None
 
     @property
     def cluster_centers_(self) -> NDArray[np.float32]:
@@ -96,18 +94,12 @@ class ClusterMethod(Method):
 
         Those of images seen before are remembered, for as long as the embeddings are the same.
         """
-        embeddings = inputs.declared_embeddings()
-        known = self._assigned
-        if known is None or known[0]() is not embeddings or known[1] is not self.clustering_:
-            Space(self.cluster_centers_.shape[1], self.normalize_).check(embeddings)
-            nothing = np.full(len(embeddings), -1, dtype=np.int32)
-            # A model must not keep all the vectors alive that it was ever asked about.
-            known = self._assigned = weakref.ref(embeddings), self.clustering_, nothing
-        cluster = known[2]
-        new = inputs.images[cluster[inputs.images] < 0]
-        for start in range(0, len(new), _ASSIGNED):
-            rows = new[start : start + _ASSIGNED]
-            cluster[rows] = self.clustering_.assign(embeddings.rows(rows), inputs.engine)
+        known = self._enrolled
+        if known is None or known[0] is not self.clustering_:
+            space = Space(self.cluster_centers_.shape[1], self.normalize_)
+            known = self.clustering_, Enrolled(space, self.clustering_.assign, np.int32)
+            self._enrolled = known
+        cluster = known[1].of(inputs)
         return cluster[inputs.left], cluster[inputs.right]
 
     def _cluster_state(self) -> dict[str, Any]:

@@ -124,7 +124,8 @@ class Inputs(Fitting):
 
     Attribute-free methods get no `groups`; nobody gets labels or identities when predicting.
     `left` and `right` are rows of the embeddings; `identity` has a code for each of `images`,
-    −1 where it is unknown.
+    −1 where it is unknown. ``folds(n_folds, seed)`` gives each pair a fold from 1, or −1 where its
+    two people are in different folds: for cross-validation when fitting, on people held out.
     """
 
     scores: Scores
@@ -133,6 +134,7 @@ class Inputs(Fitting):
     genuine: NDArray[np.bool_]
     groups: Groups | None
     identity: NDArray[np.int32] | None
+    folds: Callable[[int, int], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
         return len(self.left)

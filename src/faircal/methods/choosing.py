@@ -1,0 +1,203 @@
+"""What SmoothFairCal chooses by cross-validation: on people held out, without attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.calibrators import Calibrator
+from faircal.compute.threads import each, one_blas_thread
+from faircal.jobs import Progress
+from faircal.methods.landscape import Landscape
+from faircal.methods.smoothing import Float64, Labelled, Problem
+
+T = TypeVar("T")
+
+#: Draws folds of people: (number of folds, seed) → the fold of each pair, −1 for none.
+Folds = Callable[[int, int], NDArray[np.int64]]
+
+#: What is tried: components from few to many, ridges from stiff to loose. The first ridge leaves
+#: nothing of the coordinates.
+COMPONENTS = (4, 8, 12, 16, 24, 32)
+RIDGES = (1e6, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0)
+#: What is taken where there are too few people to try.
+USUAL_COMPONENTS, USUAL_RIDGE = 12, 100.0
+#: Parts that people are dealt to; pairs tried with, at most; pairs of each class in a part, at
+#: least.
+_PARTS, _MOST, _LEAST = 5, 50_000, 20
+#: Pairs held out of a component that count in full; one with fewer counts less.
+_FULL = 50
+
+
+@dataclass
+class Chosen:
+    """What was chosen, and what was found on people held out.
+
+    In losses every component counts the same. `losses` are by ridge, `associations` (what the
+    mixture tells of who is paired with whom, in nats) by number of components; `plain` is the
+    global map's loss.
+    """
+
+    n_components: int
+    ridge: float
+    plain: float = float("nan")
+    losses: dict[float, float] = field(default_factory=dict)
+    associations: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _Trial:
+    """Pairs to fit on and pairs of other people to try on, with what was fitted so far."""
+
+    fitted: Labelled
+    held: Labelled
+    landscape: Landscape
+    seed: int
+    effects: Float64 | None = None
+
+    def association(self, n_components: int) -> float:
+        """Fit a mixture; return what it tells of who is paired with whom, of people held out."""
+        landscape = self.mix(n_components)
+        if not len(landscape.mixture):
+            return -np.inf
+        points = landscape.places(self.held.vectors)
+        imposters = self.held.imposters(self.seed)
+        return float(landscape.mixture.association(points, *imposters).mean())
+
+    def mix(self, n_components: int) -> Landscape:
+        """Return the landscape with a mixture."""
+        imposters = self.fitted.imposters(self.seed)
+        return self.landscape.mixed(self.fitted.vectors, *imposters, n_components, self.seed)
+
+    def prepare(self, n_components: int, calibrator: Calibrator) -> None:
+        """Set up the regressions with so many components."""
+        self.landscape = self.mix(n_components)
+        plain = self.fitted.calibrate(calibrator)
+        self.problem = Problem(self.fitted, self.landscape, plain)
+        self.test = Problem(self.held, self.landscape, plain)
+
+    def plain(self) -> float:
+        """Return the loss of the global map."""
+        return self._loss(self.test.calibrator.log_odds(self.held.score))
+
+    def loss(self, ridge: float) -> float:
+        """Fit the regression, from where the last one ended; return the loss held out."""
+        self.effects = self.problem.fit(ridge, self.effects)
+        return self._loss(self.test.log_odds(self.effects)[0])
+
+    def _loss(self, log_odds: Float64) -> float:
+        loss = np.logaddexp(0.0, np.where(self.held.genuine, -log_odds, log_odds))
+        return balanced(loss, self.test.components)
+
+
+def balanced(loss: Float64, components: Float64) -> float:
+    """Return the mean of `loss`, (n,), in which every one of `components`, (n, J), counts the same.
+
+    One with few pairs counts less, for chance would decide.
+
+    Examples
+    --------
+    >>> many = np.repeat([[1.0, 0.0], [0.0, 1.0]], [900, 100], axis=0)
+    >>> round(balanced(many[:, 1], many), 6)
+    0.5
+    """
+    if not components.shape[1]:
+        return float(loss.mean())
+    weight = components @ (1 / np.maximum(components.sum(axis=0), _FULL))
+    return float(weight @ loss / weight.sum())
+
+
+def choose(
+    pairs: Labelled,
+    calibrator: Calibrator,
+    folds: Folds,
+    *,
+    ridge: float | None,
+    n_components: int | None,
+    n_dimensions: int,
+    random_state: int,
+    progress: Progress,
+) -> Chosen:
+    """Choose the number of components and the ridge, unless given.
+
+    People are dealt to parts; for each, everything is fitted on pairs of the others and tried on
+    pairs within it. The mixture is judged by what it tells of who is paired with whom: of the
+    numbers of components that are not significantly worse than the best (two standard errors) the
+    largest is taken, for small groups need components of their own. The ridge is the one of least
+    balanced loss.
+    """
+    chosen = Chosen(n_components or USUAL_COMPONENTS, ridge or USUAL_RIDGE)
+    if n_components is not None and ridge is not None:
+        return chosen
+    trials = [
+        _Trial(fitted, held, fitted.survey(n_dimensions, random_state), random_state)
+        for fitted, held in _parts(pairs, folds(_PARTS, random_state), random_state)
+    ]
+    if len(trials) < 2:
+        return chosen
+    with one_blas_thread():
+        if n_components is None:
+            _choose_components(trials, chosen, progress)
+        _all(trials, lambda trial: trial.prepare(chosen.n_components, calibrator))
+        chosen.plain = float(np.mean(_all(trials, _Trial.plain)))
+        if ridge is None:
+            _choose_ridge(trials, chosen, progress)
+    return chosen
+
+
+def _choose_components(trials: Sequence[_Trial], chosen: Chosen, progress: Progress) -> None:
+    """Try more and more components, until the mixture is clearly worse than the best so far."""
+    found: dict[int, Float64] = {}
+    for done, n in enumerate(COMPONENTS):
+        progress("choosing components", done, len(COMPONENTS), f"{n} components")
+        found[n] = np.array(_all(trials, partial(_Trial.association, n_components=n)))
+        if not np.isfinite(found[n]).all():
+            break
+        chosen.associations[n] = float(found[n].mean())
+        best = max(chosen.associations, key=chosen.associations.__getitem__)
+        if not _as_good(found[n], found[best]):
+            break
+        chosen.n_components = n
+    progress("choosing components", len(COMPONENTS), len(COMPONENTS), "")
+
+
+def _as_good(one: Float64, best: Float64) -> bool:
+    """Say whether `one` is within two standard errors of `best`, by differences on trials."""
+    less = best - one
+    return bool(less.mean() <= 2 * less.std(ddof=1) / np.sqrt(len(less)))
+
+
+def _choose_ridge(trials: Sequence[_Trial], chosen: Chosen, progress: Progress) -> None:
+    """Loosen the ridge until the loss on people held out grows."""
+    for done, ridge in enumerate(RIDGES):
+        progress("choosing the ridge", done, len(RIDGES), f"{ridge:g}")
+        chosen.losses[ridge] = float(np.mean(_all(trials, partial(_Trial.loss, ridge=ridge))))
+        if chosen.losses[ridge] > min(chosen.losses.values()):
+            break
+        chosen.ridge = ridge
+    progress("choosing the ridge", len(RIDGES), len(RIDGES), "")
+
+
+def _all(trials: Sequence[_Trial], work: Callable[[_Trial], T]) -> list[T]:
+    """Return what `work` gives for each trial, several at a time."""
+    found = each(lambda part: [work(trial) for trial in trials[part]], len(trials), 1)
+    return [one for part in found for one in part]
+
+
+def _parts(
+    pairs: Labelled, fold: NDArray[np.int64], seed: int
+) -> Iterator[tuple[Labelled, Labelled]]:
+    """Yield pairs of all parts but one, and of that one; where there are enough of each class."""
+    rows = np.flatnonzero(fold > 0)
+    if len(rows) > _MOST:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, _MOST, replace=False))
+    for part in np.unique(fold[rows]):
+        inside = fold[rows] == part
+        fitted, held = pairs.take(rows[~inside]), pairs.take(rows[inside])
+        if min(fitted.fewest, held.fewest) >= _LEAST:
+            yield fitted, held

@@ -1,0 +1,208 @@
+"""SmoothFairCal: every pair has its own map, shifted and tilted by where its images lie."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.calibrators import Calibrator, make_calibrator, sigmoid
+from faircal.compute import Engine, kernels
+from faircal.compute.engine import check_rows
+from faircal.errors import DataError, ParameterError
+from faircal.methods.bank import prefixed, unprefixed
+from faircal.methods.base import Claims, Method, Needs, Output
+from faircal.methods.choosing import RIDGES, Chosen, choose
+from faircal.methods.enrolled import Enrolled
+from faircal.methods.inputs import Float64, Inputs, Space, declared
+from faircal.methods.landscape import Landscape
+from faircal.methods.smoothing import Labelled, Problem
+from faircal.registry import check_whole
+
+
+class SmoothFairCal(Method):
+    """Fairer than `FairCal`, still without attributes: one smooth map in place of clusters' maps.
+
+    With T(s) the log-odds of one global calibrator, a pair with score s and features φ gets
+
+        P = sigmoid(φ · u + max(φ · v, 0) T(s)),
+
+    so that each pair shifts and tilts the global map; it stays monotone in the score whatever the
+    pair. The features are a constant, the pair's components in a mixture that calibration
+    imposters show (`faircal.mixture`), and the mean of both images' white coordinates. All
+    coefficients come from one convex fit, a logistic regression with a ridge. Components are
+    hardly held back, so that the map is calibrated within each; how far coordinates are, and the
+    number of components, is chosen by cross-validation that holds people out, on a criterion in
+    which every component counts the same.
+
+    Parameters
+    ----------
+    calibrator : str or Calibrator
+        What T comes from; see `faircal.calibrators`.
+    ridge : float, optional
+        Price of the coordinates' coefficients, squared. None: chosen by cross-validation.
+    n_components : int, optional
+        Components of the mixture, 1 for none. None: chosen by cross-validation.
+    n_dimensions : int
+        White coordinates, at most: the first principal components.
+    random_state : int
+        Seed of the mixture's start and of the people held out.
+
+    Attributes
+    ----------
+    calibrator_ : Calibrator
+        The global one.
+    landscape_ : Landscape
+        Coordinates and mixture.
+    effects_ : ndarray of shape (2, 1 + J + r)
+        u and v.
+    ridge_ : float
+    diagnostics_ : Diagnostics
+        What was chosen, what each part gained on people held out, and whether calibration
+        imposters are alike at all.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.SmoothFairCal().fit(cal)
+    >>> p = model.predict_proba(test)
+    >>> bool((p >= 0).all() and (p <= 1).all())
+    True
+    """
+
+    name = "smooth"
+    title = "SmoothFairCal"
+    needs = Needs(embeddings=True)
+    claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
+
+    _enrolled: tuple[Float64, Enrolled] | None = None
+
+    def __init__(
+        self,
+        calibrator: str | Calibrator = "beta",
+        ridge: float | None = None,
+        n_components: int | None = None,
+        n_dimensions: int = 100,
+        random_state: int = 0,
+    ) -> None:
+        self.calibrator = calibrator
+        self.ridge = ridge
+        self.n_components = n_components
+        self.n_dimensions = n_dimensions
+        self.random_state = random_state
+
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` where a parameter's value cannot be."""
+        super().check_parameters()
+        check_whole("n_dimensions", self.n_dimensions, 1)
+        if self.n_components is not None:
+            check_whole("n_components", self.n_components, 1)
+        ridge: Any = self.ridge
+        number = isinstance(ridge, Real) and not isinstance(ridge, bool)
+        if ridge is not None and not (number and 0 < float(ridge) < np.inf):
+            raise ParameterError(f"ridge: expected a number above 0 or None, found {ridge!r}")
+
+    def _fit(self, inputs: Inputs) -> None:
+        self.space_ = Space.of(inputs.declared_embeddings())
+        left, right = inputs.positions()
+        pairs = Labelled(inputs.vectors(), left, right, inputs.score, inputs.genuine)
+        calibrator = make_calibrator(self.calibrator, inputs.score_range)
+        chosen = choose(
+            pairs,
+            calibrator,
+            declared(inputs.folds, "folds"),
+            ridge=self.ridge,
+            n_components=self.n_components,
+            n_dimensions=self.n_dimensions,
+            random_state=self.random_state,
+            progress=inputs.job.progress,
+        )
+        inputs.job.progress("fitting all pairs", 0, 1, "")
+        imposters = pairs.imposters(self.random_state)
+        plain = pairs.survey(self.n_dimensions, self.random_state)
+        landscape = plain.mixed(pairs.vectors, *imposters, chosen.n_components, self.random_state)
+        problem = Problem(pairs, landscape, pairs.calibrate(calibrator))
+        self.calibrator_, self.landscape_ = problem.calibrator, landscape
+        self.ridge_, self.effects_ = chosen.ridge, problem.fit(chosen.ridge)
+        self._describe(chosen, problem)
+        inputs.job.progress("fitting all pairs", 1, 1, "")
+
+    def _describe(self, chosen: Chosen, problem: Problem) -> None:
+        figures, mixture = self.diagnostics_.figures, self.landscape_.mixture
+        figures["ridge"] = self.ridge_
+        figures["components"] = len(mixture)
+        figures["shared_directions"] = len(self.landscape_.shares)
+        figures["share_of_pairs_where_score_is_kept_out"] = problem.log_odds(self.effects_)[1]
+        if chosen.losses:
+            figures["held_out_loss_of_global_map"] = chosen.plain
+            figures["held_out_loss_with_components"] = chosen.losses[RIDGES[0]]
+            figures["held_out_loss"] = chosen.losses[self.ridge_]
+        elif self.ridge is None:
+            self.diagnostics_.note(
+                f"too few people to hold out: ridge {chosen.ridge:g} and at most "
+                f"{chosen.n_components} components are taken without trying others"
+            )
+        if not len(mixture):
+            self.diagnostics_.note(
+                "strangers of calibration pairs are no more alike than chance makes them, so no "
+                "group of people shows; where pairs in use are of alike people, calibrate on such: "
+                "faircal pairs --imposters matched"
+            )
+
+    def _apply(self, inputs: Inputs) -> Output:
+        profiles, n = self._profiles(inputs), len(self.landscape_.mixture)
+        effects = np.ascontiguousarray(self.effects_[:, 1 : 1 + n])
+        check_rows(int(inputs.images[0]), int(inputs.images[-1]), len(profiles))
+        probability = np.empty(len(inputs))
+
+        def tilt(block: slice, score: Float64) -> None:
+            sides = (np.ascontiguousarray(side[block]) for side in (inputs.left, inputs.right))
+            shift, slope = np.empty(len(score)), np.empty(len(score))
+            kernels.tilts(profiles, effects, *sides, shift, slope)
+            np.maximum(slope, 0.0, out=slope)
+            slope *= self.calibrator_.log_odds(score)
+            shift += slope
+            probability[block] = sigmoid(shift)
+
+        inputs.scores(tilt)
+        return Output(probability, probability)
+
+    def _profiles(self, inputs: Inputs) -> Float64:
+        """Return what pairs need of each image: its own shift and tilt, its memberships."""
+        if self._enrolled is None or self._enrolled[0] is not self.effects_:
+            width = 2 + 2 * len(self.landscape_.mixture)
+            enrolled = Enrolled(self.space_, self._profile, np.float64, width)
+            self._enrolled = self.effects_, enrolled
+        return self._enrolled[1].of(inputs)
+
+    def _profile(self, vectors: NDArray[np.float32], _: Engine) -> Float64:
+        coordinates = self.landscape_.coordinates(vectors)
+        n = len(self.landscape_.mixture)
+        own = coordinates @ self.effects_[:, 1 + n :].T + self.effects_[:, 0]
+        return np.hstack([own, self.landscape_.memberships(coordinates)])
+
+    def _get_state(self) -> dict[str, Any]:
+        return {
+            **prefixed("calibrator", self.calibrator_.get_state()),
+            **prefixed("landscape", self.landscape_.get_state()),
+            "effects": self.effects_,
+            "ridge": self.ridge_,
+            "normalize": self.space_.normalize,
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        calibrator = make_calibrator(self.calibrator, self.score_range_)
+        self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
+        self.landscape_ = Landscape.from_state(unprefixed("landscape", state))
+        dimension, r = self.landscape_.axes.shape
+        self.space_ = Space(dimension, bool(state["normalize"]))
+        self.ridge_, self.effects_ = float(state["ridge"]), np.asarray(state["effects"], float)
+        expected = (2, 1 + len(self.landscape_.mixture) + r)
+        if self.effects_.shape != expected or not np.isfinite(self.effects_).all():
+            raise DataError(
+                f"effects: expected finite numbers of shape {expected}, "
+                f"found shape {self.effects_.shape}"
+            )

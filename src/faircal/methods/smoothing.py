@@ -1,0 +1,123 @@
+"""The regression of SmoothFairCal: labelled pairs, their features, their effects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.calibrators import Calibrator, Samples
+from faircal.compute.ridge import Regression
+from faircal.methods.landscape import Landscape, pair_memberships
+
+Float64 = NDArray[np.float64]
+Rows = NDArray[np.integer]
+
+#: Prices of the constant and of components: hardly any, for those make the map calibrated within
+#: each component, which is what they are for. Held-out loss alone would hold them back.
+_CONSTANT, _COMPONENT = 1e-6, 0.1
+#: T is measured in odds of 99 to 1, so that a ridge means the same for shifts and for tilts.
+_ODDS = float(np.log(99))
+#: Imposter pairs that a mixture takes at most.
+_MIXED = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Labelled pairs; `left` and `right` are rows of `vectors`."""
+
+    vectors: NDArray[np.float32]
+    left: Rows
+    right: Rows
+    score: Float64
+    genuine: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def take(self, rows: Rows) -> Labelled:
+        """Return some of the pairs, with the images that occur in them."""
+        both = np.concatenate([self.left[rows], self.right[rows]])
+        used, places = np.unique(both, return_inverse=True)
+        left, right = places.reshape(2, -1)
+        return Labelled(self.vectors[used], left, right, self.score[rows], self.genuine[rows])
+
+    def calibrate(self, calibrator: Calibrator) -> Calibrator:
+        """Return a global calibrator like `calibrator`, fitted on all pairs."""
+        return calibrator.fit_sets(Samples.of(self.score, self.genuine, n_sets=0))[0]
+
+    @property
+    def fewest(self) -> int:
+        """Pairs of the class that has fewer of them."""
+        genuine = int(self.genuine.sum())
+        return min(genuine, len(self) - genuine)
+
+    def survey(self, n_dimensions: int, seed: int) -> Landscape:
+        """Return embedding space as the pairs show it, without a mixture yet."""
+        return Landscape.survey(self.vectors, *self.imposters(seed), n_dimensions)
+
+    def imposters(self, seed: int) -> tuple[Rows, Rows]:
+        """Return the rows of both images of imposter pairs, of some at random where many."""
+        rows = np.flatnonzero(~self.genuine)
+        if len(rows) > _MIXED:
+            rows = np.sort(np.random.default_rng(seed).choice(rows, _MIXED, replace=False))
+        return self.left[rows], self.right[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The regression of labelled pairs, given a landscape and a global calibrator."""
+
+    pairs: Labelled
+    landscape: Landscape
+    calibrator: Calibrator
+
+    @cached_property
+    def _coordinates(self) -> Float64:
+        return self.landscape.coordinates(self.pairs.vectors)
+
+    @cached_property
+    def _memberships(self) -> Float64:
+        return self.landscape.memberships(self._coordinates)
+
+    @cached_property
+    def components(self) -> Float64:
+        """The components of pairs, (n, J)."""
+        one, two = (self._memberships[rows] for rows in (self.pairs.left, self.pairs.right))
+        return pair_memberships(one, two)
+
+    @cached_property
+    def _regression(self) -> Regression:
+        t = self.calibrator.log_odds(self.pairs.score) / _ODDS
+        return Regression(self._features, t, self.pairs.genuine.astype(np.float64))
+
+    def _features(self, block: slice) -> Float64:
+        """Return a constant, components and mean coordinates of pairs, (block, 1 + J + r)."""
+        left, right = self.pairs.left[block], self.pairs.right[block]
+        near = (self._coordinates[left] + self._coordinates[right]) / 2
+        return np.hstack([np.ones((len(left), 1)), self.components[block], near])
+
+    def fit(self, ridge: float, start: Float64 | None = None) -> Float64:
+        """Return the effects of features on the log-odds, and on how T counts, (2, 1 + J + r).
+
+        `start` are effects to begin the search with.
+        """
+        n, r = len(self.landscape.mixture), self._coordinates.shape[1]
+        penalty = np.full((2, 1 + n + r), ridge)
+        penalty[:, : 1 + n] = _COMPONENT
+        penalty[:, 0] = _CONSTANT
+        if start is None:
+            start = np.zeros_like(penalty)
+            start[1, 0] = 1.0  # the global map
+        scale = np.array([[1.0], [_ODDS]])
+        found: Float64 = self._regression.fit(penalty, start * scale) / scale
+        return found
+
+    def log_odds(self, effects: Float64) -> tuple[Float64, float]:
+        """Return the log-odds of the pairs, and the share of them in which T is kept out."""
+        shift, tilt = self._regression.lines(effects)
+        t = self._regression.t * _ODDS
+        shift += np.maximum(tilt, 0.0) * t
+        return shift, float((tilt <= 0).mean())
