@@ -37,6 +37,7 @@ PUBLIC = [
     "TemperatureCalibrator",
     "__version__",
     "audit",
+    "choose",
     "figures",
     "load",
     "load_model",

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from faircal.report import figures
     from faircal.simulation import simulate
+    from faircal.tuning import choose
 
 #: Modules that are names of the package.
 _MODULES = {"figures": "faircal.report.figures", "metrics": "faircal.metrics"}
@@ -81,6 +82,7 @@ _HOME = {
     "SplineCalibrator": "faircal.calibrators",
     "TemperatureCalibrator": "faircal.calibrators",
     "audit": "faircal.auditing",
+    "choose": "faircal.tuning",
     "load": "faircal.data",
     "load_model": "faircal.methods",
     "open_stream": "faircal.data",
@@ -115,6 +117,7 @@ __all__ = [
     "TemperatureCalibrator",
     "__version__",
     "audit",
+    "choose",
     "figures",
     "load",
     "load_model",

@@ -26,6 +26,7 @@ COMMANDS = {
     "embed": "Detect, align and embed the faces in pictures.",
     "pairs": "Build pairs of images from identities.",
     "check": "Describe a dataset and find what is wrong with it.",
+    "choose": "Choose FairCal's clusters and calibrator on people held out.",
     "fit": "Fit a method on labelled pairs and write a model file.",
     "score": "Score pairs with a model.",
     "audit": "Measure scores by group.",

@@ -106,9 +106,11 @@ class Regression:
             likely = expit(eta)
             away, curve = likely - target, likely * (1 - likely)
             gradient = np.stack([away, away * t]) @ x
-            curves = np.stack([curve, curve * t, curve * t**2], axis=1)
-            wide = (curves[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-            return _Sums(loss, gradient, x.T @ wide)
+            # Single precision is enough for where to go next; the gradient says when to stop.
+            single = x.astype(np.float32)
+            curves = np.stack([curve, curve * t, curve * t**2], axis=1).astype(np.float32)
+            wide = (curves[:, :, None] * single[:, None, :]).reshape(len(x), -1)
+            return _Sums(loss, gradient, single.T @ wide)
 
         loss, gradient = 0.5 * float((penalty * theta**2).sum()), penalty * theta
         p = theta.shape[1]
@@ -119,6 +121,7 @@ class Regression:
             products += part.hessian
         constant, linear, square = np.split(products, 3, axis=1)
         hessian = np.block([[constant, linear], [linear, square]])
+        hessian = (hessian + hessian.T) / 2
         hessian[np.diag_indices(2 * p)] += penalty.ravel()
         return _Sums(loss, gradient, hessian)
 

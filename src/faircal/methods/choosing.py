@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
-from faircal.compute.threads import each, one_blas_thread
+from faircal.compute.threads import each
 from faircal.jobs import Progress
 from faircal.methods.landscape import Landscape
 from faircal.methods.smoothing import Float64, Labelled, Problem
@@ -22,14 +22,14 @@ T = TypeVar("T")
 Folds = Callable[[int, int], NDArray[np.int64]]
 
 #: What is tried: components from few to many, ridges from stiff to loose. The first ridge leaves
-#: nothing of the coordinates.
-COMPONENTS = (4, 8, 12, 16, 24, 32)
-RIDGES = (1e6, 1000.0, 300.0, 100.0, 30.0, 10.0, 3.0)
+#: nothing of coordinates and regions.
+COMPONENTS = (8, 12, 16, 24)
+RIDGES = (1e6, 1000.0, 250.0, 60.0, 15.0, 4.0, 1.0)
 #: What is taken where there are too few people to try.
 USUAL_COMPONENTS, USUAL_RIDGE = 12, 100.0
 #: Parts that people are dealt to; pairs tried with, at most; pairs of each class in a part, at
 #: least.
-_PARTS, _MOST, _LEAST = 5, 50_000, 20
+_PARTS, _MOST, _LEAST = 5, 25_000, 20
 #: Pairs held out of a component that count in full; one with fewer counts less.
 _FULL = 50
 
@@ -62,21 +62,16 @@ class _Trial:
 
     def association(self, n_components: int) -> float:
         """Fit a mixture; return what it tells of who is paired with whom, of people held out."""
-        landscape = self.mix(n_components)
+        landscape = self.fitted.mix(self.landscape, n_components, self.seed)
         if not len(landscape.mixture):
             return -np.inf
         points = landscape.places(self.held.vectors)
         imposters = self.held.imposters(self.seed)
         return float(landscape.mixture.association(points, *imposters).mean())
 
-    def mix(self, n_components: int) -> Landscape:
-        """Return the landscape with a mixture."""
-        imposters = self.fitted.imposters(self.seed)
-        return self.landscape.mixed(self.fitted.vectors, *imposters, n_components, self.seed)
-
     def prepare(self, n_components: int, calibrator: Calibrator) -> None:
         """Set up the regressions with so many components."""
-        self.landscape = self.mix(n_components)
+        self.landscape = self.fitted.mix(self.landscape, n_components, self.seed)
         plain = self.fitted.calibrate(calibrator)
         self.problem = Problem(self.fitted, self.landscape, plain)
         self.test = Problem(self.held, self.landscape, plain)
@@ -120,6 +115,7 @@ def choose(
     ridge: float | None,
     n_components: int | None,
     n_dimensions: int,
+    n_regions: int,
     random_state: int,
     progress: Progress,
 ) -> Chosen:
@@ -135,18 +131,17 @@ def choose(
     if n_components is not None and ridge is not None:
         return chosen
     trials = [
-        _Trial(fitted, held, fitted.survey(n_dimensions, random_state), random_state)
+        _Trial(fitted, held, fitted.survey(n_dimensions, n_regions, random_state), random_state)
         for fitted, held in _parts(pairs, folds(_PARTS, random_state), random_state)
     ]
     if len(trials) < 2:
         return chosen
-    with one_blas_thread():
-        if n_components is None:
-            _choose_components(trials, chosen, progress)
-        _all(trials, lambda trial: trial.prepare(chosen.n_components, calibrator))
-        chosen.plain = float(np.mean(_all(trials, _Trial.plain)))
-        if ridge is None:
-            _choose_ridge(trials, chosen, progress)
+    if n_components is None:
+        _choose_components(trials, chosen, progress)
+    _all(trials, lambda trial: trial.prepare(chosen.n_components, calibrator))
+    chosen.plain = float(np.mean(_all(trials, _Trial.plain)))
+    if ridge is None:
+        _choose_ridge(trials, chosen, progress)
     return chosen
 
 
@@ -173,13 +168,11 @@ def _as_good(one: Float64, best: Float64) -> bool:
 
 
 def _choose_ridge(trials: Sequence[_Trial], chosen: Chosen, progress: Progress) -> None:
-    """Loosen the ridge until the loss on people held out grows."""
+    """Take the ridge of least loss on people held out; it may have more than one low."""
     for done, ridge in enumerate(RIDGES):
         progress("choosing the ridge", done, len(RIDGES), f"{ridge:g}")
         chosen.losses[ridge] = float(np.mean(_all(trials, partial(_Trial.loss, ridge=ridge))))
-        if chosen.losses[ridge] > min(chosen.losses.values()):
-            break
-        chosen.ridge = ridge
+    chosen.ridge = min(chosen.losses, key=chosen.losses.__getitem__)
     progress("choosing the ridge", len(RIDGES), len(RIDGES), "")
 
 

@@ -1,4 +1,4 @@
-"""Embedding space as calibration imposters show it: coordinates, and components of alike people."""
+"""Embedding space as calibration pairs show it: coordinates, regions, groups of alike people."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal.clustering import kmeans
 from faircal.errors import DataError
 from faircal.mixture import PairMixture, fit_pair_mixture, shared_directions
 
@@ -16,22 +17,29 @@ Rows = NDArray[np.integer]
 
 #: Directions with less than this part of the largest variance are rounding error.
 _FLAT = 1e-6
-#: Imposter pairs for each component, at least.
-_EACH = 50
+#: Imposter pairs for each component, and images for each region, at least.
+_EACH, _IMAGES = 50, 10
+#: How soft borders of regions are: a part of how much further away the second nearest centre is
+#: than the nearest, on average.
+_SOFT = 0.5
 #: The matrices and vectors that make a landscape, and their numbers of dimensions.
-_STATE = {"mean": 1, "axes": 2, "directions": 2, "shares": 1}
+_STATE = {"mean": 1, "axes": 2, "centers": 2, "directions": 2, "shares": 1}
 _MIXTURE = {"means": 2, "factors": 3, "constants": 1, "coupling": 2}
 
 
 @dataclass(frozen=True, eq=False)
 class Landscape:
-    """White coordinates of embeddings, and a mixture where strangers of a pair are alike.
+    """Coordinates and regions of embeddings, and a mixture where strangers of a pair are alike.
 
     Attributes
     ----------
     mean : ndarray of shape (d,)
     axes : ndarray of shape (d, r)
         ``(x − mean) @ axes`` are the coordinates of x: principal components of variance 1.
+    centers : ndarray of shape (K, d)
+        Of regions, which have no sharp borders: an image belongs to each by
+        ``softmax(−distance² / softness)``.
+    softness : float
     directions : ndarray of shape (r, k)
         From coordinates to what the strangers of a pair share.
     shares : ndarray of shape (k,)
@@ -42,25 +50,38 @@ class Landscape:
 
     mean: Float64
     axes: Float64
+    centers: Float64
+    softness: float
     directions: Float64
     shares: Float64
     mixture: PairMixture
 
     @classmethod
-    def survey(cls, vectors: NDArray[Any], left: Rows, right: Rows, n_dimensions: int) -> Landscape:
-        """Return coordinates and what strangers share, without a mixture yet.
+    def survey(
+        cls,
+        vectors: NDArray[np.float32],
+        left: Rows,
+        right: Rows,
+        n_dimensions: int,
+        n_regions: int,
+        random_state: int,
+    ) -> Landscape:
+        """Return coordinates, regions and what strangers share, without a mixture yet.
 
         Parameters
         ----------
         vectors : ndarray of shape (n, d)
         left, right : ndarray of shape (n_pairs,)
             Rows of `vectors`; imposter pairs only.
-        n_dimensions : int
-            Coordinates, at most.
+        n_dimensions, n_regions : int
+            Coordinates and regions, at most; a region is to have ten images.
+        random_state : int
         """
         mean, axes = _whiten(vectors, n_dimensions)
         directions, shares = shared_directions((vectors - mean) @ axes, left, right)
-        return cls(mean, axes, directions, shares, _NOTHING)
+        most = max(min(n_regions, len(vectors) // _IMAGES), 1)
+        centers = kmeans(vectors, most, random_state=random_state).centers.astype(np.float64)
+        return cls(mean, axes, centers, _softness(vectors, centers), directions, shares, _NOTHING)
 
     def mixed(
         self, vectors: NDArray[Any], left: Rows, right: Rows, n_components: int, random_state: int
@@ -76,45 +97,58 @@ class Landscape:
 
     def places(self, vectors: NDArray[Any]) -> Float64:
         """Return where the mixture sees images, shape (n, k)."""
-        return self.coordinates(vectors) @ self.directions
-
-    def coordinates(self, vectors: NDArray[Any]) -> Float64:
-        """Return white coordinates, shape (n, r)."""
-        found: Float64 = (vectors - self.mean) @ self.axes
+        found: Float64 = ((vectors - self.mean) @ self.axes) @ self.directions
         return found
 
-    def memberships(self, coordinates: Float64) -> Float64:
+    def traits(self, vectors: NDArray[Any]) -> Float64:
+        """Return coordinates and regions of images, shape (n, r + K).
+
+        Regions are scaled so that, at the same price, all of them together can do as much as all
+        coordinates together.
+        """
+        coordinates = (vectors - self.mean) @ self.axes
+        away = -_distances(vectors, self.centers) / self.softness
+        away -= away.max(axis=1, keepdims=True)
+        regions = np.exp(away, out=away)
+        regions *= np.sqrt(self.axes.shape[1] / 2) / regions.sum(axis=1, keepdims=True)
+        return np.hstack([coordinates, regions])
+
+    def memberships(self, vectors: NDArray[Any]) -> Float64:
         """Return for each image how likely components make it, and its partners': (n, 2J).
 
         The first half is e, the second g = e · coupling: a pair has component j on one side with
         a probability proportional to e_j g'_j + g_j e'_j.
         """
         if not len(self.mixture):
-            return np.empty((len(coordinates), 0))
-        likely = self.mixture.likelihoods(coordinates @ self.directions)
+            return np.empty((len(vectors), 0))
+        likely = self.mixture.likelihoods(self.places(vectors))
         return np.hstack([likely, likely @ self.mixture.coupling])
 
     def get_state(self) -> dict[str, Any]:
         """Return all arrays."""
         mixture = {f"mixture_{key}": getattr(self.mixture, key) for key in _MIXTURE}
-        return {key: getattr(self, key) for key in _STATE} | mixture
+        own = {key: getattr(self, key) for key in _STATE}
+        return {**own, "softness": self.softness, **mixture}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Landscape:
         """Restore what `get_state` gave."""
         own = {key: _array(state, key, n) for key, n in _STATE.items()}
         parts = {key: _array(state, f"mixture_{key}", n) for key, n in _MIXTURE.items()}
-        found = cls(**own, mixture=PairMixture(**parts))
+        found = cls(**own, softness=float(state["softness"]), mixture=PairMixture(**parts))
         d, r = found.axes.shape
         n, k = parts["means"].shape
         shapes = {
             "mean": (own["mean"], (d,)),
+            "centers": (own["centers"], (len(own["centers"]), d)),
             "directions": (own["directions"], (r, len(own["shares"]))),
             "mixture_means": (parts["means"], (n, k if not n else len(own["shares"]))),
             "mixture_factors": (parts["factors"], (n, k, k)),
             "mixture_constants": (parts["constants"], (n,)),
             "mixture_coupling": (parts["coupling"], (n, n)),
         }
+        if not found.softness > 0:
+            raise DataError(f"softness: expected a number above 0, found {found.softness}")
         for name, (array, expected) in shapes.items():
             if array.shape != expected:
                 raise DataError(f"{name}: expected shape {expected}, found {array.shape}")
@@ -139,6 +173,21 @@ def _whiten(vectors: NDArray[Any], n_dimensions: int) -> tuple[Float64, Float64]
     values, axes = np.linalg.eigh(away.T @ away / len(away))
     real = np.flatnonzero(values > _FLAT * values[-1])[::-1][:n_dimensions]
     return mean, axes[:, real] / np.sqrt(values[real])
+
+
+def _distances(vectors: NDArray[Any], centers: Float64) -> Float64:
+    """Return squared distances, but for what is the same for all centres: (n, K)."""
+    found: Float64 = vectors @ (-2 * centers.T)
+    found += np.einsum("ij,ij->i", centers, centers)
+    return found
+
+
+def _softness(vectors: NDArray[Any], centers: Float64) -> float:
+    if len(centers) == 1:
+        return 1.0
+    nearest = np.partition(_distances(vectors, centers), 1, axis=1)[:, :2]
+    gap = float((nearest[:, 1] - nearest[:, 0]).mean())
+    return max(_SOFT * gap, np.finfo(np.float32).tiny.item())
 
 
 def _array(state: dict[str, Any], key: str, dimensions: int) -> Float64:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from faircal.calibrators import Calibrator, make_calibrator, sigmoid
 from faircal.compute import Engine, kernels
 from faircal.compute.engine import check_rows
+from faircal.compute.threads import one_blas_thread
 from faircal.errors import DataError, ParameterError
 from faircal.methods.bank import prefixed, unprefixed
 from faircal.methods.base import Claims, Method, Needs, Output
@@ -31,22 +32,24 @@ class SmoothFairCal(Method):
 
     so that each pair shifts and tilts the global map; it stays monotone in the score whatever the
     pair. The features are a constant, the pair's components in a mixture that calibration
-    imposters show (`faircal.mixture`), and the mean of both images' white coordinates. All
-    coefficients come from one convex fit, a logistic regression with a ridge. Components are
-    hardly held back, so that the map is calibrated within each; how far coordinates are, and the
-    number of components, is chosen by cross-validation that holds people out, on a criterion in
-    which every component counts the same.
+    imposters show (`faircal.mixture`), and the mean of both images' traits: principal components
+    and soft regions. All coefficients come from one convex fit, a logistic regression with a
+    ridge. Components are hardly held back, so that the map is calibrated within each; how far
+    traits are, and the number of components, is chosen by cross-validation that holds people out,
+    on criteria in which every component counts the same.
 
     Parameters
     ----------
     calibrator : str or Calibrator
         What T comes from; see `faircal.calibrators`.
     ridge : float, optional
-        Price of the coordinates' coefficients, squared. None: chosen by cross-validation.
+        Price of the traits' coefficients, squared. None: chosen by cross-validation.
     n_components : int, optional
         Components of the mixture, 1 for none. None: chosen by cross-validation.
     n_dimensions : int
-        White coordinates, at most: the first principal components.
+        Principal components, at most.
+    n_regions : int
+        Soft regions, around centres of K-means; fewer where images are few.
     random_state : int
         Seed of the mixture's start and of the people held out.
 
@@ -55,8 +58,8 @@ class SmoothFairCal(Method):
     calibrator_ : Calibrator
         The global one.
     landscape_ : Landscape
-        Coordinates and mixture.
-    effects_ : ndarray of shape (2, 1 + J + r)
+        Principal components, regions and mixture.
+    effects_ : ndarray of shape (2, 1 + J + r + K)
         u and v.
     ridge_ : float
     diagnostics_ : Diagnostics
@@ -86,18 +89,21 @@ class SmoothFairCal(Method):
         ridge: float | None = None,
         n_components: int | None = None,
         n_dimensions: int = 100,
+        n_regions: int = 100,
         random_state: int = 0,
     ) -> None:
         self.calibrator = calibrator
         self.ridge = ridge
         self.n_components = n_components
         self.n_dimensions = n_dimensions
+        self.n_regions = n_regions
         self.random_state = random_state
 
     def check_parameters(self) -> None:
         """Raise `ParameterError` where a parameter's value cannot be."""
         super().check_parameters()
         check_whole("n_dimensions", self.n_dimensions, 1)
+        check_whole("n_regions", self.n_regions, 1)
         if self.n_components is not None:
             check_whole("n_components", self.n_components, 1)
         ridge: Any = self.ridge
@@ -110,24 +116,25 @@ class SmoothFairCal(Method):
         left, right = inputs.positions()
         pairs = Labelled(inputs.vectors(), left, right, inputs.score, inputs.genuine)
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
-        chosen = choose(
-            pairs,
-            calibrator,
-            declared(inputs.folds, "folds"),
-            ridge=self.ridge,
-            n_components=self.n_components,
-            n_dimensions=self.n_dimensions,
-            random_state=self.random_state,
-            progress=inputs.job.progress,
-        )
-        inputs.job.progress("fitting all pairs", 0, 1, "")
-        imposters = pairs.imposters(self.random_state)
-        plain = pairs.survey(self.n_dimensions, self.random_state)
-        landscape = plain.mixed(pairs.vectors, *imposters, chosen.n_components, self.random_state)
-        problem = Problem(pairs, landscape, pairs.calibrate(calibrator))
-        self.calibrator_, self.landscape_ = problem.calibrator, landscape
-        self.ridge_, self.effects_ = chosen.ridge, problem.fit(chosen.ridge)
-        self._describe(chosen, problem)
+        with one_blas_thread():
+            chosen = choose(
+                pairs,
+                calibrator,
+                declared(inputs.folds, "folds"),
+                ridge=self.ridge,
+                n_components=self.n_components,
+                n_dimensions=self.n_dimensions,
+                n_regions=self.n_regions,
+                random_state=self.random_state,
+                progress=inputs.job.progress,
+            )
+            inputs.job.progress("fitting all pairs", 0, 1, "")
+            landscape = pairs.survey(self.n_dimensions, self.n_regions, self.random_state)
+            landscape = pairs.mix(landscape, chosen.n_components, self.random_state)
+            problem = Problem(pairs, landscape, pairs.calibrate(calibrator))
+            self.calibrator_, self.landscape_ = problem.calibrator, landscape
+            self.ridge_, self.effects_ = chosen.ridge, problem.fit(chosen.ridge)
+            self._describe(chosen, problem)
         inputs.job.progress("fitting all pairs", 1, 1, "")
 
     def _describe(self, chosen: Chosen, problem: Problem) -> None:
@@ -179,10 +186,9 @@ class SmoothFairCal(Method):
         return self._enrolled[1].of(inputs)
 
     def _profile(self, vectors: NDArray[np.float32], _: Engine) -> Float64:
-        coordinates = self.landscape_.coordinates(vectors)
         n = len(self.landscape_.mixture)
-        own = coordinates @ self.effects_[:, 1 + n :].T + self.effects_[:, 0]
-        return np.hstack([own, self.landscape_.memberships(coordinates)])
+        own = self.landscape_.traits(vectors) @ self.effects_[:, 1 + n :].T + self.effects_[:, 0]
+        return np.hstack([own, self.landscape_.memberships(vectors)])
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -198,6 +204,7 @@ class SmoothFairCal(Method):
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
         self.landscape_ = Landscape.from_state(unprefixed("landscape", state))
         dimension, r = self.landscape_.axes.shape
+        r += len(self.landscape_.centers)
         self.space_ = Space(dimension, bool(state["normalize"]))
         self.ridge_, self.effects_ = float(state["ridge"]), np.asarray(state["effects"], float)
         expected = (2, 1 + len(self.landscape_.mixture) + r)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,8 @@ Rows = NDArray[np.integer]
 _CONSTANT, _COMPONENT = 1e-6, 0.1
 #: T is measured in odds of 99 to 1, so that a ridge means the same for shifts and for tilts.
 _ODDS = float(np.log(99))
+#: About so many pairs, evenly picked, give a good start for the search on all.
+_THINNED = 50_000
 #: Imposter pairs that a mixture takes at most.
 _MIXED = 100_000
 
@@ -54,9 +56,14 @@ class Labelled:
         genuine = int(self.genuine.sum())
         return min(genuine, len(self) - genuine)
 
-    def survey(self, n_dimensions: int, seed: int) -> Landscape:
+    def survey(self, n_dimensions: int, n_regions: int, seed: int) -> Landscape:
         """Return embedding space as the pairs show it, without a mixture yet."""
-        return Landscape.survey(self.vectors, *self.imposters(seed), n_dimensions)
+        imposters = self.imposters(seed)
+        return Landscape.survey(self.vectors, *imposters, n_dimensions, n_regions, seed)
+
+    def mix(self, landscape: Landscape, n_components: int, seed: int) -> Landscape:
+        """Return `landscape` with a mixture that the imposter pairs show."""
+        return landscape.mixed(self.vectors, *self.imposters(seed), n_components, seed)
 
     def imposters(self, seed: int) -> tuple[Rows, Rows]:
         """Return the rows of both images of imposter pairs, of some at random where many."""
@@ -75,18 +82,14 @@ class Problem:
     calibrator: Calibrator
 
     @cached_property
-    def _coordinates(self) -> Float64:
-        return self.landscape.coordinates(self.pairs.vectors)
-
-    @cached_property
-    def _memberships(self) -> Float64:
-        return self.landscape.memberships(self._coordinates)
+    def _traits(self) -> Float64:
+        return self.landscape.traits(self.pairs.vectors)
 
     @cached_property
     def components(self) -> Float64:
         """The components of pairs, (n, J)."""
-        one, two = (self._memberships[rows] for rows in (self.pairs.left, self.pairs.right))
-        return pair_memberships(one, two)
+        found = self.landscape.memberships(self.pairs.vectors)
+        return pair_memberships(found[self.pairs.left], found[self.pairs.right])
 
     @cached_property
     def _regression(self) -> Regression:
@@ -94,21 +97,24 @@ class Problem:
         return Regression(self._features, t, self.pairs.genuine.astype(np.float64))
 
     def _features(self, block: slice) -> Float64:
-        """Return a constant, components and mean coordinates of pairs, (block, 1 + J + r)."""
+        """Return a constant, components and mean traits of pairs, (block, 1 + J + r + K)."""
         left, right = self.pairs.left[block], self.pairs.right[block]
-        near = (self._coordinates[left] + self._coordinates[right]) / 2
+        near = (self._traits[left] + self._traits[right]) / 2
         return np.hstack([np.ones((len(left), 1)), self.components[block], near])
 
     def fit(self, ridge: float, start: Float64 | None = None) -> Float64:
-        """Return the effects of features on the log-odds, and on how T counts, (2, 1 + J + r).
+        """Return the effects of features on the log-odds and on how T counts, (2, 1 + J + r + K).
 
         `start` are effects to begin the search with.
         """
-        n, r = len(self.landscape.mixture), self._coordinates.shape[1]
-        penalty = np.full((2, 1 + n + r), ridge)
+        n = len(self.landscape.mixture)
+        penalty = np.full((2, 1 + n + self._traits.shape[1]), ridge)
         penalty[:, : 1 + n] = _COMPONENT
         penalty[:, 0] = _CONSTANT
-        if start is None:
+        if start is None and len(self.pairs) > 2 * _THINNED:
+            some = np.arange(0, len(self.pairs), len(self.pairs) // _THINNED)
+            start = replace(self, pairs=self.pairs.take(some)).fit(ridge)
+        elif start is None:
             start = np.zeros_like(penalty)
             start[1, 0] = 1.0  # the global map
         scale = np.array([[1.0], [_ODDS]])

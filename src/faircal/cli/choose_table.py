@@ -1,0 +1,185 @@
+"""What ``faircal choose`` prints: candidates, the choice, and how stable it is."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import click
+
+from faircal.cli.options import out, printable
+
+if TYPE_CHECKING:
+    from rich.console import JustifyMethod
+    from rich.table import Table
+
+    from faircal.tuning import Candidate, Choice, Stability
+
+
+def show(choice: Choice, what: str) -> None:
+    """Print all that was found; `what` names the data."""
+    console = out()
+    times = "start" if choice.starts == 1 else "starts"
+    held = f"{choice.n_folds} folds of people held out, {choice.starts} {times} of K-means"
+    click.echo(f"{printable(what)}, {held}")
+    console.print(_candidates(choice))
+    click.echo("Losses are in nats; in 'loss' every region of the embeddings counts the same.")
+    click.echo(
+        "'log-loss' every pair. 'above best' is ± a standard error over folds; KS over regions.\n"
+    )
+    for text in _choice_words(choice):
+        console.print(text, soft_wrap=not console.is_terminal, markup=False)
+    click.echo(f"\nStability, with {choice.calibrator}, on people held out:")
+    console.print(_stabilities(choice))
+    for text in _stability_words(choice):
+        console.print(text, soft_wrap=not console.is_terminal, markup=False)
+    click.echo()
+
+
+def _table(*columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in columns:
+        side: JustifyMethod = "left" if name in ("calibrator", "") else "right"
+        table.add_column(name, justify=side, no_wrap=True)
+    return table
+
+
+def _candidates(choice: Choice) -> Table:
+    table = _table("clusters", "calibrator", "loss", "above best", "log-loss", "KS, %", "")
+    tried_one = any(row.n_clusters == 1 for row in choice.table)
+    for row in choice.table if tried_one else (choice.baseline, *choice.table):
+        table.add_row(
+            str(row.n_clusters),
+            row.calibrator,
+            f"{row.loss:.4f}",
+            "–" if row is choice.best else _plus_minus(row.worse, row.worse_error),
+            f"{row.log_loss:.4f}",
+            f"{100 * row.ks:.2f}",
+            _mark(choice, row),
+            style="bold" if row is choice.chosen else None,
+        )
+    return table
+
+
+def _mark(choice: Choice, row: Candidate) -> str:
+    if row is choice.baseline:  # K = 1
+        return "one map"
+    marks = {"chosen": choice.chosen, "best": choice.best}
+    return ", ".join(mark for mark, of in marks.items() if of is row)
+
+
+def _choice_words(choice: Choice) -> list[str]:
+    chosen, best, plain = choice.chosen, choice.best, choice.baseline
+    text = f"Chosen: {_name(chosen)}. "
+    if chosen is best:
+        text += "It has the least loss on people held out"
+        fewer = any(row.n_clusters < chosen.n_clusters for row in choice.table)
+        text += ", and nothing with fewer clusters is within one standard error." if fewer else "."
+    else:
+        text += f"It is within one standard error of the best ({_name(best)}); "
+        text += "fewer clusters leave more pairs to each map."
+    if chosen.n_clusters > 1:
+        text += f" {_gain(chosen, plain)}"
+    return [text, *_edges(choice)]
+
+
+def _gain(chosen: Candidate, plain: Candidate) -> str:
+    if plain.worse <= plain.worse_error:
+        return "But one map for all pairs does as well: clusters gain nothing that can be told."
+    part = 1 - chosen.loss / plain.loss
+    change = f"{plain.loss:.4f} to {chosen.loss:.4f}"
+    return f"Against one map for all pairs the loss goes from {change} ({-part:+.1%})."
+
+
+def _edges(choice: Choice) -> list[str]:
+    """Say where the numbers tried end too soon to tell."""
+    counts = sorted({row.n_clusters for row in choice.table})
+    if choice.n_clusters == counts[-1] and choice.best.n_clusters == counts[-1]:
+        more = f"--clusters {counts[-1]},{2 * counts[-1]},{4 * counts[-1]}"
+        return [f"The most clusters tried are the best: more may be better still ({more})."]
+    if choice.n_clusters == counts[0] > 1:
+        fewer = sorted({max(1, counts[0] // 4), max(1, counts[0] // 2), counts[0]})
+        option = ",".join(map(str, fewer))
+        return [f"The fewest clusters tried are chosen: still fewer may do (--clusters {option})."]
+    return []
+
+
+def _stabilities(choice: Choice) -> Table:
+    columns = (
+        "clusters",
+        "moves by",
+        "95 % below",
+        "turned, %",
+        "Rand",
+        "loss SD",
+        "loss vs fewer K",
+    )
+    table = _table(*columns)
+    for row in choice.stability:
+        if row.calibrator == choice.calibrator:
+            table.add_row(
+                str(row.n_clusters),
+                _number(row.difference, ".4f"),
+                _number(row.difference_95, ".4f"),
+                _number(100 * (1 - row.agreement), ".2f"),
+                _number(row.adjusted_rand, ".2f"),
+                _number(row.loss_spread, ".4f"),
+                _plus_minus(row.change, row.change_error),
+                style="bold" if row.n_clusters == choice.n_clusters else None,
+            )
+    return table
+
+
+def _stability_words(choice: Choice) -> list[str]:
+    rows = [row for row in choice.stability if row.calibrator == choice.calibrator]
+    row = next(row for row in rows if row.n_clusters == choice.n_clusters)
+    words = [_start_words(row, choice.starts)]
+    return [*words, _count_words(choice, rows)] if len(rows) > 1 else words
+
+
+def _start_words(row: Stability, starts: int) -> str:
+    if starts == 1:
+        return "With one start it is not known how much depends on it; take --starts 3."
+    if row.n_clusters == 1:
+        return "With one cluster nothing depends on the start."
+    alike = _alike(row.adjusted_rand)
+    return (
+        f"Start: with {row.n_clusters} clusters, another start of K-means moves a probability by "
+        f"{row.difference:.4f} on average, by less than {row.difference_95:.4f} for 95 % of pairs, "
+        f"and turns {1 - row.agreement:.2%} of the decisions at 1/2. The clusters themselves are "
+        f"{alike} (adjusted Rand index {row.adjusted_rand:.2f}; 1 is the same, 0 is chance)."
+    )
+
+
+def _alike(rand: float) -> str:
+    return "nearly the same" if rand > 0.8 else "alike in part" if rand > 0.4 else "mostly others"
+
+
+def _count_words(choice: Choice, rows: list[Stability]) -> str:
+    losses = {
+        row.n_clusters: row.loss for row in choice.table if row.calibrator == choice.calibrator
+    }
+    low, high = min(losses, key=losses.__getitem__), max(losses, key=losses.__getitem__)
+    clear = [row for row in rows if abs(row.change) > 2 * row.change_error]
+    return (
+        f"K: with {choice.calibrator} the loss lies between {losses[low]:.4f} (K = {low}) and "
+        f"{losses[high]:.4f} (K = {high}). From one K to the next it changes by more than two "
+        f"standard errors in {len(clear)} of {len(rows) - 1} steps."
+    )
+
+
+def _name(row: Candidate) -> str:
+    noun = "cluster" if row.n_clusters == 1 else "clusters"
+    return f"{row.n_clusters} {noun}, {row.calibrator}"
+
+
+def _number(value: float, how: str) -> str:
+    return "–" if math.isnan(value) else format(value, how)
+
+
+def _plus_minus(value: float, error: float) -> str:
+    """Return a difference with its standard error; a dash where there is none."""
+    return "–" if math.isnan(value) else f"{value:+.4f} ± {error:.4f}"
