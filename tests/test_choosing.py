@@ -87,6 +87,11 @@ class TestRule:
         assert found.n_clusters == chosen
         assert found.best.n_clusters == 9
 
+    @pytest.mark.parametrize(("within", "chosen"), [(0, 9), (0.9, 9), (1.1, 5)])
+    def test_how_near_is_near_enough(self, within, chosen):
+        given = {(5, "beta"): self.NEAR, (9, "beta"): self.BEST}
+        assert decide(given, self.PLAIN, within).n_clusters == chosen
+
     def test_hard_folds_do_not_blur_it(self):
         # 0.3 is far less than the standard error of the loss itself, 0.58.
         assert decide({(5, "beta"): self.FAR, (9, "beta"): self.BEST}, self.PLAIN).n_clusters == 9
@@ -292,6 +297,8 @@ class TestBadInput:
             ({"clusters": (0,)}, "clusters: expected a whole number of 1 or more"),
             ({"calibrators": "beta"}, "calibrators: expected one or more"),
             ({"calibrators": ("bta",)}, "did you mean"),
+            ({"within": -1.0}, "within: expected a number from 0"),
+            ({"within": float("nan")}, "within: expected a number from 0"),
             ({"starts": 0}, "starts: expected"),
             ({"n_folds": 1}, "n_folds: expected a whole number of 2"),
             ({"random_state": -1}, "random_state: expected"),

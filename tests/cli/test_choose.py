@@ -56,12 +56,22 @@ def test_table_choice_stability_and_the_command_to_fit_it(folder, run_here, tmp_
 
 
 def test_json(folder, run_here):
-    options = ["--calibrators", "platt", "--leave-out", "5", "--seed", "2", "--json"]
+    options = [
+        "--calibrators",
+        "platt",
+        "--leave-out",
+        "5",
+        "--seed",
+        "2",
+        "--within",
+        "0",
+        "--json",
+    ]
     done = run_here(["choose", str(folder), *QUICK, *options])
     assert done.code == 0, done.err
     found = json.loads(done.out)
     cal, _ = faircal.load(folder).split(test_fold=5)
-    choice = faircal.choose(cal, (2, 6), ("platt",), starts=2, n_folds=3, random_state=2)
+    choice = faircal.choose(cal, (2, 6), ("platt",), starts=2, n_folds=3, random_state=2, within=0)
     assert found["n_clusters"] == choice.n_clusters
     assert found["calibrator"] == "platt"
     assert [row["loss"] for row in found["table"]] == [row.loss for row in choice.table]
@@ -121,6 +131,10 @@ class TestWords:
         assert "more may be better still (--clusters 20,40,80)" in text
         assert "by more than two standard errors in 2 of 2 steps" in text
 
+    def test_fewer_clusters_than_the_best(self, capsys):
+        text = self.said(capsys, {5: np.array([0.21, 0.21]), 9: np.array([0.24, 0.17])}, 0.5)
+        assert "within one standard error of the best (9 clusters, beta); fewer clusters" in text
+
     def test_clusters_that_gain_nothing(self, capsys):
         text = self.said(capsys, {5: 0.2, 9: 0.3}, 0.2)
         assert "one map for all pairs does as well" in text
@@ -133,7 +147,7 @@ class TestWords:
 
     @pytest.mark.parametrize(
         ("rand", "words"),
-        [(0.9, "nearly the same"), (0.5, "alike in part"), (0.1, "mostly others")],
+        [(0.9, "nearly the same"), (0.5, "alike in part"), (0.1, "mostly different")],
     )
     def test_how_alike_clusterings_are(self, capsys, rand, words):
         assert f"clusters themselves are {words} (adjusted Rand" in self.said(

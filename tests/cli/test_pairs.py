@@ -61,7 +61,7 @@ def people_of(folder):
     return dict(zip(images["image_id"], images["identity"], strict=True))
 
 
-@pytest.mark.parametrize("kind", ["random", "group", "cross", "cluster", "hard"])
+@pytest.mark.parametrize("kind", ["random", "group", "cross", "cluster", "matched", "hard"])
 def test_every_kind_makes_a_dataset(folder, run, kind):
     found = run("--imposters", kind, "--clusters", 2, "--ratio", 1, "--seed", 3)
     assert found.out == f"{folder / 'pairs.csv'}\n"
@@ -204,6 +204,7 @@ class TestRefusals:
             (["--folds", "50"], ["50 people", "fewer folds"]),
             (["--attribute", "race"], ["race", "known: ethnicity, gender"]),
             (["--imposters", "cluster", "--clusters", "1000"], ["n_clusters", "fewer"]),
+            (["--imposters", "matched", "--clusters", "49"], ["n_clusters", "1 to 48 (the", "fewer"]),
             (["--imposters", "hard", "--feature", "two"], ["'two'", "known: one"]),
         ],
     )

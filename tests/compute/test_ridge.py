@@ -142,7 +142,7 @@ class TestSearch:
         penalty = np.full((2, 4), 0.1)
         found = regression(x[shuffle], t[shuffle], target[shuffle]).fit(penalty, np.zeros((2, 4)))
         expected = regression(x, t, target).fit(penalty, np.zeros((2, 4)))
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
 
 
 class TestBlocks:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from faircal.clustering import kmeans
 from faircal.errors import DataError, ParameterError
 from faircal.pairing import IMPOSTERS, BuiltPairs, PairPlan, build, build_pairs
+from faircal.pairing.matched import alike
+from faircal.pairing.people import People
 
 SEVERAL = "strata: 1 people have images of several strata; each counts in their most frequent one"
 PEOPLE = st.lists(st.integers(-1, 14), min_size=20, max_size=90)
@@ -210,6 +212,13 @@ class TestKinds:
         assert (cluster[left] == cluster[right]).all()
         assert len(set(cluster[left])) == 4
 
+    def test_matched(self):
+        person, _, vectors = crowd()
+        cell = alike(vectors, People.of(person), 4, seed=0)
+        left, right = self.imposters("matched")
+        assert (cell[person[left]] == cell[person[right]]).all()
+        assert len(set(cell[person[left]])) == 4
+
     def test_hard_ones_are_more_similar(self):
         _, _, vectors = crowd()
 
@@ -219,7 +228,7 @@ class TestKinds:
 
         assert similarity("hard") > similarity("cluster") > similarity("random") + 0.1
 
-    @pytest.mark.parametrize("kind", ["cluster", "hard"])
+    @pytest.mark.parametrize("kind", ["cluster", "matched", "hard"])
     def test_vectors_on_disk(self, kind, tmp_path):
         person, _, vectors = crowd()
         np.save(tmp_path / "vectors.npy", vectors)
@@ -232,7 +241,7 @@ class TestKinds:
     def test_vectors_of_unknown_people_are_not_looked_at(self):
         person, _, vectors = crowd()
         person, vectors = np.append(person, -1), np.vstack([vectors, np.full((1, 8), np.nan)])
-        for kind in ("cluster", "hard"):
+        for kind in ("cluster", "matched", "hard"):
             pairs = build_pairs(person, PairPlan(kind, n_clusters=4), vectors=vectors)
             assert pairs.right.max() < len(person) - 1
 
@@ -299,7 +308,7 @@ class TestErrors:
         with pytest.raises(ParameterError, match=message):
             build_pairs(crowd()[0], PairPlan(kind))
 
-    @pytest.mark.parametrize("kind", ["cluster", "hard"])
+    @pytest.mark.parametrize("kind", ["cluster", "matched", "hard"])
     def test_embeddings_are_needed(self, kind):
         message = rf"imposters '{kind}': expected embeddings, found none; run faircal embed first"
         with pytest.raises(ParameterError, match=message):
@@ -316,6 +325,11 @@ class TestErrors:
     def test_more_clusters_than_images(self):
         with pytest.raises(ParameterError, match=r"choose fewer clusters \(--clusters\)"):
             build_pairs(crowd()[0], PairPlan("cluster", n_clusters=999), vectors=crowd()[2])
+
+    def test_more_cells_than_people(self):
+        message = r"n_clusters: expected 1 to 40 \(the number of people\), found 41; choose fewer"
+        with pytest.raises(ParameterError, match=message):
+            build_pairs(crowd()[0], PairPlan("matched", n_clusters=41), vectors=crowd()[2])
 
     def test_no_images(self):
         with pytest.raises(DataError, match=r"expected images of known people, found none"):

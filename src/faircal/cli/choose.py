@@ -49,6 +49,13 @@ if TYPE_CHECKING:
 @click.option(
     "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds of people."
 )
+@click.option(
+    "--within",
+    type=click.FloatRange(0),
+    default=1.0,
+    show_default=True,
+    help="Standard errors within which fewer clusters are preferred; 0 takes the least loss.",
+)
 @feature_option
 @click.option("--leave-out", default=None, metavar="FOLD", help="Fold to keep for testing.")
 @seed_option
@@ -59,6 +66,7 @@ def command(
     calibrators: tuple[str, ...],
     starts: int,
     folds: int,
+    within: float,
     feature: str | None,
     leave_out: str | None,
     seed: int,
@@ -84,6 +92,7 @@ def command(
             starts=starts,
             n_folds=folds,
             random_state=seed,
+            within=within,
             progress=update,
         )
     for text in (*(data.notes if leave_out is not None else ()), *choice.notes):

@@ -24,9 +24,7 @@ def show(choice: Choice, what: str) -> None:
     click.echo(f"{printable(what)}, {held}")
     console.print(_candidates(choice))
     click.echo("Losses are in nats; in 'loss' every region of the embeddings counts the same.")
-    click.echo(
-        "'log-loss' every pair. 'above best' is ± a standard error over folds; KS over regions.\n"
-    )
+    click.echo("'above best' has its standard error over folds; KS is a mean over regions.\n")
     for text in _choice_words(choice):
         console.print(text, soft_wrap=not console.is_terminal, markup=False)
     click.echo(f"\nStability, with {choice.calibrator}, on people held out:")
@@ -77,13 +75,20 @@ def _choice_words(choice: Choice) -> list[str]:
     if chosen is best:
         text += "It has the least loss on people held out"
         fewer = any(row.n_clusters < chosen.n_clusters for row in choice.table)
-        text += ", and nothing with fewer clusters is within one standard error." if fewer else "."
+        if fewer and choice.within:
+            text += f", and nothing with fewer clusters is within {_errors(choice)}"
+        text += "."
     else:
-        text += f"It is within one standard error of the best ({_name(best)}); "
-        text += "fewer clusters leave more pairs to each map."
+        text += f"It is within {_errors(choice)} of the best ({_name(best)}); "
+        text += "fewer clusters leave more pairs to each map (--within 0 takes the best)."
     if chosen.n_clusters > 1:
         text += f" {_gain(chosen, plain)}"
     return [text, *_edges(choice)]
+
+
+def _errors(choice: Choice) -> str:
+    """Return how far from the best is near enough."""
+    return "one standard error" if choice.within == 1 else f"{choice.within:g} standard errors"
 
 
 def _gain(chosen: Candidate, plain: Candidate) -> str:
@@ -155,7 +160,9 @@ def _start_words(row: Stability, starts: int) -> str:
 
 
 def _alike(rand: float) -> str:
-    return "nearly the same" if rand > 0.8 else "alike in part" if rand > 0.4 else "mostly others"
+    return (
+        "nearly the same" if rand > 0.8 else "alike in part" if rand > 0.4 else "mostly different"
+    )
 
 
 def _count_words(choice: Choice, rows: list[Stability]) -> str:

@@ -48,14 +48,15 @@ class GenuinePairs(click.ParamType[Any]):
             self.fail(f"expected 'all' or a number, found {value!r}", param, ctx)
 
 
-@click.command(epilog="Example: faircal pairs faces/ --imposters cluster --ratio 3")
+@click.command(epilog="Example: faircal pairs faces/ --imposters matched --ratio 3")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "--imposters",
     default="random",
     show_default=True,
     help="random, group (within), cross (between groups), cluster (within K-means clusters, "
-    "without attributes) or hard (the most similar).",
+    "without attributes), matched (people who are alike, without attributes) or hard (the most "
+    "similar).",
 )
 @click.option(
     "--genuine",
@@ -85,7 +86,8 @@ class GenuinePairs(click.ParamType[Any]):
     "--clusters",
     type=int,
     default=None,
-    help="Clusters for --imposters cluster  [default: 30, fewer for few people]",
+    help="Clusters for --imposters cluster, cells of people for matched "
+    " [default: 30 and 10, fewer for few people]",
 )
 @click.option(
     "--attribute",
@@ -121,14 +123,14 @@ def command(
 ) -> None:
     """Build the pairs of the dataset folder DATA from its identities.
 
-    Folds share no person and are stratified by attribute; a pair never joins two folds. cluster and
-    hard need embeddings ('faircal embed' first), group and cross an attribute. The same seed gives
-    the same pairs.
+    Folds share no person and are stratified by attribute; a pair never joins two folds. cluster,
+    matched and hard need embeddings ('faircal embed' first), group and cross an attribute. The same
+    seed gives the same pairs.
     """
     from faircal.data.groups import cross
     from faircal.data.readers import read_images
     from faircal.errors import ParameterError
-    from faircal.pairing import PairPlan, build_pairs
+    from faircal.pairing import BY_EMBEDDING, PairPlan, build_pairs
 
     if folds is not None and folds < 2:
         raise ParameterError(f"--folds: expected 2 or more, found {folds}")
@@ -146,7 +148,7 @@ def command(
             plan,
             strata=codes,
             groups=codes,
-            vectors=_vectors(gallery, data) if imposters in ("cluster", "hard") else None,
+            vectors=_vectors(gallery, data) if imposters in BY_EMBEDDING else None,
             folds=fold,
             progress=progress,
         )

@@ -14,7 +14,7 @@ from faircal.calibrators import Calibrator
 from faircal.compute.threads import each
 from faircal.jobs import Progress
 from faircal.methods.landscape import Landscape
-from faircal.methods.smoothing import Float64, Labelled, Problem
+from faircal.methods.smoothing import Float64, Labelled, Problem, some_rows
 
 T = TypeVar("T")
 
@@ -29,7 +29,9 @@ RIDGES = (1e6, 1000.0, 250.0, 60.0, 15.0, 4.0, 1.0)
 USUAL_COMPONENTS, USUAL_RIDGE = 12, 100.0
 #: Parts that people are dealt to; pairs tried with, at most; pairs of each class in a part, at
 #: least.
-_PARTS, _MOST, _LEAST = 5, 25_000, 20
+_PARTS, _MOST, _LEAST = 3, 20_000, 20
+#: Part of the best association that a larger number of components must keep.
+_NEARLY = 0.97
 #: Pairs held out of a component that count in full; one with fewer counts less.
 _FULL = 50
 
@@ -64,7 +66,7 @@ class _Trial:
         """Fit a mixture; return what it tells of who is paired with whom, of people held out."""
         landscape = self.fitted.mix(self.landscape, n_components, self.seed)
         if not len(landscape.mixture):
-            return -np.inf
+            return 0.0
         points = landscape.places(self.held.vectors)
         imposters = self.held.imposters(self.seed)
         return float(landscape.mixture.association(points, *imposters).mean())
@@ -123,9 +125,9 @@ def choose(
 
     People are dealt to parts; for each, everything is fitted on pairs of the others and tried on
     pairs within it. The mixture is judged by what it tells of who is paired with whom: of the
-    numbers of components that are not significantly worse than the best (two standard errors) the
-    largest is taken, for small groups need components of their own. The ridge is the one of least
-    balanced loss.
+    numbers of components that tell nearly as much as the best, the largest is taken, for groups so
+    small that they hardly count in the average need components of their own. The ridge is the one
+    of least balanced loss.
     """
     chosen = Chosen(n_components or USUAL_COMPONENTS, ridge or USUAL_RIDGE)
     if n_components is not None and ridge is not None:
@@ -146,25 +148,15 @@ def choose(
 
 
 def _choose_components(trials: Sequence[_Trial], chosen: Chosen, progress: Progress) -> None:
-    """Try more and more components, until the mixture is clearly worse than the best so far."""
-    found: dict[int, Float64] = {}
+    """Take the most components that tell nearly as much of people held out as the best number."""
+    found = chosen.associations
     for done, n in enumerate(COMPONENTS):
         progress("choosing components", done, len(COMPONENTS), f"{n} components")
-        found[n] = np.array(_all(trials, partial(_Trial.association, n_components=n)))
-        if not np.isfinite(found[n]).all():
-            break
-        chosen.associations[n] = float(found[n].mean())
-        best = max(chosen.associations, key=chosen.associations.__getitem__)
-        if not _as_good(found[n], found[best]):
-            break
-        chosen.n_components = n
+        found[n] = float(np.mean(_all(trials, partial(_Trial.association, n_components=n))))
+    best = max(found.values())
+    if best > 0:
+        chosen.n_components = max(n for n, told in found.items() if told >= _NEARLY * best)
     progress("choosing components", len(COMPONENTS), len(COMPONENTS), "")
-
-
-def _as_good(one: Float64, best: Float64) -> bool:
-    """Say whether `one` is within two standard errors of `best`, by differences on trials."""
-    less = best - one
-    return bool(less.mean() <= 2 * less.std(ddof=1) / np.sqrt(len(less)))
 
 
 def _choose_ridge(trials: Sequence[_Trial], chosen: Chosen, progress: Progress) -> None:
@@ -186,9 +178,7 @@ def _parts(
     pairs: Labelled, fold: NDArray[np.int64], seed: int
 ) -> Iterator[tuple[Labelled, Labelled]]:
     """Yield pairs of all parts but one, and of that one; where there are enough of each class."""
-    rows = np.flatnonzero(fold > 0)
-    if len(rows) > _MOST:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, _MOST, replace=False))
+    rows = some_rows(np.flatnonzero(fold > 0), _MOST, seed)
     for part in np.unique(fold[rows]):
         inside = fold[rows] == part
         fitted, held = pairs.take(rows[~inside]), pairs.take(rows[inside])

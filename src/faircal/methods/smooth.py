@@ -22,6 +22,9 @@ from faircal.methods.landscape import Landscape
 from faircal.methods.smoothing import Labelled, Problem
 from faircal.registry import check_whole
 
+#: Pairs in the regression, at most: some hundred coefficients gain nothing from more.
+_MOST = 200_000
+
 
 class SmoothFairCal(Method):
     """Fairer than `FairCal`, still without attributes: one smooth map in place of clusters' maps.
@@ -131,7 +134,8 @@ class SmoothFairCal(Method):
             inputs.job.progress("fitting all pairs", 0, 1, "")
             landscape = pairs.survey(self.n_dimensions, self.n_regions, self.random_state)
             landscape = pairs.mix(landscape, chosen.n_components, self.random_state)
-            problem = Problem(pairs, landscape, pairs.calibrate(calibrator))
+            some = pairs.some(_MOST, self.random_state)
+            problem = Problem(some, landscape, pairs.calibrate(calibrator))
             self.calibrator_, self.landscape_ = problem.calibrator, landscape
             self.ridge_, self.effects_ = chosen.ridge, problem.fit(chosen.ridge)
             self._describe(chosen, problem)
@@ -140,6 +144,7 @@ class SmoothFairCal(Method):
     def _describe(self, chosen: Chosen, problem: Problem) -> None:
         figures, mixture = self.diagnostics_.figures, self.landscape_.mixture
         figures["ridge"] = self.ridge_
+        figures["pairs_in_regression"] = len(problem.pairs)
         figures["components"] = len(mixture)
         figures["shared_directions"] = len(self.landscape_.shares)
         figures["share_of_pairs_where_score_is_kept_out"] = problem.log_odds(self.effects_)[1]

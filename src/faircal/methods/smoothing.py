@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +20,6 @@ Rows = NDArray[np.integer]
 _CONSTANT, _COMPONENT = 1e-6, 0.1
 #: T is measured in odds of 99 to 1, so that a ridge means the same for shifts and for tilts.
 _ODDS = float(np.log(99))
-#: About so many pairs, evenly picked, give a good start for the search on all.
-_THINNED = 50_000
 #: Imposter pairs that a mixture takes at most.
 _MIXED = 100_000
 
@@ -46,6 +44,12 @@ class Labelled:
         left, right = places.reshape(2, -1)
         return Labelled(self.vectors[used], left, right, self.score[rows], self.genuine[rows])
 
+    def some(self, most: int, seed: int) -> Labelled:
+        """Return all pairs, or `most` of them at random where there are more."""
+        if len(self) <= most:
+            return self
+        return self.take(some_rows(np.arange(len(self)), most, seed))
+
     def calibrate(self, calibrator: Calibrator) -> Calibrator:
         """Return a global calibrator like `calibrator`, fitted on all pairs."""
         return calibrator.fit_sets(Samples.of(self.score, self.genuine, n_sets=0))[0]
@@ -67,10 +71,15 @@ class Labelled:
 
     def imposters(self, seed: int) -> tuple[Rows, Rows]:
         """Return the rows of both images of imposter pairs, of some at random where many."""
-        rows = np.flatnonzero(~self.genuine)
-        if len(rows) > _MIXED:
-            rows = np.sort(np.random.default_rng(seed).choice(rows, _MIXED, replace=False))
+        rows = some_rows(np.flatnonzero(~self.genuine), _MIXED, seed)
         return self.left[rows], self.right[rows]
+
+
+def some_rows(rows: Rows, most: int, seed: int) -> Rows:
+    """Return `rows`, or `most` of them at random, in their order."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +120,7 @@ class Problem:
         penalty = np.full((2, 1 + n + self._traits.shape[1]), ridge)
         penalty[:, : 1 + n] = _COMPONENT
         penalty[:, 0] = _CONSTANT
-        if start is None and len(self.pairs) > 2 * _THINNED:
-            some = np.arange(0, len(self.pairs), len(self.pairs) // _THINNED)
-            start = replace(self, pairs=self.pairs.take(some)).fit(ridge)
-        elif start is None:
+        if start is None:
             start = np.zeros_like(penalty)
             start[1, 0] = 1.0  # the global map
         scale = np.array([[1.0], [_ODDS]])

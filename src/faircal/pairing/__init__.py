@@ -4,6 +4,6 @@ people → folds that share no person → genuine pairs → imposter pairs of th
 """
 
 from faircal.pairing.build import build_pairs
-from faircal.pairing.plan import IMPOSTERS, BuiltPairs, PairPlan
+from faircal.pairing.plan import BY_EMBEDDING, IMPOSTERS, BuiltPairs, PairPlan
 
-__all__ = ["IMPOSTERS", "BuiltPairs", "PairPlan", "build_pairs"]
+__all__ = ["BY_EMBEDDING", "IMPOSTERS", "BuiltPairs", "PairPlan", "build_pairs"]

@@ -12,8 +12,9 @@ from faircal.jobs import Progress, silent
 from faircal.pairing.hard import nearest
 from faircal.pairing.imposters import NONE, Pairs, Pool, across, within
 from faircal.pairing.inputs import Inputs, Vectors
+from faircal.pairing.likeness import how_alike
 from faircal.pairing.people import People
-from faircal.pairing.plan import BuiltPairs, PairPlan
+from faircal.pairing.plan import BY_EMBEDDING, BuiltPairs, PairPlan
 from faircal.pairing.sampling import Ints
 from faircal.pairing.steps import IMPOSTERS, cells_of, folds_of, genuine_of, stream
 
@@ -22,6 +23,7 @@ _DRAW: dict[str, Callable[[Pool, int, np.random.Generator], Pairs]] = {
     "group": within,
     "cross": across,
     "cluster": within,
+    "matched": within,
     "hard": nearest,
 }
 
@@ -48,7 +50,7 @@ def build_pairs(
     groups : array of shape (n_images,), int, optional
         For imposters of one group or of two; −1: unknown.
     vectors : ndarray of shape (n_images, d), float32, optional
-        Embeddings of unit length, for imposters of a cluster and for hard ones; may be on disk.
+        Embeddings of unit length, for cluster, matched and hard imposters; may be on disk.
     folds : array of shape (n_images,), int, optional
         Folds to keep to, instead of drawing some.
     progress : callable
@@ -87,6 +89,9 @@ def build_pairs(
 
     left, right = (np.concatenate(side) for side in zip(*pairs, strict=True))
     n_genuine = len(genuine[0])
+    if plan.imposters in BY_EMBEDDING:
+        strangers = left[n_genuine:], right[n_genuine:]
+        notes.append(how_alike(inputs.needed_vectors(plan), who, fold, *strangers))
     notes.append(_summary(len(left) - n_genuine, n_genuine, int(wanted.sum()), plan))
     is_genuine = np.arange(len(left)) < n_genuine
     built = _in_order(
@@ -114,7 +119,7 @@ def _summary(found: int, n_genuine: int, wanted: int, plan: PairPlan) -> str:
     if found >= wanted:
         return f"{said}, {found / n_genuine:.3g} for each genuine pair"
     remedy = "raise --cap, ask for fewer --folds"
-    remedy += " or --clusters" if plan.imposters == "cluster" else ""
+    remedy += " or --clusters" if plan.imposters in ("cluster", "matched") else ""
     return (
         f"{said}: {found / n_genuine:.2g} for each genuine pair, not {plan.ratio:g}; there are no "
         f"more; {remedy}, or lower --genuine or --ratio"

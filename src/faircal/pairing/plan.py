@@ -12,7 +12,9 @@ from faircal.errors import ParameterError
 from faircal.registry import check_whole, did_you_mean
 
 #: The kinds of imposter pairs.
-IMPOSTERS = ("random", "group", "cross", "cluster", "hard")
+IMPOSTERS = ("random", "group", "cross", "cluster", "matched", "hard")
+#: Those that are drawn by what the embeddings say.
+BY_EMBEDDING = ("cluster", "matched", "hard")
 
 
 _MOST, _LARGEST = 1e6, 10**12
@@ -27,7 +29,8 @@ class PairPlan:
     imposters : str
         The two images of an imposter pair are: ``random``, any of two people; ``group``, of one
         group; ``cross``, of two groups; ``cluster``, of one K-means cluster, found without
-        attributes; ``hard``, the most similar ones.
+        attributes; ``matched``, of two people who are alike, likewise; ``hard``, the most similar
+        ones.
     genuine : int, optional
         At most so many genuine pairs a person, drawn at random. None: all.
     ratio : float
@@ -39,8 +42,8 @@ class PairPlan:
     n_folds : int
         Folds to draw; not used where folds are given.
     n_clusters : int, optional
-        Number of clusters, for ``cluster``. None: 30, and fewer where people are few, so that ten
-        of each cluster are in a fold.
+        Number of clusters, for ``cluster``, or of cells of people, for ``matched``. None: 30, or
+        10, and fewer where people are few, so that ten of each are in a fold.
     seed : int
 
     Examples

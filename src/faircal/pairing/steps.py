@@ -7,6 +7,7 @@ import numpy as np
 from faircal.clustering import kmeans
 from faircal.errors import DataError, ParameterError
 from faircal.pairing.inputs import Inputs
+from faircal.pairing.matched import alike
 from faircal.pairing.people import People
 from faircal.pairing.plan import PairPlan
 from faircal.pairing.sampling import Ints, share
@@ -15,8 +16,9 @@ from faircal.pairing.sampling import Ints, share
 FOLDS, GENUINE, SIZE, IMPOSTERS = range(1, 5)  # not 0: trailing zeros change no stream
 
 
-#: Clusters, and people of one in a fold, where the plan does not say.
-_CLUSTERS, _PEOPLE = 30, 10
+#: Clusters, or cells of people who are alike, and people of one in a fold, where the plan does not
+#: say.
+_CLUSTERS, _CELLS, _PEOPLE = 30, 10, 10
 
 
 def folds_of(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> Ints:
@@ -117,7 +119,33 @@ def cells_of(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> I
         found = kmeans(points, plan.n_clusters or few, random_state=plan.seed)
         notes.append(f"clusters: {len(found.centers)}, found without attributes")
         return found.assign(points).astype(np.int64)
+    if plan.imposters == "matched":
+        return _alike(who, inputs, plan, notes)[who.person]
     return np.zeros(len(who.image), dtype=np.int64)
+
+
+def _alike(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> Ints:
+    """Return the cell of each person; people of a cell are alike."""
+    vectors = inputs.needed_vectors(plan)
+    cells = plan.n_clusters or max(1, min(_CELLS, len(who) // (_PEOPLE * plan.n_folds)))
+    if cells > len(who):
+        raise ParameterError(
+            f"n_clusters: expected 1 to {len(who)} (the number of people), found {cells}; "
+            "choose fewer clusters (--clusters)"
+        )
+    if cells == 1:
+        notes.append(
+            f"matched: {len(who):,} people are one cell, so that imposters are random; add people, "
+            "or ask for cells (--clusters)"
+        )
+        return np.zeros(len(who), dtype=np.int64)
+    cell = alike(np.asarray(vectors[who.image], dtype=np.float32), who, cells, plan.seed)
+    people = np.unique(cell, return_counts=True)[1]
+    notes.append(
+        f"matched: {len(people)} cells of {people.min():,} to {people.max():,} people who are "
+        "alike, found without attributes"
+    )
+    return cell
 
 
 def stream(plan: PairPlan, *purpose: int) -> np.random.Generator:

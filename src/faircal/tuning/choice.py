@@ -89,7 +89,8 @@ class Choice:
     ----------
     n_clusters : int
     calibrator : str
-        What is chosen: the fewest clusters within one standard error of the best.
+        What is chosen: the fewest clusters within a standard error (or `within` of them) of the
+        best.
     table : tuple of Candidate
         A row for each number of clusters and calibrator.
     stability : tuple of Stability
@@ -98,6 +99,8 @@ class Choice:
         One map for all pairs (K = 1) with the chosen calibrator: what clusters must beat.
     n_folds, starts : int
         Folds that were held out, starts of K-means that were tried.
+    within : float
+        Standard errors within which fewer clusters are preferred.
     notes : tuple of str
         What the user should know.
 
@@ -118,6 +121,7 @@ class Choice:
     baseline: Candidate
     n_folds: int
     starts: int
+    within: float = 1.0
     notes: tuple[str, ...] = ()
 
     @property
@@ -137,9 +141,12 @@ class Choice:
 
 
 def decide(
-    tried: Mapping[Key, Tried], plain: Mapping[str, Tried], notes: Sequence[str] = ()
+    tried: Mapping[Key, Tried],
+    plain: Mapping[str, Tried],
+    within: float = 1.0,
+    notes: Sequence[str] = (),
 ) -> Choice:
-    """Choose the fewest clusters within one standard error of the best; `plain` are K = 1.
+    """Choose the fewest clusters within so many standard errors of the best; `plain` are K = 1.
 
     Fewer clusters leave more pairs to each map, and maps that depend less on where K-means
     starts; what can't be told apart from the best on people held out is not worth more. The
@@ -148,7 +155,7 @@ def decide(
     """
     best = min(tried.values(), key=lambda one: one.by_fold.mean())
     rows = {key: _candidate(key, one, best) for key, one in tried.items()}
-    good = [row for row in rows.values() if row.worse <= row.worse_error or row.worse == 0]
+    good = [row for row in rows.values() if row.worse <= within * row.worse_error]
     chosen = min(good, key=lambda row: (row.n_clusters, row.loss))
     some = next(iter(tried.values()))
     return Choice(
@@ -159,6 +166,7 @@ def decide(
         _candidate((1, chosen.calibrator), plain[chosen.calibrator], best),
         n_folds=some.loss.shape[1],
         starts=some.loss.shape[0],
+        within=within,
         notes=tuple(notes),
     )
 

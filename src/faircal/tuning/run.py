@@ -28,6 +28,7 @@ def choose(
     starts: int = 3,
     n_folds: int = 5,
     random_state: int = 0,
+    within: float = 1.0,
     progress: Progress = silent,
 ) -> Choice:
     """Choose the number of clusters and the calibrator of `FairCal`, and say how stable that is.
@@ -53,6 +54,9 @@ def choose(
         Folds of people; one without pairs enough is left out.
     random_state : int
         Seed of the folds, the regions and the first start; further starts count up from it.
+    within : float
+        Standard errors within which fewer clusters are preferred to less loss; 0 takes the least
+        loss whatever K is.
     progress : callable
         Called as the work goes on, with (stage, steps done, steps in all, a few words).
 
@@ -71,6 +75,8 @@ def choose(
     True
     """
     counts, names = _checked(clusters, calibrators, starts, n_folds, random_state)
+    if not within >= 0:
+        raise ParameterError(f"within: expected a number from 0, found {within!r}")
     _check_data(data)
     trials = Trials.of(data, n_folds, random_state)
     if counts[-1] > trials.fewest_images:
@@ -95,7 +101,7 @@ def choose(
         label = f"{n_clusters} clusters"
         found = trials.run(n_clusters, names, seeds, tell)
         tried |= {(n_clusters, name): one for name, one in zip(names, found, strict=True)}
-    return decide(tried, plain, _notes(trials, n_folds))
+    return decide(tried, plain, within, _notes(trials, n_folds))
 
 
 def _checked(
