@@ -47,6 +47,7 @@ def run_cell(cell: Cell, sets: Sets, quick: bool) -> Row:
     row: Row = {
         **cell._asdict(),
         "cpu_seconds": round(seconds, 2),
+        "imposters": int((~calibration.genuine).sum()),
         "values": {name: round(found[key], 4) for name, key in KEPT.items()},
         "groups": _by_group(found, groups.names, test),
         "figures": {name: round(v, 6) for name, v in model.diagnostics_.figures.items()},

@@ -13,28 +13,30 @@ from studies.words import FAIR, TITLES, number, percent, table
 
 
 def failures(tally: Tally) -> str:
-    """Everything that is worse than FairCal, random imposters, networks, groups, seeds."""
-    parts = [_worse(tally), _random(tally), _short_of_oracle(tally), _groups(tally), _seeds(tally)]
+    """Everything that is worse than FairCal or Baseline; random imposters, networks, groups."""
+    parts = [_worse(tally, "faircal"), _worse(tally, "baseline"), _random(tally)]
+    parts += [_short_of_oracle(tally), _groups(tally), _seeds(tally)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _worse(tally: Tally) -> str:
+def _worse(tally: Tally, than: str) -> str:
     datasets = dict.fromkeys(cell.dataset for cell in tally.rows)
-    both = [name for name in datasets if tally.has(name, "faircal", "smooth")]
+    both = [name for name in datasets if tally.has(name, than, "smooth")]
     rows = []
     for dataset in both:
         for metric, shown in TITLES.items():
-            if tally.is_worse(dataset, metric, "smooth", "faircal"):
-                worse, of = tally.worse_folds(dataset, metric, "smooth", "faircal")
-                values = [number(tally.mean(dataset, m, metric)) for m in ("faircal", "smooth")]
+            if tally.is_worse(dataset, metric, "smooth", than):
+                worse, of = tally.worse_folds(dataset, metric, "smooth", than)
+                values = [number(tally.mean(dataset, m, metric)) for m in (than, "smooth")]
                 rows.append([f"{dataset}: {shown}", *values, f"{worse} of {of}"])
     said = (
-        f"**Worse than FairCal.** Of {len(both) * len(TITLES)} means ({len(both)} sets, "
-        f"{len(TITLES)} metrics) {len(rows)} are worse than FairCal's"
+        f"**Worse than {title(than)}.** Of {len(both) * len(TITLES)} means ({len(both)} sets, "
+        f"{len(TITLES)} metrics) {len(rows)} are worse than {title(than)}'s"
     )
     if not rows:
         return f"{said}."
-    return f"{said}:\n\n" + table(["set: metric", "FairCal", "SmoothFairCal", "worse folds"], rows)
+    header = ["set: metric", title(than), "SmoothFairCal", "worse folds"]
+    return f"{said}:\n\n{table(header, rows)}"
 
 
 def _random(tally: Tally) -> str:
@@ -84,7 +86,8 @@ def _short_of_oracle(tally: Tally) -> str:
     header = ["set"] + [f"{TITLES[m]}, {one}" for m in FAIR for one in ("FairCal", "Smooth")]
     return (
         "**Other networks, other populations.** How much of the way to Oracle is closed (over 100: "
-        "better than Oracle; below 0: worse than Baseline):\n\n" + table(header, rows)
+        "better than Oracle; below 0: worse than Baseline; –: Oracle is no better than that):\n\n"
+        + table(header, rows)
     )
 
 
@@ -105,8 +108,7 @@ def _groups(tally: Tally) -> str:
     return (
         "**Groups.** KS of each group of the real set, the smallest first (pairs: in a test fold, "
         f"mean). SmoothFairCal's is {said}. KS of few pairs is large by chance alone, for Oracle "
-        "too; and what few people show, no method without attributes can tell from chance.\n\n"
-        + table(["group", "pairs", *map(title, FEW)], rows)
+        "too.\n\n" + table(["group", "pairs", *map(title, FEW)], rows)
     )
 
 

@@ -65,4 +65,4 @@ the grids were narrowed after a first look at LFW's test folds, and many variant
 that single differences mean little. **None is a method of its own**: none gains on real and
 simulated data without losing elsewhere.
 
-{table(("relative", "NLL", "KS mean", "FPR AAD@1%", "verdict"), _ROWS)}"""
+{table(("relative", "NLL", "KS mean", "FPR AAD@1%", "verdict"), _ROWS, 5)}"""

@@ -48,6 +48,7 @@ def dealt_anew(data: Dataset, seed: int) -> Dataset:
     each = np.bincount(where[pairs.left[genuine]], minlength=len(known))
     count = np.bincount(where, minlength=len(known))
     fold = deal_people(group[first], each, count, n_folds=_FOLDS, rng=rng)[where]
+    fold[person < 0] = 0  # of no fold: no pair used these images
 
     left, right = [pairs.left[genuine]], [pairs.right[genuine]]
     for images, n in _wanted(data, data.groups(), fold, group):

@@ -30,8 +30,6 @@ Int64 = NDArray[np.int64]
 REPLICATED = ("ks", "ks_mean", "fpr_aad@0.001", "fpr_aad@0.01")
 RATES = (0.001, 0.01)
 REPLICATES = 300
-#: Half the width of a 95 % interval, in standard deviations.
-WIDTH = 1.96
 
 
 @dataclass(frozen=True, eq=False)

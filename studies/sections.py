@@ -8,7 +8,7 @@ from studies.contenders import ABLATIONS, title
 from studies.parts import ALL, FEW
 from studies.sets import NETWORKS, PROTOCOLS, REAL, SHUFFLES, SIMULATED
 from studies.tally import Tally
-from studies.words import FAIR, TITLES, number, percent, signed, table, within
+from studies.words import FAIR, TITLES, between, number, percent, table
 
 _SHORT = ("auroc", "tpr@0.01", "nll", "ks", "ks_mean", "fpr_aad@0.01")
 _OF_PEOPLE = ("ks", "ks_mean", "fpr_aad@0.001", "fpr_aad@0.01")
@@ -35,22 +35,25 @@ def people(tally: Tally) -> str:
     methods = [name for name in ALL if len(tally.replicates(REAL, name, "ks"))]
     rows = [
         [title(name)]
-        + [within(tally.mean(REAL, name, m), tally.reach(REAL, name, m)) for m in _OF_PEOPLE]
-        + [
-            within(tally.closed(REAL, name, m), tally.reach_of_closed(REAL, name, m), 0)
-            for m in FAIR
-        ]
+        + [between(tally.interval(REAL, name, metric)) for metric in _OF_PEOPLE]
+        + [_closed_between(tally, name, metric) for metric in FAIR]
         for name in methods
     ]
     if {"faircal", "smooth"} <= set(methods):
-        gaps = []
-        for metric in _OF_PEOPLE:
-            gap = tally.mean(REAL, "smooth", metric) - tally.mean(REAL, "faircal", metric)
-            half = tally.reach_of_difference(REAL, metric, "smooth", "faircal")
-            gaps.append(f"**{signed(gap)} ± {number(half)}**")
-        rows.append(["**SmoothFairCal − FairCal**", *gaps, "", ""])
+        gaps = [
+            between(tally.interval_of_difference(REAL, metric, "smooth", "faircal"))
+            for metric in _OF_PEOPLE
+        ]
+        rows.append(["**SmoothFairCal − FairCal**", *(f"**{gap}**" for gap in gaps), "", ""])
     header = ["method", *(TITLES[m] for m in _OF_PEOPLE), "closed, KS mean", "closed, FPR AAD@1%"]
     return table(header, rows)
+
+
+def _closed_between(tally: Tally, name: str, metric: str) -> str:
+    if name in ("baseline", "oracle"):
+        return ""
+    found = between(tally.interval_of_closed(REAL, name, metric), 0)
+    return found if found == "–" else f"{found} %"
 
 
 def shuffles(tally: Tally) -> str:
@@ -78,7 +81,7 @@ def _sets(tally: Tally, datasets: Iterable[str], methods: Sequence[str]) -> str:
         if tally.has(dataset, name)
     ]
     header = ["set", "method", *(TITLES[metric] for metric in _SHORT)]
-    return table([*header, "closed, KS mean", "closed, FPR AAD@1%"], rows)
+    return table([*header, "closed, KS mean", "closed, FPR AAD@1%"], rows, text=2)
 
 
 def protocol(tally: Tally) -> str:
@@ -89,10 +92,8 @@ def protocol(tally: Tally) -> str:
         for name in FEW
         if tally.has(dataset, name)
     ]
-    header = ["calibration imposters", "method", *(TITLES[m] for m in ("ks", "ks_mean"))]
-    return table(
-        [*header, "FPR AAD@1%", "KS global, × as given", "gain in KS mean that is back"], rows
-    )
+    header = ["calibration imposters", "pairs", "method", "KS global", "KS mean", "FPR AAD@1%"]
+    return table([*header, "KS global, × as given", "gain in KS mean that is back"], rows, text=3)
 
 
 def _protocol_row(tally: Tally, dataset: str, name: str) -> list[str]:
@@ -103,8 +104,10 @@ def _protocol_row(tally: Tally, dataset: str, name: str) -> list[str]:
         for metric in ("ks", "ks_mean", "fpr_aad@0.01")
     }
     said = "as given: 0 % random" if dataset == REAL else dataset.removeprefix("lfw, ")
+    pairs = [row["imposters"] for cell, row in tally.rows.items() if cell.dataset == dataset]
     return [
         said,
+        f"{sum(pairs) / len(pairs):,.0f}",
         title(name),
         *(number(values[dataset, metric]) for metric in ("ks", "ks_mean", "fpr_aad@0.01")),
         number(values[dataset, "ks"] / values[REAL, "ks"], 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ PROTOCOLS = {
     "lfw, cluster": ("cluster", 1.0),
 }
 SHUFFLES = {"lfw, shuffle 1": 1, "lfw, shuffle 2": 2}
-NETWORKS = ("lfw, 48 d", "lfw, stretched", "lfw, shifted")
+NETWORKS = ("lfw, 48 d", "lfw, stretched", "lfw, damped", "lfw, shifted", "lfw, skewed")
 SIMULATED = {
     "rfw-like, seed 0": ("rfw-like", 0),
     "rfw-like, seed 1": ("rfw-like", 1),
@@ -89,8 +90,9 @@ def through(data: Dataset, network: str, seed: int = 0) -> Dataset:
     """Return the data with embeddings as another, disturbed network might give them.
 
     - ``48 d``: a random projection to 48 dimensions.
-    - ``stretched``: the eight first principal components, 1.8 times as large.
+    - ``stretched``, ``damped``: the eight first principal components, 1.8 or 0.6 times as large.
     - ``shifted``: all vectors moved by one random vector of length 0.6.
+    - ``skewed``: turned at random, each axis then scaled by exp(0.6 z), z standard normal.
     """
     if data.embeddings is None:
         raise ValueError(f"{data.name}: expected embeddings, found scores only")
@@ -107,10 +109,9 @@ def _projected(x: Float64, rng: np.random.Generator) -> Float64:
     return np.asarray(x @ rng.standard_normal((x.shape[1], 48)) / np.sqrt(48))
 
 
-def _stretched(x: Float64, _: np.random.Generator) -> Float64:
-    mean = x.mean(axis=0)
+def _scaled(x: Float64, factor: float) -> Float64:
     axes = np.linalg.eigh(np.cov(x.T))[1][:, -8:]
-    return np.asarray(x + 0.8 * (x - mean) @ axes @ axes.T)
+    return np.asarray(x + (factor - 1) * (x - x.mean(axis=0)) @ axes @ axes.T)
 
 
 def _shifted(x: Float64, rng: np.random.Generator) -> Float64:
@@ -118,4 +119,15 @@ def _shifted(x: Float64, rng: np.random.Generator) -> Float64:
     return x + 0.6 * by / np.linalg.norm(by)
 
 
-_DISTURB = dict(zip(NETWORKS, (_projected, _stretched, _shifted), strict=True))
+def _skewed(x: Float64, rng: np.random.Generator) -> Float64:
+    turn = np.linalg.qr(rng.standard_normal((x.shape[1], x.shape[1])))[0]
+    return np.asarray(x @ turn * np.exp(0.6 * rng.standard_normal(x.shape[1])))
+
+
+_DISTURB: dict[str, Callable[[Float64, np.random.Generator], Float64]] = {
+    "lfw, 48 d": _projected,
+    "lfw, stretched": lambda x, _: _scaled(x, 1.8),
+    "lfw, damped": lambda x, _: _scaled(x, 0.6),
+    "lfw, shifted": _shifted,
+    "lfw, skewed": _skewed,
+}

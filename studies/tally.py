@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from studies.cells import Row
 from studies.parts import Cell
-from studies.resampling import WIDTH
 
 Float64 = NDArray[np.float64]
+Interval = tuple[float, float]
 #: Of these, more is better.
 _HIGHER = ("auroc", "tpr@0.001", "tpr@0.01")
+#: The share of replicates that must have a way from Baseline to Oracle.
+_ENOUGH = 0.95
 
 
 @dataclass(frozen=True)
@@ -92,23 +94,28 @@ class Tally:
         by_fold = [np.mean(of_fold, axis=0) for of_fold in found.values()]
         return np.asarray(np.mean(by_fold, axis=0))
 
-    def reach(self, dataset: str, method: str, metric: str) -> float:
-        """Return half the width of the 95 % interval of the mean over folds."""
-        return _half(self.replicates(dataset, method, metric))
+    def interval(self, dataset: str, method: str, metric: str) -> Interval:
+        """Return the 95 % interval of the mean over folds."""
+        return _middle(self.replicates(dataset, method, metric))
 
-    def reach_of_difference(self, dataset: str, metric: str, one: str, two: str) -> float:
+    def interval_of_difference(self, dataset: str, metric: str, one: str, two: str) -> Interval:
         """Return the same for the difference of two methods, on the same people."""
         a, b = (self.replicates(dataset, name, metric) for name in (one, two))
-        return _half(a - b)
+        return _middle(a - b)
 
-    def reach_of_closed(self, dataset: str, method: str, metric: str) -> float:
-        """Return the same for the share of the way from Baseline to Oracle."""
+    def interval_of_closed(self, dataset: str, method: str, metric: str) -> Interval:
+        """Return the same for the share of the way from Baseline to Oracle.
+
+        Replicates in which Oracle is no better than Baseline have no such share: they are left
+        out, and where they are over 5 %, there is no interval.
+        """
         start, here, end = (
             self.replicates(dataset, name, metric) for name in ("baseline", method, "oracle")
         )
-        if not (len(start) and len(here) and len(end)) or not (start > end).all():
-            return float("nan")
-        return _half(100 * (start - here) / (start - end))
+        if not (len(start) and len(here) and len(end)) or (start > end).mean() < _ENOUGH:
+            return _middle(np.empty(0))
+        some = start > end
+        return _middle(100 * (start - here)[some] / (start - end)[some])
 
     def lift(self, dataset: str, method: str, metric: str) -> float:
         """Return how much larger replicates are than what was measured, on average."""
@@ -116,8 +123,12 @@ class Tally:
         return float(found.mean() - self.mean(dataset, method, metric)) if len(found) else np.nan
 
 
-def _half(replicates: Float64) -> float:
-    return float(WIDTH * replicates.std(ddof=1)) if len(replicates) > 1 else float("nan")
+def _middle(replicates: Float64) -> Interval:
+    """Return what 95 % of the replicates lie between; NaN where there are none."""
+    if not len(replicates):
+        return float("nan"), float("nan")
+    low, high = np.quantile(replicates, (0.025, 0.975))
+    return float(low), float(high)
 
 
 def _share(start: float, here: float, end: float) -> float:

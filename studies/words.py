@@ -22,9 +22,9 @@ TITLES = {
 FAIR = ("ks_mean", "fpr_aad@0.01")
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; all columns but the first are of numbers."""
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], text: int = 1) -> str:
+    """Return a table; all columns after the first `text` are of numbers."""
+    lines = [header, ["---"] * text + ["---:"] * (len(header) - text), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -50,15 +50,16 @@ def signed(value: float, digits: int = 2) -> str:
     return "–" if np.isnan(value) else f"{value:+.{digits}f}".replace("-", "−")
 
 
-def within(value: float, half: float, digits: int = 2) -> str:
-    """Return a number with half the width of its interval, where there is one.
+def between(interval: tuple[float, float], digits: int = 2) -> str:
+    """Return the ends of an interval.
 
     Examples
     --------
-    >>> within(1.5, 0.25), within(1.5, float("nan"))
-    ('1.50 ± 0.25', '1.50')
+    >>> between((-0.25, 1.5)), between((float("nan"), float("nan")))
+    ('−0.25 to 1.50', '–')
     """
-    return number(value, digits) + ("" if np.isnan(half) else f" ± {number(half, digits)}")
+    low, high = interval
+    return "–" if np.isnan(low) else f"{number(low, digits)} to {number(high, digits)}"
 
 
 def percent(value: float) -> str:

@@ -1,4 +1,7 @@
-"""A mixture for pairs of strangers, against slow versions in plain loops."""
+"""A mixture for pairs of strangers, against slow versions in plain loops.
+
+How likely components make pairs is worked out in single precision: hence the tolerances.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +146,10 @@ class TestSharedDirections:
         rng = np.random.default_rng(3)
         swap = rng.random(len(left)) < 0.5
         one, two = np.where(swap, right, left), np.where(swap, left, right)
-        expected, found = shared_directions(points, left, right), shared_directions(points, one, two)
+        expected, found = (
+            shared_directions(points, left, right),
+            shared_directions(points, one, two),
+        )
         up_to_sign(found[0], expected[0], rtol=0, atol=1e-10)
 
     def test_a_turn_of_the_space_turns_them(self):
@@ -198,9 +204,9 @@ class TestAgainstPlainLoops:
         for done in range(3):
             rounds(monkeypatch, done)
             found = fit_pair_mixture(points, left, right, n_components, random_state=0)
-            np.testing.assert_allclose(found.means, expected[0], rtol=0, atol=1e-6)
-            np.testing.assert_allclose(covariances_of(found), expected[1], rtol=0, atol=1e-6)
-            np.testing.assert_allclose(found.coupling, expected[2], rtol=0, atol=1e-8)
+            np.testing.assert_allclose(found.means, expected[0], rtol=0, atol=1e-5)
+            np.testing.assert_allclose(covariances_of(found), expected[1], rtol=0, atol=1e-5)
+            np.testing.assert_allclose(found.coupling, expected[2], rtol=0, atol=1e-6)
             _, expected = slow_round(points, left, right, *expected)
 
     def test_the_search_says_how_likely_pairs_were(self, monkeypatch):
@@ -213,7 +219,7 @@ class TestAgainstPlainLoops:
             points, left, right, found.means, covariances_of(found), found.coupling
         )
         k = points.shape[1]  # constants leave the normal density's (2π)^(−k/2) out, of two images
-        assert search.round() - k * np.log(2 * np.pi) == pytest.approx(expected, abs=1e-7)
+        assert search.round() - k * np.log(2 * np.pi) == pytest.approx(expected, abs=1e-5)
 
     def test_likelihoods(self):
         points, left, right = messy()
@@ -231,12 +237,10 @@ class TestAgainstPlainLoops:
             multivariate_normal(m, c)
             for m, c in zip(found.means, covariances_of(found), strict=True)
         ]
-        for a, b, value in zip(
-            left, right, found.association(points, left, right), strict=True
-        ):
+        for a, b, value in zip(left, right, found.association(points, left, right), strict=True):
             one, two = (np.array([law.pdf(points[i]) for law in laws]) for i in (a, b))
             expected = np.log(one @ found.coupling @ two / (one @ alone) / (two @ alone))
-            assert value == pytest.approx(expected, abs=1e-8)
+            assert value == pytest.approx(expected, abs=1e-5)
 
 
 class TestSearch:
@@ -249,9 +253,7 @@ class TestSearch:
         for done in range(12):
             rounds(monkeypatch, done)
             found.append(
-                log_likelihood(
-                    fit_pair_mixture(points, left, right, 4, seed), points, left, right
-                )
+                log_likelihood(fit_pair_mixture(points, left, right, 4, seed), points, left, right)
             )
         assert np.diff(found).min() > -1e-7
         assert found[-1] > found[0]
@@ -302,10 +304,10 @@ class TestSearch:
         one = fit_pair_mixture(points, left, right, 3, random_state=0)
         two = fit_pair_mixture(points, right, left, 3, random_state=0)
         np.testing.assert_array_equal(one.coupling, one.coupling.T)
-        np.testing.assert_allclose(two.means, one.means, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(two.coupling, one.coupling, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(two.means, one.means, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(two.coupling, one.coupling, rtol=0, atol=1e-6)
         np.testing.assert_allclose(
-            one.association(points, right, left), one.association(points, left, right), atol=1e-9
+            one.association(points, right, left), one.association(points, left, right), atol=1e-5
         )
 
     def test_points_of_no_pair_change_nothing(self):
@@ -326,6 +328,7 @@ class TestSearch:
 def healthy(found: PairMixture, points):
     for key in ("means", "factors", "constants", "coupling"):
         assert np.isfinite(getattr(found, key)).all()
+        assert getattr(found, key).dtype == np.float64  # as a model file gives it back
     assert (found.coupling > 0).all()
     assert found.coupling.sum() == pytest.approx(1)
     likely = found.likelihoods(points)
@@ -341,7 +344,7 @@ class TestDegenerate:
         np.testing.assert_allclose(found.means, [both.mean(axis=0)])
         np.testing.assert_allclose(covariances_of(found)[0], np.cov(both.T, ddof=0))
         np.testing.assert_array_equal(found.coupling, [[1.0]])
-        np.testing.assert_allclose(found.association(points, left, right), 0, atol=1e-12)
+        np.testing.assert_allclose(found.association(points, left, right), 0, atol=1e-6)
 
     def test_collinear_points(self):
         points, left, right, _ = planted(n=100)

@@ -102,7 +102,8 @@ class _Fits:
     def apply(self, method: Method, test: Dataset) -> Output:
         """Return what a fitted method says of the test pairs; asked once, however they are cut."""
         if id(method) not in self._applied:
-            self._applied[id(method)] = method.apply(test)
+            output = self._applied[id(method)] = method.apply(test)
+            self.notes.extend(method.remarks(test, output))
         return self._applied[id(method)]
 
     def _tell(self, stage: str, done: int, total: int, label: str) -> None:

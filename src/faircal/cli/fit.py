@@ -17,7 +17,6 @@ from faircal.cli.options import (
     print_json,
     progress_bars,
     seed_option,
-    working,
 )
 from faircal.cli.source import (
     BATCH,
@@ -128,8 +127,9 @@ def _fit(model: Method, data: Dataset | PairStream, out: Path, resume: bool) -> 
     from faircal.data import PairStream
 
     if not (model.needs.training or isinstance(data, PairStream)):
-        with working(f"fitting {model.name} on {len(data)} pairs"):
-            model.fit(data)
+        with progress_bars() as update:
+            update(f"fitting {model.name} on {len(data)} pairs", 0, 1, "")
+            model.fit(data, progress=update)
         model.save(out)
         return
     checkpoint = out.with_name(f"{out.name}.checkpoint")

@@ -228,6 +228,13 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         """Return what the method ranks by, shape (n_pairs,); higher is more alike."""
         return self.apply(data).score
 
+    def remarks(self, data: Dataset, output: Output) -> list[str]:  # noqa: ARG002
+        """Say what of the pairs in use, and of what was said of them, calls the fit into question.
+
+        Most methods can't tell.
+        """
+        return []
+
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file (no pickle); `faircal.load_model` reads it."""
         from faircal.methods.modelfile import save_model

@@ -101,27 +101,31 @@ class Landscape:
         return found
 
     def traits(self, vectors: NDArray[Any]) -> Float64:
-        """Return coordinates and regions of images, shape (n, r + K).
+        """Return coordinates and regions of images, shape (n, r + K)."""
+        return np.hstack([(vectors - self.mean) @ self.axes, self.regions(vectors)])
 
-        Regions are scaled so that, at the same price, all of them together can do as much as all
+    def regions(self, vectors: NDArray[Any]) -> Float64:
+        """Return how far images belong to regions, shape (n, K).
+
+        They are scaled so that, at the same price, all regions together can do as much as all
         coordinates together.
         """
-        coordinates = (vectors - self.mean) @ self.axes
-        away = -_distances(vectors, self.centers) / self.softness
-        away -= away.max(axis=1, keepdims=True)
-        regions = np.exp(away, out=away)
-        regions *= np.sqrt(self.axes.shape[1] / 2) / regions.sum(axis=1, keepdims=True)
-        return np.hstack([coordinates, regions])
+        found = _distances(vectors, self.centers)
+        found *= -1 / self.softness
+        found -= found.max(axis=1, keepdims=True)
+        np.exp(found, out=found)
+        found *= np.sqrt(self.axes.shape[1] / 2) / found.sum(axis=1, keepdims=True)
+        return found
 
-    def memberships(self, vectors: NDArray[Any]) -> Float64:
-        """Return for each image how likely components make it, and its partners': (n, 2J).
+    def memberships(self, places: Float64) -> Float64:
+        """Return how likely components make images at `places`, and their partners': (n, 2J).
 
         The first half is e, the second g = e · coupling: a pair has component j on one side with
         a probability proportional to e_j g'_j + g_j e'_j.
         """
         if not len(self.mixture):
-            return np.empty((len(vectors), 0))
-        likely = self.mixture.likelihoods(self.places(vectors))
+            return np.empty((len(places), 0))
+        likely = self.mixture.likelihoods(places)
         return np.hstack([likely, likely @ self.mixture.coupling])
 
     def get_state(self) -> dict[str, Any]:
@@ -177,7 +181,7 @@ def _whiten(vectors: NDArray[Any], n_dimensions: int) -> tuple[Float64, Float64]
 
 def _distances(vectors: NDArray[Any], centers: Float64) -> Float64:
     """Return squared distances, but for what is the same for all centres: (n, K)."""
-    found: Float64 = vectors @ (-2 * centers.T)
+    found: Float64 = vectors.astype(np.float64, copy=False) @ (-2 * centers.T)
     found += np.einsum("ij,ij->i", centers, centers)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from faircal.calibrators import Calibrator, make_calibrator, sigmoid
 from faircal.compute import Engine, kernels
 from faircal.compute.engine import check_rows
-from faircal.compute.threads import one_blas_thread
+from faircal.compute.threads import each, one_blas_thread
+from faircal.data import Dataset
 from faircal.errors import DataError, ParameterError
 from faircal.methods.bank import prefixed, unprefixed
 from faircal.methods.base import Claims, Method, Needs, Output
@@ -19,11 +21,15 @@ from faircal.methods.choosing import RIDGES, Chosen, choose
 from faircal.methods.enrolled import Enrolled
 from faircal.methods.inputs import Float64, Inputs, Space, declared
 from faircal.methods.landscape import Landscape
-from faircal.methods.smoothing import Labelled, Problem
+from faircal.methods.smoothing import Labelled, Problem, some_rows
 from faircal.registry import check_whole
 
 #: Pairs in the regression, at most: some hundred coefficients gain nothing from more.
 _MOST = 200_000
+#: Nats by which strangers may be alike more or less in use than in the fit, and half of the fit's.
+_ALIKE = 0.1
+#: Images whose profiles are worked out at a time.
+_IMAGES = 512
 
 
 class SmoothFairCal(Method):
@@ -65,6 +71,9 @@ class SmoothFairCal(Method):
     effects_ : ndarray of shape (2, 1 + J + r + K)
         u and v.
     ridge_ : float
+    association_ : float
+        How much likelier calibration imposters are than strangers at random, by their components,
+        in logs: 0 where they are random.
     diagnostics_ : Diagnostics
         What was chosen, what each part gained on people held out, and whether calibration
         imposters are alike at all.
@@ -146,6 +155,8 @@ class SmoothFairCal(Method):
         figures["ridge"] = self.ridge_
         figures["pairs_in_regression"] = len(problem.pairs)
         figures["components"] = len(mixture)
+        self.association_ = self._association(problem.pairs)
+        figures["association"] = self.association_
         figures["shared_directions"] = len(self.landscape_.shares)
         figures["share_of_pairs_where_score_is_kept_out"] = problem.log_odds(self.effects_)[1]
         if chosen.losses:
@@ -163,6 +174,41 @@ class SmoothFairCal(Method):
                 "group of people shows; where pairs in use are of alike people, calibrate on such: "
                 "faircal pairs --imposters matched"
             )
+
+    def _association(self, pairs: Labelled) -> float:
+        """Return what components tell of who is paired with whom, in nats a pair."""
+        if not len(self.landscape_.mixture):
+            return 0.0
+        places = self.landscape_.places(pairs.vectors)
+        imposters = pairs.imposters(self.random_state)
+        return float(self.landscape_.mixture.association(places, *imposters).mean())
+
+    def remarks(self, data: Dataset, output: Output) -> list[str]:
+        """Say where strangers of pairs in use are alike more, or less, than those of the fit.
+
+        A pair counts as one of strangers as far as the model takes it for one.
+        """
+        inputs = self._inputs(data, fitting=False)
+        if not len(self.landscape_.mixture) or not len(inputs):
+            return []
+        left, right = inputs.positions()
+        rows = some_rows(np.arange(len(left)), _MOST, self.random_state)
+        places = self.landscape_.places(inputs.vectors(self.space_))
+        told = self.landscape_.mixture.association(places, left[rows], right[rows])
+        strange = 1 - output.probability[rows]
+        if strange.sum() < 1:
+            return []
+        here = float(strange @ told / strange.sum())
+        if abs(here - self.association_) <= max(_ALIKE, self.association_ / 2):
+            return []
+        how = "less" if here < self.association_ else "more"
+        remark = (
+            f"strangers of these pairs are {how} alike than those of calibration pairs ({here:.2f} "
+            f"against {self.association_:.2f} nats): the protocol of calibration is not that of "
+            "use, and probabilities may not hold; calibrate on pairs as they come in use, or on "
+            "faircal pairs --imposters matched"
+        )
+        return [remark]
 
     def _apply(self, inputs: Inputs) -> Output:
         profiles, n = self._profiles(inputs), len(self.landscape_.mixture)
@@ -185,15 +231,10 @@ class SmoothFairCal(Method):
     def _profiles(self, inputs: Inputs) -> Float64:
         """Return what pairs need of each image: its own shift and tilt, its memberships."""
         if self._enrolled is None or self._enrolled[0] is not self.effects_:
+            profiler = _Profiler.of(self.landscape_, self.effects_)
             width = 2 + 2 * len(self.landscape_.mixture)
-            enrolled = Enrolled(self.space_, self._profile, np.float64, width)
-            self._enrolled = self.effects_, enrolled
+            self._enrolled = self.effects_, Enrolled(self.space_, profiler, np.float64, width)
         return self._enrolled[1].of(inputs)
-
-    def _profile(self, vectors: NDArray[np.float32], _: Engine) -> Float64:
-        n = len(self.landscape_.mixture)
-        own = self.landscape_.traits(vectors) @ self.effects_[:, 1 + n :].T + self.effects_[:, 0]
-        return np.hstack([own, self.landscape_.memberships(vectors)])
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -201,6 +242,7 @@ class SmoothFairCal(Method):
             **prefixed("landscape", self.landscape_.get_state()),
             "effects": self.effects_,
             "ridge": self.ridge_,
+            "association": self.association_,
             "normalize": self.space_.normalize,
         }
 
@@ -211,6 +253,7 @@ class SmoothFairCal(Method):
         dimension, r = self.landscape_.axes.shape
         r += len(self.landscape_.centers)
         self.space_ = Space(dimension, bool(state["normalize"]))
+        self.association_ = float(state["association"])
         self.ridge_, self.effects_ = float(state["ridge"]), np.asarray(state["effects"], float)
         expected = (2, 1 + len(self.landscape_.mixture) + r)
         if self.effects_.shape != expected or not np.isfinite(self.effects_).all():
@@ -218,3 +261,32 @@ class SmoothFairCal(Method):
                 f"effects: expected finite numbers of shape {expected}, "
                 f"found shape {self.effects_.shape}"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class _Profiler:
+    """Works out what pairs need of an image; all that is linear in it is one product."""
+
+    landscape: Landscape
+    linear: Float64
+    constant: Float64
+    of_regions: Float64
+
+    @classmethod
+    def of(cls, landscape: Landscape, effects: Float64) -> _Profiler:
+        n, r = len(landscape.mixture), landscape.axes.shape[1]
+        constant, _, coordinates, regions = np.split(effects, [1, 1 + n, 1 + n + r], axis=1)
+        linear = landscape.axes @ np.hstack([coordinates.T, landscape.directions])
+        shift = -landscape.mean @ linear
+        shift[:2] += constant[:, 0]
+        return cls(landscape, linear, shift, np.ascontiguousarray(regions.T))
+
+    def __call__(self, vectors: NDArray[np.float32], _: Engine) -> Float64:
+        def work(block: slice) -> Float64:
+            some = vectors[block].astype(np.float64)
+            found = some @ self.linear + self.constant
+            own = found[:, :2] + self.landscape.regions(some) @ self.of_regions
+            return np.hstack([own, self.landscape.memberships(found[:, 2:])])
+
+        with one_blas_thread():
+            return np.concatenate(each(work, len(vectors), _IMAGES))

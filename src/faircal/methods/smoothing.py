@@ -97,7 +97,7 @@ class Problem:
     @cached_property
     def components(self) -> Float64:
         """The components of pairs, (n, J)."""
-        found = self.landscape.memberships(self.pairs.vectors)
+        found = self.landscape.memberships(self.landscape.places(self.pairs.vectors))
         return pair_memberships(found[self.pairs.left], found[self.pairs.right])
 
     @cached_property
