@@ -68,7 +68,7 @@ def shared_directions(points: Float64, left: Rows, right: Rows) -> tuple[Float64
     values, vectors = np.linalg.eigh((cross + cross.T) / 2)
     real = np.flatnonzero(values > max(-values[0], 0.0))[::-1]
     shares = np.minimum(values[real], 1 - _LEFT)
-    return vectors[:, real] / np.sqrt(1 - shares), shares
+    return np.ascontiguousarray(vectors[:, real] / np.sqrt(1 - shares)), shares
 
 
 @dataclass(frozen=True, eq=False)

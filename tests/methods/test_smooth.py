@@ -366,7 +366,7 @@ class TestInvariance:
         one = SmoothFairCal(**parameters).fit(calibration)
         two = SmoothFairCal(**parameters).fit(calibration.subset(shuffle))
         np.testing.assert_allclose(
-            two.predict_proba(test), one.predict_proba(test), rtol=0, atol=1e-6
+            two.predict_proba(test), one.predict_proba(test), rtol=0, atol=1e-9
         )
 
 

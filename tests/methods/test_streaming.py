@@ -52,7 +52,8 @@ def stops_after(parts):
 
 
 def test_all_that_train_nothing():
-    assert set(STREAMS) == {name for name, method in METHODS.items() if not method.needs.training}
+    quick = {name for name, method in METHODS.items() if not method.needs.training}
+    assert set(STREAMS) == quick - {"smooth"}  # whose map of each pair needs vectors, not counts
 
 
 @pytest.mark.parametrize("name", STREAMS)

@@ -23,8 +23,9 @@ Float64 = NDArray[np.float64]
 #: Pairs whose features are made at a time.
 BLOCK = 4096
 _MOST_STEPS = 100
+_ROUNDING = 1e-5
 #: The last step is the one that gains less than this a pair; what is left then is its square.
-_GAIN = 1e-7
+_GAIN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,8 @@ class Regression:
         constant, linear, square = np.split(products, 3, axis=1)
         hessian = np.block([[constant, linear], [linear, square]])
         hessian = (hessian + hessian.T) / 2
-        hessian[np.diag_indices(2 * p)] += penalty.ravel()
+        # What single precision leaves open must not make a direction look curved downwards.
+        hessian[np.diag_indices(2 * p)] += penalty.ravel() + _ROUNDING * hessian.diagonal().max()
         return _Sums(loss, gradient, hessian)
 
 

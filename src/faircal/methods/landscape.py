@@ -176,7 +176,7 @@ def _whiten(vectors: NDArray[Any], n_dimensions: int) -> tuple[Float64, Float64]
     away = vectors - mean
     values, axes = np.linalg.eigh(away.T @ away / len(away))
     real = np.flatnonzero(values > _FLAT * values[-1])[::-1][:n_dimensions]
-    return mean, axes[:, real] / np.sqrt(values[real])
+    return mean, np.ascontiguousarray(axes[:, real] / np.sqrt(values[real]))
 
 
 def _distances(vectors: NDArray[Any], centers: Float64) -> Float64:

@@ -168,11 +168,11 @@ class SmoothFairCal(Method):
                 f"too few people to hold out: ridge {chosen.ridge:g} and at most "
                 f"{chosen.n_components} components are taken without trying others"
             )
-        if not len(mixture):
+        if self.association_ < _ALIKE / 2:
             self.diagnostics_.note(
-                "strangers of calibration pairs are no more alike than chance makes them, so no "
-                "group of people shows; where pairs in use are of alike people, calibrate on such: "
-                "faircal pairs --imposters matched"
+                "strangers of calibration pairs are hardly more alike than chance makes them "
+                f"({self.association_:.2f} nats), so no group of people shows; where those of "
+                "pairs in use are, calibrate on such: faircal pairs --imposters matched"
             )
 
     def _association(self, pairs: Labelled) -> float:
