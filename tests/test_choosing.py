@@ -73,17 +73,17 @@ class TestRule:
     PLAIN: ClassVar = {"beta": FAR, "isotonic": FAR}
 
     def test_differences_have_the_error_of_differences(self):
-        near = decide({(5, "beta"): self.NEAR, (9, "beta"): self.BEST}, self.PLAIN).table[0]
+        near = decide({(5, "beta"): self.NEAR, (9, "beta"): self.BEST}, self.PLAIN, 1.0).table[0]
         assert near.worse == pytest.approx(0.1)
         assert near.worse_error == pytest.approx(0.1)  # sqrt(0.03) / sqrt(3)
-        best = decide({(9, "beta"): self.BEST}, self.PLAIN).table[0]
+        best = decide({(9, "beta"): self.BEST}, self.PLAIN, 1.0).table[0]
         assert best.standard_error == pytest.approx(1 / np.sqrt(3))
 
     @pytest.mark.parametrize(("few", "chosen"), [(0.99, 5), (1.01, 9)])
     def test_the_fewest_clusters_within_one_standard_error(self, few, chosen):
         # The mean grows by `few` times its error.
         other = tried(*(self.NEAR.by_fold - 0.1 + 0.1 * few))
-        found = decide({(5, "beta"): other, (9, "beta"): self.BEST}, self.PLAIN)
+        found = decide({(5, "beta"): other, (9, "beta"): self.BEST}, self.PLAIN, 1.0)
         assert found.n_clusters == chosen
         assert found.best.n_clusters == 9
 
@@ -94,14 +94,19 @@ class TestRule:
 
     def test_hard_folds_do_not_blur_it(self):
         # 0.3 is far less than the standard error of the loss itself, 0.58.
-        assert decide({(5, "beta"): self.FAR, (9, "beta"): self.BEST}, self.PLAIN).n_clusters == 9
+        assert (
+            decide({(5, "beta"): self.FAR, (9, "beta"): self.BEST}, self.PLAIN, 1.0).n_clusters == 9
+        )
 
     def test_more_clusters_are_not_chosen_for_being_as_good(self):
-        assert decide({(5, "beta"): self.BEST, (9, "beta"): self.NEAR}, self.PLAIN).n_clusters == 5
+        assert (
+            decide({(5, "beta"): self.BEST, (9, "beta"): self.NEAR}, self.PLAIN, 1.0).n_clusters
+            == 5
+        )
 
     @pytest.mark.parametrize("names", [("beta", "isotonic"), ("isotonic", "beta")])
     def test_between_calibrators_the_loss_decides(self, names):
-        found = decide({(5, names[0]): self.NEAR, (5, names[1]): self.BEST}, self.PLAIN)
+        found = decide({(5, names[0]): self.NEAR, (5, names[1]): self.BEST}, self.PLAIN, 1.0)
         assert (found.n_clusters, found.calibrator) == (5, names[1])
         assert found.chosen is found.best
         assert found.baseline.n_clusters == 1
@@ -110,7 +115,7 @@ class TestRule:
     def test_change_is_from_the_next_smaller_k_of_the_same_calibrator(self):
         given = {(9, "beta"): self.BEST, (3, "beta"): self.FAR, (5, "beta"): self.NEAR}
         given[7, "isotonic"] = self.FAR
-        nine, three, five, seven = decide(given, self.PLAIN).stability
+        nine, three, five, seven = decide(given, self.PLAIN, 1.0).stability
         assert nine.change == pytest.approx(-0.1)
         assert nine.change_error == pytest.approx(0.1)
         assert five.change == pytest.approx(-0.2)
@@ -118,7 +123,7 @@ class TestRule:
         assert np.isnan([three.change, seven.change]).all()
 
     def test_spread_between_starts(self):
-        found = decide({(9, "beta"): tried(1.0, 2.0, 3.0, spread=0.5)}, self.PLAIN)
+        found = decide({(9, "beta"): tried(1.0, 2.0, 3.0, spread=0.5)}, self.PLAIN, 1.0)
         assert found.stability[0].loss_spread == pytest.approx(np.sqrt(0.5))  # of −½ and ½
         assert found.table[0].loss == 2.0
 

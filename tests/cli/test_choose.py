@@ -116,7 +116,7 @@ class TestWords:
             return Tried(one * np.array([[1.0, 1.01]] * 2), 0.1, 0.02, 0.01, 0.05, 0.99, rand)
 
         given = {(k, "beta"): tried(loss) for k, loss in losses.items()}
-        show(decide(given, {"beta": tried(plain)}), "faces: 9 pairs")
+        show(decide(given, {"beta": tried(plain)}, 1.0), "faces: 9 pairs")
         return " ".join(capsys.readouterr().out.split())
 
     def test_fewest_clusters_within_the_error(self, capsys):

@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 @click.option(
     "--within",
     type=click.FloatRange(0),
-    default=1.0,
+    default=0.0,
     show_default=True,
-    help="Standard errors within which fewer clusters are preferred; 0 takes the least loss.",
+    help="Standard errors within which fewer clusters are preferred to less loss.",
 )
 @feature_option
 @click.option("--leave-out", default=None, metavar="FOLD", help="Fold to keep for testing.")
@@ -75,10 +75,9 @@ def command(
     """Choose FairCal's number of clusters and calibrator on the pairs of DATA.
 
     People are held out in turn. What counts is the log-loss of their pairs, in which every region
-    of the embeddings counts the same; no attribute is looked at. Of the candidates within one
-    standard error of the best, the one with the fewest clusters is chosen: it leaves more pairs
-    to each map. Then it is said how much the answer changes with the start of K-means and with K,
-    and how to fit what was chosen.
+    of the embeddings counts the same; no attribute is looked at. The least loss is chosen, or with
+    --within the fewest clusters near it. Then it is said how much the answer changes with the
+    start of K-means and with K, and how to fit what was chosen.
     """
     from faircal.cli.choose_table import show
     from faircal.tuning import choose

@@ -80,7 +80,7 @@ def _choice_words(choice: Choice) -> list[str]:
         text += "."
     else:
         text += f"It is within {_errors(choice)} of the best ({_name(best)}); "
-        text += "fewer clusters leave more pairs to each map (--within 0 takes the best)."
+        text += "fewer clusters leave more pairs to each map."
     if chosen.n_clusters > 1:
         text += f" {_gain(chosen, plain)}"
     return [text, *_edges(choice)]

@@ -89,8 +89,8 @@ class Choice:
     ----------
     n_clusters : int
     calibrator : str
-        What is chosen: the fewest clusters within a standard error (or `within` of them) of the
-        best.
+        What is chosen: the least loss, or the fewest clusters `within` so many standard errors of
+        it.
     table : tuple of Candidate
         A row for each number of clusters and calibrator.
     stability : tuple of Stability
@@ -121,7 +121,7 @@ class Choice:
     baseline: Candidate
     n_folds: int
     starts: int
-    within: float = 1.0
+    within: float = 0.0
     notes: tuple[str, ...] = ()
 
     @property
@@ -143,15 +143,14 @@ class Choice:
 def decide(
     tried: Mapping[Key, Tried],
     plain: Mapping[str, Tried],
-    within: float = 1.0,
+    within: float,
     notes: Sequence[str] = (),
 ) -> Choice:
     """Choose the fewest clusters within so many standard errors of the best; `plain` are K = 1.
 
-    Fewer clusters leave more pairs to each map, and maps that depend less on where K-means
-    starts; what can't be told apart from the best on people held out is not worth more. The
-    standard error is that of the difference over folds. Between calibrators with as many clusters
-    the loss decides.
+    Fewer clusters leave more pairs to each map, and maps that depend less on where K-means starts.
+    The standard error is that of the difference over folds. Between calibrators with as many
+    clusters the loss decides.
     """
     best = min(tried.values(), key=lambda one: one.by_fold.mean())
     rows = {key: _candidate(key, one, best) for key, one in tried.items()}

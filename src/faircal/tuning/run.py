@@ -28,7 +28,7 @@ def choose(
     starts: int = 3,
     n_folds: int = 5,
     random_state: int = 0,
-    within: float = 1.0,
+    within: float = 0.0,
     progress: Progress = silent,
 ) -> Choice:
     """Choose the number of clusters and the calibrator of `FairCal`, and say how stable that is.
@@ -37,8 +37,8 @@ def choose(
     people, from several starts of K-means, and tried on pairs within the fold. What counts is the
     log-loss, in which every region of the embeddings counts the same (the regions come from one
     more K-means, with 12 clusters, the same for all candidates): so small regions matter, and no
-    attribute is looked at. Of the candidates within one standard error of the best, the one with
-    the fewest clusters is chosen: it leaves more pairs to each map.
+    attribute is looked at. The candidate of least loss is chosen; or, of those `within` so many
+    standard errors of it, the one with the fewest clusters.
 
     Parameters
     ----------
@@ -55,8 +55,7 @@ def choose(
     random_state : int
         Seed of the folds, the regions and the first start; further starts count up from it.
     within : float
-        Standard errors within which fewer clusters are preferred to less loss; 0 takes the least
-        loss whatever K is.
+        Standard errors within which fewer clusters are preferred to less loss.
     progress : callable
         Called as the work goes on, with (stage, steps done, steps in all, a few words).
 
