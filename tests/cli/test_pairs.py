@@ -204,7 +204,10 @@ class TestRefusals:
             (["--folds", "50"], ["50 people", "fewer folds"]),
             (["--attribute", "race"], ["race", "known: ethnicity, gender"]),
             (["--imposters", "cluster", "--clusters", "1000"], ["n_clusters", "fewer"]),
-            (["--imposters", "matched", "--clusters", "49"], ["n_clusters", "1 to 48 (the", "fewer"]),
+            (
+                ["--imposters", "matched", "--clusters", "49"],
+                ["n_clusters", "1 to 48 (the", "fewer"],
+            ),
             (["--imposters", "hard", "--feature", "two"], ["'two'", "known: one"]),
         ],
     )

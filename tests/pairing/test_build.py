@@ -214,10 +214,11 @@ class TestKinds:
 
     def test_matched(self):
         person, _, vectors = crowd()
-        cell = alike(vectors, People.of(person), 4, seed=0)
+        cell = alike(vectors, People.of(person), 4, least=5, seed=0)
+        assert np.bincount(cell).min() >= 5
         left, right = self.imposters("matched")
         assert (cell[person[left]] == cell[person[right]]).all()
-        assert len(set(cell[person[left]])) == 4
+        assert len(set(cell[person[left]])) > 1
 
     def test_hard_ones_are_more_similar(self):
         _, _, vectors = crowd()

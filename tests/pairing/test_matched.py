@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist, squareform
 from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 
 from faircal.pairing import PairPlan, build_pairs, matched
 from faircal.pairing.likeness import how_alike
-from faircal.pairing.matched import alike, likenesses
+from faircal.pairing.matched import alike, joined, likenesses
 from faircal.pairing.people import People
 
 SPLIT = 120
@@ -127,6 +131,35 @@ class TestMixture:
         assert (np.diff(gained) > -1e-2 * abs(gained[0])).all()
 
 
+class TestJoined:
+    @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 20), st.integers(0, 99))
+    def test_promises(self, parts, n, least, seed):
+        rng = np.random.default_rng(seed)
+        place, size = rng.normal(size=parts), rng.integers(0, 9, parts)
+        found = joined(abs(place[:, None] - place), size, n, least)
+        assert found.shape == (parts,)
+        number = np.unique(found)
+        assert number.tolist() == list(range(len(number)))
+        assert len(number) <= n
+        assert len(number) == 1 or np.bincount(found, size).min() >= least
+
+    def test_like_average_linkage(self):
+        place = np.random.default_rng(0).normal(size=(15, 3))
+        tree = linkage(place, "average")
+        distance = squareform(pdist(place))
+        for n in (2, 5, 9):
+            theirs = fcluster(tree, n, "maxclust")
+            assert same_split(joined(distance, np.ones(15, dtype=int), n, 1), theirs)
+
+    def test_overlaps_by_hand(self):
+        # In one dimension: variances 1 and 4, means 0 and 3.
+        one = matched._Mixture(
+            np.array([[0.0], [3.0]]), np.array([[[1.0]], [[4.0]]]), np.ones((2, 1, 1)), np.zeros(2)
+        )
+        wanted = 9 / 2.5 / 8 + np.log(2.5 / 2) / 2
+        np.testing.assert_allclose(one.overlaps(), [[0, wanted], [wanted, 0]])
+
+
 class TestAlike:
     def test_populations_are_found_though_light_varies_more(self):
         person, vectors = populations()
@@ -169,7 +202,9 @@ class TestAlike:
         # Few values, so that images and people may be the same, or lie on a line.
         vectors = rng.integers(0, 2, size=(len(person), d)).astype(np.float32)
         n_cells = int(rng.integers(1, n_people + 1))
-        cell = alike(vectors, People.of(person), n_cells, seed)
+        least = int(rng.integers(1, n_people // n_cells + 1))
+        cell = alike(vectors, People.of(person), n_cells, least=least, seed=seed)
+        assert np.unique(cell, return_counts=True)[1].min() >= least
         assert cell.shape == (n_people,)
         assert cell.dtype == np.int64
         assert ((cell >= 0) & (cell < n_cells)).all()
@@ -196,12 +231,14 @@ class TestPairs:
         assert pairs.notes[1].endswith(" people who are alike, found without attributes")
 
     def test_cells_by_default(self):
-        # 240 people in 2 folds: ten of each cell in a fold, and no more than ten cells.
-        person, vectors = populations()
-        pairs = build_pairs(person, PairPlan("matched", n_folds=2), vectors=vectors)
-        assert pairs.notes[1].startswith("matched: 10 cells of ")
-        pairs = build_pairs(person, PairPlan("matched", n_folds=6), vectors=vectors)
-        assert pairs.notes[1].startswith("matched: 4 cells of ")
+        # Of 1,200 people in 2 folds up to 8 cells, with ten people or more in each fold.
+        person, vectors = populations(1200, images=2)
+        pairs = build_pairs(person, PairPlan("matched", n_folds=2, genuine=1), vectors=vectors)
+        cells, least = re.match(r"matched: (\d) cells of (\d+) to ", pairs.notes[1]).groups()
+        assert 2 <= int(cells) <= 8
+        assert int(least) >= 20
+        one, two = person[pairs.left[~pairs.genuine]], person[pairs.right[~pairs.genuine]]
+        assert len(set(one) | set(two)) > 1100
 
     def test_too_few_people_for_cells(self):
         person, vectors = populations()

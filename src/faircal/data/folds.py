@@ -29,29 +29,44 @@ def draw_folds(
     note : str
         What was done, for the report.
     """
-    people, source = _people(pairs, images)
-    left, right = people[pairs.left], people[pairs.right]
-    n_people = int(people.max()) + 1
-    sets = _components(left, right, n_people)
-    size = np.bincount(sets[left], minlength=int(sets.max()) + 1)  # in pairs
-    # A fold may be at most a third larger than its share; what is larger goes person by person.
-    whole = size <= 4 / 3 * len(pairs) / n_folds
-    _, unit = np.unique(
-        np.where(whole[sets], sets, len(size) + np.arange(n_people)), return_inverse=True
-    )
-    weight = np.bincount(unit[np.concatenate([left, right])], minlength=int(unit.max()) + 1)
-    fold_of_person = _spread(weight, n_folds, seed)[unit]
-    fold = np.where(fold_of_person[left] == fold_of_person[right], fold_of_person[left], UNKNOWN)
+    people, source = people_of(pairs, images)
+    fold = deal_pairs(people, pairs.left, pairs.right, seed, n_folds)
     lost = int((fold == UNKNOWN).sum())
     note = f"folds drawn: {n_folds} identity-disjoint folds, seed {seed}, people from {source}; "
     note += f"{lost} of {len(pairs)} pairs join people of two folds and belong to none"
     if images.by_side and images.identity is None:
         note = f"folds drawn: {n_folds} folds of pairs, seed {seed}; the table names no people, "
         note += "so a person may be in several folds"
-    return fold.astype(np.int64), note
+    return fold, note
 
 
-def _people(pairs: Pairs, images: Images) -> tuple[NDArray[np.int64], str]:
+def deal_pairs(
+    people: NDArray[np.int64],
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    seed: int,
+    n_folds: int,
+) -> NDArray[np.int64]:
+    """Return the fold of each pair, 1…`n_folds`, or −1, as `draw_folds` does.
+
+    `people` has a number for each image; `left` and `right` are images.
+    """
+    left, right = people[left], people[right]
+    n_people = int(people.max()) + 1
+    sets = _components(left, right, n_people)
+    size = np.bincount(sets[left], minlength=int(sets.max()) + 1)  # in pairs
+    # A fold may be at most a third larger than its share; what is larger goes person by person.
+    whole = size <= 4 / 3 * len(left) / n_folds
+    _, unit = np.unique(
+        np.where(whole[sets], sets, len(size) + np.arange(n_people)), return_inverse=True
+    )
+    weight = np.bincount(unit[np.concatenate([left, right])], minlength=int(unit.max()) + 1)
+    fold_of_person = _spread(weight, n_folds, seed)[unit]
+    fold = np.where(fold_of_person[left] == fold_of_person[right], fold_of_person[left], UNKNOWN)
+    return fold.astype(np.int64)
+
+
+def people_of(pairs: Pairs, images: Images) -> tuple[NDArray[np.int64], str]:
     """Return a person's number for each image, and where it comes from."""
     identity = images.identity
     if identity is not None and len(identity.names):

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
@@ -19,11 +18,11 @@ from sklearn.base import BaseEstimator
 from faircal.calibrators import make_calibrator
 from faircal.counting import Counts
 from faircal.data import Dataset, PairStream
-from faircal.data.folds import draw_folds
+from faircal.data.folds import people_of
 from faircal.data.types import Scores
 from faircal.errors import DataError, MissingExtraError, NotFittedError, ParameterError
 from faircal.jobs import Job, Progress, silent
-from faircal.methods.inputs import Fitting, Inputs, check_classes
+from faircal.methods.inputs import Fitting, Folds, Inputs, check_classes
 from faircal.methods.streaming import Streamed
 from faircal.metrics import ThresholdRule
 from faircal.registry import check_whole, did_you_mean
@@ -47,6 +46,9 @@ class Needs:
         Two or more attributes, whose groups are used one by one.
     identities : bool
         Who is in each image, when fitting.
+    folds : bool
+        Folds of people to choose by, when fitting: by identities, or by genuine pairs where they
+        are not known.
     training : bool
         Whether networks are trained.
     extra : str, optional
@@ -58,6 +60,7 @@ class Needs:
     groups_to_apply: bool = False
     several_attributes: bool = False
     identities: bool = False
+    folds: bool = False
     training: bool = False
     extra: str | None = None
 
@@ -88,10 +91,6 @@ class Needs:
         """Raise `MissingExtraError` where a package is not installed that `method` needs."""
         if self.uninstalled() is not None:
             raise MissingExtraError(f"method {method} needs {self.uninstalled()}")
-
-
-def _folds(data: Dataset, n_folds: int, seed: int) -> NDArray[np.int64]:
-    return draw_folds(data.pairs, data.images, seed, n_folds)[0]
 
 
 def _is_installed(package: str) -> bool:
@@ -332,6 +331,10 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         by_image = needs.embeddings or needs.identities
         images = data.used_images() if by_image else np.empty(0, dtype=np.intp)
         identity = data.images.identity if needs.identities and fitting else None
+        folds = None
+        if needs.folds and fitting:
+            people, _ = people_of(data.pairs, data.images)
+            folds = Folds(people, data.pairs.left, data.pairs.right)
         return Inputs(
             score_range=data.score_range,
             images=images,
@@ -346,7 +349,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             genuine=genuine,
             groups=groups,
             identity=None if identity is None else identity.take(images),
-            folds=partial(_folds, data) if labels else None,
+            folds=folds,
         )
 
     def _streamed(self, stream: PairStream, job: Job) -> Fitting:

@@ -18,9 +18,6 @@ from faircal.methods.smoothing import Float64, Labelled, Problem, some_rows
 
 T = TypeVar("T")
 
-#: Draws folds of people: (number of folds, seed) → the fold of each pair, −1 for none.
-Folds = Callable[[int, int], NDArray[np.int64]]
-
 #: What is tried: components from few to many, ridges from stiff to loose. The first ridge leaves
 #: nothing of coordinates and regions.
 COMPONENTS = (8, 12, 16, 24)
@@ -112,7 +109,7 @@ def balanced(loss: Float64, components: Float64) -> float:
 def choose(
     pairs: Labelled,
     calibrator: Calibrator,
-    folds: Folds,
+    folds: Callable[[int], NDArray[np.int64]],
     *,
     ridge: float | None,
     n_components: int | None,
@@ -122,6 +119,8 @@ def choose(
     progress: Progress,
 ) -> Chosen:
     """Choose the number of components and the ridge, unless given.
+
+    ``folds(n)`` gives each pair one of n folds of people, from 1, or −1.
 
     People are dealt to parts; for each, everything is fitted on pairs of the others and tried on
     pairs within it. The mixture is judged by what it tells of who is paired with whom: of the
@@ -134,7 +133,7 @@ def choose(
         return chosen
     trials = [
         _Trial(fitted, held, fitted.survey(n_dimensions, n_regions, random_state), random_state)
-        for fitted, held in _parts(pairs, folds(_PARTS, random_state), random_state)
+        for fitted, held in _parts(pairs, folds(_PARTS), random_state)
     ]
     if len(trials) < 2:
         return chosen

@@ -14,6 +14,7 @@ from faircal.calibrators import Samples
 from faircal.clustering import Clustering, kmeans
 from faircal.compute import CPU, Engine
 from faircal.data import Embeddings, Groups, Memo
+from faircal.data.folds import deal_pairs
 from faircal.data.types import Scores
 from faircal.errors import DataError
 from faircal.jobs import Job
@@ -23,6 +24,19 @@ T = TypeVar("T")
 
 #: The set, or sets, of each pair: whole numbers from 0, −1 for none.
 Codes = tuple[NDArray[np.integer], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Draws folds of people, whom it knows by a number for each image."""
+
+    people: NDArray[np.int64]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+
+    def __call__(self, n_folds: int, seed: int) -> NDArray[np.int64]:
+        """Return the fold of each pair, from 1; −1 where its people are in two folds."""
+        return deal_pairs(self.people, self.left, self.right, seed, n_folds)
 
 
 class Space(NamedTuple):
@@ -124,8 +138,7 @@ class Inputs(Fitting):
 
     Attribute-free methods get no `groups`; nobody gets labels or identities when predicting.
     `left` and `right` are rows of the embeddings; `identity` has a code for each of `images`,
-    −1 where it is unknown. ``folds(n_folds, seed)`` gives each pair a fold from 1, or −1 where its
-    two people are in different folds: for cross-validation when fitting, on people held out.
+    −1 where it is unknown; `folds` are for cross-validation on people held out.
     """
 
     scores: Scores
@@ -134,7 +147,7 @@ class Inputs(Fitting):
     genuine: NDArray[np.bool_]
     groups: Groups | None
     identity: NDArray[np.int32] | None
-    folds: Callable[[int, int], NDArray[np.int64]] | None = None
+    folds: Folds | None = None
 
     def __len__(self) -> int:
         return len(self.left)

@@ -90,7 +90,7 @@ class SmoothFairCal(Method):
 
     name = "smooth"
     title = "SmoothFairCal"
-    needs = Needs(embeddings=True)
+    needs = Needs(embeddings=True, folds=True)
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
 
     _enrolled: tuple[Float64, Enrolled] | None = None
@@ -125,14 +125,14 @@ class SmoothFairCal(Method):
 
     def _fit(self, inputs: Inputs) -> None:
         self.space_ = Space.of(inputs.declared_embeddings())
-        left, right = inputs.positions()
-        pairs = Labelled(inputs.vectors(), left, right, inputs.score, inputs.genuine)
+        pairs, order = Labelled.of(inputs)
+        folds = declared(inputs.folds, "folds")
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
         with one_blas_thread():
             chosen = choose(
                 pairs,
                 calibrator,
-                declared(inputs.folds, "folds"),
+                lambda n: folds(n, self.random_state)[order],
                 ridge=self.ridge,
                 n_components=self.n_components,
                 n_dimensions=self.n_dimensions,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator, Samples
 from faircal.compute.ridge import Regression
+from faircal.methods.inputs import Inputs
 from faircal.methods.landscape import Landscape, pair_memberships
 
 Float64 = NDArray[np.float64]
@@ -33,6 +34,18 @@ class Labelled:
     right: Rows
     score: Float64
     genuine: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> tuple[Labelled, Rows]:
+        """Return all pairs in an order of their own, and which of those given each was.
+
+        So neither the order of pairs nor which image is on the left changes a digit.
+        """
+        sides = np.stack(inputs.positions())
+        low, high = sides.min(axis=0), sides.max(axis=0)
+        order = np.lexsort((inputs.genuine, high, low))
+        low, high, genuine = low[order], high[order], inputs.genuine[order]
+        return cls(inputs.vectors(), low, high, inputs.score[order], genuine), order
 
     def __len__(self) -> int:
         return len(self.left)

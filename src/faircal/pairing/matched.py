@@ -2,9 +2,10 @@
 
 Images of one person show what does not tell people apart: light, pose, age. In the directions in
 which people differ most in comparison, populations lie side by side that overlap in embedding space
-as a whole. A mixture of Gaussians finds them there; two people are alike where they most likely
-come from the same one. K-means instead would cut a large population into slices, whose strangers
-are harder to tell apart than those of the population (docs/decisions/0022-matched-imposters.md).
+as a whole. A mixture of Gaussians finds them there. It has more components than there are to be
+cells, so that a small population gets one too; then those are joined that overlap most, so that a
+large population is not cut into slices, whose strangers would be harder to tell apart than those of
+the population are. See docs/decisions/0022-matched-imposters.md.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from faircal.pairing.sampling import Ints
 
 Float64 = NDArray[np.float64]
 
-#: Directions, at most, and people for each direction of a cell, at least.
-_DIRECTIONS, _PEOPLE = 32, 4
+#: Components of the mixture for each cell.
+_FINER = 2.5
+#: Directions, at most, and people for each direction of a component, at least.
+_DIRECTIONS, _PEOPLE = 32, 2
 #: People that the mixture is fitted to, at most.
 _FITTED = 20_000
 #: Likelihood a person that the last round of the search gained at most, and rounds in all.
@@ -37,7 +40,9 @@ _LEAST = 1e-3
 _BLOCK = 2048
 
 
-def alike(vectors: NDArray[np.float32], who: People, n_cells: int, seed: int) -> Ints:
+def alike(
+    vectors: NDArray[np.float32], who: People, n_cells: int, *, least: int = 1, seed: int
+) -> Ints:
     """Return the cell of each person, shape (n_people,); people of a cell are alike.
 
     Parameters
@@ -46,6 +51,8 @@ def alike(vectors: NDArray[np.float32], who: People, n_cells: int, seed: int) ->
         In the order of ``who.image``.
     n_cells : int
         At most so many; no more than people.
+    least : int
+        People of a cell, at least.
 
     Examples
     --------
@@ -61,12 +68,45 @@ def alike(vectors: NDArray[np.float32], who: People, n_cells: int, seed: int) ->
     if n_cells == 1:
         return np.zeros(len(who), dtype=np.int64)
     with one_blas_thread():
-        points = likenesses(vectors, who, len(who) // (_PEOPLE * n_cells))
-        rng = np.random.default_rng(seed)
+        finer = min(int(_FINER * n_cells), len(who))
+        points = likenesses(vectors, who, len(who) // (_PEOPLE * finer))
         some = points
         if len(points) > _FITTED:
+            rng = np.random.default_rng(seed)
             some = points[np.sort(rng.choice(len(points), _FITTED, replace=False))]
-        return _fit(some, n_cells, seed).most_likely(points)
+        mixture = _fit(some, finer, seed)
+        part = mixture.most_likely(points)
+        size = np.bincount(part, minlength=len(mixture.means))
+        return joined(mixture.overlaps(), size, n_cells, least)[part]
+
+
+def joined(distance: Float64, size: Ints, n: int, least: int) -> Ints:
+    """Join parts that are near each other, until `n` are left and all have size `least`.
+
+    The distance of two that were joined already is that of their parts on average. Returns the
+    number of what each part is joined to.
+
+    Examples
+    --------
+    >>> place = np.array([0.0, 10.0, 1.0, 12.0, 30.0])
+    >>> distance = abs(place[:, None] - place)
+    >>> joined(distance, np.array([5, 5, 5, 5, 5]), 3, least=5)
+    array([0, 1, 0, 1, 2])
+    >>> joined(distance, np.array([5, 5, 5, 5, 1]), 3, least=5)
+    array([0, 1, 0, 2, 2])
+    """
+    number = np.arange(len(size))
+    while True:
+        member = (number == np.unique(number)[:, None]).astype(np.float64)
+        sizes, parts = member @ size, member.sum(axis=1)
+        small = len(sizes) > 1 and sizes.min() < least
+        if len(sizes) <= n and not small:
+            return np.unique(number, return_inverse=True)[1].astype(np.int64)
+        apart = (member @ distance @ member.T) / np.outer(parts, parts)
+        np.fill_diagonal(apart, np.inf)
+        row = sizes.argmin() if small else apart.min(axis=1).argmin()
+        one, two = np.unique(number)[[row, apart[row].argmin()]]
+        number[number == max(one, two)] = min(one, two)
 
 
 def likenesses(vectors: NDArray[np.float32], who: People, n_directions: int) -> Float64:
@@ -113,13 +153,14 @@ class _Mixture:
     Attributes
     ----------
     means : ndarray of shape (J, r)
-    factors : ndarray of shape (J, r, r)
+    covariances, factors : ndarray of shape (J, r, r)
         ``factors[j] @ (z − means[j])`` is standard normal.
     constants : ndarray of shape (J,)
         Log of the weight and of the determinant of `factors`.
     """
 
     means: Float64
+    covariances: Float64
     factors: Float64
     constants: Float64
 
@@ -128,10 +169,10 @@ class _Mixture:
         """Return the mixture that makes people most likely, given whose they are.
 
         Covariances are drawn towards their average, as if each component had r more people of
-        that spread.
+        that spread. A component of less than one person is left out.
         """
-        r = first.shape[1]
-        size = np.maximum(people, 1e-9)
+        r, some = first.shape[1], people >= 1
+        size, first, second = people[some], first[some], second[some]
         means = first / size[:, None]
         spreads = second - first[:, :, None] * means[:, None, :]
         pooled = spreads.sum(axis=0) / size.sum()
@@ -141,7 +182,20 @@ class _Mixture:
              for one in covariances]
         )  # fmt: skip
         constants = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
-        return cls(means, factors, constants + np.log(size / size.sum()))
+        return cls(means, covariances, factors, constants + np.log(size / size.sum()))
+
+    def overlaps(self) -> Float64:
+        """Return how little any two components overlap: Bhattacharyya's distances, (J, J)."""
+        n = len(self.means)
+        found = np.zeros((n, n))
+        volume = np.linalg.slogdet(self.covariances)[1]
+        for j in range(1, n):
+            middle = (self.covariances[:j] + self.covariances[j]) / 2
+            apart = self.means[:j] - self.means[j]
+            far = np.einsum("ia,ia->i", apart, np.linalg.solve(middle, apart[..., None])[..., 0])
+            shape = np.linalg.slogdet(middle)[1] - (volume[:j] + volume[j]) / 2
+            found[j, :j] = found[:j, j] = far / 8 + shape / 2
+        return found
 
     def most_likely(self, points: Float64) -> Ints:
         """Return the component that each point most likely comes from."""

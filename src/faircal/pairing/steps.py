@@ -18,7 +18,7 @@ FOLDS, GENUINE, SIZE, IMPOSTERS = range(1, 5)  # not 0: trailing zeros change no
 
 #: Clusters, or cells of people who are alike, and people of one in a fold, where the plan does not
 #: say.
-_CLUSTERS, _CELLS, _PEOPLE = 30, 10, 10
+_CLUSTERS, _CELLS, _PEOPLE = 30, 8, 10
 
 
 def folds_of(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> Ints:
@@ -139,7 +139,9 @@ def _alike(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> Int
             "or ask for cells (--clusters)"
         )
         return np.zeros(len(who), dtype=np.int64)
-    cell = alike(np.asarray(vectors[who.image], dtype=np.float32), who, cells, plan.seed)
+    points = np.asarray(vectors[who.image], dtype=np.float32)
+    least = min(_PEOPLE * plan.n_folds, len(who) // (2 * cells))
+    cell = alike(points, who, cells, least=least, seed=plan.seed)
     people = np.unique(cell, return_counts=True)[1]
     notes.append(
         f"matched: {len(people)} cells of {people.min():,} to {people.max():,} people who are "
