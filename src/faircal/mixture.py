@@ -66,7 +66,7 @@ def shared_directions(points: Float64, left: Rows, right: Rows) -> tuple[Float64
     together = coo_array((np.ones(len(left)), (left, right)), shape=(n, n)).tocsr()
     cross = points.T @ (together @ points) / max(len(left), 1)
     values, vectors = np.linalg.eigh((cross + cross.T) / 2)
-    real = np.flatnonzero(values > max(-values[0], 0.0))[::-1]
+    real = np.flatnonzero(values > -values.min(initial=0.0))[::-1]
     shares = np.minimum(values[real], 1 - _LEFT)
     return np.ascontiguousarray(vectors[:, real] / np.sqrt(1 - shares)), shares
 

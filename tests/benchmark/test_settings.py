@@ -36,7 +36,7 @@ def data():
 def test_default_methods_are_those_that_the_data_can_serve():
     plan = make_plan(scores_only(), Settings())
     assert list(dict.fromkeys(cell.method for cell in plan.cells)) == ["baseline", "gst", "oracle"]
-    assert set(plan.left_out) == TRAINED | {"fsn", "faircal"}
+    assert set(plan.left_out) == TRAINED | {"fsn", "faircal", "smooth"}
     assert "embeddings" in plan.left_out["faircal"]
 
 

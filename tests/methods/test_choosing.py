@@ -23,7 +23,7 @@ def pairs(parts):
 @pytest.fixture(scope="module")
 def folds(parts):
     data = parts[0]
-    return lambda n_folds, seed: draw_folds(data.pairs, data.images, seed, n_folds)[0]
+    return lambda n_folds: draw_folds(data.pairs, data.images, 0, n_folds)[0]
 
 
 def choose(pairs, folds, *, progress=silent, **parameters):
@@ -130,7 +130,7 @@ class TestComponents:
 class TestParts:
     def test_people_are_held_out(self, pairs, folds, parts):
         who = parts[0].images.identity.codes
-        fold = folds(choosing._PARTS, 0)
+        fold = folds(choosing._PARTS)
         # Vectors tell images apart, and images people.
         person = {tuple(vector): who[i] for i, vector in enumerate(pairs.vectors.tolist())}
         found = list(choosing._parts(pairs, fold, 0))
@@ -146,9 +146,9 @@ class TestParts:
 
     def test_no_more_pairs_than_it_takes(self, pairs, folds, monkeypatch):
         monkeypatch.setattr(choosing, "_MOST", 600)
-        found = list(choosing._parts(pairs, folds(choosing._PARTS, 0), 0))
+        found = list(choosing._parts(pairs, folds(choosing._PARTS), 0))
         assert [len(fitted) + len(held) for fitted, held in found] == [600] * len(found)
-        again = list(choosing._parts(pairs, folds(choosing._PARTS, 0), 0))
+        again = list(choosing._parts(pairs, folds(choosing._PARTS), 0))
         np.testing.assert_array_equal(found[0][1].score, again[0][1].score)
 
     def test_parts_with_few_of_a_class_are_left_out(self, pairs):
@@ -173,7 +173,7 @@ class TestChoose:
     def test_losses_are_those_of_people_held_out(self, chosen, pairs, folds):
         assert list(chosen.losses) == list(RIDGES)
         for ridge in (RIDGES[0], RIDGES[3], RIDGES[-1]):
-            expected = loss_by_hand(pairs, folds(choosing._PARTS, 0), ridge, 4)
+            expected = loss_by_hand(pairs, folds(choosing._PARTS), ridge, 4)
             assert chosen.losses[ridge] == pytest.approx(expected, abs=1e-6)
 
     def test_the_ridge_of_least_loss(self, chosen):
@@ -184,7 +184,7 @@ class TestChoose:
     def test_the_loss_of_the_global_map(self, chosen, pairs, folds):
         """A ridge and prices beyond all measure would leave the global map: as good as that."""
         losses = []
-        fold = folds(choosing._PARTS, 0)
+        fold = folds(choosing._PARTS)
         for part in parts_of(fold):
             fitted, held = held_out(pairs, fold, part)
             landscape = fitted.survey(100, 10, 0).mixed(fitted.vectors, *fitted.imposters(0), 4, 0)
@@ -203,7 +203,7 @@ class TestChoose:
         assert chosen.n_components in tried
         n = tried[0]
         expected = []
-        fold = folds(choosing._PARTS, 0)
+        fold = folds(choosing._PARTS)
         for part in parts_of(fold):
             fitted, held = held_out(pairs, fold, part)
             landscape = fitted.survey(100, 10, 0).mixed(fitted.vectors, *fitted.imposters(0), n, 0)
@@ -214,7 +214,7 @@ class TestChoose:
         assert chosen.associations[n] > 0.1
 
     def test_what_is_given_is_not_tried(self, pairs):
-        def folds(n_folds, seed):
+        def folds(n_folds):
             raise AssertionError("nobody needs to be held out")
 
         chosen = choose(pairs, folds, ridge=7.0, n_components=3)
@@ -225,16 +225,6 @@ class TestChoose:
         chosen = choose(pairs, lambda *_: np.ones(len(pairs), dtype=np.int64))
         assert (chosen.n_components, chosen.ridge) == (USUAL_COMPONENTS, USUAL_RIDGE)
         assert (chosen.losses, chosen.associations) == ({}, {})
-
-    def test_folds_are_drawn_by_the_seed(self, pairs, folds):
-        asked = []
-
-        def spy(n_folds, seed):
-            asked.append((n_folds, seed))
-            return folds(n_folds, seed)
-
-        choose(pairs, spy, n_components=4, random_state=3)
-        assert asked == [(choosing._PARTS, 3)]
 
     def test_progress(self, pairs, folds):
         said = []

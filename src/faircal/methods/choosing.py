@@ -29,6 +29,8 @@ USUAL_COMPONENTS, USUAL_RIDGE = 12, 100.0
 _PARTS, _MOST, _LEAST = 3, 20_000, 20
 #: Part of the best association that a larger number of components must keep.
 _NEARLY = 0.97
+#: Nats that the best must tell; what pairs at random seem to tell is less.
+_TOLD = 0.01
 #: Pairs held out of a component that count in full; one with fewer counts less.
 _FULL = 50
 
@@ -39,11 +41,12 @@ class Chosen:
 
     In losses every component counts the same. `losses` are by ridge, `associations` (what the
     mixture tells of who is paired with whom, in nats) by number of components; `plain` is the
-    global map's loss.
+    global map's loss, `parts` how many times people were held out.
     """
 
     n_components: int
     ridge: float
+    parts: int = 0
     plain: float = float("nan")
     losses: dict[float, float] = field(default_factory=dict)
     associations: dict[int, float] = field(default_factory=dict)
@@ -137,6 +140,7 @@ def choose(
     ]
     if len(trials) < 2:
         return chosen
+    chosen.parts = len(trials)
     if n_components is None:
         _choose_components(trials, chosen, progress)
     _all(trials, lambda trial: trial.prepare(chosen.n_components, calibrator))
@@ -153,7 +157,8 @@ def _choose_components(trials: Sequence[_Trial], chosen: Chosen, progress: Progr
         progress("choosing components", done, len(COMPONENTS), f"{n} components")
         found[n] = float(np.mean(_all(trials, partial(_Trial.association, n_components=n))))
     best = max(found.values())
-    if best > 0:
+    chosen.n_components = 1
+    if best > _TOLD:
         chosen.n_components = max(n for n, told in found.items() if told >= _NEARLY * best)
     progress("choosing components", len(COMPONENTS), len(COMPONENTS), "")
 

@@ -146,7 +146,7 @@ class SmoothFairCal(Method):
             some = pairs.some(_MOST, self.random_state)
             problem = Problem(some, landscape, pairs.calibrate(calibrator))
             self.calibrator_, self.landscape_ = problem.calibrator, landscape
-            self.ridge_, self.effects_ = chosen.ridge, problem.fit(chosen.ridge)
+            self.ridge_, self.effects_ = float(chosen.ridge), problem.fit(chosen.ridge)
             self._describe(chosen, problem)
         inputs.job.progress("fitting all pairs", 1, 1, "")
 
@@ -163,12 +163,13 @@ class SmoothFairCal(Method):
             figures["held_out_loss_of_global_map"] = chosen.plain
             figures["held_out_loss_with_components"] = chosen.losses[RIDGES[0]]
             figures["held_out_loss"] = chosen.losses[self.ridge_]
-        elif self.ridge is None:
+        if not chosen.parts and None in (self.ridge, self.n_components):
             self.diagnostics_.note(
                 f"too few people to hold out: ridge {chosen.ridge:g} and at most "
                 f"{chosen.n_components} components are taken without trying others"
             )
-        if self.association_ < _ALIKE / 2:
+        sought = self.n_components != 1 if self.n_components else chosen.parts
+        if sought and self.association_ < _ALIKE / 2:
             self.diagnostics_.note(
                 "strangers of calibration pairs are hardly more alike than chance makes them "
                 f"({self.association_:.2f} nats), so no group of people shows; where those of "

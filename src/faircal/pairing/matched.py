@@ -27,7 +27,7 @@ from faircal.pairing.sampling import Ints
 Float64 = NDArray[np.float64]
 
 #: Components of the mixture for each cell.
-_FINER = 2.5
+_FINER = 2
 #: Directions, at most, and people for each direction of a component, at least.
 _DIRECTIONS, _PEOPLE = 32, 2
 #: People that the mixture is fitted to, at most.
@@ -68,7 +68,7 @@ def alike(
     if n_cells == 1:
         return np.zeros(len(who), dtype=np.int64)
     with one_blas_thread():
-        finer = min(int(_FINER * n_cells), len(who))
+        finer = min(_FINER * n_cells, len(who))
         points = likenesses(vectors, who, len(who) // (_PEOPLE * finer))
         some = points
         if len(points) > _FITTED:

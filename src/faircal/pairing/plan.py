@@ -43,7 +43,7 @@ class PairPlan:
         Folds to draw; not used where folds are given.
     n_clusters : int, optional
         Number of clusters, for ``cluster``, or of cells of people, for ``matched``. None: 30, or
-        8, and fewer where people are few, so that ten of each are in a fold.
+        10, and fewer where people are few, so that ten of each are in a fold.
     seed : int
 
     Examples

@@ -18,7 +18,7 @@ FOLDS, GENUINE, SIZE, IMPOSTERS = range(1, 5)  # not 0: trailing zeros change no
 
 #: Clusters, or cells of people who are alike, and people of one in a fold, where the plan does not
 #: say.
-_CLUSTERS, _CELLS, _PEOPLE = 30, 8, 10
+_CLUSTERS, _CELLS, _PEOPLE = 30, 10, 10
 
 
 def folds_of(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> Ints:
