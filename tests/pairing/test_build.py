@@ -214,9 +214,10 @@ class TestKinds:
 
     def test_matched(self):
         person, _, vectors = crowd()
+        vectors[person < 20] += 2
         cell = alike(vectors, People.of(person), 4, least=5, seed=0)
         assert np.bincount(cell).min() >= 5
-        left, right = self.imposters("matched")
+        left, right = self.imposters("matched", vectors=vectors)
         assert (cell[person[left]] == cell[person[right]]).all()
         assert len(set(cell[person[left]])) > 1
 

@@ -136,7 +136,8 @@ class TestJoined:
     def test_promises(self, parts, n, least, seed):
         rng = np.random.default_rng(seed)
         place, size = rng.normal(size=parts), rng.integers(0, 9, parts)
-        found = joined(abs(place[:, None] - place), size, n, least)
+        near = rng.uniform(0, 2)
+        found = joined(abs(place[:, None] - place), size, n, near=near, least=least)
         assert found.shape == (parts,)
         number = np.unique(found)
         assert number.tolist() == list(range(len(number)))
@@ -146,10 +147,10 @@ class TestJoined:
     def test_like_average_linkage(self):
         place = np.random.default_rng(0).normal(size=(15, 3))
         tree = linkage(place, "average")
-        distance = squareform(pdist(place))
+        distance, ones = squareform(pdist(place)), np.ones(15, dtype=int)
         for n in (2, 5, 9):
             theirs = fcluster(tree, n, "maxclust")
-            assert same_split(joined(distance, np.ones(15, dtype=int), n, 1), theirs)
+            assert same_split(joined(distance, ones, n, near=0, least=1), theirs)
 
     def test_overlaps_by_hand(self):
         # In one dimension: variances 1 and 4, means 0 and 3.
@@ -176,6 +177,22 @@ class TestAlike:
         vectors = face[person] + 0.1 * rng.normal(size=(2000, 2))
         cell = alike(vectors.astype(np.float32), People.of(person), 2, seed=0)
         assert same_split(cell, (np.arange(1000) >= 900).astype(int))
+
+    def test_one_population_is_hardly_cut(self):
+        # What chance makes of one Gaussian may differ a little more than what it made of another.
+        person, vectors = populations(1000, images=2, apart=0.0)
+        for seed in range(5):
+            cell = alike(vectors, People.of(person), 10, least=20, seed=seed)
+            assert len(np.unique(cell)) <= 3
+
+    def test_populations_are_cells_though_more_are_asked_for(self):
+        person, vectors = populations(1000, images=2)
+        cell = alike(vectors, People.of(person), 10, least=20, seed=0)
+        truth = np.arange(1000) < SPLIT
+        for one in range(cell.max() + 1):
+            assert truth[cell == one].mean() < 0.02 or truth[cell == one].mean() > 0.98
+        assert np.bincount(cell[truth]).max() > 0.9 * SPLIT
+        assert np.bincount(cell[~truth]).max() > 0.9 * (1000 - SPLIT)
 
     def test_one_cell(self):
         person, vectors = populations()
@@ -245,8 +262,17 @@ class TestPairs:
         few = person < 90
         pairs = build_pairs(person[few], PairPlan("matched"), vectors=vectors[few])
         assert pairs.notes[1] == (
-            "matched: 90 people are one cell, so that imposters are random; add people, or ask for "
-            "cells (--clusters)"
+            "matched: all 90 people are one cell, so that imposters are random; cells are of 50 "
+            "people on average (--clusters)"
+        )
+
+    def test_nobody_is_more_alike(self, monkeypatch):
+        monkeypatch.setattr(matched, "_apart_by_chance", lambda *_: np.inf)
+        person, vectors = populations()
+        pairs = build_pairs(person, PairPlan("matched", n_clusters=2), vectors=vectors)
+        assert pairs.notes[1] == (
+            "matched: all 240 people are one cell, so that imposters are random; no populations "
+            "stand out"
         )
 
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 #: What is tried: components from few to many, ridges from stiff to loose. The first ridge leaves
 #: nothing of coordinates and regions.
-COMPONENTS = (8, 12, 16, 24)
+COMPONENTS = (12, 16, 24)
 RIDGES = (1e6, 1000.0, 250.0, 60.0, 15.0, 4.0, 1.0)
 #: What is taken where there are too few people to try.
 USUAL_COMPONENTS, USUAL_RIDGE = 12, 100.0

@@ -3,9 +3,10 @@
 Images of one person show what does not tell people apart: light, pose, age. In the directions in
 which people differ most in comparison, populations lie side by side that overlap in embedding space
 as a whole. A mixture of Gaussians finds them there. It has more components than there are to be
-cells, so that a small population gets one too; then those are joined that overlap most, so that a
-large population is not cut into slices, whose strangers would be harder to tell apart than those of
-the population are. See docs/decisions/0022-matched-imposters.md.
+cells, so that a small population gets one too; then those are joined that overlap most, at least as
+far as pieces of one single Gaussian population would. So no large population is cut into slices,
+whose strangers would be harder to tell apart than those of the population are. See
+docs/decisions/0022-matched-imposters.md.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import linkage
 from scipy.linalg import eigh, solve_triangular
 from scipy.special import logsumexp
 
@@ -77,11 +79,23 @@ def alike(
         mixture = _fit(some, finer, seed)
         part = mixture.most_likely(points)
         size = np.bincount(part, minlength=len(mixture.means))
-        return joined(mixture.overlaps(), size, n_cells, least)[part]
+        near = _apart_by_chance(some, finer, seed)
+        return joined(mixture.overlaps(), size, n_cells, near=near, least=least)[part]
 
 
-def joined(distance: Float64, size: Ints, n: int, least: int) -> Ints:
-    """Join parts that are near each other, until `n` are left and all have size `least`.
+def _apart_by_chance(points: Float64, n_components: int, seed: int) -> float:
+    """Return how far apart the pieces of one Gaussian population of this spread are, at most."""
+    spread = np.cov(points.T).reshape(2 * points.shape[1:])
+    spread += _LEAST * np.eye(len(spread))
+    drawn = np.random.default_rng([seed, 1]).standard_normal(points.shape)
+    distance = _fit(drawn @ np.linalg.cholesky(spread).T, n_components, seed).overlaps()
+    if len(distance) == 1:
+        return 0.0
+    return float(linkage(distance[np.triu_indices(len(distance), 1)], "average")[-1, 2])
+
+
+def joined(distance: Float64, size: Ints, n: int, *, near: float, least: int) -> Ints:
+    """Join the nearest parts until `n` are left, none is as `near` and all have size `least`.
 
     The distance of two that were joined already is that of their parts on average. Returns the
     number of what each part is joined to.
@@ -90,20 +104,22 @@ def joined(distance: Float64, size: Ints, n: int, least: int) -> Ints:
     --------
     >>> place = np.array([0.0, 10.0, 1.0, 12.0, 30.0])
     >>> distance = abs(place[:, None] - place)
-    >>> joined(distance, np.array([5, 5, 5, 5, 5]), 3, least=5)
+    >>> joined(distance, np.array([5, 5, 5, 5, 5]), 3, near=0, least=5)
     array([0, 1, 0, 1, 2])
-    >>> joined(distance, np.array([5, 5, 5, 5, 1]), 3, least=5)
+    >>> joined(distance, np.array([5, 5, 5, 5, 5]), 3, near=15, least=5)
+    array([0, 0, 0, 0, 1])
+    >>> joined(distance, np.array([5, 5, 5, 5, 1]), 3, near=0, least=5)
     array([0, 1, 0, 2, 2])
     """
     number = np.arange(len(size))
     while True:
         member = (number == np.unique(number)[:, None]).astype(np.float64)
         sizes, parts = member @ size, member.sum(axis=1)
-        small = len(sizes) > 1 and sizes.min() < least
-        if len(sizes) <= n and not small:
-            return np.unique(number, return_inverse=True)[1].astype(np.int64)
         apart = (member @ distance @ member.T) / np.outer(parts, parts)
         np.fill_diagonal(apart, np.inf)
+        small = len(sizes) > 1 and sizes.min() < least
+        if len(sizes) <= n and not small and apart.min() > near:
+            return np.unique(number, return_inverse=True)[1].astype(np.int64)
         row = sizes.argmin() if small else apart.min(axis=1).argmin()
         one, two = np.unique(number)[[row, apart[row].argmin()]]
         number[number == max(one, two)] = min(one, two)

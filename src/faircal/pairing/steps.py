@@ -133,19 +133,21 @@ def _alike(who: People, inputs: Inputs, plan: PairPlan, notes: list[str]) -> Int
             f"n_clusters: expected 1 to {len(who)} (the number of people), found {cells}; "
             "choose fewer clusters (--clusters)"
         )
-    if cells == 1:
-        notes.append(
-            f"matched: {len(who):,} people are one cell, so that imposters are random; add people, "
-            "or ask for cells (--clusters)"
-        )
-        return np.zeros(len(who), dtype=np.int64)
     points = np.asarray(vectors[who.image], dtype=np.float32)
     least = min(_PEOPLE * plan.n_folds, len(who) // (2 * cells))
     cell = alike(points, who, cells, least=least, seed=plan.seed)
     people = np.unique(cell, return_counts=True)[1]
+    if len(people) > 1:
+        notes.append(
+            f"matched: {len(people)} cells of {people.min():,} to {people.max():,} people who are "
+            "alike, found without attributes"
+        )
+        return cell
+    why = "no populations stand out"
+    if cells == 1:
+        why = f"cells are of {_PEOPLE * plan.n_folds} people on average (--clusters)"
     notes.append(
-        f"matched: {len(people)} cells of {people.min():,} to {people.max():,} people who are "
-        "alike, found without attributes"
+        f"matched: all {len(who):,} people are one cell, so that imposters are random; {why}"
     )
     return cell
 
