@@ -118,7 +118,8 @@ def joined(distance: Float64, size: Ints, n: int, *, near: float, least: int) ->
         apart = (member @ distance @ member.T) / np.outer(parts, parts)
         np.fill_diagonal(apart, np.inf)
         small = len(sizes) > 1 and sizes.min() < least
-        if len(sizes) <= n and not small and apart.min() > near:
+        done = len(sizes) <= n and not small and apart.min() > near
+        if done or len(sizes) == 1:
             return np.unique(number, return_inverse=True)[1].astype(np.int64)
         row = sizes.argmin() if small else apart.min(axis=1).argmin()
         one, two = np.unique(number)[[row, apart[row].argmin()]]
