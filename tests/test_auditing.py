@@ -208,10 +208,13 @@ class TestIntervals:
         assert 0 < found.interval("fpr")[1] < 1
         assert found.interval("tpr")[1] == 1
 
-    def test_other_metrics_have_none(self, sample):
+    def test_every_value_but_a_threshold_has_one(self, sample):
         found = audit(**sample, threshold=0.3)
-        assert np.isnan(found.interval("auroc")).all()
         assert np.isnan(found.interval("threshold")).all()
+        for group, condition, metric, value in found.measures:
+            if metric != "threshold" and np.isfinite(value):
+                low, high = found.interval(metric, group=group, condition=condition)
+                assert low <= value + 1e-12 and value <= high + 1e-12, (group, condition, metric)
 
     @pytest.mark.parametrize("level", [0, 1, 95])
     def test_level(self, sample, level):
@@ -221,17 +224,19 @@ class TestIntervals:
     def test_list_of_all(self, sample):
         found = audit(**sample, threshold=0.3, attribute="ethnicity+gender")
         rows = found.intervals(0.9)
-        rates = [m for m in found.measures if m.metric in ("fpr", "fnr", "tpr")]
-        assert [(r.group, r.condition, r.metric, r.value) for r in rows] == rates
+        told = [m for m in found.measures if m.metric != "threshold"]
+        assert [(r.group, r.condition, r.metric, r.value) for r in rows] == told
         for row in rows:
             expected = found.interval(
                 row.metric, group=row.group, condition=row.condition, level=0.9
             )
             assert (row.low, row.high) == expected
-            assert row.low <= row.value <= row.high
-            assert row.counted == pytest.approx(row.value * row.trials)
             assert (row.level, row.attribute) == (0.9, "ethnicity+gender")
-        assert "Wilson" in found.interval_kind
+            if row.metric in ("fpr", "fnr", "tpr"):
+                assert row.low <= row.value <= row.high
+                assert row.counted == pytest.approx(row.value * row.trials)
+                assert row.effective == row.trials  # nobody is known: pairs are independent
+        assert "pair-wise" in found.interval_kind
 
 
 class TestEnough:

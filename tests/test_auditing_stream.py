@@ -56,21 +56,31 @@ def same_counts(one, two):
     np.testing.assert_equal(one.error_bounds, two.error_bounds)
 
 
+UNBOUNDED = ("max_min", "max_geomean", "gini", "fdr", "ir", "garbe")
+
+
 def check(found, exact):
     """Whether a streamed audit keeps its promises towards the exact one."""
     assert found.groups == exact.groups
     assert found.people == exact.people
     assert found.trials == exact.trials
-    keys = [measured[:3] for measured in exact.measures]
+    # What has no bound is left out: Cllr, and of ratios all but those of counted rates.
+    known = [
+        measured
+        for measured in exact.measures
+        if not measured.metric.endswith("cllr")
+        and (not measured.condition or not measured.metric.endswith(UNBOUNDED))
+    ]
+    keys = [measured[:3] for measured in known]
     assert [measured[:3] for measured in found.measures] == keys
     assert [bound[:3] for bound in found.error_bounds] == keys
     for (*key, told), (*_, true), (*_, bound) in zip(
-        found.measures, exact.measures, found.error_bounds, strict=True
+        found.measures, known, found.error_bounds, strict=True
     ):
         if np.isnan(true):
             assert np.isnan(told)
         else:
-            assert abs(told - true) <= bound, key
+            assert told == true or abs(told - true) <= bound, key
     for one, two in zip(found.curves, exact.curves, strict=True):
         assert one[:3] == two[:3]
         for name in ("edges", "genuine", "imposter"):

@@ -150,12 +150,16 @@ def test_cross_group_and_unknown_pairs_count_globally_only(sample):
         if key[:2] == ("global", "") and key[2] in ("auroc", "ks", "brier"):
             assert after[key] != value
 
+ONE_RATE = ("gap", "max_min", "max_geomean", "gini")
+
 
 def test_what_is_measured_and_in_which_form(sample):
     keys = found(measure(Rankings.of(*sample)))
     over = ("mean", "aad", "mad", "std")
     expected = {
-        (g, "", m) for g in ("global", *NAMES) for m in ("auroc", "ks", "ece", "brier", "nll")
+        (g, "", m)
+        for g in ("global", *NAMES)
+        for m in ("auroc", "ks", "ece", "brier", "nll", "cllr", "min_cllr")
     }
     expected |= {("all", "", f"{m}_{d}") for m in ("ks", "ece", "brier") for d in over}
     for rate in ("0.001", "0.01"):
@@ -165,7 +169,35 @@ def test_what_is_measured_and_in_which_form(sample):
             for metric in reported:
                 expected |= {(g, f"{kind}={rate}", metric) for g in ("global", *NAMES)}
                 expected |= {("all", f"{kind}={rate}", f"{metric}_{d}") for d in over}
+        unfair = {f"{m}_{of}" for m in ("fpr", "fnr") for of in ONE_RATE} | {"fdr", "ir", "garbe"}
+        expected |= {("all", f"global_fpr={rate}", name) for name in unfair}
     assert set(keys) == expected
+
+
+def test_unfairness_is_of_the_groups_rates(sample):
+    values = found([*measure(Rankings.of(*sample)), *at_threshold(Rankings.of(*sample), 0.25)])
+    for under in ("", "global_fpr=0.01"):
+        fpr = [values[g, under, "fpr"] for g in NAMES]
+        fnr = [values[g, under, "fnr"] for g in NAMES]
+        assert values["all", under, "fpr_gap"] == max(fpr) - min(fpr)
+        ratio = max(fnr) / min(fnr) if min(fnr) > 0 else np.inf
+        assert values["all", under, "fnr_max_min"] == pytest.approx(ratio)
+        assert values["all", under, "fdr"] == pytest.approx(
+            1 - (max(fpr) - min(fpr)) / 2 - (max(fnr) - min(fnr)) / 2
+        )
+    assert values["all", "", "fpr_aad"] == pytest.approx(
+        np.abs(np.array(fpr := [values[g, "", "fpr"] for g in NAMES]) - np.mean(fpr)).mean()
+    )
+
+
+def test_evidence_is_priced_with_the_share_of_all_pairs(sample):
+    _, probability, genuine, groups = sample
+    values = found(measure(Rankings.of(*sample)))
+    rows = groups.pair == 0
+    assert values[NAMES[0], "", "cllr"] == pytest.approx(
+        metrics.cllr(probability[rows], genuine[rows], prior=genuine.mean())
+    )
+    assert values["global", "", "min_cllr"] == pytest.approx(metrics.min_cllr(sample[0], genuine))
 
 
 def test_scores_or_probabilities_alone(sample):
@@ -237,9 +269,17 @@ def test_counted_scores_are_measured_within_their_bounds(sample, n):
     test = counted(sample, np.unique([*np.linspace(-1, 1, n), 0.0, 1.0]))
     told = [*measure(test, rates=(0.02, 0.2)), *at_threshold(test, 0.25)]
     bounds = error_bounds(test, told, (0.02, 0.2))
-    assert [m[:3] for m in told] == [m[:3] for m in exact] == [m[:3] for m in bounds]
-    for (*key, value), (*_, true), (*_, bound) in zip(told, exact, bounds, strict=True):
-        assert abs(value - true) <= bound, key
+    assert [m[:3] for m in told] == [m[:3] for m in bounds]
+    # What has no bound is measured of single pairs only.
+    true = found(exact)
+    left_out = {key[2] for key in set(true) - set(found(told))}
+    assert left_out == {"cllr", "min_cllr", "fdr", "ir", "garbe"} | {
+        f"{m}_{of}" for m in ("fpr", "fnr") for of in ONE_RATE if of != "gap"
+    }
+    for (*key, value), (*_, bound) in zip(told, bounds, strict=True):
+        exactly = true[tuple(key)]
+        assert value == exactly or abs(value - exactly) <= bound, key
+    assert bounds[0].value < np.inf
     known = found(bounds)
     assert known["global", "", "threshold"] == 0
     assert (known["global", "", "auroc"] < 1e-3) == (n == 3000)

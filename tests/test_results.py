@@ -23,7 +23,9 @@ from faircal.results import (
 )
 
 ROW = Row("d, with comma", "net", "gst", "beta", "", "0", "1", "e", 'A "q"', "", "ks", 1 / 3)
-INTERVAL = Interval("net", "e", "A", "", "fpr", 0.1, 0.05, 0.2, 0.95, 3.0, 30)
+INTERVAL = Interval(
+    "net", "", "", "", "e", "A", "", "fpr", 0.1, 0.05, 0.2, 3.0, 30, 12.5, 0.95
+)
 
 
 def test_rows_read_back_exactly(tmp_path):
@@ -68,7 +70,7 @@ def test_summary_of_nothing_defined_is_undefined():
             ",".join(Row._fields).encode() + b"\n" + b"x," * 11 + b"high\n",
             "could not convert",
         ),
-        ("intervals.csv", b"group\nA\n", "expected columns feature, attribute"),
+        ("intervals.csv", b"group\nA\n", "expected columns feature, method"),
         ("run.json", b"{", "not valid JSON"),
         ("run.json", b"\xff", "not valid JSON"),
         ("run.json", b"[]", "expected an object"),

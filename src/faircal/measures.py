@@ -16,13 +16,16 @@ from faircal.metrics import (
     DEVIATIONS,
     METRICS,
     Ranking,
+    cllr,
     fnr_at_threshold,
     fpr_at_threshold,
+    min_cllr,
     rates_at_threshold,
     threshold_at_fnr,
     threshold_at_fpr,
     tpr_at_fpr,
     tpr_at_threshold,
+    unfairness,
 )
 from faircal.metrics.bounds import (
     Range,
@@ -152,7 +155,7 @@ def measure(
         Where thresholds come from: the calibration pairs, as in use. From `test` itself unless
         told, as in the paper.
     """
-    found = [*_scalars(test)]
+    found = [*_scalars(test), *_likelihood(test)]
     if test.scores:
         found += _accuracy(test, rates, threshold_from)
         found += _at_rates(test, threshold_from or test, rates)
@@ -167,6 +170,23 @@ def _scalars(test: Rankings) -> Iterator[Measure]:
             yield Measure(group, "", metric.name, value)
         if metric.deviations:
             yield from _deviations(metric.name, "", values)
+
+
+def _likelihood(test: Rankings) -> Iterator[Measure]:
+    """What the probabilities cost as evidence; their prior is the share of genuine pairs of all.
+
+    Of counted scores these have no bound, so they are measured of single pairs only.
+    """
+    if test.score_bins or test.probability_bins:
+        return
+    if test.probabilities:
+        overall = test.probabilities[GLOBAL]
+        prior = overall.n_genuine / max(len(overall), 1)
+        for group, ranking in test.probabilities.items():
+            value = cllr(ranking, prior=prior) if 0 < prior < 1 else float("nan")
+            yield Measure(group, "", "cllr", value)
+    for group, ranking in test.scores.items():
+        yield Measure(group, "", "min_cllr", min_cllr(ranking))
 
 
 def _deviations(metric: str, under: str, values: dict[str, float]) -> Iterator[Measure]:
@@ -212,15 +232,42 @@ def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Itera
                 for group, value in values.items():
                     yield Measure(group, under, metric, value)
                 yield from _deviations(metric, under, values)
+            if "fpr" in at_all:
+                rates_here = {
+                    metric: [float(at_all[metric][group][i]) for group in test.groups]
+                    for metric in _KINDS
+                }
+                yield from _fairness(under, rates_here, exact=not test.score_bins)
+
+
+def _fairness(under: str, rates: dict[Any, list[float]], *, exact: bool) -> Iterator[Measure]:
+    """How unequal groups are at one threshold; of rates that are not exact only what has a bound.
+
+    Interpolated rates may leave the range by rounding.
+    """
+    if len(rates["fpr"]) < 2:
+        return
+    inside = {metric: np.clip(values, 0, 1) for metric, values in rates.items()}
+    for name, value in unfairness(inside["fpr"], inside["fnr"]).items():
+        if exact or name.endswith("_gap"):
+            yield Measure(ALL, under, name, float(value))
 
 
 def at_threshold(test: Rankings, at: float) -> Iterator[Measure]:
     """Counted error rates of the decision ``score >= at``."""
     yield Measure(GLOBAL, "", "threshold", at)
-    for group, ranking in test.scores.items():
-        counts = rates_at_threshold(ranking, at)
+    counted = {group: rates_at_threshold(ranking, at) for group, ranking in test.scores.items()}
+    for group, counts in counted.items():
         for metric in ("fpr", "fnr", "tpr"):
             yield Measure(group, "", metric, float(getattr(counts, metric)))
+    rates = {
+        metric: {group: float(getattr(counts, metric)) for group, counts in counted.items()}
+        for metric in _KINDS
+    }
+    for metric, values in rates.items():
+        yield from _deviations(metric, "", values)
+    of_groups = {metric: [of[group] for group in test.groups] for metric, of in rates.items()}
+    yield from _fairness("", of_groups, exact=True)
 
 
 #: Values from 0 to 1.
@@ -247,9 +294,10 @@ def error_bounds(
     bounds = _Bounds(test, rates, found)
     known: dict[tuple[str, str, str], float] = {}
     for group, under, metric, value in found:
+        of, _, deviation = metric.partition("_")
         if group == ALL:
-            of, _, deviation = metric.rpartition("_")
-            errors = [known[name, under, of] for name in test.groups]
+            kinds = (of,) if deviation else _KINDS
+            errors = [known[name, under, kind] for name in test.groups for kind in kinds]
             bound = deviation_bound(deviation, errors)
         else:
             bound = bounds.of(group, under, metric, value)

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,13 +19,16 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from faircal._version import __version__
 from faircal.errors import DataError
-from faircal.files import existing, write_text
+from faircal.files import atomic_path, existing, write_text
 
 RESULTS, RUN, REPORT, INTERVALS = "results.csv", "run.json", "report.html", "intervals.csv"
 CLUSTERS, MEMBERS, AUDIT = "clusters.csv", "members.csv", "audit.json"
+REPLICATES = "replicates.parquet"
 GLOBAL, ALL = "global", "all"
 AGAIN = "run the benchmark or audit again"
 MEAN, STD = "mean", "std"
@@ -82,9 +85,15 @@ class Condition(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """A rate, its interval, and the pairs it counts (a fraction where it is interpolated)."""
+    """A value and its interval; of a rate also the pairs it counts (a fraction if interpolated).
+
+    `effective` is how many independent pairs would make the rate as uncertain as it is.
+    """
 
     feature: str
+    method: str
+    calibrator: str
+    clusters: str
     attribute: str
     group: str
     condition: str
@@ -92,9 +101,16 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
-    level: float
     counted: float
     trials: float
+    effective: float
+    level: float
+
+    @classmethod
+    def of(cls, known: Mapping[str, Any], **more: Any) -> Interval:
+        """Make one of named fields; what is not named does not apply and is empty."""
+        empty = {"calibrator": "", "clusters": ""}
+        return cls(**{**empty, **known, **more})
 
 
 class ClusterRow(NamedTuple):
@@ -203,7 +219,59 @@ def write_audit(folder: Path, record: dict[str, Any]) -> Path:
 
 def write_intervals(folder: Path, intervals: Iterable[Interval]) -> None:
     """Write ``intervals.csv``; without rows it is removed."""
-    _write_or_remove(folder / INTERVALS, Interval._fields, intervals)
+    write_rows(folder / INTERVALS, Interval, intervals)
+
+
+class Replicated(NamedTuple):
+    """A value and replicates of it, less the value: what other people would have changed.
+
+    Replicates of the same number, in whichever run, are of the same other people; see
+    `faircal.uncertainty.replicates`.
+    """
+
+    feature: str
+    method: str
+    calibrator: str
+    clusters: str
+    attribute: str
+    group: str
+    condition: str
+    metric: str
+    value: float
+    noise: NDArray[np.float32]
+
+
+_REPLICATES_SCHEMA = pa.schema(
+    [(name, pa.string()) for name in Replicated._fields[:-2]]
+    + [("value", pa.float64()), ("noise", pa.list_(pa.float32()))]
+)
+
+
+def write_replicates(path: Path, rows: Iterable[Replicated]) -> None:
+    """Write replicates, ``replicates.parquet`` of a folder; without rows it is removed."""
+    columns = list(zip(*rows, strict=True))
+    if not columns:
+        path.unlink(missing_ok=True)
+        return
+    arrays = [
+        pa.array(list(of), field.type)
+        for of, field in zip(columns, _REPLICATES_SCHEMA, strict=True)
+    ]
+    with atomic_path(path) as draft:
+        pq.write_table(pa.table(arrays, schema=_REPLICATES_SCHEMA), draft, compression="zstd")
+
+
+def read_replicates(path: Path) -> list[Replicated]:
+    """Read replicates; none where there is no such file."""
+    if not path.exists():
+        return []
+    try:
+        table = pq.read_table(path).select(_REPLICATES_SCHEMA.names).cast(_REPLICATES_SCHEMA)
+    except (pa.ArrowInvalid, KeyError, OSError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); {AGAIN}") from error
+    texts = [table.column(name).to_pylist() for name in _REPLICATES_SCHEMA.names[:-1]]
+    noise = [np.asarray(each.values) for each in table.column("noise")]
+    return [Replicated(*row) for row in zip(*texts, noise, strict=True)]
 
 
 def read_results(folder: str | Path) -> list[Row]:
@@ -218,37 +286,38 @@ def read_results(folder: str | Path) -> list[Row]:
 
 def read_intervals(folder: str | Path) -> list[Interval]:
     """Read ``intervals.csv`` of an audit; none where there is no such file."""
-    return _read_if_there(Path(folder) / INTERVALS, Interval)
+    return read_rows(Path(folder) / INTERVALS, Interval)
 
 
 def write_clusters(
     folder: Path, clusters: Iterable[ClusterRow], members: Iterable[Member] = ()
 ) -> None:
     """Write ``clusters.csv`` and ``members.csv``; one without rows is removed."""
-    _write_or_remove(folder / CLUSTERS, ClusterRow._fields, clusters)
-    _write_or_remove(folder / MEMBERS, Member._fields, members)
+    write_rows(folder / CLUSTERS, ClusterRow, clusters)
+    write_rows(folder / MEMBERS, Member, members)
 
 
-def _write_or_remove(path: Path, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a table; where it has no rows, remove what an earlier run left."""
+def write_rows(path: Path, kind: type[T], rows: Iterable[T]) -> None:
+    """Write a table of named tuples; where it has no rows, remove what an earlier run left."""
     listed = list(rows)
     if listed:
-        write_text(path, csv_text(columns, listed))
+        write_text(path, csv_text(get_type_hints(kind), listed))
     else:
         path.unlink(missing_ok=True)
 
 
 def read_clusters(folder: str | Path) -> list[ClusterRow]:
     """Read ``clusters.csv`` of a benchmark; none where there is no such file."""
-    return _read_if_there(Path(folder) / CLUSTERS, ClusterRow)
+    return read_rows(Path(folder) / CLUSTERS, ClusterRow)
 
 
 def read_members(folder: str | Path) -> list[Member]:
     """Read ``members.csv`` of a benchmark; none where there is no such file."""
-    return _read_if_there(Path(folder) / MEMBERS, Member)
+    return read_rows(Path(folder) / MEMBERS, Member)
 
 
-def _read_if_there(path: Path, kind: type[T]) -> list[T]:
+def read_rows(path: Path, kind: type[T]) -> list[T]:
+    """Read a table of named tuples; none where there is no such file."""
     return [kind(*values) for values in _read_csv(path, kind)] if path.exists() else []
 
 

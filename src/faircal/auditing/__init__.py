@@ -4,14 +4,13 @@
 says how far its values can be from the exact ones; `audit_stream` runs it.
 """
 
-from faircal.auditing.found import INTERVAL_KIND, Audit, bounds_note
+from faircal.auditing.found import Audit, bounds_note
 from faircal.auditing.pairs import Scored
 from faircal.auditing.run import audit_stream, files_digest
 from faircal.auditing.stream import Auditor
 from faircal.auditing.whole import audit, audit_pairs
 
 __all__ = [
-    "INTERVAL_KIND",
     "Audit",
     "Auditor",
     "Scored",

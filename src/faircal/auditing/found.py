@@ -9,16 +9,21 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from faircal.auditing.pairs import Scored
 from faircal.curves import Curves, Source, make_curves
 from faircal.errors import ParameterError
 from faircal.measures import Measure, Rankings, at_threshold, error_bounds, measure
 from faircal.metrics import wilson
 from faircal.metrics.intervals import enough
 from faircal.registry import did_you_mean
-from faircal.results import ALL, GLOBAL, Condition, Interval, Row, as_table
+from faircal.results import ALL, GLOBAL, Condition, Interval, Replicated, Row, as_table
+from faircal.uncertainty import BY_PEOPLE, PAIR_WISE, Known, Uncertainty, known, replicated
 
-#: How intervals are made for now, said wherever they are shown.
-INTERVAL_KIND = "pair-wise Wilson (pairs taken as independent: too narrow where pairs share people)"
+#: How intervals are made of streamed pairs.
+STREAMED = (
+    "pair-wise Wilson of rates only (of streamed pairs it is not kept who is in them, so they are "
+    "taken as independent: too narrow where pairs share people)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +38,8 @@ class Audit:
     trials : dict from group to (genuine, imposter) counts
     curves : Curves
         The scores counted by group: what figures are drawn from.
-    interval_kind : str
-        How the intervals were made.
+    uncertainty : Uncertainty, optional
+        How sure the values are; None where pairs were streamed.
     error_bounds : list of Measure
         Where scores were counted in bins: how far each of `measures` can be from the exact value.
         Empty where the values are exact.
@@ -58,7 +63,7 @@ class Audit:
     feature: str = ""
     attribute: str = ""
     method: str = ""
-    interval_kind: str = INTERVAL_KIND
+    uncertainty: Uncertainty | None = None
     error_bounds: list[Measure] = field(default_factory=list)
 
     def value(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> float:
@@ -84,17 +89,47 @@ class Audit:
         """
         worst: dict[str, float] = {}
         for group, _, metric, bound in self.error_bounds:
-            kind = metric.rpartition("_")[0] if group == ALL else metric
+            kind = metric.partition("_")[0] if group == ALL else metric
             worst[kind] = float(np.nanmax([worst.get(kind, 0.0), bound]))
         return worst
+
+    @property
+    def effective_people(self) -> dict[str, float] | None:
+        """How many people, each in equally many imposter pairs, would tell as much; by group.
+
+        None where identities are unknown or pairs were streamed.
+        """
+        if self.uncertainty is None or self.uncertainty.independent:
+            return None
+        return {g: self.uncertainty.effective_people(g) for g in (GLOBAL, *self.groups)}
+
+    def replicates(self) -> list[Replicated]:
+        """Return replicates of the values of all pairs and of groups; none of streamed pairs."""
+        if self.uncertainty is None:
+            return []
+        source = Source(self.feature, self.method, attribute=self.attribute)
+        return replicated(self.uncertainty, self.measures, source)
+
+    @property
+    def interval_kind(self) -> str:
+        """How the intervals are made."""
+        if self.uncertainty is None:
+            return STREAMED
+        return PAIR_WISE if self.uncertainty.independent else BY_PEOPLE
 
     def interval(
         self, metric: str, *, group: str = GLOBAL, condition: str = "", level: float = 0.95
     ) -> tuple[float, float]:
-        """Return (low, high) for a rate (``fpr``, ``fnr``, ``tpr``); NaN for other metrics."""
+        """Return (low, high) of a value; NaN where it is undefined.
+
+        Where identities are given, intervals know that pairs share people. Where pairs were
+        streamed, only rates have one, and it takes pairs as independent.
+        """
         if not 0 < level < 1:
             raise ParameterError(f"level: expected a number between 0 and 1, found {level:g}")
         value = self.value(metric, group=group, condition=condition)
+        if self.uncertainty is not None:
+            return self.uncertainty.interval(group, condition, metric, level)
         trials = self._trials(metric, group)
         if trials is None or np.isnan(value):
             return float("nan"), float("nan")
@@ -112,15 +147,20 @@ class Audit:
         return trials is None or enough(trials, Condition.of(condition).wanted(metric))
 
     def intervals(self, level: float = 0.95) -> list[Interval]:
-        """Return every rate with its interval."""
+        """Return every value that has an interval, and every rate."""
+        where = {"feature": self.feature, "method": self.method, "attribute": self.attribute}
+        return [Interval.of(row._asdict(), level=level, **where) for row in self._known(level)]
+
+    def _known(self, level: float) -> list[Known]:
+        if self.uncertainty is not None:
+            return known(self.uncertainty, self.measures, level)
         rows = []
         for group, condition, metric, value in self.measures:
             trials = self._trials(metric, group)
             if trials is not None:
-                low, high = self.interval(metric, group=group, condition=condition, level=level)
-                count = round(value * trials, 6)
-                where = (self.feature, self.attribute, group, condition, metric)
-                rows.append(Interval(*where, value, low, high, level, count, trials))
+                ends = self.interval(metric, group=group, condition=condition, level=level)
+                counts = round(value * trials, 6), trials, trials
+                rows.append(Known(group, condition, metric, value, *ends, *counts))
         return rows
 
     @property
@@ -207,9 +247,10 @@ def audit_rankings(
     threshold: float | None,
     rates: Sequence[float],
     score_range: tuple[float, float],
+    pairs: Scored | None,
     **labels: str,
 ) -> Audit:
-    """Measure rankings, of single pairs or of counts; see `audit` for the rest."""
+    """Measure rankings, of single pairs, which are then given, or of counts; see `audit`."""
     found = measure(rankings, rates=rates)
     if threshold is not None:
         found += at_threshold(rankings, threshold)
@@ -218,4 +259,7 @@ def audit_rankings(
     curves = Curves(make_curves(rankings, source, score_range))
     bounds = error_bounds(rankings, found, rates) if rankings.score_bins else []
     groups = tuple(rankings.groups)
-    return Audit(found, groups, people, trials, curves, error_bounds=bounds, **labels)
+    sure = None if pairs is None else pairs.uncertainty(found)
+    return Audit(
+        found, groups, people, trials, curves, **labels, uncertainty=sure, error_bounds=bounds
+    )

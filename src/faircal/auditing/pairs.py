@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from faircal.data import Dataset, Groups
 from faircal.data.columns import Column, parse_genuine
 from faircal.errors import DataError, ParameterError
+from faircal.measures import Measure
+from faircal.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
     from faircal.methods.base import Output
@@ -45,6 +48,17 @@ class Scored:
         """
         return self.probability if self.score is None else self.score
 
+    def uncertainty(self, found: Sequence[Measure]) -> Uncertainty:
+        """Return how sure values are that were measured of these pairs."""
+        return Uncertainty(
+            found,
+            genuine=self.genuine,
+            people=self.people,
+            score=self.ranked,
+            probability=self.probability,
+            groups=self.groups,
+        )
+
     @classmethod
     def of(
         cls,
@@ -76,15 +90,11 @@ class Scored:
     @classmethod
     def of_data(cls, data: Dataset, output: Output | None, attribute: str | None) -> Scored:
         """Take the pairs of a dataset with their own scores, or with what a model says of them."""
-        identity, pairs = data.images.identity, data.pairs
         score = data.scores if output is None else output.score
-        probability = pairs.probability if output is None else output.probability
+        probability = data.pairs.probability if output is None else output.probability
         checked = cls.of(data.genuine, score, probability)
-        people = None
-        if identity is not None:
-            people = Groups(identity.names, identity.take(pairs.left), identity.take(pairs.right))
         groups = None if attribute is None else data.groups(attribute)
-        return cls(checked.genuine, checked.score, checked.probability, groups, people)
+        return cls(checked.genuine, checked.score, checked.probability, groups, data.people)
 
 
 def check_threshold(threshold: Any) -> float | None:

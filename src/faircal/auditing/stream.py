@@ -173,6 +173,7 @@ class Auditor:
             threshold=self.threshold,
             rates=self.rates,
             score_range=self.score_range,
+            pairs=None,
             attribute=self.attribute or "",
             **self.labels,
         )

@@ -85,5 +85,6 @@ def audit_pairs(
         threshold=at,
         rates=wanted,
         score_range=score_range,
+        pairs=pairs,
         **labels,
     )

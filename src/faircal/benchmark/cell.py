@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,59 +16,75 @@ from faircal.data import Dataset
 from faircal.jobs import Progress
 from faircal.measures import Measure, Rankings, condition, measure
 from faircal.methods import METHODS, ClusterMethod, Method, Output
-from faircal.results import ALL
+from faircal.results import ALL, Replicated
+from faircal.uncertainty import Known, Uncertainty, known, replicated
 
 #: What is said of a cluster: attribute, cluster, group, quantity, value (see `ClusterRow`).
 Fact = tuple[str, str, str, str, float]
 
 
-def run_cell(
-    calibration: Dataset, test: Dataset, cell: Cell, plan: Plan, parts: Parts, progress: Progress
-) -> tuple[dict[str, Any], pa.Table | None]:
-    """Run a cell; return its measures by attribute with how the fit went, and its curves."""
+class Ran(NamedTuple):
+    """What came of a cell: numbers, and of one that figures show, its curves and replicates."""
+
+    part: dict[str, Any]
+    curves: pa.Table | None
+    replicates: list[Replicated]
+
+
+def run_cell(test: Dataset, fits: Fits, plan: Plan) -> Ran:
+    """Run a cell: its measures by attribute with how the fit went, and how sure they are."""
     started = time.perf_counter()
-    settings, main = plan.settings, plan.is_main(cell)
-    fits = _Fits(calibration, cell, settings, parts, progress)
+    cell, settings, calibration = fits.cell, plan.settings, fits.calibration
+    main = plan.is_main(cell)
     curves: list[Curve] = []
     measures: list[tuple[str, list[Measure]]] = []
+    intervals: list[tuple[str, list[Known]]] = []
+    replicates: list[Replicated] = []
     clusters = str(cell.clusters or "")
     source = Source(cell.feature, cell.method, cell.calibrator, clusters, str(cell.fold))
     for attribute in plan.attributes:
         method = fits.fit(attribute=attribute)
-        rankings = _rankings(fits.apply(method, test), test, attribute)
-        found = _measured(method, rankings, calibration, attribute, settings)
+        rankings = rankings_of(fits.apply(method, test), test, attribute)
+        found = _measured(method, rankings, calibration, settings)
         if settings.retune and METHODS[cell.method].fitted_to_rate:
             for rate in settings.rates:
                 tuned = fits.fit(attribute=attribute, target_fpr=rate)
-                at_rate = _rankings(tuned.apply(test), test, attribute)
-                other = _measured(tuned, at_rate, calibration, attribute, settings)
+                at_rate = rankings_of(tuned.apply(test), test, attribute)
+                other = _measured(tuned, at_rate, calibration, settings)
                 found = _replace(found, other, rate)
         measures.append((attribute or "", found))
         if main:
             of = source._replace(attribute=attribute or "")
             curves += make_curves(rankings, of, test.score_range)
+            sure = _uncertainty(found, fits.apply(method, test), test, attribute)
+            intervals.append((attribute or "", known(sure, found)))
+            replicates += replicated(sure, found, of)
     facts: list[Fact] = []
     members: list[tuple[str, str, float]] = []
     if main:
         first = fits.fit(attribute=plan.attributes[0])
         for attribute in settings.also_by:
-            rankings = _rankings(fits.apply(first, test), test, attribute)
+            rankings = rankings_of(fits.apply(first, test), test, attribute)
             curves += make_curves(rankings, source._replace(attribute=attribute), test.score_range)
         if isinstance(first, ClusterMethod):
             facts, members = _clusters(first, calibration, test, plan)
     part = {
         "measures": measures,
+        "intervals": intervals,
         "clusters": facts,
         "members": members,
         "figures": fits.figures,
         "notes": fits.notes,
         "seconds": round(time.perf_counter() - started, 3),
     }
-    return part, as_table(curves) if main else None
+    return Ran(part, as_table(curves) if main else None, replicates)
 
 
-class _Fits:
-    """The fits of a cell: one for each set of parameters, with what they had to say."""
+class Fits:
+    """The fits of a cell: one for each set of parameters, with what they had to say.
+
+    `fitted` are methods of cells with the same calibration pairs, by what a fit depends on.
+    """
 
     def __init__(
         self,
@@ -77,12 +93,14 @@ class _Fits:
         settings: Settings,
         parts: Parts,
         progress: Progress,
+        fitted: dict[str, Method] | None = None,
     ) -> None:
         self.calibration, self.cell, self.settings = calibration, cell, settings
         self.parts, self.progress = parts, progress
         self.figures: dict[str, float] = {}
         self.notes: list[str] = []
-        self._fitted: dict[str, Method] = {}  # by what the fit depends on
+        self._fitted = {} if fitted is None else fitted
+        self._told: set[str] = set()
         self._applied: dict[int, Output] = {}  # by method; fitted ones live as long as this
         self._stages: dict[str, tuple[int, int]] = {}  # epochs done and in all
 
@@ -95,8 +113,10 @@ class _Fits:
             self._fitted[key] = method.fit(
                 self.calibration, progress=self._tell, checkpoint=checkpoint, resume=None
             )
-            self.figures.update(method.diagnostics_.figures)
-            self.notes.extend(method.diagnostics_.notes)
+        if key not in self._told:
+            self._told.add(key)
+            self.figures.update(self._fitted[key].diagnostics_.figures)
+            self.notes.extend(self._fitted[key].diagnostics_.notes)
         return self._fitted[key]
 
     def apply(self, method: Method, test: Dataset) -> Output:
@@ -112,7 +132,8 @@ class _Fits:
         self.progress(self.cell.label, so_far, in_all, f"{stage}: {label}")
 
 
-def _rankings(output: Output, part: Dataset, attribute: str | None) -> Rankings:
+def rankings_of(output: Output, part: Dataset, attribute: str | None) -> Rankings:
+    """Sort what a method says of the pairs of `part`: of all, and of each group."""
     groups = None if attribute is None else part.groups(attribute)
     return Rankings.of(output.score, output.probability, part.genuine, groups, part.score_range[1])
 
@@ -121,13 +142,26 @@ def _measured(
     method: Method,
     test: Rankings,
     calibration: Dataset,
-    attribute: str | None,
     settings: Settings,
 ) -> list[Measure]:
     source = None
     if settings.threshold_on == "calibration":
-        source = _rankings(method.apply(calibration), calibration, attribute)
+        source = rankings_of(method.apply(calibration), calibration, None)  # thresholds are global
     return measure(test, rates=settings.rates, threshold_from=source)
+
+
+def _uncertainty(
+    found: list[Measure], output: Output, test: Dataset, attribute: str | None
+) -> Uncertainty:
+    """Return how sure values are; those that `--retune` takes from another fit, nearly so."""
+    return Uncertainty(
+        found,
+        genuine=test.genuine,
+        people=test.people,
+        score=output.score,
+        probability=output.probability,
+        groups=None if attribute is None else test.groups(attribute),
+    )
 
 
 def _replace(found: list[Measure], other: list[Measure], rate: float) -> list[Measure]:
@@ -142,7 +176,9 @@ def _clusters(
     method: ClusterMethod, calibration: Dataset, test: Dataset, plan: Plan
 ) -> tuple[list[Fact], list[tuple[str, str, float]]]:
     """Say how large each cluster is, how it is shifted, who is in it, and name some images."""
-    found = [method.image_clusters(part) for part in (calibration, test)]
+    # Those of another population are other images, numbered alike.
+    parts = (calibration, test) if calibration.images is test.images else (test,)
+    found = [method.image_clusters(part) for part in parts]
     images, clusters, distance = (np.concatenate(values) for values in zip(*found, strict=True))
     images, first = np.unique(images, return_index=True)
     clusters, distance = clusters[first], distance[first]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from faircal.benchmark.settings import Cell, Plan
 from faircal.curves import read_curves_table, write_curves
 from faircal.errors import DataError, ParameterError
 from faircal.files import digest, output_folder, write_text
+from faircal.results import Replicated, read_replicates, write_replicates
 
 PARTS = "parts"
 
@@ -51,12 +52,23 @@ class Parts:
     def _curves(self, cell: Cell) -> Path:
         return self.home / f"{cell.key}.parquet"
 
+    def _replicates(self, cell: Cell) -> Path:
+        return self.home / f"{cell.key}.replicates.parquet"
+
     def has(self, cell: Cell, main: bool) -> bool:
         """Whether the cell is finished; one that figures show (`main`) has curves, too."""
         return self._file(cell).exists() and (not main or self._curves(cell).exists())
 
-    def write(self, cell: Cell, part: dict[str, Any], curves: pa.Table | None) -> None:
+    def write(
+        self,
+        cell: Cell,
+        part: dict[str, Any],
+        curves: pa.Table | None,
+        replicates: Sequence[Replicated],
+    ) -> None:
         """Keep what came out of a cell; its trainings need no checkpoint any more."""
+        if replicates:
+            write_replicates(self._replicates(cell), replicates)
         if curves is not None:
             write_curves(self._curves(cell), curves)
         write_text(self._file(cell), json.dumps(part))
@@ -65,6 +77,10 @@ class Parts:
     def read_curves(self, cells: Iterable[Cell]) -> pa.Table:
         """Return the curves of cells, joined."""
         return pa.concat_tables([read_curves_table(self._curves(cell)) for cell in cells])
+
+    def read_replicates(self, cell: Cell) -> list[Replicated]:
+        """Return the replicates of a cell."""
+        return read_replicates(self._replicates(cell))
 
     def read(self, cell: Cell) -> dict[str, Any]:
         """Return what came out of a cell."""

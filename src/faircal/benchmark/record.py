@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from faircal.benchmark.populations import Moving
 from faircal.benchmark.settings import Plan
-from faircal.data import Dataset, crossing_identities
-from faircal.results import versions
+from faircal.data import Dataset, Groups, crossing_identities
+from faircal.results import GLOBAL, versions
+from faircal.uncertainty import BY_PEOPLE, PAIR_WISE
+from faircal.uncertainty.crowd import Crowd
 
 
-def make_record(data: Dataset, plan: Plan, jobs: int) -> dict[str, Any]:
+def make_record(
+    data: Dataset, plan: Plan, jobs: int, moving: Moving | None = None
+) -> dict[str, Any]:
     """Return what ``run.json`` says besides the fits and the time."""
     groups = {attribute: data.groups(attribute) for attribute in plan.attributes if attribute}
+    source = {} if moving is None else moving.record(plan.labels, plan.source_hash)
     return {
         "kind": "benchmark",
         "dataset": data.name,
-        "simulated": bool(data.provenance.get("simulated", False)),
+        "simulated": bool(data.provenance.get("simulated", False) or source.get("simulated")),
         "provenance": dict(data.provenance),
         "pairs": len(data),
         "images": len(data.images) if data.has_images else None,
@@ -23,9 +32,11 @@ def make_record(data: Dataset, plan: Plan, jobs: int) -> dict[str, Any]:
         "settings": plan.settings.as_json(),
         "attributes": list(plan.attributes),
         "groups": {attribute: found.shares() for attribute, found in groups.items()},
+        **_people(data, groups),
         "left_out": dict(plan.left_out),
         "notes": [
             *data.notes,
+            *(() if moving is None else moving.told(data)),
             *(f"warning: {fault}" for fault in crossing_identities(data)),
             *(note for name, found in groups.items() for note in found.unknown_note(name)),
         ],
@@ -33,4 +44,24 @@ def make_record(data: Dataset, plan: Plan, jobs: int) -> dict[str, Any]:
         "fingerprint": plan.fingerprint,
         "jobs": jobs,
         "versions": versions(),
+        **({"moving": source} if source else {}),
+    }
+
+
+def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
+    """Count the people of all pairs and of each group, and how many they come to."""
+    people = data.people
+    if people is None:
+        return {"people": None, "effective_people": None, "interval_kind": PAIR_WISE}
+    crowd = Crowd.of(data.genuine, people)
+    crowds = {GLOBAL: crowd}
+    for found in groups.values():
+        for code, name in enumerate(found.names):
+            crowds[name] = crowd.part(np.flatnonzero(found.pair == code))
+    return {
+        "people": {name: each.people for name, each in crowds.items()},
+        "effective_people": {
+            name: round(each.miss_sharing.effective_people, 1) for name, each in crowds.items()
+        },
+        "interval_kind": BY_PEOPLE,
     }

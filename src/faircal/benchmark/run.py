@@ -13,25 +13,32 @@ from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from faircal.benchmark.cell import run_cell
+from faircal.benchmark.cell import Fits, run_cell
+from faircal.benchmark.moving import collect_moved, run_moved, write_moved
 from faircal.benchmark.parts import Parts
+from faircal.benchmark.populations import Moving
 from faircal.benchmark.record import make_record
 from faircal.benchmark.settings import Cell, Plan, Settings, make_plan
+from faircal.benchmark.sureness import intervals_over_folds, replicates_over_folds
 from faircal.curves import CURVES, write_curves
 from faircal.data import Dataset
 from faircal.errors import FairCalError, ParameterError
 from faircal.jobs import Progress, silent
 from faircal.methods import METHODS
 from faircal.results import (
+    REPLICATES,
     ClusterRow,
+    Interval,
     Member,
     Row,
     summarise,
     write_clusters,
     write_intervals,
+    write_replicates,
     write_results,
     write_run,
 )
+from faircal.uncertainty import Known
 
 #: Seconds between two looks at what the workers have finished.
 _REFRESH = 0.5
@@ -58,6 +65,7 @@ def run_benchmark(
     progress: Progress = silent,
     note: Callable[[str], None] = unsaid,
     more: Mapping[str, Any] | None = None,
+    moving: Moving | None = None,
 ) -> list[Row]:
     """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
 
@@ -81,6 +89,9 @@ def run_benchmark(
         Called with what its user should know before the work begins.
     more : mapping, optional
         What ``run.json`` is to say besides, or in place of what it would say.
+    moving : Moving, optional
+        Fit on its data in place of the other folds, and write to ``moving.csv`` what labelled
+        pairs of `data` gain; `faircal.benchmark.move` makes it.
 
     Returns
     -------
@@ -92,8 +103,8 @@ def run_benchmark(
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     if jobs < 1:
         raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
-    plan = make_plan(data, settings)
-    record = make_record(data, plan, jobs)
+    plan = make_plan(data, settings, moving)
+    record = make_record(data, plan, jobs, moving)
     parts = Parts.open(Path(out), plan, resume)
     trained = {
         cell.method
@@ -104,7 +115,7 @@ def run_benchmark(
         names = ", ".join(name for name in METHODS if name in trained)
         note(f"note: networks are trained for {names}: minutes to hours without a GPU")
     try:
-        _work(data, plan, parts, jobs, progress)
+        _work(data, plan, parts, jobs, progress, moving)
     except FairCalError:
         parts.leave_no_trace()
         raise
@@ -113,20 +124,32 @@ def run_benchmark(
     write_results(home, found.rows)
     write_curves(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
     write_clusters(home, found.clusters, found.members)
-    write_intervals(home, [])  # of an audit that was here before
+    write_intervals(home, found.intervals)
+    write_replicates(home / REPLICATES, replicates_over_folds(plan, parts))
+    write_moved(home, collect_moved(plan, parts) if moving is not None else ())
     wall = round(time.perf_counter() - started, 3)
     write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": found.fits})
     parts.discard_others()
     return found.rows
 
 
-def _work(data: Dataset, plan: Plan, parts: Parts, jobs: int, progress: Progress) -> None:
+def _work(
+    data: Dataset,
+    plan: Plan,
+    parts: Parts,
+    jobs: int,
+    progress: Progress,
+    moving: Moving | None,
+) -> None:
     """Run the cells that are not done, `jobs` batches at a time."""
-    batches = _batches([cell for cell in plan.cells if not parts.has(cell, plan.is_main(cell))])
+    todo = [cell for cell in plan.cells if not parts.has(cell, plan.is_main(cell))]
+    batches = _batches(todo, folds_apart=moving is None)
     done = len(plan.cells) - sum(map(len, batches))
     progress(_WHOLE, done, len(plan.cells), "start")
     for feature in {cell.feature for cell in plan.cells}:
         data.features.scores(feature)()  # once, before the folds take their share
+        if moving is not None:
+            moving.source.features.scores(feature)()
     finished: list[Cell] = []  # filled by the workers; append is atomic
     stop = threading.Event()
 
@@ -138,7 +161,8 @@ def _work(data: Dataset, plan: Plan, parts: Parts, jobs: int, progress: Progress
     # One BLAS thread each: the same sums whatever the number of jobs, and no fight over cores.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
         waiting = {
-            pool.submit(_run_batch, data, plan, batch, parts, finished, tell) for batch in batches
+            pool.submit(_run_batch, data, plan, batch, parts, finished, tell, moving)
+            for batch in batches
         }
         try:
             while waiting:
@@ -162,12 +186,13 @@ def _cancel(waiting: Iterable[Future[None]]) -> None:
         future.cancel()
 
 
-def _batches(cells: Iterable[Cell]) -> list[list[Cell]]:
+def _batches(cells: Iterable[Cell], folds_apart: bool = True) -> list[list[Cell]]:
     """Put cells together that share calibration pairs and clustering; a training is alone."""
 
     def shared(cell: Cell) -> tuple[str, str, str, str]:
         alone = cell.method if _trains(cell) else ""
-        return cell.feature, str(cell.fold), str(cell.clusters), alone
+        fold = str(cell.fold) if folds_apart else ""
+        return cell.feature, fold, str(cell.clusters), alone
 
     def cost(batch: list[Cell]) -> tuple[bool, int]:
         return _trains(batch[0]), batch[0].clusters or 0
@@ -183,12 +208,21 @@ def _run_batch(
     parts: Parts,
     finished: list[Cell],
     progress: Progress,
+    moving: Moving | None,
 ) -> None:
-    calibration, test = data.select(batch[0].feature).split(batch[0].fold)
-    for cell in batch:
-        parts.write(cell, *run_cell(calibration, test, cell, plan, parts, progress))
+    def tell(cell: Cell) -> None:
         finished.append(cell)
         progress(cell.label, 0, 0, "")
+
+    target = data.select(batch[0].feature)
+    if moving is not None:
+        run_moved(moving.source, target, plan, batch, parts, progress, tell)
+        return
+    calibration, test = target.split(batch[0].fold)
+    for cell in batch:
+        fits = Fits(calibration, cell, plan.settings, parts, progress)
+        parts.write(cell, *run_cell(test, fits, plan))
+        tell(cell)
 
 
 class _Found(NamedTuple):
@@ -198,12 +232,14 @@ class _Found(NamedTuple):
     fits: list[dict[str, Any]]
     clusters: list[ClusterRow]
     members: list[Member]
+    intervals: list[Interval]
 
 
 def _collect(data: Dataset, plan: Plan, parts: Parts) -> _Found:
     """Join the cells."""
     rows: list[Row] = []
-    found = _Found(rows, [], [], [])
+    known: dict[tuple[str, ...], list[Known]] = {}
+    found = _Found(rows, [], [], [], [])
     for cell in plan.cells:
         part = parts.read(cell)
         clusters = "" if cell.clusters is None else str(cell.clusters)
@@ -212,6 +248,9 @@ def _collect(data: Dataset, plan: Plan, parts: Parts) -> _Found:
             seed = str(plan.settings.seed)
             where = (data.name, *front, seed, str(cell.fold), attribute)
             rows += [Row(*where, *measured) for measured in measures]
+        for attribute, intervals in part["intervals"]:
+            for each in intervals:
+                known.setdefault((*front, attribute, *each[:3]), []).append(Known(*each))
         found.clusters.extend(ClusterRow(*front, str(cell.fold), *of) for of in part["clusters"])
         found.members.extend(Member(*front, str(cell.fold), *of) for of in part["members"])
         found.fits.append(
@@ -224,4 +263,5 @@ def _collect(data: Dataset, plan: Plan, parts: Parts) -> _Found:
                 **{key: part[key] for key in ("seconds", "figures", "notes")},
             }
         )
+    found.intervals.extend(intervals_over_folds(known))
     return found._replace(rows=summarise(rows))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from faircal._version import __version__
+from faircal.benchmark.labels import label_counts
+from faircal.benchmark.populations import Moving, shared_features, unserved
 from faircal.calibrators import make_calibrator
 from faircal.data import Dataset
 from faircal.errors import DataError, ParameterError
@@ -120,13 +122,19 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a benchmark in the order of its results, and what was left out and why."""
+    """The cells of a benchmark in the order of its results, and what was left out and why.
+
+    Where methods move to another population, `source_hash` is of the data they are fitted on, and
+    `labels` says how many pairs of the other are labelled.
+    """
 
     settings: Settings
     cells: tuple[Cell, ...]
     attributes: tuple[str | None, ...]
     left_out: Mapping[str, str]
     data_hash: str
+    source_hash: str = ""
+    labels: tuple[int, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -142,6 +150,7 @@ class Plan:
             "rates": self.settings.rates,
             "also_by": self.settings.also_by,
             "members": self.settings.members,
+            "moving": (self.source_hash, self.labels),
         }
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
@@ -153,22 +162,29 @@ class Plan:
         )
 
 
-def make_plan(data: Dataset, settings: Settings) -> Plan:
-    """Check `settings` against `data` and list the cells; what is wrong is raised here, at once."""
+def make_plan(data: Dataset, settings: Settings, moving: Moving | None = None) -> Plan:
+    """Check `settings` against `data` and list the cells; what is wrong is raised here, at once.
+
+    With `moving`, methods are fitted on its data in place of the other folds.
+    """
     _check(settings)
+    source = None if moving is None else moving.source
     folds = data.fold_names
     if len(folds) < 2:
         raise DataError(
             f"{data.where}: expected two or more folds, found {len(folds)}; "
             "give more, or drop the column 'fold' to have five drawn"
         )
-    features = tuple(data.select(name).feature for name in settings.features or data.features)
+    wanted = settings.features or tuple(data.features)
+    if source is not None:
+        wanted = tuple(shared_features(source, data, settings.features))
+    features = tuple(data.select(name).feature for name in wanted)
     attributes = settings.attributes or (
         (data.default_attribute,) if data.default_attribute else ()
     )
     for attribute in (*attributes, *settings.also_by):
         data.groups(attribute)
-    methods, left_out = _methods(data, settings, features, attributes or (None,))
+    methods, left_out = _methods(data, settings, features, attributes or (None,), source)
     _check_parameters(settings, methods)
     cells = [
         Cell(feature, fold, method, calibrator, k, _fixed(settings.parameters.get(method, {})))
@@ -182,8 +198,14 @@ def make_plan(data: Dataset, settings: Settings) -> Plan:
     ]
     for cell in cells:
         build_method(cell, settings).check_parameters()
-    _check_folds(data, max((cell.clusters or 0 for cell in cells), default=0))
-    return Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
+    clusters = max((cell.clusters or 0 for cell in cells), default=0)
+    _check_folds(data, clusters if source is None else 0)
+    plan = Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
+    if moving is None or source is None:
+        return plan
+    _check_calibration(source, f"{source.where}: in all", clusters)
+    labels = label_counts(min(len(data.split(fold)[0]) for fold in folds), moving.labels)
+    return replace(plan, source_hash=source.hash(), labels=labels)
 
 
 def _fixed(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -199,12 +221,13 @@ def _methods(
     settings: Settings,
     features: Sequence[str],
     attributes: Sequence[str | None],
+    source: Dataset | None,
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the methods to run and, for those left out by default, the reason."""
     for name in settings.methods:
         METHODS[name].needs.check_installed(name)
     asked = settings.methods or tuple(METHODS)
-    methods, left_out = servable(data, asked, features, attributes)
+    methods, left_out = servable(data, asked, features, attributes, source)
     for name in settings.methods:
         if name in left_out:
             raise DataError(
@@ -218,10 +241,21 @@ def servable(
     methods: Sequence[str],
     features: Sequence[str],
     attributes: Sequence[str | None],
+    source: Dataset | None = None,
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return those of `methods` that `data` can serve and, for the others, the reason."""
+    """Return those of `methods` that `data` can serve and, for the others, the reason.
+
+    They are fitted on `source` where there is one, else on all folds but one.
+    """
     left_out: dict[str, str] = {}
-    for fold in data.fold_names:
+    if source is not None:
+        for feature, attribute, name in product(features, attributes, methods):
+            here, there = source.select(feature), data.select(feature)
+            missing = unserved(METHODS[name].needs, here, there, attribute)
+            missing = missing or METHODS[name].unserved(here, attribute)
+            if missing is not None:
+                left_out.setdefault(name, missing)
+    for fold in data.fold_names if source is None else ():
         calibration = data.split(fold)[0]
         for feature, attribute, name in product(features, attributes, methods):
             missing = METHODS[name].unserved(calibration.select(feature), attribute)
@@ -287,18 +321,20 @@ def _check_parameters(settings: Settings, methods: Sequence[str]) -> None:
 def _check_folds(data: Dataset, clusters: int) -> None:
     """Raise where the calibration pairs of a fold are of one class, or have too few images."""
     for fold in data.fold_names:
-        calibration = data.split(fold)[0]
-        if calibration.genuine.all() or not calibration.genuine.any():
-            raise DataError(
-                f"{data.where}: without fold {fold}, expected genuine and imposter pairs, found "
-                "one class only; mix both classes in every fold"
-            )
-        images = len(calibration.used_images())
-        if clusters > images:
-            raise ParameterError(
-                f"{data.where}: without fold {fold} there are {images} images for {clusters} "
-                "clusters; choose fewer (--clusters)"
-            )
+        _check_calibration(data.split(fold)[0], f"{data.where}: without fold {fold}", clusters)
+
+
+def _check_calibration(calibration: Dataset, where: str, clusters: int) -> None:
+    if calibration.genuine.all() or not calibration.genuine.any():
+        raise DataError(
+            f"{where}, expected genuine and imposter pairs, found one class only; mix both classes "
+            "in every fold"
+        )
+    images = len(calibration.used_images())
+    if clusters > images:
+        raise ParameterError(
+            f"{where} there are {images} images for {clusters} clusters; choose fewer (--clusters)"
+        )
 
 
 def build_method(cell: Cell, settings: Settings, **more: Any) -> Any:

@@ -226,6 +226,15 @@ class Dataset:
         left, right = self.pairs.left, self.pairs.right
         return Groups(column.names, column.take(left), column.take(right), parts)
 
+    @property
+    def people(self) -> Groups | None:
+        """Who is in each pair, as groups of their images; None where identities are unknown."""
+        identity = self.images.identity
+        if identity is None:
+            return None
+        sides = (identity.take(self.pairs.left), identity.take(self.pairs.right))
+        return Groups(identity.names, *sides)
+
     def image_groups(self, attribute: str | None = None) -> Column:
         """Return the group of each image for `attribute`, as `groups` has it for pairs."""
         attribute = attribute or self.default_attribute

@@ -212,9 +212,12 @@ def deviation_bound(name: str, errors: npt.ArrayLike) -> float:
         "aad": lambda: 2 * known.mean(),
         "mad": lambda: known.max() + known.mean(),
         "std": lambda: np.sqrt(np.mean(known**2)),
+        "gap": lambda: 2 * known.max(),
     }
     if not known.size:
         return float("nan")
+    if not known.any():
+        return 0.0
     return float(rules[name]()) if name in rules else float("inf")
 
 

@@ -1,0 +1,95 @@
+"""Imposter pairs of every two groups: who is taken for whom, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from faircal.auditing.found import Audit
+from faircal.auditing.pairs import Scored
+from faircal.metrics.matrix import cells
+from faircal.results import GLOBAL, write_rows
+from faircal.uncertainty import LEVEL
+from faircal.uncertainty.crowd import Crowd
+from faircal.uncertainty.pairs import PairSet
+from faircal.uncertainty.rates import rate_interval
+
+MATRIX = "matrix.csv"
+
+
+class MatrixRow(NamedTuple):
+    """The false-positive rate of imposter pairs with one image of each of two groups.
+
+    The interval is NaN where nobody is known, or fewer than four people are in the pairs.
+    """
+
+    feature: str
+    attribute: str
+    condition: str
+    left_group: str
+    right_group: str
+    imposters: float
+    errors: float
+    fpr: float
+    low: float
+    high: float
+    effective_people: float
+
+
+def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
+    """Give a row for every two groups with imposter pairs, at each operating point of an audit.
+
+    Parameters
+    ----------
+    pairs : Scored
+        With groups; what `audit` was made of.
+    audit : Audit
+    """
+    groups, score = pairs.groups, pairs.ranked
+    if groups is None or score is None:
+        return
+    n = len(groups.names)
+    cell = np.where(pairs.genuine, -1, cells(groups.left, groups.right, n))
+    crowd = None if pairs.people is None else Crowd.of(pairs.genuine, pairs.people)
+    points = _thresholds(audit)
+    for number, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
+        rows = np.flatnonzero(cell == number)
+        if len(rows):
+            known = None
+            if crowd is not None:
+                known = PairSet("", crowd.part(rows), score[rows], None)
+            names = groups.names[i], groups.names[j]
+            for condition, threshold in points:
+                front = audit.feature, audit.attribute, condition, *names
+                errors = int((score[rows] >= threshold).sum())
+                yield MatrixRow(*front, len(rows), errors, *_rate(errors, len(rows), known))
+
+
+def _rate(errors: int, trials: int, known: PairSet | None) -> tuple[float, float, float, float]:
+    rate = errors / trials
+    if known is None or known.crowd.people < 4:
+        return rate, np.nan, np.nan, np.nan
+    dependence = known.imposters
+    freedom = dependence.degrees_of_freedom(rate)
+    ends = rate_interval(rate, trials, dependence.design_effect, level=LEVEL, freedom=freedom)
+    return rate, *ends, known.crowd.miss_sharing.effective_people
+
+
+def _thresholds(audit: Audit) -> Sequence[tuple[str, float]]:
+    """Return the operating points that a false-positive rate is told at, and their thresholds."""
+    return [
+        (m.condition, m.value)
+        for m in audit.measures
+        if m.metric == "threshold"
+        and m.group == GLOBAL
+        and not m.condition.startswith("global_fnr")
+        and not np.isnan(m.value)
+    ]
+
+
+def write_matrix(folder: Path, rows: Iterable[MatrixRow]) -> None:
+    """Write ``matrix.csv``; without rows it is removed."""
+    write_rows(folder / MATRIX, MatrixRow, rows)

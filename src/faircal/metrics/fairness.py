@@ -1,0 +1,324 @@
+"""How unequal error rates are over groups, as standards and test laboratories tell it.
+
+All of these take the groups' rates at one threshold that every group shares. Some look at one rate
+(`gap`, `max_min`, `max_geomean`, `gini`), some at both (`fdr`, `ir`, `garbe`). Each works on the
+last axis, so that a thousand resamples cost one call. Three rules hold for all:
+
+- a group without a rate (NaN) is left out;
+- with fewer than two groups left there is nothing to compare: NaN;
+- a ratio to a rate of 0 is infinite, and NaN where no group has an error. No error counted is not
+  no error to come, so neither may be shown as a number: the measure is undefined, as a group has
+  no error. A laboratory collects more pairs or takes a laxer threshold then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from faircal.errors import DataError, ParameterError
+from faircal.metrics.ranking import FloatArray
+from faircal.registry import Registry
+
+
+def gap(rates: npt.ArrayLike) -> FloatArray:
+    """Return the highest rate less the lowest.
+
+    Parameters
+    ----------
+    rates : array-like of float, shape (..., n_groups)
+        One error rate per group, here and in the other measures.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+        One number for one set of groups.
+
+    Examples
+    --------
+    >>> gap([[0.01, 0.04, 0.02], [0.01, float("nan"), 0.02]])
+    array([0.03, 0.01])
+    """
+    low, high, few = _ends(_rates(rates))
+    return _unless(few, high - low)
+
+
+def max_min(rates: npt.ArrayLike) -> FloatArray:
+    """Return the highest rate over the lowest: how many times as often the worst group errs.
+
+    NIST's reports give it for false matches and false non-matches.
+
+    Parameters
+    ----------
+    rates : array-like of float, shape (..., n_groups)
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> max_min([[0.01, 0.04, 0.02], [0.0, 0.04, 0.02]])
+    array([ 4., inf])
+    """
+    low, high, few = _ends(_rates(rates))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _unless(few, high / low)
+
+
+def max_geomean(rates: npt.ArrayLike) -> FloatArray:
+    """Return the highest rate over the geometric mean of all.
+
+    NIST's summary (IR 8429, 2022). One group with a very low rate, as chance makes of a small one,
+    moves the mean of many groups less than it moves their minimum.
+
+    Parameters
+    ----------
+    rates : array-like of float, shape (..., n_groups)
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> max_geomean([[0.01, 0.04, 0.02]]).round(6)
+    array([2.])
+    """
+    values = _rates(rates)
+    _, high, few = _ends(values)
+    known = ~np.isnan(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(values, where=known, out=np.zeros_like(values))
+        return _unless(few, high / np.exp(logs.sum(axis=-1) / known.sum(axis=-1)))
+
+
+def gini(rates: npt.ArrayLike) -> FloatArray:
+    """Return the Gini coefficient, scaled to reach 1 where one group has all the errors.
+
+    With rates x_i of n groups and their mean m,
+    ``G = n / (n − 1) · Σ_i Σ_j |x_i − x_j| / (2 n² m)`` (Howard et al., 2022).
+
+    Parameters
+    ----------
+    rates : array-like of float, shape (..., n_groups)
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+        NaN where no group has an error: there is nothing to share out.
+
+    Examples
+    --------
+    >>> gini([[0.01, 0.04, 0.01], [0.0, 0.0, 0.3], [0.2, 0.2, 0.2]]).round(6)
+    array([0.5, 1. , 0. ])
+    """
+    values = np.sort(_rates(rates), axis=-1)  # NaN come last
+    known = ~np.isnan(values)
+    n = known.sum(axis=-1)
+    total = np.where(known, values, 0.0).sum(axis=-1)
+    # In ascending order Σ_i Σ_j |x_i − x_j| is 2 Σ_i (2 i − n − 1) x_i, with i from 1.
+    place = 2 * np.arange(1, values.shape[-1] + 1) - n[..., None] - 1
+    apart = np.where(known, place * values, 0.0).sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _unless(n < 2, np.maximum(apart, 0.0) / ((n - 1) * total))
+
+
+def fdr(fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5) -> FloatArray:
+    """Return the fairness discrepancy rate; 1 is fair. Not to be taken for false discoveries.
+
+    ``FDR = 1 − (α A + (1 − α) B)``, A and B being the `gap` of false positive and false negative
+    rates (de Freitas Pereira and Marcel, 2021). As false positive rates are set low, α = 0.5 makes
+    it a matter of false negatives almost alone; it hardly leaves 1.
+
+    Parameters
+    ----------
+    fpr, fnr : array-like of float, shape (..., n_groups)
+        The groups' rates at one threshold.
+    alpha : float, default 0.5
+        Weight of the false positives, here and in `ir` and `garbe`: a choice of what errors cost,
+        which the data don't tell. 0.5 takes both alike.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> fdr([[0.01, 0.03]], [[0.2, 0.1]]).round(6)
+    array([0.94])
+    """
+    _check_weight("alpha", alpha)
+    return 1 - _weighted(alpha, gap(fpr), 1 - alpha, gap(fnr))
+
+
+def ir(
+    fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5, beta: float | None = None
+) -> FloatArray:
+    """Return NIST's inequity rate; 1 is fair.
+
+    ``IR = A^α · B^β``, A and B being `max_min` of false positive and false negative rates (Grother,
+    2021).
+
+    Parameters
+    ----------
+    fpr, fnr : array-like of float, shape (..., n_groups)
+    alpha : float, default 0.5
+    beta : float, optional
+        1 − α unless told.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> ir([[0.01, 0.04]], [[0.1, 0.9]]).round(6)
+    array([6.])
+    """
+    _check_weight("alpha", alpha)
+    beta = 1 - alpha if beta is None else beta
+    _check_weight("beta", beta)
+    with np.errstate(divide="ignore"):
+        logs = np.log(max_min(fpr)), np.log(max_min(fnr))
+    return np.exp(_weighted(alpha, logs[0], beta, logs[1]))
+
+
+def garbe(fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5) -> FloatArray:
+    """Return the Gini aggregation rate for biometric equitability; 0 is fair, 1 most unfair.
+
+    ``GARBE = α A + (1 − α) B``, A and B being the `gini` of false positive and false negative rates
+    (Howard et al., 2022). It keeps to [0, 1] and bears rates of 0 in some groups.
+
+    Parameters
+    ----------
+    fpr, fnr : array-like of float, shape (..., n_groups)
+    alpha : float, default 0.5
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+
+    Examples
+    --------
+    >>> garbe([[0.01, 0.04, 0.01]], [[0.1, 0.1, 0.1]]).round(6)
+    array([0.25])
+    """
+    _check_weight("alpha", alpha)
+    return _weighted(alpha, gini(fpr), 1 - alpha, gini(fnr))
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """A measure of how unequal groups are.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+        Of one rate, or of false positive and false negative rates.
+    of : {"rate", "both"}
+        Which of the two.
+    fair : float
+        Its value where all groups are equal.
+    better : {"higher", "lower"}
+    title : str
+        For tables and figures.
+    """
+
+    name: str
+    function: Callable[..., FloatArray]
+    of: Literal["rate", "both"]
+    fair: float
+    better: Literal["higher", "lower"]
+    title: str
+
+
+#: What is reported over groups at one threshold beside the deviations, in the order of the tables.
+FAIRNESS: Registry[Fairness] = Registry("fairness measure")
+
+for _measure in (
+    Fairness("gap", gap, "rate", 0.0, "lower", "max − min"),
+    Fairness("max_min", max_min, "rate", 1.0, "lower", "max / min"),
+    Fairness("max_geomean", max_geomean, "rate", 1.0, "lower", "max / geometric mean"),
+    Fairness("gini", gini, "rate", 0.0, "lower", "Gini"),
+    Fairness("fdr", fdr, "both", 1.0, "higher", "FDR"),
+    Fairness("ir", ir, "both", 1.0, "lower", "Inequity rate"),
+    Fairness("garbe", garbe, "both", 0.0, "lower", "GARBE"),
+):
+    FAIRNESS.register(_measure.name, _measure)
+
+
+def unfairness(fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5) -> dict[str, FloatArray]:
+    """Return every measure of `FAIRNESS`, named as in the ``metric`` column of the results.
+
+    Parameters
+    ----------
+    fpr, fnr : array-like of float, shape (..., n_groups)
+        The groups' rates at one threshold.
+    alpha : float, default 0.5
+        Weight of the false positives where both rates count.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, shape (...)
+        First those of each rate (``fpr_gap``, …, ``fnr_gap``, …), then those of both.
+
+    Examples
+    --------
+    >>> found = unfairness([0.01, 0.04], [0.1, 0.9])
+    >>> {name: round(float(value), 3) for name, value in found.items()}
+    {'fpr_gap': 0.03, 'fpr_max_min': 4.0, 'fpr_max_geomean': 2.0, 'fpr_gini': 0.6,
+     'fnr_gap': 0.8, 'fnr_max_min': 9.0, 'fnr_max_geomean': 3.0, 'fnr_gini': 0.8,
+     'fdr': 0.585, 'ir': 6.0, 'garbe': 0.7}
+    """
+    single = {
+        f"{rate}_{name}": measure.function(values)
+        for rate, values in (("fpr", fpr), ("fnr", fnr))
+        for name, measure in FAIRNESS.items()
+        if measure.of == "rate"
+    }
+    both = {
+        name: measure.function(fpr, fnr, alpha=alpha)
+        for name, measure in FAIRNESS.items()
+        if measure.of == "both"
+    }
+    return single | both
+
+
+def _rates(rates: npt.ArrayLike) -> FloatArray:
+    values = np.asarray(rates, dtype=np.float64)
+    if values.ndim == 0:
+        raise DataError("expected one rate per group; found a single number; pass a list of rates")
+    bad = (values < 0) | (values > 1)
+    if bad.any():
+        raise DataError(
+            f"expected error rates in [0, 1]; found {values[bad][0]:g}; write 1 % as 0.01"
+        )
+    return values
+
+
+def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
+    """Return the lowest and the highest known rate, and whether there are too few to compare."""
+    known = ~np.isnan(values)
+    low = np.where(known, values, np.inf).min(axis=-1, initial=np.inf)
+    high = np.where(known, values, 0.0).max(axis=-1, initial=0.0)
+    return low, high, known.sum(axis=-1) < 2
+
+
+def _unless(few: npt.NDArray[np.bool_], values: FloatArray) -> FloatArray:
+    return np.where(few, np.nan, values)
+
+
+def _weighted(alpha: float, a: FloatArray, beta: float, b: FloatArray) -> FloatArray:
+    """Return α a + β b, where what weighs nothing may be undefined."""
+    return (alpha * a if alpha else 0.0) + (beta * b if beta else np.zeros_like(b))
+
+
+def _check_weight(name: str, weight: float) -> None:
+    if not 0 <= weight <= 1:
+        raise ParameterError(f"{name}: expected a weight in [0, 1], found {weight!r}")

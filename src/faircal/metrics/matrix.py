@@ -1,0 +1,177 @@
+"""Errors between every two groups: who is taken for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from faircal.errors import DataError
+from faircal.metrics.ranking import FloatArray, IntArray
+
+
+def cells(left: npt.ArrayLike, right: npt.ArrayLike, n: int) -> IntArray:
+    """Return the cell of each pair: a number for the two groups of its images, in either order.
+
+    Parameters
+    ----------
+    left, right : array-like of int, shape (n_pairs,)
+        Groups of the two images, from 0 to n − 1; −1 where unknown.
+    n : int
+        Number of groups.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_pairs,)
+        From 0 to n (n + 1) / 2 − 1, in the order of ``numpy.triu_indices(n)``: first group 0 with
+        0, 1, …, then group 1 with 1, 2, …; −1 where a group is unknown.
+
+    Examples
+    --------
+    >>> cells([0, 1, 2, 0, -1], [0, 0, 1, 2, 1], 3)
+    array([ 0,  1,  4,  2, -1])
+    """
+    codes = [np.asarray(side) for side in (left, right)]
+    for name, side in zip(("left", "right"), codes, strict=True):
+        if side.shape != codes[0].shape or side.ndim != 1 or side.dtype.kind not in "iu":
+            raise DataError(
+                f"expected whole numbers as groups, one per pair; found {side.dtype} of shape "
+                f"{side.shape} as {name}"
+            )
+        if side.size and not (side.min() >= -1 and side.max() < n):
+            raise DataError(
+                f"expected groups from -1 to {n - 1}; found {side.min()} to {side.max()} as {name}"
+            )
+    # A table looks a cell up; its last row and column, which −1 points to, are the unknown.
+    table = np.full((n + 1, n + 1), -1, dtype=np.int64)
+    upper, lower = np.triu_indices(n)
+    table[upper, lower] = table[lower, upper] = np.arange(len(upper))
+    return np.asarray(table[codes[0], codes[1]])
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMatrix:
+    """Errors of pairs by the groups of their two images, at one threshold; see `group_matrix`.
+
+    Parameters
+    ----------
+    groups : tuple of str
+    errors, trials : ndarray of int64, shape (n_groups, n_groups)
+        Imposter pairs that are accepted, and all of them. Symmetric: a pair of two groups stands in
+        both of its places and is one pair, so sums over a triangle count each pair once.
+    genuine_errors, genuine_trials : ndarray of int64, shape (n_groups,)
+        Genuine pairs that are rejected, and all of them, both images being of the group.
+
+    Two matrices of the same groups add up: what was counted in parts is counted whole.
+    """
+
+    groups: tuple[str, ...]
+    errors: IntArray
+    trials: IntArray
+    genuine_errors: IntArray
+    genuine_trials: IntArray
+
+    @property
+    def fpr(self) -> FloatArray:
+        """False positive rates, shape (n_groups, n_groups); NaN where there is no pair."""
+        return _share(self.errors, self.trials)
+
+    @property
+    def fnr(self) -> FloatArray:
+        """False negative rates within groups, shape (n_groups,); NaN where there is no pair."""
+        return _share(self.genuine_errors, self.genuine_trials)
+
+    def __add__(self, other: GroupMatrix) -> GroupMatrix:
+        if self.groups != other.groups:
+            raise DataError(
+                f"expected two matrices of the same groups; found {', '.join(self.groups)} and "
+                f"{', '.join(other.groups)}"
+            )
+        return GroupMatrix(
+            self.groups,
+            self.errors + other.errors,
+            self.trials + other.trials,
+            self.genuine_errors + other.genuine_errors,
+            self.genuine_trials + other.genuine_trials,
+        )
+
+
+def group_matrix(
+    scores: npt.ArrayLike,
+    genuine: npt.ArrayLike,
+    left: npt.ArrayLike,
+    right: npt.ArrayLike,
+    threshold: float,
+    *,
+    groups: Sequence[str],
+) -> GroupMatrix:
+    """Count errors between every two groups.
+
+    Parameters
+    ----------
+    scores : array-like of float, shape (n_pairs,)
+        A pair is accepted where ``score >= threshold``.
+    genuine : array-like of bool or 0/1, shape (n_pairs,)
+    left, right : array-like of int, shape (n_pairs,)
+        Groups of the two images, as places in `groups`; −1 where unknown. Such pairs are left out,
+        and so are genuine pairs of two groups: one person has one.
+    threshold : float
+    groups : sequence of str
+        Names of all groups.
+
+    Returns
+    -------
+    GroupMatrix
+
+    Examples
+    --------
+    >>> found = group_matrix([0.9, 0.2, 0.8, 0.1, 0.3], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1],
+    ...                      [0, 0, 0, 1, 1], 0.5, groups=["A", "B"])
+    >>> found.trials
+    array([[2, 2],
+           [2, 0]])
+    >>> found.fpr
+    array([[0.5, 0.5],
+           [0.5, nan]])
+    >>> found.fnr
+    array([nan,  1.])
+    """
+    n = len(groups)
+    cell = cells(left, right, n)
+    accepted = np.asarray(scores, dtype=np.float64) >= threshold
+    same = np.asarray(genuine).astype(np.bool_)
+    for name, array in (("scores", accepted), ("genuine", same)):
+        if array.shape != cell.shape:
+            raise DataError(
+                f"expected one value per pair in {name}, of shape {cell.shape}; "
+                f"found shape {array.shape}"
+            )
+    known = cell >= 0
+    n_cells = n * (n + 1) // 2
+    # One pass counts all four kinds: imposter or genuine, rejected or accepted.
+    kind = 2 * same[known] + accepted[known]
+    counts = np.bincount(4 * cell[known] + kind, minlength=4 * n_cells).reshape(n_cells, 4)
+    within = np.diag(_square(np.arange(n_cells), n))
+    return GroupMatrix(
+        tuple(groups),
+        _square(counts[:, 1], n),
+        _square(counts[:, 0] + counts[:, 1], n),
+        counts[within, 2],
+        counts[within, 2] + counts[within, 3],
+    )
+
+
+def _square(by_cell: IntArray, n: int) -> IntArray:
+    """Spread numbers of cells over both halves of a matrix."""
+    matrix = np.zeros((n, n), dtype=np.int64)
+    upper, lower = np.triu_indices(n)
+    matrix[upper, lower] = matrix[lower, upper] = by_cell
+    return matrix
+
+
+def _share(errors: IntArray, trials: IntArray) -> FloatArray:
+    shares = np.full(trials.shape, np.nan)
+    np.divide(errors, trials, where=trials > 0, out=shares)
+    return shares

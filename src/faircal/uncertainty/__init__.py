@@ -1,0 +1,32 @@
+"""How sure are we? Intervals that know that pairs share people.
+
+`Uncertainty` has the interval of every measured value. Its parts: `sharing` (which pairs have
+people in common), `dependence` (how alike they behave), `rates`, `curve` and `deviations`
+(intervals of rates, calibration errors and deviations over groups), `crowd` (variances of sums over
+pairs), `replicates` (for differences between methods and runs), `known` (what is kept).
+"""
+
+from faircal.uncertainty.known import (
+    BY_PEOPLE,
+    LEVEL,
+    PAIR_WISE,
+    Known,
+    known,
+    mean_over_folds,
+    over_folds,
+    replicated,
+)
+from faircal.uncertainty.quantify import Key, Uncertainty
+
+__all__ = [
+    "BY_PEOPLE",
+    "LEVEL",
+    "PAIR_WISE",
+    "Key",
+    "Known",
+    "Uncertainty",
+    "known",
+    "mean_over_folds",
+    "over_folds",
+    "replicated",
+]

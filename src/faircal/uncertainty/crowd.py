@@ -1,0 +1,129 @@
+"""The pairs of one set with the people in them, and how sums over pairs vary with the people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.data import Groups
+from faircal.data.columns import UNKNOWN
+from faircal.uncertainty.sharing import Float64, Int64, Sharing
+
+
+class Spread(NamedTuple):
+    """How a mean over pairs varies with the people: its variance, and how well that is known.
+
+    `influence` is each person's share in it: its square sum is `variance`, so that with random
+    numbers of mean 0 and variance 1, one a person, it makes replicates of the mean.
+    """
+
+    variance: float
+    freedom: float
+    influence: Float64
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Pairs of one set, and who is in them.
+
+    Parameters
+    ----------
+    genuine : ndarray of bool, shape (n_pairs,)
+    left, right : ndarray of int64, shape (n_pairs,)
+        People by number.
+    n_people : int
+        More than the largest number.
+    """
+
+    genuine: NDArray[np.bool_]
+    left: Int64
+    right: Int64
+    n_people: int
+
+    @classmethod
+    def of(cls, genuine: NDArray[np.bool_], people: Groups) -> Crowd:
+        """Take people as groups of their images; one who is not known is nobody else."""
+        sides = np.stack([people.left, people.right]).astype(np.int64)
+        unknown = sides == UNKNOWN
+        names = len(people.names)
+        sides[unknown] = names + np.arange(int(unknown.sum()))
+        # Of a genuine pair both are one person, also where nobody is known.
+        right = np.where(genuine, sides[0], sides[1])
+        return cls(genuine, sides[0], right, names + int(unknown.sum()))
+
+    def part(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Crowd:
+        """Return the pairs of `rows`; people keep their numbers."""
+        return Crowd(self.genuine[rows], self.left[rows], self.right[rows], self.n_people)
+
+    @cached_property
+    def hits(self) -> Int64:
+        """The rows of genuine pairs."""
+        return np.flatnonzero(self.genuine)
+
+    @cached_property
+    def misses(self) -> Int64:
+        """The rows of imposter pairs."""
+        return np.flatnonzero(~self.genuine)
+
+    @cached_property
+    def hit_sharing(self) -> Sharing:
+        """Genuine pairs, by person."""
+        return Sharing.of(self.left[self.hits], self.right[self.hits])
+
+    @cached_property
+    def miss_sharing(self) -> Sharing:
+        """Imposter pairs, by the two people."""
+        return Sharing.of(self.left[self.misses], self.right[self.misses])
+
+    @cached_property
+    def _present(self) -> Int64:
+        """The people of the set, as `spread` numbers them."""
+        seen = np.zeros(self.n_people, np.bool_)
+        seen[self.left] = seen[self.right] = True
+        return np.flatnonzero(seen)
+
+    @property
+    def people(self) -> int:
+        """The number of people."""
+        return len(self._present)
+
+    def spread(self, residuals: Float64) -> Spread:
+        """Return how the sum of `residuals`, one a pair and about 0 in all, varies with people.
+
+        Parameters
+        ----------
+        residuals : ndarray of float64, shape (n_pairs,)
+            How each pair moves the mean: (value − mean) / number of pairs.
+        """
+        total = np.zeros(self.n_people)
+        hits, misses = self.hit_sharing, self.miss_sharing
+        own = np.zeros(0)
+        if hits.pairs:
+            own = hits.per_dyad(residuals[self.hits])
+            total += np.bincount(self.left[self.hits][hits.order[hits.starts]], own, self.n_people)
+        dyads = np.zeros(0)
+        if misses.pairs:
+            dyads = misses.per_dyad(residuals[self.misses])
+            first = self.misses[misses.order[misses.starts]]
+            total += np.bincount(self.left[first], dyads, self.n_people)
+            total += np.bincount(self.right[first], dyads, self.n_people)
+        return self._spread(total, float((own**2).sum()), float((dyads**2).sum()))
+
+    def _spread(self, total: Float64, own: float, dyads: float) -> Spread:
+        """Turn sums over people into a variance.
+
+        A dyad is counted with both of its people, once too often. With no person in common beyond
+        the dyad, own and dyads are what is left: less than that is chance.
+        """
+        n, square = self.people, float((total**2).sum())
+        if n < 4 or square == 0:
+            return Spread(np.nan if n < 4 else 0.0, 3.0, total)
+        lost = n * (n - 1) / ((n - 2) * (n - 3)) if dyads else n / (n - 1)
+        variance = max((square - dyads) * lost, own + dyads)
+        kurtosis = n * float(((total**2 / square) ** 2).sum())  # also where squares are tiny
+        freedom = max(2 * n / max(kurtosis - 1, 1.0), 3.0)
+        return Spread(variance, freedom, total * np.sqrt(variance / square))

@@ -1,0 +1,165 @@
+"""How calibration errors vary with the people: KS and ECE as norms of one curve.
+
+Pairs are sorted by probability and cut into bins of equal mass. In each bin stands the sum of
+(probability − genuine): its running total is the curve whose largest value is the KS error, and its
+absolute values, ten bins put together, add up to the ECE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import ndtri, stdtrit
+
+from faircal.metrics.calibration import mass_cuts
+from faircal.uncertainty.crowd import Crowd
+from faircal.uncertainty.inversion import lowest
+from faircal.uncertainty.sharing import Float64, Int64
+
+#: Bins of the ECE, and how many more the curve is cut into where it is uncertain.
+_TENS, _MORE = 10, 80
+_ROUNDS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The bins of one set of pairs, and how they vary with the people.
+
+    Parameters
+    ----------
+    bins : ndarray of float64, shape (n_bins,)
+        Sums of (probability − genuine) over the number of pairs.
+    noise : ndarray of float64, shape (n_replicates, n_bins)
+        Replicates of estimate minus truth.
+    tens : ndarray of int64, shape (n_bins,)
+        Which bin of the ECE each is in.
+    """
+
+    bins: Float64
+    noise: Float64
+    tens: Int64
+
+    @classmethod
+    def of(
+        cls,
+        probability: Float64,
+        crowd: Crowd,
+        replicates: int,
+        rng: np.random.Generator,
+    ) -> Curve:
+        """Cut the pairs of `crowd` into bins."""
+        n = len(probability)
+        order = np.argsort(probability, kind="stable")
+        cuts, tens = _cuts(probability[order])
+        bin_of = np.empty(n, np.int64)
+        bin_of[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        values = (probability - crowd.genuine) / n
+        bins = np.bincount(bin_of, values, len(cuts) - 1).astype(np.float64)
+        noise = (
+            rng.standard_normal((replicates, len(bins)))
+            @ _root(_covariance(values, bin_of, bins, crowd)).T
+        )
+        # How well the covariance is known is told where the curve is largest.
+        top = int(np.argmax(np.abs(np.cumsum(bins))))
+        part = np.where(bin_of <= top, values, 0.0)
+        freedom = crowd.spread(part - part.mean()).freedom
+        return cls(bins, float(stdtrit(freedom, 0.975) / ndtri(0.975)) * noise, tens)
+
+    @cached_property
+    def _views(self) -> dict[str, tuple[Float64, Float64]]:
+        gather = (self.tens[:, None] == np.unique(self.tens)).astype(np.float64)
+        return {
+            "ks": (np.cumsum(self.bins), np.cumsum(self.noise, axis=1)),
+            "ece": (self.bins @ gather, self.noise @ gather),
+        }
+
+    def size(self, metric: str, scale: float) -> Float64:
+        """Return replicates of the error where the truth is `scale` times what was found."""
+        vector, noise = self._views[metric]
+        return _norm(metric, scale * vector + noise)
+
+    def found(self, metric: str) -> float:
+        """Return the error of the bins: nearly that of the pairs."""
+        return float(_norm(metric, self._views[metric][0]))
+
+    def interval(self, metric: str, level: float) -> tuple[float, float]:
+        """Return the interval of the error of the bins."""
+        vector, _ = self._views[metric]
+        low = lowest(lambda scale: self.size(metric, scale), self.found(metric), level)
+        return low * self.found(metric), self._upper(metric, vector, float(ndtri((1 + level) / 2)))
+
+    def _upper(self, metric: str, vector: Float64, z: float) -> float:
+        """Return the upper end: the largest that a sum of the bins reaches, up or down.
+
+        Each such sum has an upper end of its own, and the error is the largest of them.
+        """
+        covariance = np.cov(self._views[metric][1], rowvar=False).reshape(len(vector), -1)
+        if metric == "ks":
+            return float((np.abs(vector) + z * np.sqrt(np.diag(covariance))).max())
+        best, towards = self.found(metric), vector
+        for _ in range(_ROUNDS):
+            signs = np.where(towards >= 0, 1.0, -1.0)
+            error = float(np.sqrt(signs @ covariance @ signs))
+            if error == 0:
+                break
+            best = max(best, float(signs @ vector) + z * error)
+            towards = vector + z * (covariance @ signs) / error
+        return best
+
+
+def _cuts(probability: Float64) -> tuple[Int64, Int64]:
+    """Cut sorted probabilities: where those of the ECE are, and where outcomes are uncertain.
+
+    Most pairs are plain: the curve moves where probabilities are neither 0 nor 1.
+    """
+    n = len(probability)
+    tens = mass_cuts(n, _TENS)
+    doubt = np.cumsum(probability * (1 - probability) + 1e-3 / n)
+    fine = np.searchsorted(doubt, np.linspace(0, doubt[-1], _MORE + 1)[1:-1]) + 1
+    cuts = np.unique(np.concatenate([tens, fine]))
+    return cuts, np.searchsorted(tens, cuts[:-1], side="right") - 1
+
+
+def _norm(metric: str, curve: Float64) -> Float64:
+    size = np.abs(curve)
+    return np.asarray(size.max(axis=-1) if metric == "ks" else size.sum(axis=-1))
+
+
+def _covariance(values: Float64, bin_of: Int64, bins: Float64, crowd: Crowd) -> Float64:
+    """Return the covariance of the bins over people."""
+    each = 1 / len(values)
+    hits, misses = crowd.hits, crowd.misses
+    width = len(bins)
+
+    def summed(rows: list[Int64], who: list[Int64], count: int) -> NDArray[np.float64]:
+        """Return values and shares of pairs of each unit by bin, less what a mean unit has."""
+        at, unit = np.concatenate(rows), np.concatenate(who)
+        shape = (count, width)
+        table = csr_array((values[at], (unit, bin_of[at])), shape=shape)
+        share = np.bincount(unit, minlength=count) * each
+        gram = (table.T @ table).toarray()
+        cross = np.outer(table.T @ share, bins)
+        return np.asarray(gram - cross - cross.T + (share @ share) * np.outer(bins, bins))
+
+    people = [crowd.left[hits], crowd.left[misses], crowd.right[misses]]
+    persons = summed([hits, misses, misses], people, crowd.n_people)
+    if not len(misses):
+        k = max(crowd.people, 2)
+        return persons * k / (k - 1)
+    shared = crowd.miss_sharing
+    dyad_of = np.empty(len(misses), np.int64)
+    dyad_of[shared.order] = np.repeat(np.arange(len(shared.starts)), shared.sizes.astype(np.int64))
+    dyads = summed([misses], [dyad_of], len(shared.starts))
+    k = crowd.people
+    lost = k * (k - 1) / ((k - 2) * (k - 3)) if k > 3 else np.inf
+    return (persons - dyads) * lost
+
+
+def _root(covariance: Float64) -> Float64:
+    """Return a square root of a covariance; what chance made negative is 0."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

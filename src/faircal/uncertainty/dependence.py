@@ -1,0 +1,163 @@
+"""How alike pairs that share people decide: design effects of error rates.
+
+The variance of a counted rate p of N pairs is p (1 − p) / N times the design effect
+1 + (C₂ r₂ + C₁ r₁) / N, with C₂ couples of pairs of the same two people, C₁ couples with one person
+in common, and r the correlations of their errors. At a low rate few errors are seen and r would be
+estimated from next to nothing. So r is estimated at higher rates of the same pairs, where there are
+errors enough, and carried to the rate in question by what stays the same for normal scores: the
+correlation of the scores themselves (tetrachoric correlation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, owens_t
+
+from faircal.uncertainty.sharing import Float64, Sharing
+
+#: Rates at which correlations are looked at, from high to low; each has half the errors.
+_RUNGS = 0.32 * 0.5 ** np.arange(16)
+
+#: So many effective errors tell a correlation well enough to look at no higher rate.
+_ERRORS = 30.0
+
+#: Correlations of scores that are looked up, and how near 1 they may come.
+_LATENT = np.concatenate([np.linspace(0, 0.9, 91), 1 - 0.1 * 0.6 ** np.arange(1, 16)])
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """Correlations of the scores of pairs that share people, at a ladder of rates.
+
+    Parameters
+    ----------
+    sharing : Sharing
+    rates : ndarray of float64, shape (n_rungs,)
+        Descending: the rates at which correlations were estimated.
+    both, one : ndarray of float64, shape (n_rungs,)
+        Correlation of the scores of two pairs of the same two people, and of two pairs with one
+        person in common.
+    weights : ndarray of float64, shape (n_rungs,)
+        Effective errors at each rung.
+    freedom : ndarray of float64, shape (n_rungs,)
+        Degrees of freedom of the variance at each rung: the fewer people make most of it, the
+        fewer.
+    """
+
+    sharing: Sharing
+    rates: Float64
+    both: Float64
+    one: Float64
+    weights: Float64
+    freedom: Float64
+
+    @classmethod
+    def of(cls, scores: Float64, sharing: Sharing) -> Dependence:
+        """Estimate correlations of the upper tail of `scores`; pass −scores for the lower one.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_pairs,)
+            In the order that `sharing` was made of.
+        """
+        n = sharing.pairs
+        rungs: list[tuple[float, float, float, float]] = []
+        if sharing.people < 4:  # too few to tell anything of people
+            return cls.none(sharing)
+        for rate in _RUNGS[_RUNGS * n >= 2]:
+            cut = np.partition(scores, n - int(np.ceil(rate * n)))[n - int(np.ceil(rate * n))]
+            errors = scores >= cut
+            p = float(errors.mean())
+            if p < 0.5 and (not rungs or p < rungs[-1][0]):
+                rungs.append((p, *_correlations(errors, p, sharing)))
+        if not rungs:
+            return cls.none(sharing)
+        rates, both, one, freedom = (np.array(column) for column in zip(*rungs, strict=True))
+        weights = rates * n / _design_effect(sharing, both, one)
+        return cls(sharing, rates, _latent(both, rates), _latent(one, rates), weights, freedom)
+
+    @classmethod
+    def none(cls, sharing: Sharing) -> Dependence:
+        """Return that of pairs whose correlations cannot be estimated: taken as none."""
+        empty = np.zeros(0)
+        return cls(sharing, empty, empty, empty, empty, empty)
+
+    def design_effect(self, rate: npt.ArrayLike) -> Float64:
+        """Return by what factor sharing people widens the variance of a rate; at least 1."""
+        return _design_effect(self.sharing, *self.correlations(rate))
+
+    def correlations(self, rate: npt.ArrayLike) -> tuple[Float64, Float64]:
+        """Return how errors correlate at a rate: pairs of the same two people, and with one shared.
+
+        For sums in which pairs have weights, as those of a region have.
+        """
+        at = np.clip(np.asarray(rate, dtype=np.float64), 1e-12, 1 - 1e-12)
+        if not len(self.rates):
+            return np.zeros(at.shape), np.zeros(at.shape)
+        low = np.minimum(at, 1 - at)
+        use = self._use(low)
+        return _binary(use @ self.both, low), _binary(use @ self.one, low)
+
+    def degrees_of_freedom(self, rate: float) -> float:
+        """Return how well the design effect is known, as degrees of freedom; at least 3."""
+        if not len(self.rates):
+            return 3.0
+        return max(float(self._use(np.asarray(min(rate, 1 - rate))) @ self.freedom), 3.0)
+
+    def _use(self, rate: Float64) -> Float64:
+        """Return how much each rung tells of a rate: those from it upwards, till errors suffice."""
+        use = np.zeros((*rate.shape, len(self.rates)))
+        left = np.full(rate.shape, _ERRORS)
+        for k in range(len(self.rates) - 1, -1, -1):
+            above = (self.rates[k] >= rate * 0.7) | (k == 0)
+            use[..., k] = np.where(above, np.minimum(self.weights[k], left), 0.0)
+            left -= use[..., k]
+        return np.asarray(use / use.sum(axis=-1, keepdims=True))
+
+
+def _correlations(
+    errors: npt.NDArray[np.bool_], p: float, sharing: Sharing
+) -> tuple[float, float, float]:
+    """Return the correlations of errors of pairs of the same dyad, and of pairs that meet once.
+
+    And the degrees of freedom of the variance.
+    """
+    residual = sharing.per_dyad(errors) - p * sharing.sizes
+    of_person = sharing.per_person(residual)
+    dyads, persons = float((residual**2).sum()), float((of_person**2).sum())
+    each, n = p * (1 - p), sharing.people
+    # The rate is estimated from the same pairs: that takes its share of the variance.
+    lost = n / (n - 1) if sharing.alone else n * (n - 1) / ((n - 2) * (n - 3))
+    same = dyads * lost if sharing.alone else dyads
+    both = (same - sharing.pairs * each) / (sharing.same_dyad * each) if sharing.same_dyad else 0.0
+    one = 0.0
+    if sharing.one_person:
+        one = ((persons - dyads) * lost - dyads) / (sharing.one_person * each)
+    kurtosis = n * float((of_person**4).sum()) / max(persons**2, 1e-300)
+    freedom = 2 * n / max(kurtosis - 1, 1.0)
+    return float(np.clip(both, 0, 0.999)), float(np.clip(one, 0, 0.5)), freedom
+
+
+def _design_effect(sharing: Sharing, both: Float64, one: Float64) -> Float64:
+    couples = sharing.same_dyad * both + sharing.one_person * one
+    return np.asarray(1 + couples / max(sharing.pairs, 1))
+
+
+def _binary(latent: Float64, rate: Float64) -> Float64:
+    """Return the correlation of exceeding the level of `rate` for correlated normal scores."""
+    h = -ndtri(rate)
+    joint = rate - 2 * owens_t(h, np.sqrt((1 - latent) / (1 + latent)))
+    return np.asarray(np.clip((joint - rate**2) / (rate * (1 - rate)), 0, 1))
+
+
+def _latent(binary: Float64, rates: Float64) -> Float64:
+    """Turn `_binary` around."""
+    return np.array(
+        [
+            np.interp(found, _binary(_LATENT, np.full(len(_LATENT), rate)), _LATENT)
+            for found, rate in zip(binary, rates, strict=True)
+        ]
+    )

@@ -1,0 +1,192 @@
+"""The sets of pairs whose values are to have intervals: all pairs, and each group's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from faircal.data import Groups
+from faircal.metrics import log_likelihood_ratio
+from faircal.metrics.calibration import NLL_EPS, mass_cuts
+from faircal.results import GLOBAL
+from faircal.uncertainty.crowd import Crowd, Spread
+from faircal.uncertainty.curve import Curve
+from faircal.uncertainty.dependence import Dependence
+from faircal.uncertainty.sharing import Float64
+
+
+@dataclass(frozen=True, eq=False)
+class PairSet:
+    """One set of pairs, and what was worked out of it.
+
+    Parameters
+    ----------
+    name : str
+        ``global``, or that of a group.
+    crowd : Crowd
+    score, probability : ndarray of float64, shape (n_pairs,), optional
+    """
+
+    name: str
+    crowd: Crowd
+    score: Float64 | None
+    probability: Float64 | None
+
+    @cached_property
+    def imposters(self) -> Dependence:
+        """How imposter pairs that share people exceed thresholds together."""
+        return Dependence.of(self._scores[self.crowd.misses], self.crowd.miss_sharing)
+
+    @cached_property
+    def genuine(self) -> Dependence:
+        """How genuine pairs of a person fall below thresholds together."""
+        return Dependence.of(-self._scores[self.crowd.hits], self.crowd.hit_sharing)
+
+    def dependence(self, metric: str) -> Dependence:
+        """Return what pairs that share people do to a rate."""
+        return self.imposters if metric == "fpr" else self.genuine
+
+    def trials(self, metric: str) -> int:
+        """Return the pairs that a rate counts."""
+        return len(self.crowd.misses if metric == "fpr" else self.crowd.hits)
+
+    @property
+    def _scores(self) -> Float64:
+        if self.score is None:
+            raise ValueError("a set without scores has no rates")
+        return self.score
+
+    @property
+    def _probabilities(self) -> Float64:
+        if self.probability is None:
+            raise ValueError("a set without probabilities has no calibration error")
+        return self.probability
+
+    def slope(self, metric: str, threshold: float) -> float:
+        """Return how fast a rate changes at a threshold: by its size around, per unit of score.
+
+        Looked at where the pairs nearest to it are, about a third of the errors there are, and no
+        fewer than eight pairs.
+        """
+        rows = self.crowd.misses if metric == "fpr" else self.crowd.hits
+        if not len(rows):
+            return 0.0
+        scores = self._scores[rows]
+        wrong = int(((scores >= threshold) == (metric == "fpr")).sum())
+        near = min(max(wrong // 3, 8), len(rows))
+        away = np.partition(np.abs(scores - threshold), near - 1)[near - 1]
+        return near / len(rows) / max(2 * float(away), 1e-12)
+
+    def rate_spread(self, metric: str, threshold: float, rate: float) -> Spread:
+        """Return how a rate at a threshold varies with the people, by its design effect."""
+        rows = self.crowd.misses if metric == "fpr" else self.crowd.hits
+        if not len(rows):
+            return Spread(np.nan, 3.0, np.zeros(self.crowd.n_people))
+        wrong = (self._scores[rows] >= threshold) == (metric == "fpr")
+        residuals = np.zeros(len(self._scores))
+        residuals[rows] = (wrong - wrong.mean()) / len(rows)
+        spread = self.crowd.spread(residuals)
+        dependence = self.dependence(metric)
+        variance = rate * (1 - rate) / len(rows) * float(dependence.design_effect(rate))
+        square = float((spread.influence**2).sum())
+        scale = np.sqrt(variance / square) if square > 0 else 0.0
+        return Spread(variance, dependence.degrees_of_freedom(rate), spread.influence * scale)
+
+    def loss_spread(self, metric: str) -> Spread:
+        """Return how the Brier score or the NLL varies with the people."""
+        said, genuine = self._probabilities, self.crowd.genuine
+        if metric == "brier":
+            losses = (said - genuine) ** 2
+        else:
+            right = np.where(genuine, said, 1 - said)
+            losses = -np.log(np.clip(right, NLL_EPS, 1 - NLL_EPS))
+        return self.crowd.spread((losses - losses.mean()) / len(losses))
+
+    def cllr_spread(self, prior: float | None) -> Spread:
+        """Return how Cllr varies with the people; with no `prior`, its minimum, map as it is."""
+        genuine = self.crowd.genuine
+        if prior is not None:
+            ratio = log_likelihood_ratio(self._probabilities, prior)
+        else:
+            ratio = _best_ratio(self._scores, genuine)
+        cost = np.logaddexp(0, np.where(genuine, -ratio, ratio)) / np.log(2)
+        for rows in (self.crowd.hits, self.crowd.misses):
+            cost[rows] = (cost[rows] - cost[rows].mean()) / (2 * len(rows))
+        return self.crowd.spread(cost)
+
+    def ks_spread(self) -> Spread:
+        """Return how the calibration curve varies with the people where it is largest."""
+        gaps = self._probabilities - self.crowd.genuine
+        order = np.argsort(self._probabilities, kind="stable")
+        curve = np.cumsum(gaps[order])
+        top = int(np.argmax(np.abs(curve)))
+        part = np.where(self._probabilities <= self._probabilities[order[top]], gaps, 0.0)
+        part *= np.sign(curve[top])
+        return self.crowd.spread((part - part.mean()) / len(part))
+
+    def ece_spread(self) -> Spread:
+        """Return how the ECE varies with the people, bins as they are."""
+        gaps = self._probabilities - self.crowd.genuine
+        cuts = mass_cuts(len(gaps), 10)
+        bin_of = np.empty(len(gaps), np.int64)
+        order = np.argsort(self._probabilities, kind="stable")
+        bin_of[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        part = gaps * np.sign(np.bincount(bin_of, gaps, len(cuts) - 1))[bin_of]
+        return self.crowd.spread((part - part.mean()) / len(part))
+
+    def auroc_spread(self) -> Spread:
+        """Return how the AUROC varies with the people."""
+        score, genuine = self._scores, self.crowd.genuine
+        high, low = np.sort(score[genuine]), np.sort(score[~genuine])
+        share = np.empty(len(score))
+        share[genuine] = _below(low, score[genuine])
+        share[~genuine] = 1 - _below(high, score[~genuine])
+        share[genuine] = (share[genuine] - share[genuine].mean()) / max(len(high), 1)
+        share[~genuine] = (share[~genuine] - share[~genuine].mean()) / max(len(low), 1)
+        return self.crowd.spread(share)
+
+    def curve(self, n: int, seed: int) -> Curve:
+        """Return the calibration curve with `n` replicates of its noise."""
+        rng = np.random.default_rng([seed, len(self.name), *self.name.encode()])
+        return Curve.of(self._probabilities, self.crowd, n, rng)
+
+
+def pair_sets(
+    score: Float64 | None,
+    probability: Float64 | None,
+    genuine: NDArray[np.bool_],
+    groups: Groups | None,
+    people: Groups,
+) -> list[PairSet]:
+    """Return all pairs, and those of each group."""
+    crowd = Crowd.of(genuine, people)
+    sets = [PairSet(GLOBAL, crowd, score, probability)]
+    if groups is None:
+        return sets
+    code = groups.pair
+    for g, name in enumerate(groups.names):
+        rows = np.flatnonzero(code == g)
+        taken = [None if values is None else values[rows] for values in (score, probability)]
+        sets.append(PairSet(name, crowd.part(rows), *taken))
+    return sets
+
+
+def _below(ordered: Float64, values: Float64) -> Float64:
+    """Return the share of sorted values below each of `values`, half of those that are equal."""
+    found = np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right")
+    return np.asarray(found / (2 * max(len(ordered), 1)))
+
+
+def _best_ratio(scores: Float64, genuine: NDArray[np.bool_]) -> Float64:
+    """Return the log-likelihood ratios that isotonic regression makes of scores; up to ±50."""
+    _, at = np.unique(scores, return_inverse=True)
+    pairs, hits = np.bincount(at), np.bincount(at, genuine)
+    share = isotonic_regression(hits / pairs, weights=pairs).x
+    prior = genuine.mean()
+    with np.errstate(divide="ignore"):
+        odds = np.log(share) - np.log1p(-share) - np.log(prior) + np.log1p(-prior)
+    return np.asarray(np.clip(odds, -50, 50)[at])
