@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from faircal.cli import label_noise as noise
 from faircal.cli.audit_run import (
     Measured,
     Wanted,
@@ -55,6 +56,7 @@ PARTIAL = "audit.partial"
 @rates_option
 @features_option
 @click.option("--fold", default=None, help="Audit the pairs of this fold only.")
+@noise.option
 @stream_option
 @resume_option
 @json_option
@@ -67,6 +69,7 @@ def command(
     rates: tuple[float, ...],
     features: tuple[str, ...],
     fold: str | None,
+    label_noise: float | None,
     stream: bool,
     resume: bool,
     as_json: bool,
@@ -74,8 +77,8 @@ def command(
     """Measure the scores of DATA by group: a score table or a folder, with or without a model.
 
     A table may carry a column probability beside its scores; it is then measured too. Intervals
-    are pair-wise Wilson intervals: they take pairs as independent and are too narrow where pairs
-    share people.
+    know that pairs share people where the data names them (identity, or left_identity and
+    right_identity); else they take pairs as independent, and that is said.
 
     Writes report.html, tables/ and figures/ for people, audit.json for machines, and the raw
     numbers behind them: results.csv, intervals.csv, curves.parquet (scores counted in bins) and
@@ -85,11 +88,14 @@ def command(
     groups are compared at a global rate r, under 3 / r pairs (300 at 1 %, 3,000 at 0.1 %). The raw
     numbers leave nothing out.
 
+    Labels of groups may be wrong: --label-noise 0.05 draws 5 % of them anew, 200 times, and shows
+    how far error rates and gaps move (label_noise.csv), and what they would be if as many labels
+    are wrong already.
+
     Of many pairs only counts in fine bins are kept: memory grows with the number of people, not
     with that of pairs. How far numbers can then be from the exact ones is said with them. The
     counts so far are in OUT/audit.partial: an interrupted audit goes on with --resume.
     """
-    from faircal.auditing import INTERVAL_KIND
     from faircal.files import file_digest
     from faircal.methods import load_model
     from faircal.report import Store, write_all
@@ -108,8 +114,10 @@ def command(
         "model": model,
         "model_sha256": None if model is None else file_digest(model),
     }
-    wanted = Wanted(source, fitted, attribute, features, fold, threshold, rates, about)
-    if stream or resume or source.is_long():
+    wanted = Wanted(source, fitted, attribute, features, fold, threshold, rates, about, label_noise)
+    streamed = stream or resume or source.is_long()
+    noise.check_in_memory(label_noise, streamed)
+    if streamed:
         measured = measure_streamed(wanted, out / PARTIAL, resume)
     else:
         measured = measure_whole(wanted)
@@ -121,27 +129,32 @@ def command(
     paths = {name: str(path) for name, path in report.paths.items()}
     for text in (*measured.notes, *filter(None, [report.missing])):
         note(f"note: {text}")
-    note(f"intervals: {INTERVAL_KIND}")
+    note(f"intervals: {measured.audits[0].interval_kind}")
     if as_json:
         rows = [row._asdict() for each in measured.audits for row in each.intervals()]
         where = {"report": paths["report"], "files": paths}
-        print_json({**where, **audit_record(store), "audit": rows})
+        wrong = noise.record(measured.label_noise)
+        print_json({**where, **audit_record(store), "audit": rows, **wrong})
     else:
         from faircal.cli.audit_table import show
 
         show(store)
+        noise.show(measured.label_noise)
         for name, path in paths.items():
             click.echo(f"{name}: {path}")
 
 
 def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> None:
+    from faircal.auditing.matrix import write_matrix
     from faircal.curves import CURVES, as_table, write_curves
     from faircal.files import output_folder
     from faircal.results import (
+        REPLICATES,
         versions,
         without_nan,
         write_clusters,
         write_intervals,
+        write_replicates,
         write_results,
         write_run,
     )
@@ -152,12 +165,16 @@ def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> N
     write_results(folder, [row for audit in audits for row in audit.rows])
     write_intervals(folder, [row for audit in audits for row in audit.intervals()])
     write_curves(folder / CURVES, as_table(curve for audit in audits for curve in audit.curves))
+    write_replicates(folder / REPLICATES, [row for audit in audits for row in audit.replicates()])
+    write_matrix(folder, measured.matrix)
+    noise.write(folder, measured.label_noise)
     settings = {
         "attribute": audits[0].attribute or None,
         **wanted.about,
         "features": [found.feature for found in audits],
         "threshold": wanted.threshold,
         "rates": list(wanted.rates),
+        "label_noise": wanted.label_noise,
     }
     write_run(
         folder,
@@ -167,6 +184,7 @@ def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> N
             "simulated": bool(about.provenance.get("simulated", False)),
             "groups": measured.shares,
             "people": audits[0].people,
+            "effective_people": audits[0].effective_people,
             "attributes": list(measured.shares),
             "interval_kind": audits[0].interval_kind,
             "settings": settings,

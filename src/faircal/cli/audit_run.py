@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ from faircal.cli.source import BATCH, Source, fold_named, kept_in
 
 if TYPE_CHECKING:
     from faircal.auditing import Audit
+    from faircal.auditing.label_noise import LabelNoise
+    from faircal.auditing.matrix import MatrixRow
     from faircal.data import Dataset, PairStream
     from faircal.methods import Method
 
@@ -27,6 +29,7 @@ class Wanted:
     threshold: float | None
     rates: tuple[float, ...]
     about: dict[str, Any]  # what else the result depends on
+    label_noise: float | None = None
 
 
 @dataclass(frozen=True)
@@ -38,11 +41,15 @@ class Measured:
     shares: dict[str, dict[str, int]]
     notes: list[str]
     data: dict[str, Any]
+    label_noise: list[LabelNoise] = field(default_factory=list)
+    matrix: list[MatrixRow] = field(default_factory=list)
 
 
 def measure_whole(wanted: Wanted) -> Measured:
     """Measure pairs that are all in memory."""
     from faircal.auditing import Scored, audit_pairs
+    from faircal.auditing.label_noise import label_noise
+    from faircal.auditing.matrix import imposter_matrix
 
     model = wanted.model
     loaded = wanted.source.load(wanted.features, measuring=model is None)
@@ -54,13 +61,15 @@ def measure_whole(wanted: Wanted) -> Measured:
     groups = {} if attribute is None else {attribute: loaded.groups(attribute)}
     notes += _why_no_groups(loaded, attribute)
     notes += [text for name, found in groups.items() for text in found.unknown_note(name)]
-    audits = []
+    audits, noisy = [], []
+    matrix: list[MatrixRow] = []
     with working("measuring"):
         for feature in loaded.features:
             data = loaded.select(feature)
             output = None if model is None else model.apply(data)
+            pairs = Scored.of_data(data, output, attribute)
             found = audit_pairs(
-                Scored.of_data(data, output, attribute),
+                pairs,
                 threshold=wanted.threshold,
                 rates=wanted.rates,
                 score_range=data.score_range,
@@ -69,10 +78,25 @@ def measure_whole(wanted: Wanted) -> Measured:
                 attribute=attribute or "",
                 method="" if model is None else model.name,
             )
+            found.intervals()  # worked out once, here, where it shows that it takes its time
             audits.append(found)
+            matrix += imposter_matrix(pairs, found)
+            if wanted.label_noise is not None:
+                noisy.append(
+                    label_noise(
+                        pairs,
+                        wanted.label_noise,
+                        threshold=wanted.threshold,
+                        rates=wanted.rates,
+                        upper=data.score_range[1],
+                        feature=feature,
+                        attribute=attribute or "",
+                    )
+                )
+        notes += dict.fromkeys(text for each in noisy for text in each.notes)
         hashed = {"data_sha256": loaded.hash(), "data_sha256_of": "values"}
     shares = {name: found.shares() for name, found in groups.items()}
-    return Measured(audits, loaded, shares, notes, {"pairs": len(loaded), **hashed})
+    return Measured(audits, loaded, shares, notes, {"pairs": len(loaded), **hashed}, noisy, matrix)
 
 
 def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,12 +24,43 @@ from faircal.cli.options import (
 from faircal.cli.running import benchmark_and_show, goes_on
 from faircal.cli.source import Source, reads_data
 
+if TYPE_CHECKING:
+    from faircal.benchmark import Moving
+    from faircal.data import Dataset
+
 
 @click.command(
-    epilog="Example: faircal benchmark faces/ --attribute ethnicity+gender --out results/"
+    epilog="Examples: faircal benchmark faces/ --attribute ethnicity+gender --out results/; "
+    "faircal benchmark --calibrate-on here/ --test-on there/ --labels 100,1000 --out moved/"
 )
 @reads_data
 @out_option
+@click.option(
+    "--calibrate-on",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="DATA",
+    help="In place of DATA: the population that methods are fitted on.",
+)
+@click.option(
+    "--test-on",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="DATA",
+    help="And another population, that they are tested on.",
+)
+@click.option(
+    "--labels",
+    type=CommaList(int),
+    default=(),
+    help="Numbers of labelled pairs of that population to try  [default: 100, 300, … to all]",
+)
+@click.option(
+    "--people-apart",
+    is_flag=True,
+    help="People of one name in both populations are different people  [default: the same, and "
+    "dropped where they would be tested]",
+)
 @click.option(
     "--methods",
     type=CommaList(),
@@ -72,6 +104,10 @@ from faircal.cli.source import Source, reads_data
 def command(
     source: Source,
     out: Path,
+    calibrate_on: Path | None,
+    test_on: Path | None,
+    labels: tuple[int, ...],
+    people_apart: bool,
     methods: tuple[str, ...],
     calibrators: tuple[str, ...],
     clusters: tuple[int, ...],
@@ -89,11 +125,22 @@ def command(
     Results are written as they come: an interrupted run goes on with --resume, a training too. The
     same seed gives the same results.csv, whatever the number of jobs (on the same device, where
     networks are trained).
+
+    With --calibrate-on and --test-on methods move to another population: they are fitted on all of
+    the first and tested on the second, fold by fold, as they are, recalibrated with more and more
+    labelled pairs of its other folds (one map on top of the model), and fitted on those alone.
+    moving.csv and a figure say how many of them restore calibration.
     """
     from faircal.benchmark import Settings
 
     check_folder(out)
-    loaded = source.load(features, seed=seed)
+    _check_ways(source, calibrate_on, test_on, moving_only=bool(labels or people_apart))
+    moving = None
+    if calibrate_on is None or test_on is None:
+        loaded = source.load(features, seed=seed)
+    else:
+        here, there = (replace(source, path=path) for path in (calibrate_on, test_on))
+        loaded, moving = _move(here, there, features, seed, labels, people_apart)
     settings = Settings(
         methods=methods,
         calibrators=calibrators,
@@ -104,4 +151,53 @@ def command(
         **more,
     )
     with goes_on("the benchmark"):
-        benchmark_and_show(loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json)
+        benchmark_and_show(
+            loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json, moving=moving
+        )
+
+
+# DATA may be left out, where two options say what to read.
+next(one for one in command.params if one.name == "data").required = False
+
+
+def _check_ways(
+    source: Source, calibrate_on: Path | None, test_on: Path | None, moving_only: bool
+) -> None:
+    """Raise unless there is just one way to say what to read: DATA, or both options."""
+    given: Path | None = source.path
+    if (calibrate_on is None) != (test_on is None):
+        lacking = "--test-on" if test_on is None else "--calibrate-on"
+        raise click.UsageError(
+            f"Missing option '{lacking}': --calibrate-on and --test-on go together",
+            click.get_current_context(),
+        )
+    if given is not None and calibrate_on is not None:
+        raise click.UsageError(
+            f"expected DATA, or --calibrate-on and --test-on, found both; leave out {given}",
+            click.get_current_context(),
+        )
+    if given is None and calibrate_on is None:
+        raise click.UsageError(
+            "Missing argument 'DATA': give it, or --calibrate-on and --test-on",
+            click.get_current_context(),
+        )
+    if moving_only and calibrate_on is None:
+        raise click.UsageError(
+            "--labels and --people-apart go with --calibrate-on and --test-on; leave them out",
+            click.get_current_context(),
+        )
+
+
+def _move(
+    here: Source,
+    there: Source,
+    features: tuple[str, ...],
+    seed: int,
+    labels: tuple[int, ...],
+    people_apart: bool,
+) -> tuple[Dataset, Moving]:
+    """Read both populations; return the one to test on, and how to move there."""
+    from faircal.benchmark import move
+
+    source, target = (one.load(features, seed=seed) for one in (here, there))
+    return move(source, target, labels, people_apart=people_apart)

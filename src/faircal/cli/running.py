@@ -13,7 +13,7 @@ from rich.text import Text
 from faircal.cli.options import note, out, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
-    from faircal.benchmark import Settings
+    from faircal.benchmark import Moving, Settings
     from faircal.data import Dataset
     from faircal.report import Store, Table
     from faircal.report.paper import Reproduction
@@ -28,10 +28,12 @@ def benchmark_and_show(
     resume: bool = False,
     as_json: bool = False,
     more: Mapping[str, Any] | None = None,
+    moving: Moving | None = None,
 ) -> None:
     """Run, write the report, print the main tables and the paths.
 
-    `more` is what ``run.json`` says besides.
+    `more` is what ``run.json`` says besides; `moving` has the data to fit on, where it is not that
+    of the other folds.
     """
     from faircal.benchmark import run_benchmark
     from faircal.results import read_run
@@ -46,6 +48,7 @@ def benchmark_and_show(
             progress=update,
             note=note,
             more=more,
+            moving=moving,
         )
     run = read_run(folder)
     for text in run["notes"]:
@@ -68,6 +71,7 @@ def goes_on(what: str) -> Iterator[None]:
 
 def report_and_show(folder: Path, as_json: bool) -> None:
     """Write tables, figures and the page of the results in `folder`; print what people look for."""
+    from faircal.cli import moving_table
     from faircal.report import Store, write_all
     from faircal.results import RESULTS
 
@@ -85,6 +89,8 @@ def report_and_show(folder: Path, as_json: bool) -> None:
         record = {**where, "simulated": store.simulated, "files": paths, "tables": _records(store)}
         if report.paper is not None:
             record |= {"claims": listed, "agreement": report.paper.counts}
+        if "moving" in store.run:
+            record |= {"moving": moving_table.records(folder)}
         print_json(record)
     else:
         if store.simulated:
@@ -115,6 +121,7 @@ def _records(store: Store) -> list[dict[str, object]]:
 
 def _show(store: Store, paper: Reproduction | None, paths: dict[str, str]) -> None:
     """Print the main tables of each attribute, the paper's claims, then the paths."""
+    from faircal.cli import moving_table
     from faircal.report.terminal import show, show_claims
 
     console = out()
@@ -124,6 +131,8 @@ def _show(store: Store, paper: Reproduction | None, paths: dict[str, str]) -> No
             console.print(Text(printable(title), style="bold"), end="\n\n")
         for table in several:
             show(table, console)
+    if "moving" in store.run:
+        moving_table.show(store.folder, str(store.run["moving"]["calibrated_on"]))
     if paper is not None:
         show_claims(paper.claims, console)
         if paper.counts is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -24,6 +26,42 @@ from faircal.cli.source import BATCH, Source, fold_named, reads_data
 if TYPE_CHECKING:
     from faircal.data import PairStream
     from faircal.data.stream import Cut
+    from faircal.jobs import Progress
+    from faircal.methods import Method
+    from faircal.scoring import Shift
+
+#: For ``--prior``: find the share of genuine pairs out.
+ESTIMATE = "estimate"
+
+
+class Share(click.ParamType[Any]):
+    """A share of genuine pairs, or ``estimate``."""
+
+    name = "share|estimate"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
+        """Read a number between 0 and 1, or the word."""
+        if value == ESTIMATE:
+            return ESTIMATE
+        try:
+            share = float(value)
+        except ValueError:
+            share = math.nan
+        if not 0 < share < 1:
+            self.fail(
+                f"expected a share between 0 and 1 or 'estimate', found {value!r}", param, ctx
+            )
+        return share
+
+
+class Prior(NamedTuple):
+    """What ``--prior`` comes to: how to shift probabilities, and what to say of it."""
+
+    shift: Shift | None
+    notes: tuple[str, ...]
+    record: dict[str, Any]
 
 
 @click.command(epilog="Example: faircal score faces.faircal new-pairs/ --out scored.parquet")
@@ -41,6 +79,18 @@ if TYPE_CHECKING:
     help="Columns to carry over: genuine, fold, attributes (as left_NAME and right_NAME).",
 )
 @click.option(
+    "--prior",
+    type=Share(),
+    default=None,
+    help="Give probabilities for this share of genuine pairs, such as 0.001, or estimate it.",
+)
+@click.option(
+    "--calibrated-at",
+    type=float,
+    default=None,
+    help="Share of genuine pairs that MODEL was fitted at  [default: what it says itself]",
+)
+@click.option(
     "--engine",
     type=click.Choice(["local"]),
     default="local",
@@ -56,6 +106,8 @@ def command(
     feature: str | None,
     fold: str | None,
     keep: tuple[str, ...],
+    prior: float | str | None,
+    calibrated_at: float | None,
     engine: str,  # noqa: ARG001  (one engine so far)
     resume: bool,
     as_json: bool,
@@ -66,6 +118,10 @@ def command(
     folds have to be drawn first (--fold or --keep fold without a column fold). The file
     appears when all are scored; until then the work is kept in OUT.parts, and an interrupted run
     goes on with --resume.
+
+    Probabilities hold for the share of genuine pairs that MODEL was fitted at. With --prior they
+    hold for another; scores stay as they are. --prior estimate goes through the pairs once before,
+    and tells the share that their probabilities speak for; no labels are used.
     """
     from faircal._version import __version__
     from faircal.errors import ParameterError
@@ -83,6 +139,9 @@ def command(
     stream = source.open_one(feature, batch=BATCH)
     _check_keep(stream.attributes, keep)
     pairs, notes = _pairs(stream, source, feature, fold, keep)
+    columns = needed_columns(fitted, keep, stream.attributes)
+    with progress_bars() as update:
+        wanted = _prior(fitted, pairs, prior, calibrated_at, columns, update)
     about = {
         "model": file_digest(model),
         "data": stream.fingerprint(),
@@ -92,6 +151,7 @@ def command(
         "score_range": source.score_range,
         "raw": source.raw,
         "device": source.device,
+        "prior": wanted.shift,
         "version": __version__,
     }
     with progress_bars() as update:
@@ -100,17 +160,57 @@ def command(
             pairs,
             out,
             keep=keep,
-            columns=needed_columns(fitted, keep, stream.attributes),
+            columns=columns,
+            shift=wanted.shift,
             about=about,
             resume=resume,
             progress=update,
         )
-    for text in notes:
+    for text in (*notes, *wanted.notes):
         note(f"note: {text}")
     if as_json:
-        print_json({"out": str(out), "pairs": count})
+        print_json({"out": str(out), "pairs": count, **wanted.record})
     else:
         click.echo(str(out))
+
+
+def _prior(
+    model: Method,
+    pairs: PairStream | Cut,
+    prior: float | str | None,
+    calibrated_at: float | None,
+    columns: Collection[str],
+    progress: Progress,
+) -> Prior:
+    """Return the shift of probabilities that is asked for; the share is estimated where told."""
+    from faircal.errors import DataError, ParameterError
+    from faircal.scoring import Shift, estimate_share, fitted_share
+
+    if prior is None:
+        if calibrated_at is not None:
+            raise ParameterError("--calibrated-at: is for --prior; give both or neither")
+        return Prior(None, (), {})
+    share = fitted_share(model, calibrated_at)
+    if isinstance(prior, float):
+        return Prior(Shift(share, prior), (), {"prior": prior, "calibrated_at": share})
+    found, notes = estimate_share(
+        model, pairs, calibrated_at=share, columns=columns, progress=progress
+    )
+    within = f"{found.low:.3g} to {found.high:.3g}, {100 * found.level:g} % interval"
+    if not 0 < found.value < 1:
+        kind = "imposters" if found.value else "genuine pairs"
+        raise DataError(
+            f"--prior estimate: nothing in the data speaks for {kind} (share of genuine pairs "
+            f"{found.value:g}; {within}); give the share as a number"
+        )
+    said = (
+        f"share of genuine pairs estimated at {found.value:.3g} ({within}); fitted at {share:.3g}"
+    )
+    return Prior(
+        Shift(share, found.value),
+        (said, *notes),
+        {"prior": found.value, "calibrated_at": share, "estimate": asdict(found)},
+    )
 
 
 def _pairs(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from faircal.calibrators import make_calibrator
+from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.counting import Counts
 from faircal.data import Dataset, PairStream
 from faircal.data.folds import people_of
@@ -193,6 +194,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         )
         self.score_range_ = inputs.score_range
         self._fit(inputs)
+        self.diagnostics_.figures[SHARE_FIGURE] = inputs.share_genuine
         if isinstance(inputs, Streamed):
             error = self._counting_error(inputs.counts)
             self.diagnostics_.note(inputs.note(error))

@@ -99,6 +99,11 @@ class Fitting(ABC):
         score_range : (float, float), optional
         """
 
+    @property
+    @abstractmethod
+    def share_genuine(self) -> float:
+        """The share of genuine pairs; known of a stream once its scores were counted."""
+
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
         """Return K-means of the images; methods fitted on the same dataset object share it."""
         key = ("kmeans", n_clusters, n_init, random_state)
@@ -156,6 +161,11 @@ class Inputs(Fitting):
     def score(self) -> Float64:
         """The similarity of each pair, shape (n_pairs,)."""
         return self.scores()
+
+    @property
+    def share_genuine(self) -> float:
+        """The share of genuine pairs."""
+        return float(self.genuine.mean())
 
     def samples(
         self,

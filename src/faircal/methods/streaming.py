@@ -106,6 +106,12 @@ class Streamed(Fitting):
         self.counts.append(counts)
         return Samples.from_counts(counts)
 
+    @property
+    def share_genuine(self) -> float:
+        """The share of genuine pairs, as counted: all pairs are the last set."""
+        genuine, imposter = self.counts[0].genuine[-1].sum(), self.counts[0].imposter[-1].sum()
+        return float(genuine / (genuine + imposter))
+
     def note(self, error: float) -> str:
         """Say what counting took from the fit: `error` bounds the probabilities, where finite."""
         widths = np.diff(self.counts[0].edges)

@@ -5,27 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
-from faircal.data import Dataset
 from faircal.data.ahead import ahead
 from faircal.jobs import Progress, silent
 from faircal.methods import Method
+from faircal.scoring.prior import Parts, Shift
 from faircal.scoring.table import score_part
 from faircal.scoring.work import Work
-
-
-class Parts(Protocol):
-    """Pairs that can be gone through part by part: `PairStream`, `faircal.data.stream.Cut`."""
-
-    def __len__(self) -> int: ...
-
-    def parts(
-        self, start: int = 0, columns: Collection[str] | None = None
-    ) -> Generator[Dataset, None, None]:
-        """Yield the pairs from number `start` on."""
 
 
 def score_stream(
@@ -35,6 +24,7 @@ def score_stream(
     *,
     keep: Sequence[str] = (),
     columns: Collection[str] | None = None,
+    shift: Shift | None = None,
     about: Mapping[str, Any],
     resume: bool = False,
     progress: Progress = silent,
@@ -54,6 +44,8 @@ def score_stream(
         Columns to carry over (`score_part`).
     columns : collection of str, optional
         What is read of the pairs (`PairStream.parts`).
+    shift : Shift, optional
+        Moves probabilities to another share of genuine pairs.
     about : mapping
         Model, data and options, by name: what must be the same for a run to go on.
     resume : bool
@@ -68,7 +60,8 @@ def score_stream(
     work: Work | None = None
     try:
         with Work.start(out, about, resume) as work:
-            with closing(ahead(_scored(model, stream, keep, columns, work.pairs), 1)) as tables:
+            scored = _scored(model, stream, keep, columns, shift, work.pairs)
+            with closing(ahead(scored, 1)) as tables:
                 for table in tables:
                     work.write(table)
                     progress("scoring pairs", work.pairs, len(stream), "")
@@ -84,8 +77,9 @@ def _scored(
     stream: Parts,
     keep: Sequence[str],
     columns: Collection[str] | None,
+    shift: Shift | None,
     start: int,
 ) -> Generator[pa.Table, None, None]:
     with closing(stream.parts(start, columns)) as parts:
         for part in parts:
-            yield score_part(model, part, keep)
+            yield score_part(model, part, keep, shift)

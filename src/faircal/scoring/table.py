@@ -12,11 +12,14 @@ from faircal.data import Dataset
 from faircal.data.columns import Column
 from faircal.data.writers import decoded
 from faircal.methods import Method
+from faircal.scoring.prior import Shift
 
 _SIDES = ("left", "right")
 
 
-def score_part(model: Method, part: Dataset, keep: Sequence[str] = ()) -> pa.Table:
+def score_part(
+    model: Method, part: Dataset, keep: Sequence[str] = (), shift: Shift | None = None
+) -> pa.Table:
     """Return what `model` says of each pair: ``left``, ``right``, ``score``, ``probability``.
 
     Parameters
@@ -26,10 +29,13 @@ def score_part(model: Method, part: Dataset, keep: Sequence[str] = ()) -> pa.Tab
     keep : sequence of str
         What to carry over: ``genuine``, ``fold``, and attributes (as ``left_NAME`` and
         ``right_NAME``).
+    shift : Shift, optional
+        Moves probabilities to another share of genuine pairs; scores stay.
     """
     output = model.apply(part)
     columns: dict[str, Any] = _ids(part)
-    columns |= {"score": output.score, "probability": output.probability}
+    probability = output.probability if shift is None else shift(output.probability)
+    columns |= {"score": output.score, "probability": probability}
     if "genuine" in keep:
         columns["genuine"] = part.genuine.astype(np.int8)
     if "fold" in keep:

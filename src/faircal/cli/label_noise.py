@@ -1,0 +1,119 @@
+"""``faircal audit --label-noise``: the option, the file it leaves, and what is printed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.options import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from faircal.auditing.label_noise import LabelNoise, NoiseRow
+
+#: In the output folder: every value as labelled, with wrong labels, and with them taken back.
+LABEL_NOISE = "label_noise.csv"
+
+#: What is printed of the deviations over groups.
+_SHOWN = ("gap", "aad")
+
+option = click.option(
+    "--label-noise",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=None,
+    metavar="SHARE",
+    help="Show how far groups' figures move when this share of labels is wrong, such as 0.05.",
+)
+
+
+def check_in_memory(rate: float | None, streamed: bool) -> None:
+    """Raise where labels are to be mixed up of pairs that are only counted."""
+    from faircal.errors import ParameterError
+
+    if rate is not None and streamed:
+        raise ParameterError(
+            "--label-noise: needs all pairs in memory, and these are counted part by part; "
+            "leave --stream and --resume out, or audit a part of the pairs (--fold)"
+        )
+
+
+def write(folder: Path, found: Sequence[LabelNoise]) -> None:
+    """Write ``label_noise.csv``; remove that of an earlier audit where there is nothing to say."""
+    from faircal.auditing.label_noise import NoiseRow
+    from faircal.files import write_text
+    from faircal.results import csv_text
+
+    rows = [row for each in found for row in each.rows]
+    if rows:
+        write_text(folder / LABEL_NOISE, csv_text(NoiseRow._fields, rows))
+    else:
+        (folder / LABEL_NOISE).unlink(missing_ok=True)
+
+
+def record(found: Sequence[LabelNoise]) -> dict[str, Any]:
+    """Return what ``--json`` prints of it."""
+    rows = [row._asdict() for each in found for row in each.rows]
+    return {"label_noise": rows} if rows else {}
+
+
+def show(found: Sequence[LabelNoise]) -> None:
+    """Print, for each feature, how far deviations over groups move, and how to read that."""
+    from faircal.cli.options import out
+
+    for each in found:
+        out().print(_table(each))
+        click.echo(
+            "'as labelled' would show as the next two columns say if so many labels were made "
+            "wrong; 'if so now' is what the true groups show if so many are wrong already."
+        )
+        click.echo(f"All values are in {LABEL_NOISE}.")
+
+
+def _table(found: LabelNoise) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from faircal.results import ALL
+
+    shown = [
+        row
+        for row in found.rows
+        if row.group == ALL and row.metric.rpartition("_")[2] in _SHOWN and row.value == row.value
+    ]
+    first = shown[0] if shown else None
+    where = ", ".join(filter(None, (first.feature, first.attribute))) if first else ""
+    title = f"{where}: with {100 * found.rate:g} % of labels wrong, percent"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(printable(title)))
+    table.add_column("over groups")
+    table.add_column("at")
+    for name in ("as labelled", "would show as", "range of 95 %", "if so now"):
+        table.add_column(name, justify="right")
+    for row in shown:
+        metric, _, over = row.metric.partition("_")
+        table.add_row(
+            f"{metric.upper()} {over if over == 'gap' else over.upper()}",
+            row.condition or ("" if metric == "ks" else "threshold"),
+            _percent(row.value),
+            _percent(row.median),
+            f"{_percent(row.low)} to {_percent(row.high)}",
+            _taken_back(row),
+        )
+    if any(row.corrected == row.corrected and not row.reliable for row in shown):
+        table.caption = "? not to be relied on: so much noise can't be taken back from these data"
+    return table
+
+
+def _taken_back(row: NoiseRow) -> str:
+    """Return what the true groups would show: a range where it can't be known exactly."""
+    ends = dict.fromkeys((_percent(row.corrected), _percent(row.corrected_never)))
+    doubt = row.corrected == row.corrected and not row.reliable
+    return " to ".join(ends) + (" ?" if doubt else "")
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.3f}" if value == value else "–"
