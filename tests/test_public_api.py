@@ -38,11 +38,13 @@ PUBLIC = [
     "__version__",
     "audit",
     "choose",
+    "estimate_prior",
     "figures",
     "load",
     "load_model",
     "metrics",
     "open_stream",
+    "shift_prior",
     "simulate",
 ]
 ERRORS = [

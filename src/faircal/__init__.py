@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         SplineCalibrator,
         TemperatureCalibrator,
     )
+    from faircal.calibrators.prior import estimate_prior, shift_prior
     from faircal.data import Dataset, PairStream, load, open_stream
     from faircal.methods import (
         AGENDA,
@@ -83,9 +84,11 @@ _HOME = {
     "TemperatureCalibrator": "faircal.calibrators",
     "audit": "faircal.auditing",
     "choose": "faircal.tuning",
+    "estimate_prior": "faircal.calibrators.prior",
     "load": "faircal.data",
     "load_model": "faircal.methods",
     "open_stream": "faircal.data",
+    "shift_prior": "faircal.calibrators.prior",
     "simulate": "faircal.simulation",
 }
 
@@ -118,11 +121,13 @@ __all__ = [
     "__version__",
     "audit",
     "choose",
+    "estimate_prior",
     "figures",
     "load",
     "load_model",
     "metrics",
     "open_stream",
+    "shift_prior",
     "simulate",
 ]
 

@@ -111,7 +111,10 @@ class Crowd:
             first = self.misses[misses.order[misses.starts]]
             total += np.bincount(self.left[first], dyads, self.n_people)
             total += np.bincount(self.right[first], dyads, self.n_people)
-        return self._spread(total, float((own**2).sum()), float((dyads**2).sum()))
+        # A genuine pair counts with one person and an imposter pair with two, so sums over people
+        # need not be about 0; what all have in common does not vary with who they are.
+        total[self._present] -= total[self._present].mean()
+        return self._spread(total, _squares(own), _squares(dyads))
 
     def _spread(self, total: Float64, own: float, dyads: float) -> Spread:
         """Turn sums over people into a variance.
@@ -127,3 +130,8 @@ class Crowd:
         kurtosis = n * float(((total**2 / square) ** 2).sum())  # also where squares are tiny
         freedom = max(2 * n / max(kurtosis - 1, 1.0), 3.0)
         return Spread(variance, freedom, total * np.sqrt(variance / square))
+
+
+def _squares(values: Float64) -> float:
+    """Return the sum of squares about the mean."""
+    return float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0

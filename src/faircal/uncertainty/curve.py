@@ -135,25 +135,27 @@ def _covariance(values: Float64, bin_of: Int64, bins: Float64, crowd: Crowd) -> 
     hits, misses = crowd.hits, crowd.misses
     width = len(bins)
 
-    def summed(rows: list[Int64], who: list[Int64], count: int) -> NDArray[np.float64]:
-        """Return values and shares of pairs of each unit by bin, less what a mean unit has."""
+    def summed(rows: list[Int64], who: list[Int64]) -> Float64:
+        """Return the products of what units have in two bins, less what a mean unit has."""
         at, unit = np.concatenate(rows), np.concatenate(who)
-        shape = (count, width)
-        table = csr_array((values[at], (unit, bin_of[at])), shape=shape)
-        share = np.bincount(unit, minlength=count) * each
+        table = csr_array((values[at], (unit, bin_of[at])), shape=(int(unit.max()) + 1, width))
+        share = np.bincount(unit) * each
         gram = (table.T @ table).toarray()
         cross = np.outer(table.T @ share, bins)
-        return np.asarray(gram - cross - cross.T + (share @ share) * np.outer(bins, bins))
+        product = gram - cross - cross.T + (share @ share) * np.outer(bins, bins)
+        # What all have in common does not vary with who they are.
+        common = table.sum(axis=0) - share.sum() * bins
+        return np.asarray(product - np.outer(common, common) / np.count_nonzero(share))
 
     people = [crowd.left[hits], crowd.left[misses], crowd.right[misses]]
-    persons = summed([hits, misses, misses], people, crowd.n_people)
+    persons = summed([hits, misses, misses], people)
     if not len(misses):
         k = max(crowd.people, 2)
         return persons * k / (k - 1)
     shared = crowd.miss_sharing
     dyad_of = np.empty(len(misses), np.int64)
     dyad_of[shared.order] = np.repeat(np.arange(len(shared.starts)), shared.sizes.astype(np.int64))
-    dyads = summed([misses], [dyad_of], len(shared.starts))
+    dyads = summed([misses], [dyad_of])
     k = crowd.people
     lost = k * (k - 1) / ((k - 2) * (k - 3)) if k > 3 else np.inf
     return (persons - dyads) * lost
