@@ -1,5 +1,7 @@
 """The study of SmoothFairCal: run what is missing, keep it, write the document.
 
+That of uncertainty has its own parts: python -m studies uncertainty --help
+
 python -m studies --data FOLDER              every part but cost; what is kept is not run again
 python -m studies real networks --data …     some parts
 python -m studies cost --data FOLDER         by its name only: wants a quiet machine
@@ -20,6 +22,7 @@ from studies.cells import keep, read, run_cell
 from studies.page import write
 from studies.parts import PARTS, USUAL, cells_of
 from studies.sets import Sets
+from studies.uncertainty import running
 
 HERE = Path(__file__).parent
 RESULTS, DOCS = HERE / "results.jsonl", HERE.parent / "docs"
@@ -29,6 +32,9 @@ _SIMULATED = ("simulated",)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for and is not kept yet; return the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["uncertainty"]:
+        return running.main(arguments[1:])
     options = _options(arguments)
     results, docs = RESULTS, DOCS
     if options.quick:

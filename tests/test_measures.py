@@ -150,6 +150,7 @@ def test_cross_group_and_unknown_pairs_count_globally_only(sample):
         if key[:2] == ("global", "") and key[2] in ("auroc", "ks", "brier"):
             assert after[key] != value
 
+
 ONE_RATE = ("gap", "max_min", "max_geomean", "gini")
 
 

@@ -23,9 +23,7 @@ from faircal.results import (
 )
 
 ROW = Row("d, with comma", "net", "gst", "beta", "", "0", "1", "e", 'A "q"', "", "ks", 1 / 3)
-INTERVAL = Interval(
-    "net", "", "", "", "e", "A", "", "fpr", 0.1, 0.05, 0.2, 3.0, 30, 12.5, 0.95
-)
+INTERVAL = Interval("net", "", "", "", "e", "A", "", "fpr", 0.1, 0.05, 0.2, 3.0, 30, 12.5, 0.95)
 
 
 def test_rows_read_back_exactly(tmp_path):

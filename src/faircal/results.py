@@ -149,7 +149,8 @@ class Member(NamedTuple):
 def summarise(rows: Iterable[Row]) -> list[Row]:
     """Return `rows` with, behind each value's folds, their mean and standard deviation (ddof 0).
 
-    A fold where a value is undefined (NaN) is left out of both.
+    A fold where a value is undefined (NaN) is left out of both; where one is infinite (a ratio to a
+    group without an error) the mean is, and there is no standard deviation.
     """
     values: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -157,7 +158,8 @@ def summarise(rows: Iterable[Row]) -> list[Row]:
     summed: list[Row] = []
     for folds in values.values():
         known = np.array([row.value for row in folds if not np.isnan(row.value)])
-        mean, std = (float(known.mean()), float(known.std())) if len(known) else (np.nan, np.nan)
+        mean = float(known.mean()) if len(known) else np.nan
+        std = float(known.std()) if np.isfinite(mean) else np.nan
         summed += [*folds, folds[0]._replace(fold=MEAN, value=mean)]
         summed.append(folds[0]._replace(fold=STD, value=std))
     return summed

@@ -192,7 +192,7 @@ class Explorer:
         for where, (rate, pairs) in counted.items():
             value, text = cells[where]
             if pairs < wanted.get(where[2], ENOUGH):
-                assert (value, text) == (None, f"too few pairs ({pairs})"), where
+                assert (value, text) == (None, f"not enough data ({pairs} pairs)"), where
             else:
                 assert value == pytest.approx(rate, rel=0, abs=1e-12), where
                 check_text(text, rate)

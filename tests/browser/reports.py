@@ -130,7 +130,7 @@ def _score_table(seed, n=3000, names=("A", "B", "C")):
 
 
 def benchmark(folder):
-    data = faircal.simulate("small", seed=0, people=80, pairs=2000)
+    data = faircal.simulate("small", seed=0, people=320, pairs=2000)
     return _benchmark(folder, data, BENCHMARKED, ("ethnicity", "ethnicity+gender"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import shutil
 import subprocess
 from itertools import dropwhile
@@ -18,9 +19,11 @@ from pylatexenc.latexwalker import (
     get_default_latex_context_db,
 )
 from pylatexenc.macrospec import MacroSpec
+from rich.console import Console
 
 from faircal.report.formats import SIMULATED, as_csv, document, escape, latex, markdown
 from faircal.report.tables import Heading, Line, Table, Value
+from faircal.report.terminal import show
 
 HOSTILE = (
     r"a\b",
@@ -207,6 +210,8 @@ def test_csv_is_long_and_in_fractions(table):
         "method": "Baseline",
         "value": "0.9",
         "std": "0.01",
+        "low": "",
+        "high": "",
         "published": "0.91",
         "published_std": "0.005",
         "difference_in_std": repr((0.9 - 0.91) / 0.005),
@@ -215,6 +220,39 @@ def test_csv_is_long_and_in_fractions(table):
     assert [row["value"] for row in rows_[2:6]] == ["0.123456", "-0.001", "0.99", ""]
     assert (rows_[1]["published"], rows_[1]["difference_in_std"]) == ("0.5", "")
     assert len(rows_) == 12
+
+
+def test_intervals_stand_in_place_of_spreads():
+    value = Value(0.0143, 0.01, best=True, low=0.0113, high=0.0171)
+    bare = Value(0.5, 0.02)
+    lines = (Line("m", (value, bare)),)
+    headings = (Heading("net", "AAD", ""), Heading("net", "MAD", ""))
+    made = Table("t", "Title", "Caption.", headings, lines)
+    assert made.legend == "Caption. In brackets: 95 % intervals."
+    assert "| m | **1.43** (1.13–1.71) | 50.00 ± 2.00 |" in markdown(made)
+    assert r"\textbf{1.43} (1.13\textendash{}1.71) & 50.00$\pm$2.00" in latex(made)
+    first, second = csv.DictReader(io.StringIO(as_csv(made)))
+    assert (first["low"], first["high"], first["std"]) == ("0.0113", "0.0171", "0.01")
+    assert (second["low"], second["high"]) == ("", "")
+
+
+def test_what_is_no_share_is_not_printed_in_percent():
+    ratio = Value(2.5, low=1.0, high=math.inf, unit=1)
+    assert (ratio.text, ratio.interval) == ("2.50", "1.00–∞")
+    assert Value(12345.0, unit=1, digits=0).text == "12,345"
+    assert Value(-0.02, worse=True).text == "-2.00*"
+
+
+@pytest.mark.parametrize(("width", "shown"), [(80, True), (18, False)])
+def test_the_terminal_has_intervals_where_they_fit(width, shown):
+    lines = (Line("method", (Value(0.0143, low=0.0113, high=0.0171),)),)
+    made = Table("t", "Title", "Caption.", (Heading("net", "AAD", ""),), lines)
+    console = Console(width=width, file=io.StringIO())
+    show(made, console)
+    said = console.file.getvalue()
+    assert "1.43" in said
+    assert ("1.13–1.71" in said) is shown
+    assert ("intervals" in said) is shown
 
 
 def test_csv_names_come_back_as_they_were():

@@ -21,9 +21,12 @@ KEYS = [
 ]
 POINT = [
     *("feature", "condition", "threshold", "global_fpr", "global_fnr", "overall", "groups"),
-    *("worst", "best", "ratio", "told_apart"),
+    *("worst", "best", "ratio", "told_apart", "over_groups"),
 ]
-GROUP = ["group", "people", "genuine", "imposter", "caution", "fpr", "fnr", "ks"]
+GROUP = [
+    *("group", "people", "effective_people", "genuine", "imposter", "caution"),
+    *("fpr", "fnr", "ks"),
+]
 RATE = ["value", "low", "high", "errors", "trials", "enough", "reason"]
 
 
@@ -51,6 +54,7 @@ def audited(tmp_path):
         run = {
             "kind": "audit",
             "people": found.people,
+            "effective_people": found.effective_people,
             "pairs": 1610,
             "interval_kind": found.interval_kind,
             "data_sha256": "0" * 64,
@@ -102,7 +106,7 @@ def test_values_by_hand(audited):
         "errors": 1,
         "trials": 5,
         "enough": False,
-        "reason": "only 5 pairs of strangers: too few to say (100 are needed)",
+        "reason": "only 5 pairs of strangers: not enough data (100 are needed)",
     }
     assert c["caution"].startswith("only 10 people (fewer than 30)")
     assert point["threshold"] == 0.5
@@ -112,6 +116,8 @@ def test_values_by_hand(audited):
     assert point["told_apart"] == {"fpr": True, "fnr": True}
     assert a["ks"] == {
         "value": None,
+        "low": None,
+        "high": None,
         "trials": 800,
         "enough": False,
         "reason": "no probabilities: calibration cannot be measured",
@@ -145,7 +151,7 @@ def test_at_a_global_rate_more_pairs_are_needed(audited):
     _, store = audited()
     points = {p["condition"]: p for p in audit_record(store)["operating_points"]}
     assert points["global_fpr=0.001"]["groups"][0]["fpr"]["reason"] == (
-        "only 400 pairs of strangers: too few to say (3,000 are needed)"
+        "only 400 pairs of strangers: not enough data (3,000 are needed)"
     )
     assert points["global_fpr=0.001"]["groups"][0]["fnr"]["enough"]
     assert not points["global_fnr=0.001"]["groups"][0]["fnr"]["enough"]

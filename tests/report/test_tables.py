@@ -155,5 +155,7 @@ def test_records_are_fractions(results):
         "column": "AUROC",
         "value": 0.95,
         "std": 0.01,
+        "low": None,
+        "high": None,
         "best": False,
     }

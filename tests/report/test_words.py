@@ -49,7 +49,12 @@ def store_of(tmp_path):
         write_intervals(tmp_path, [row for each in audits for row in each.intervals()])
         curves = [curve for each in audits for curve in each.curves]
         write_curves(tmp_path / CURVES, as_table(curves))
-        write_run(tmp_path, {"kind": "audit", "people": audits[0].people, **(run or {})})
+        known = {
+            "people": audits[0].people,
+            "effective_people": audits[0].effective_people,
+            "interval_kind": audits[0].interval_kind,
+        }
+        write_run(tmp_path, {"kind": "audit", **known, **(run or {})})
         return Store.read(tmp_path)
 
     return make
@@ -101,10 +106,10 @@ class TestWho:
     def test_a_group_with_too_few_pairs_gets_no_number(self, store_of):
         groups = TOLD_APART | {"Asian F": (20, 41, 0, 99)}
         said = summary(store_of(counted(groups)), "group")
-        assert "Asian F: only 41 pairs of strangers: too few to say (100 are needed)." in said.who
-        assert "Asian F: only 99 pairs of one person: too few to say (100 are needed)." in said.who
+        assert "Asian F: only 41 pairs of strangers: not enough data (100 are needed)." in said.who
+        assert "Asian F: only 99 pairs of one person: not enough data (100 are needed)." in said.who
         assert "48.8" not in " ".join(everything(said))  # 20 of 41
-        assert any("Asian F needs more pairs to tell" in text for text in said.limits)
+        assert any("Asian F needs more data to tell" in text for text in said.limits)
 
     def test_at_a_global_rate_the_rule_of_three_decides(self, store_of):
         groups = {"A": (3, 299, 9, 100), "B": (3, 300, 9, 100), "C": (4, 900, 9, 100)}
@@ -112,16 +117,16 @@ class TestWho:
         assert who[0].startswith(
             "One threshold (0.1997) for everybody, set so that 1 % of all pairs"
         )
-        assert "A: only 299 pairs of strangers: too few to say (300 are needed)." in who
+        assert "A: only 299 pairs of strangers: not enough data (300 are needed)." in who
         assert not any(text.startswith("B:") for text in who)
 
     def test_many_small_groups_are_listed_in_one_sentence(self, store_of):
         groups = TOLD_APART | {f"g{i}": (1, 50, 1, 200) for i in range(9)}
         who = summary(store_of(counted(groups)), "group").who
-        (listed,) = [text for text in who if "too few" in text]
+        (listed,) = [text for text in who if "not enough data" in text]
         assert listed == (
-            "9 groups have too few pairs of strangers to say: g0 (50), g1 (50), g2 (50), g3 (50), "
-            "g4 (50), g5 (50) and 3 more."
+            "9 groups: not enough data on pairs of strangers: g0 (50 pairs), g1 (50 pairs), "
+            "g2 (50 pairs), g3 (50 pairs), g4 (50 pairs), g5 (50 pairs) and 3 more."
         )
 
     def test_one_group_with_enough_is_compared_with_none(self, store_of):
@@ -168,7 +173,7 @@ class TestWho:
         arrays = counted(TOLD_APART) | {"genuine": [genuine] * 4000}
         said = summary(store_of(arrays), "group")
         assert any(f"there are no pairs of {lacking}, so nothing" in text for text in said.who)
-        assert not any("more pairs to tell" in text for text in said.limits)
+        assert not any("more data to tell" in text for text in said.limits)
 
     def test_genuine_pairs_only_set_no_threshold(self, store_of):
         arrays = counted(TOLD_APART) | {"genuine": [1] * 4000}
@@ -251,11 +256,18 @@ class TestSureAndLimits:
         assert "The pairs show 62 people; the smallest group, A, has 12." in said.sure
         assert any(t.startswith("A: only 12 people (fewer than 30)") for t in said.limits)
         assert not any(t.startswith("B:") for t in said.limits)
-        assert "so the ranges are too narrow" in said.sure[0]
+        assert "They are identity-aware: they know that pairs share people" in said.sure[0]
+        assert "narrow" not in " ".join(said.sure)
+        assert any("A as much as 12 (effective people)" in text for text in said.sure)
+        reason = "only 12 effective people: not enough data (20 are needed)."
+        assert said.who.count(f"A: {reason}") == 2  # of either kind of error
+        assert "3.0 %" not in " ".join(said.who)  # A's false matches
 
     def test_without_identities(self, store_of):
         sure = summary(store_of(counted(TOLD_APART)), "group").sure
         assert any("does not say who is in the pairs" in text for text in sure)
+        assert sure[0].startswith("Warning: the ranges in brackets are 95 % intervals, but")
+        assert "so the ranges are too narrow" in sure[0]
 
     def test_pairs_in_no_group(self, store_of):
         shares = {"pairs": 2000, "cross_group_pairs": 300, "unknown_pairs": 10}
@@ -284,6 +296,14 @@ class TestSureAndLimits:
         chosen = summary(store_of(arrays, threshold=None), "group").limits
         assert "optimistic" in " ".join(chosen)
 
+    def test_another_population_is_named(self, store_of):
+        run = {
+            "moving": {"calibrated_on": "elsewhere"},
+            "settings": {"threshold_on": "calibration"},
+        }
+        said = summary(store_of(counted(TOLD_APART), run=run, threshold=None), "group")
+        assert "1 % of all pairs of strangers of elsewhere are taken" in said.who[0]
+
     def test_a_folder_of_old_has_no_counts(self, store_of):
         store = store_of(counted(TOLD_APART))
         (store.folder / CURVES).unlink()
@@ -304,7 +324,7 @@ class TestSureAndLimits:
 def bench(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     methods = ("baseline", "fsn", "faircal", "oracle")
-    data = faircal.simulate("small", seed=0)
+    data = faircal.simulate("small", seed=0, people=400)
     run_benchmark(
         data, folder, Settings(methods=methods, clusters=(5, 10), calibrators=("beta",)), jobs=1
     )
@@ -370,7 +390,7 @@ class TestBenchmark:
         assert "optimistic" in " ".join(said.limits)
         assert "From fold to fold" in " ".join(said.sure)
         assert re.search(
-            r"[\d,]+ of 8,000 pairs \(\d+\.\d %\) join two groups", " ".join(said.limits)
+            r"[\d,]+ of 16,000 pairs \(\d+\.\d %\) join two groups", " ".join(said.limits)
         )
 
     def test_an_audit_changes_nothing(self, store_of):

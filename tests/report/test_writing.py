@@ -61,13 +61,13 @@ def test_a_group_with_too_few_pairs_has_no_number_anywhere(command, tmp_path):
     ]
     tiny = [row for row in rows if row["column"] == "Tiny"]
     assert tiny
-    assert {row["value"] for row in tiny} == {"too few"}
+    assert {row["value"] for row in tiny} == {"not enough data"}
     assert all(float(row["value"]) >= 0 for row in rows if row["column"] in ("A", "B"))
     drawn = pacsv.read_csv(tmp_path / "out/figures/rates-fpr.csv")["group"].to_pylist()
     assert set(drawn) == {"A", "B"}
     page = (tmp_path / "out/report.html").read_text("utf-8")
-    assert "Of these groups, Tiny have too few pairs to be told by themselves." in page
-    assert "Not drawn, for want of pairs: Tiny." in page
+    assert "Part of it, but with not enough data to be told alone: Tiny." in page
+    assert "Not drawn, not enough data: Tiny." in page
     raw = (tmp_path / "out/results.csv").read_text()
     assert "Tiny,global_fpr=0.1,fpr,0." in raw  # for machines, with its count beside it
 
@@ -110,7 +110,7 @@ def test_nothing_of_another_run_is_left(command, tmp_path):
     run_benchmark(data, out, Settings(methods=("baseline",)), jobs=1)
     write_all(Store.read(out))
     left = {path.name for path in out.iterdir()}
-    assert not left & {"audit.json", "intervals.csv", "clusters.csv", "members.csv"}
+    assert not left & {"audit.json", "matrix.csv", "clusters.csv", "members.csv"}
 
 
 @pytest.mark.usefixtures("without_figures")

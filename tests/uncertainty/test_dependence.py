@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from faircal.uncertainty.dependence import Dependence, _binary
+from faircal.uncertainty.dependence import Dependence, binary_correlation
 from faircal.uncertainty.sharing import Sharing
 
 
@@ -16,7 +16,7 @@ def test_correlation_of_exceeding(rate, latent):
     level = norm.isf(rate)
     joint = multivariate_normal([0, 0], [[1, latent], [latent, 1]]).cdf([-level, -level])
     expected = (joint - rate**2) / (rate * (1 - rate))
-    assert _binary(np.array(latent), np.array(rate)) == pytest.approx(expected, abs=2e-6)
+    assert binary_correlation(np.array(latent), np.array(rate)) == pytest.approx(expected, abs=2e-6)
 
 
 def test_independent_pairs_have_none():

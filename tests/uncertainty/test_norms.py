@@ -52,7 +52,7 @@ class TestDeviations:
 
     def test_upper_end_of_a_mean(self):
         values = np.array([0.1, 0.2, 0.6])
-        end = upper_end("mean", values, values - 0.1, values + [0.03, 0.04, 0.12])
+        end = upper_end("mean", values, values - 0.1, values + np.array([0.03, 0.04, 0.12]))
         assert end == pytest.approx(0.3 + 0.13 / 3)
 
     def test_upper_end_finds_the_uncertain_group(self):
@@ -148,7 +148,7 @@ class TestCurve:
 class TestUnfairness:
     @pytest.mark.parametrize("name", FAIRNESS)
     def test_of_equal_groups_it_reaches_fair(self, name):
-        self.check(name, np.full(4, 0.05) + [0, 0.002, -0.002, 0.001], reaches=True)
+        self.check(name, np.array([0.05, 0.052, 0.048, 0.051]), reaches=True)
 
     @pytest.mark.parametrize("name", FAIRNESS)
     def test_of_unequal_ones_it_does_not(self, name):

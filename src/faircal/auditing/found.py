@@ -18,12 +18,16 @@ from faircal.metrics.intervals import enough
 from faircal.registry import did_you_mean
 from faircal.results import ALL, GLOBAL, Condition, Interval, Replicated, Row, as_table
 from faircal.uncertainty import BY_PEOPLE, PAIR_WISE, Known, Uncertainty, known, replicated
+from faircal.uncertainty.planning import people_needed
 
 #: How intervals are made of streamed pairs.
 STREAMED = (
     "pair-wise Wilson of rates only (of streamed pairs it is not kept who is in them, so they are "
     "taken as independent: too narrow where pairs share people)"
 )
+
+#: Where a decision is given and its rate is what comes out, the least people are asked for.
+_MOST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +97,15 @@ class Audit:
             worst[kind] = float(np.nanmax([worst.get(kind, 0.0), bound]))
         return worst
 
-    @property
-    def effective_people(self) -> dict[str, float] | None:
-        """How many people, each in equally many imposter pairs, would tell as much; by group.
+    def effective_people(self, metric: str = "fpr") -> dict[str, float] | None:
+        """Return how many people, each in equally many pairs, would tell as much; by group.
 
-        None where identities are unknown or pairs were streamed.
+        Imposter pairs for ``fpr``, genuine ones for ``fnr`` and ``tpr``. None where identities are
+        unknown or pairs were streamed.
         """
         if self.uncertainty is None or self.uncertainty.independent:
             return None
-        return {g: self.uncertainty.effective_people(g) for g in (GLOBAL, *self.groups)}
+        return {g: self.uncertainty.effective_people(g, metric) for g in (GLOBAL, *self.groups)}
 
     def replicates(self) -> list[Replicated]:
         """Return replicates of the values of all pairs and of groups; none of streamed pairs."""
@@ -137,14 +141,20 @@ class Audit:
         return float(low), float(high)
 
     def enough(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> bool:
-        """Whether there are pairs enough for a rate to be told to people.
+        """Whether there are pairs and people enough for a rate to be told.
 
-        `faircal.metrics.intervals.trials_needed` is the rule. It holds for ``fpr``, ``fnr`` and
-        ``tpr``; other metrics have no trials, and the answer is yes.
+        `faircal.metrics.intervals.trials_needed` is the rule for pairs, and where people are known
+        `faircal.uncertainty.planning.people_needed` that for them. They hold for ``fpr``, ``fnr``
+        and ``tpr``; for other metrics the answer is yes.
         """
         self.value(metric, group=group, condition=condition)
         trials = self._trials(metric, group)
-        return trials is None or enough(trials, Condition.of(condition).wanted(metric))
+        if trials is None:
+            return True
+        wanted = Condition.of(condition).wanted(metric)
+        people = self.effective_people(metric)
+        needed = people_needed(wanted or _MOST, "fpr" if metric == "fpr" else "fnr")
+        return enough(trials, wanted) and (people is None or people[group] >= needed)
 
     def intervals(self, level: float = 0.95) -> list[Interval]:
         """Return every value that has an interval, and every rate."""

@@ -63,5 +63,8 @@ def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
         "effective_people": {
             name: round(each.miss_sharing.effective_people, 1) for name, each in crowds.items()
         },
+        "effective_people_genuine": {
+            name: round(each.hit_sharing.effective_people, 1) for name, each in crowds.items()
+        },
         "interval_kind": BY_PEOPLE,
     }

@@ -84,9 +84,9 @@ def command(
     numbers behind them: results.csv, intervals.csv, curves.parquet (scores counted in bins) and
     run.json (settings, versions, data hash).
 
-    Where a group has too few pairs, that is said instead of a number: under 100 pairs, and, where
-    groups are compared at a global rate r, under 3 / r pairs (300 at 1 %, 3,000 at 0.1 %). The raw
-    numbers leave nothing out.
+    Without enough data that is said instead of a number: under 100 pairs, at a global rate r under
+    3 / r; and, where people are known, under 20 effective people (25 at an FPR of 1 %, 78 at
+    0.1 %). The raw numbers leave nothing out.
 
     Labels of groups may be wrong: --label-noise 0.05 draws 5 % of them anew, 200 times, and shows
     how far error rates and gaps move (label_noise.csv), and what they would be if as many labels
@@ -184,7 +184,8 @@ def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> N
             "simulated": bool(about.provenance.get("simulated", False)),
             "groups": measured.shares,
             "people": audits[0].people,
-            "effective_people": audits[0].effective_people,
+            "effective_people": audits[0].effective_people(),
+            "effective_people_genuine": audits[0].effective_people("fnr"),
             "attributes": list(measured.shares),
             "interval_kind": audits[0].interval_kind,
             "settings": settings,

@@ -33,12 +33,12 @@ def show(store: Store) -> None:
 
 
 def _table(measured: Measured, point: Point) -> Table:
-    """Return the error rates of all pairs and of each group; "too few" where they would mislead."""
+    """Return the error rates of all pairs and of each group, where there is enough data."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    from faircal.report.findings import people
+    from faircal.report.findings import effective_people, people
     from faircal.report.tables import percent
     from faircal.results import GLOBAL
 
@@ -51,27 +51,42 @@ def _table(measured: Measured, point: Point) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(printable(title)))
     # Names come from the data: as text they can't be taken for markup.
     table.add_column(Text(printable(measured.attribute or "pairs")))
-    for name in ("people", "genuine", "imposter", "FPR", "interval", "FNR", "interval", "KS"):
+    names = ["people", "effective", "genuine", "imposter", "FPR", "interval", "FNR", "interval"]
+    calibrated = measured.has("ks")
+    for name in [*names, *["KS", "interval"] * calibrated]:
         table.add_column(name, justify="right")
+    counted, effective = people(measured.store), effective_people(measured.store)
     for group in (GLOBAL, *measured.groups):
         counts = measured.counts(group) or ("–", "–")
-        cells = [str(people(measured.store).get(group, "–")), *map(str, counts)]
+        known = f"{effective[group]:.0f}" if group in effective else "–"
+        cells = [str(counted.get(group, "–")), known, *map(str, counts)]
         for rates in point.rates.values():
             cells += _cells(rates.overall if group == GLOBAL else rates.groups[group])
-        table.add_row(Text(printable(group)), *cells, _calibration(measured, group))
+        if calibrated:
+            cells += _calibration(measured, group)
+        table.add_row(Text(printable(group)), *cells)
     return table
 
 
 def _cells(rate: Rate) -> tuple[str, str]:
+    from faircal.report.enough import NOT_ENOUGH
+
     if rate.enough:
-        return _percent(rate.value), f"{_percent(rate.low)} to {_percent(rate.high)}"
-    return "too few" if rate.too_few else "–", "–"
+        return _percent(rate.value), _range(rate.low, rate.high)
+    return "–", NOT_ENOUGH if rate.too_few else "–"
 
 
-def _calibration(measured: Measured, group: str) -> str:
-    value = measured.value("ks", group).mean
-    too_few = value == value and measured.too_few("ks", group, "")
-    return "too few" if too_few else _percent(value)
+def _calibration(measured: Measured, group: str) -> tuple[str, str]:
+    from faircal.report.enough import NOT_ENOUGH
+
+    value = measured.value("ks", group)
+    if value.mean == value.mean and measured.too_few("ks", group, ""):
+        return "–", NOT_ENOUGH
+    return _percent(value.mean), _range(value.low, value.high)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{_percent(low)} to {_percent(high)}" if low == low else "–"
 
 
 def _percent(value: float) -> str:

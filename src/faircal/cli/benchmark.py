@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Examples: faircal benchmark faces/ --attribute ethnicity+gender --out results/; "
+    epilog="Example: faircal benchmark faces/ --attribute ethnicity+gender --out results/; "
     "faircal benchmark --calibrate-on here/ --test-on there/ --labels 100,1000 --out moved/"
 )
 @reads_data

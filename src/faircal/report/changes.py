@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
+from faircal.comparing import Comparison
 from faircal.methods import METHODS
 from faircal.metrics.intervals import gap_by_chance
 from faircal.report.findings import Measured
-from faircal.report.numbers import listing, percent, points, variant_name
-from faircal.report.store import Store
+from faircal.report.numbers import listing, percent, points, ranged, variant_name
+from faircal.report.store import REFERENCE, Store
 from faircal.report.tables import Value
 from faircal.report.tables import percent as percent_of
-from faircal.results import ALL
+from faircal.results import ALL, GLOBAL
 
-#: What the others are compared with, and the one that is always spoken of.
-REFERENCE, OURS = "baseline", "faircal"
+#: Comparisons with the reference by feature, method, group, condition and metric.
+Compared: TypeAlias = Mapping[tuple[str, ...], Comparison]
+
+#: The method that is always spoken of.
+OURS = "faircal"
 
 
 def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
@@ -33,21 +38,30 @@ def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
         {name: Measured(store, attribute, feature, methods[name]) for name in methods}
         for feature in store.results.features
     ]
-    said = []
+    said, compared = [], _compared(store, attribute)
     for of_feature in measured:
         front = f"{of_feature[REFERENCE].feature}: " if len(measured) > 1 else ""
-        texts = (*_of_methods(of_feature, condition), *_yardsticks(of_feature, condition))
+        texts = (
+            *_of_methods(of_feature, condition, compared),
+            *_yardsticks(of_feature, condition, compared),
+        )
         said += [front + text for text in texts]
     if not any(_without_labels(name) for name in methods if name != REFERENCE):
         said.append(_none_without_labels(store))
     return [*said, *_chance(measured[0][REFERENCE], condition)]
 
 
-def _of_methods(measured: dict[str, Measured], condition: str) -> Iterator[str]:
+def _compared(store: Store, attribute: str) -> Compared:
+    """Return how methods differ from the reference on the same people, as far as that is known."""
+    found = store.compared(attribute)
+    return {(c.feature, c.method_b, c.group, c.condition, c.metric): c for c in found}
+
+
+def _of_methods(measured: dict[str, Measured], condition: str, compared: Compared) -> Iterator[str]:
     reference = measured[REFERENCE]
     for name in _chosen(measured, condition):
-        yield from _accuracy(measured[name], reference, condition)
-        yield from _fairness(measured[name], reference, condition)
+        yield from _accuracy(measured[name], reference, condition, compared)
+        yield from _fairness(measured[name], reference, condition, compared)
 
 
 def _without_labels(name: str) -> bool:
@@ -78,12 +92,14 @@ def _gap(measured: Measured, condition: str) -> Value:
     return measured.value("fpr_mad", ALL, condition)
 
 
-def _accuracy(one: Measured, reference: Measured, condition: str) -> Iterator[str]:
+def _accuracy(
+    one: Measured, reference: Measured, condition: str, compared: Compared
+) -> Iterator[str]:
     """Say what becomes of accuracy."""
     name = variant_name(one.store.results, one.variant)
     under = condition.removeprefix("global_")
-    found = _change(one.value("tpr", condition=under), reference.value("tpr", condition=under))
-    ranking = _change(one.value("auroc"), reference.value("auroc"))
+    found = _change(one, reference, "tpr", GLOBAL, under, compared)
+    ranking = _change(one, reference, "auroc", GLOBAL, "", compared)
     if found:
         yield (
             f"{name} needs no group labels. Where {percent_of(condition)} of strangers pass for "
@@ -96,17 +112,19 @@ def _accuracy(one: Measured, reference: Measured, condition: str) -> Iterator[st
         )
 
 
-def _fairness(one: Measured, reference: Measured, condition: str) -> Iterator[str]:
+def _fairness(
+    one: Measured, reference: Measured, condition: str, compared: Compared
+) -> Iterator[str]:
     """Say what becomes of the gap between groups and of the calibration error."""
     small = _too_small(reference, condition)
     if small:
         yield (
             f"{_title(one)}: what it changes between the groups cannot be told, since "
-            f"{listing(small)} {'has' if len(small) == 1 else 'have'} too few pairs."
+            f"{listing(small)} {'has' if len(small) == 1 else 'have'} not enough data."
         )
         return
-    gap = _change(_gap(one, condition), _gap(reference, condition), points)
-    error = _change(one.value("ks_mean", ALL), reference.value("ks_mean", ALL))
+    gap = _change(one, reference, "fpr_mad", ALL, condition, compared, points)
+    error = _change(one, reference, "ks_mean", ALL, "", compared)
     if gap:
         yield (
             f"{_title(one)}: the largest gap between a group's false-match rate and the groups' "
@@ -123,18 +141,40 @@ def _title(one: Measured) -> str:
     return one.store.results.label(one.variant).partition(", ")[0]
 
 
-def _change(now: Value, before: Value, text: Callable[[float], str] = percent) -> str:
+def _change(
+    one: Measured,
+    reference: Measured,
+    metric: str,
+    group: str,
+    condition: str,
+    compared: Compared,
+    text: Callable[[float], str] = percent,
+) -> str:
     """Say what a value is and was; empty where either is not known."""
+    now, before = (of.value(metric, group, condition) for of in (one, reference))
     if math.isnan(now.mean) or math.isnan(before.mean):
         return ""
     if text(now.mean) == text(before.mean):
-        return f"{text(now.mean)}, as with Baseline"
+        return f"{ranged(now, text)}, as with Baseline"
     way = "up" if now.mean > before.mean else "down"
-    said = f"{text(now.mean)}, {way} from {text(before.mean)} with Baseline"
+    said = f"{ranged(now, text)}, {way} from {ranged(before, text)} with Baseline"
+    return said + _doubt(
+        now, before, compared.get((one.feature, one.variant.method, group, condition, metric))
+    )
+
+
+def _doubt(now: Value, before: Value, compared: Comparison | None) -> str:
+    """Say where a change may be none: on the same people, by intervals, or by the folds."""
+    if compared is not None:
+        apart = compared.verdict in ("better", "worse")
+        return "" if apart else " (on the same people, a change that chance could have made)"
+    if now.interval and before.interval:
+        overlap = now.low <= before.high and before.low <= now.high
+        return "; the intervals overlap" if overlap else ""
     spread = float(np.nanmax([now.std, before.std, 0.0]))
     if abs(now.mean - before.mean) < spread:
-        said += f" (a change smaller than the spread over folds, {points(spread)})"
-    return said
+        return f" (a change smaller than the spread over folds, {points(spread)})"
+    return ""
 
 
 def _too_small(measured: Measured, condition: str) -> list[str]:
@@ -145,9 +185,9 @@ def _too_small(measured: Measured, condition: str) -> list[str]:
     ]
 
 
-def _yardsticks(measured: dict[str, Measured], condition: str) -> Iterator[str]:
+def _yardsticks(measured: dict[str, Measured], condition: str, compared: Compared) -> Iterator[str]:
     for one in measured.values():
-        gap = _change(_gap(one, condition), _gap(measured[REFERENCE], condition), points)
+        gap = _change(one, measured[REFERENCE], "fpr_mad", ALL, condition, compared, points)
         if one.variant.yardstick and gap and not _too_small(one, condition):
             yield (
                 f"{_title(one)} is a yardstick and no tool, since it must be told each person's "

@@ -16,6 +16,7 @@ import numpy as np
 from faircal.curves import Of, Source
 from faircal.metrics import Histogram, probability_edges
 from faircal.metrics.intervals import FEWEST_TRIALS, joint_level
+from faircal.report.enough import effective_people, least_people
 from faircal.report.store import Store
 from faircal.report.tables import Variant, method_title
 from faircal.results import GLOBAL
@@ -45,8 +46,8 @@ def explorer(store: Store) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``fewest``, the number of pairs below which no rate is shown, and ``views``; none of them
-        without ``curves.parquet``.
+        ``fewest`` and ``fewest_people``, the numbers of pairs and of effective people below which
+        no rate is shown, and ``views``; none of them without ``curves.parquet``.
     """
     variants = store.results.variants
     views: dict[tuple[str, str], list[Source]] = {}
@@ -56,6 +57,7 @@ def explorer(store: Store) -> dict[str, Any]:
                 views.setdefault((source.feature, source.attribute), []).append(source)
     return {
         "fewest": FEWEST_TRIALS,
+        "fewest_people": least_people("fpr"),
         "views": [_View(store, found).data() for found in views.values()],
     }
 
@@ -80,9 +82,30 @@ class _View:
             "groups": self.groups,
             "z": NormalDist().inv_cdf((1 + joint_level(len(self.groups) - 1)) / 2),
             "pairs": [[of.n_genuine, of.n_imposter] for of in pairs],
+            "people": [
+                [effective_people(self.store, metric).get(group) for metric in ("fnr", "fpr")]
+                for group in self.groups
+            ],
+            "effective": [self._effective(source) for source in self.sources],
             "methods": [method_title(of.method) for of in self.sources],
             "scales": self._scales(),
         }
+
+    def _effective(self, source: Source) -> list[list[float]]:
+        """Return what share of each group's genuine and imposter pairs tells something new.
+
+        Pairs share people; how much that matters depends on the rate: the least share counts.
+        """
+        least: dict[tuple[str, str], float] = {}
+        for row in self.store.intervals:
+            of = Source(*row[:4], attribute=row.attribute)
+            if of == source._replace(fold="") and row.trials > 0 and row.effective > 0:
+                key = row.group, "imposter" if row.metric == "fpr" else "genuine"
+                least[key] = min(least.get(key, 1.0), row.effective / row.trials)
+        return [
+            [round(least.get((group, kind), 1.0), 6) for kind in ("genuine", "imposter")]
+            for group in self.groups
+        ]
 
     def _scales(self) -> dict[str, Any]:
         scales = {}
@@ -150,6 +173,7 @@ class _View:
                 "start": _nearest(np.array(rates), _START),
                 "note": "",
                 "rates": rates,
+                "people": [least_people("fpr", rate) for rate in rates],
                 "methods": [self._at_rates(source, rates) for source in self.sources],
             }
         }

@@ -33,6 +33,8 @@ _CSV_COLUMNS = (
     "method",
     "value",
     "std",
+    "low",
+    "high",
     "published",
     "published_std",
     "difference_in_std",
@@ -48,7 +50,8 @@ def as_csv(table: Table) -> str:
 def _records(table: Table) -> Iterator[list[str | float]]:
     for line in table.lines:
         for heading, value in zip(table.headings, line.values, strict=True):
-            numbers = (value.mean, value.std, value.published, value.published_std)
+            ours = (value.mean, value.std, value.low, value.high)
+            numbers = (*ours, value.published, value.published_std)
             said = ["" if math.isnan(n) else n for n in (*numbers, value.difference)]
             where = [table.key, line.block, heading.block, heading.name, line.label]
             yield [*where, value.says or said[0], *said[1:], str(table.simulated).lower()]
@@ -80,11 +83,11 @@ def markdown(table: Table) -> str:
         for heading in table.headings
     ]
     rows = [
-        ["Block"] * blocks + ["Method", *names],
+        ["Block"] * blocks + [plain(table.stub), *names],
         [":---"] * blocks + [":---"] + ["---:"] * len(names),
         *([plain(line.block)] * blocks + _markdown_cells(line, table) for line in table.lines),
     ]
-    caption = plain(table.caption) + (f" In brackets: {_COMPARED}" if table.compared else "")
+    caption = plain(table.legend) + (f" In brackets: {_COMPARED}" if table.compared else "")
     banner = f"> {SIMULATED}\n\n" if table.simulated else ""
     return f"{banner}## {plain(table.title)}\n\n{caption}\n\n{markdown_rows(rows)}"
 
@@ -103,13 +106,15 @@ def _markdown_cells(line: Line, table: Table) -> list[str]:
     cells = [f"*{plain(line.label)}*" if line.apart else plain(line.label)]
     for value in line.values:
         text = plain(value.text).replace("-", "−")
-        if table.spreads and value.spread:
+        if table.spreads and value.spread and not value.interval:
             text += f" ± {value.spread}"
         mark = "**" if value.best else "*" if line.apart else ""
         beside = ""
         if value.compared:
             there = " ± ".join(_published(value, table.spreads))
             beside = f" ({there}, {_difference(value).replace('-', '−')})"
+        if value.interval:
+            beside = f" ({value.interval.replace('-', '−')}){beside}"
         cells.append(f"{mark}{text}{mark}{beside}")
     return cells
 
@@ -152,6 +157,7 @@ _SIGNS = {
     "±": r"$\pm$",
     "×": r"$\times$",
     "σ": r"$\sigma$",
+    "∞": r"$\infty$",
     "’": "'",
     "ß": r"\ss{}",
     "ø": r"\o{}",
@@ -233,9 +239,10 @@ def latex(table: Table, compared: bool = False) -> str:
     parts = [columns]
     if compared:
         parts = [list(part) for _, part in groupby(columns, key=lambda column: column.over)]
-    width = max(_characters(part, table.spreads, compared) for part in parts)
+    number = 19 if table.intervals else 11 if table.spreads else 5
+    width = max(_characters(part, number, compared) for part in parts)
     size = next(size for most, size in _SIZES if width <= most)
-    caption = f"{table.title}. {table.caption}"
+    caption = f"{table.title}. {table.legend}"
     if compared:
         caption += f" Beside each number: {_COMPARED}"
     if table.simulated:
@@ -264,9 +271,8 @@ _SIZES = (
 )
 
 
-def _characters(columns: list[_Column], spreads: bool, compared: bool) -> int:
-    """Return about how many characters stand in a row."""
-    number = 11 if spreads else 5
+def _characters(columns: list[_Column], number: int, compared: bool) -> int:
+    """Return about how many characters stand in a row; so many in a `number`."""
     cell = 2 * number + 7 if compared else number
     return 25 + sum(max(len(column.name), cell) for column in columns)
 
@@ -300,7 +306,7 @@ def _tabular(table: Table, columns: list[_Column], compared: bool) -> str:
     if compared:
         rows += _spanning(lead, [(column.name, width) for column in columns])
         names = ["ours", "paper", r"$\Delta$"] * len(columns)
-    rows.append(_row([""] * (lead - 1) + ["Method", *names]))
+    rows.append(_row([""] * (lead - 1) + [escape(table.stub), *names]))
     for block, run in groupby(table.lines, key=lambda line: line.block):
         lines = list(run)
         rows.append(r"\midrule")
@@ -334,10 +340,11 @@ def _latex_cells(line: Line, table: Table, columns: list[_Column], compared: boo
     for column in columns:
         value = line.values[column.place]
         text = "--" if value.text == "–" else escape(value.text.replace("-", "−"))
-        if table.spreads and value.spread:
+        if table.spreads and value.spread and not value.interval:
             text += rf"$\pm${value.spread}"
         style = r"\textbf" if value.best else r"\textit" if line.apart else ""
-        cells.append(f"{style}{{{text}}}" if style else text)
+        beside = f" ({escape(value.interval.replace('-', '−'))})" if value.interval else ""
+        cells.append((f"{style}{{{text}}}" if style else text) + beside)
         if compared and value.compared:
             difference = _difference(value).replace(" σ", r"\,\sigma")
             cells += [r"$\pm$".join(_published(value, table.spreads)), f"${difference}$"]

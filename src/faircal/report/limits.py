@@ -39,7 +39,7 @@ def _withheld(found: Sequence[Point]) -> Iterator[str]:
     if names:
         yield (
             f"A group without a number may be treated well or badly: {listing(names)} "
-            f"{'needs' if len(names) == 1 else 'need'} more pairs to tell."
+            f"{'needs' if len(names) == 1 else 'need'} more data to tell."
         )
 
 

@@ -21,14 +21,20 @@ are fractions. What is undefined or withheld is null, never NaN.
         threshold was set for, else null.
     ``overall``, ``groups``
         All pairs, and a list of the groups in the order of the data. Each has ``group``,
-        ``people`` (null where the data does not say), ``genuine`` and ``imposter`` (numbers of
-        pairs), ``caution`` (a sentence where there are fewer than 30 people, else null), and
-        ``fpr``, ``fnr``, ``ks``. Each of `fpr` and `fnr` has ``value``, ``low``, ``high``,
-        ``errors`` (a fraction where the rate is interpolated), ``trials``, ``enough`` and
-        ``reason``. With too few trials (`faircal.metrics.intervals.trials_needed`) `enough` is
-        false, `reason` a sentence, and value, low and high are null; ``results.csv`` and
-        ``intervals.csv`` keep the raw numbers. `ks` has ``value``, ``trials``, ``enough`` and
-        ``reason``. `fpr` is null at a global false-negative rate, where it is not measured.
+        ``people`` and ``effective_people`` (how many, each in equally many pairs, would tell as
+        much; null where the data does not say), ``genuine`` and ``imposter`` (numbers of pairs),
+        ``caution`` (a sentence where there are fewer than 30 people, else null), and ``fpr``,
+        ``fnr``, ``ks``. Each of `fpr` and `fnr` has ``value``, ``low``, ``high``, ``errors`` (a
+        fraction where the rate is interpolated), ``trials``, ``enough`` and ``reason``. Without
+        enough data (`faircal.report.enough`) `enough` is false, `reason` a sentence, and value, low
+        and high are null; ``results.csv`` and ``intervals.csv`` keep the raw numbers. `ks` has
+        ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``. `fpr` is null at a
+        global false-negative rate, where it is not measured.
+    ``over_groups``
+        An object from measures over groups (``fpr_gap``, ``fpr_max_min``, ``fdr``, ``garbe``, …,
+        as in ``results.csv``) to objects with ``value``, ``low``, ``high`` (null where undefined:
+        a ratio where a group has no error), and ``not_enough``, a list of the groups that are part
+        of it but have not enough data to be told by themselves.
     ``worst``, ``best``, ``ratio``, ``told_apart``
         Objects with the keys ``fpr`` and ``fnr``: the group with the highest rate and the one
         with the lowest, of those with enough pairs; the one rate divided by the other (null
@@ -50,7 +56,6 @@ from typing import Any
 
 from faircal._version import __version__
 from faircal.errors import DataError
-from faircal.metrics.intervals import enough, trials_needed
 from faircal.report.findings import (
     LEVEL,
     Measured,
@@ -59,11 +64,16 @@ from faircal.report.findings import (
     Rates,
     caution,
     conditions,
+    effective_people,
     people,
 )
 from faircal.report.store import Store
+from faircal.report.tables import fairness_measures
 from faircal.report.words import summary
-from faircal.results import GLOBAL, Condition, without_nan, write_audit
+from faircal.results import ALL, GLOBAL, Condition, without_nan, write_audit
+
+#: What is measured over groups at an operating point, besides deviations.
+_MEASURES = tuple(metric for _, metric, _ in fairness_measures())
 
 
 def write_audit_json(store: Store) -> Path:
@@ -119,6 +129,7 @@ def _point(measured: Measured, point: Point) -> dict[str, Any]:
         "best": _each(point, "best"),
         "ratio": _each(point, "ratio"),
         "told_apart": _each(point, "told_apart"),
+        "over_groups": _over_groups(measured, point),
     }
 
 
@@ -132,6 +143,7 @@ def _group(measured: Measured, point: Point, group: str) -> dict[str, Any]:
     return {
         "group": group,
         "people": people(measured.store).get(group),
+        "effective_people": effective_people(measured.store).get(group),
         "genuine": genuine,
         "imposter": imposter,
         "caution": caution(measured.store, group),
@@ -158,12 +170,35 @@ def _rate(rates: Rates | None, group: str) -> dict[str, Any] | None:
 
 
 def _ks(measured: Measured, group: str) -> dict[str, Any]:
-    """Return the calibration error of a group, where probabilities and enough pairs are there."""
-    value, trials = measured.value("ks", group).mean, sum(measured.counts(group) or (0, 0))
-    reason = None
-    if math.isnan(value):
+    """Return the calibration error of a group, where probabilities and enough data are there."""
+    found, trials = measured.value("ks", group), sum(measured.counts(group) or (0, 0))
+    reason = measured.lacking("ks", group)
+    if math.isnan(found.mean):
         reason = "no probabilities: calibration cannot be measured" if trials else "no pairs"
-    elif not enough(trials):
-        reason = f"only {trials:,} pairs: too few to say ({trials_needed():,} are needed)"
     told = reason is None
-    return {"value": value if told else None, "trials": trials, "enough": told, "reason": reason}
+    return {
+        "value": found.mean if told else None,
+        "low": found.low if told else None,
+        "high": found.high if told else None,
+        "trials": trials,
+        "enough": told,
+        "reason": reason,
+    }
+
+
+def _over_groups(measured: Measured, point: Point) -> dict[str, Any]:
+    """Return how unequal the groups are, as far as it was measured."""
+    small = [
+        group
+        for group in measured.groups
+        if any(group in rates.withheld for rates in point.rates.values())
+    ]
+    found = {
+        name: measured.value(name, ALL, point.condition)
+        for name in _MEASURES
+        if measured.has(name, ALL, point.condition)
+    }
+    return {
+        name: {"value": v.mean, "low": v.low, "high": v.high, "not_enough": small}
+        for name, v in found.items()
+    }

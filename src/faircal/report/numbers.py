@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from faircal.report.tables import Results, Variant
+from faircal.report.tables import Results, Value, Variant
 
 #: So many names are listed; of more, the first ones and how many there are.
 _LISTED = 6
@@ -31,6 +31,22 @@ def points(value: float) -> str:
     ('1.6 points', '0.40 points')
     """
     return f"{_hundredfold(value)} points"
+
+
+def ranged(value: Value, text: Callable[[float], str] = percent) -> str:
+    """Print a value with its interval, where it has one.
+
+    Examples
+    --------
+    >>> ranged(Value(0.04, low=0.023, high=0.056)), ranged(Value(0.04))
+    ('4.0 % (2.3 % to 5.6 %)', '4.0 %')
+    >>> ranged(Value(0.016, low=0.01, high=0.02), points)
+    '1.6 points (1.0 to 2.0)'
+    """
+    if math.isnan(value.low) or math.isnan(value.high):
+        return text(value.mean)
+    low, high = (text(end).removesuffix(" points") for end in (value.low, value.high))
+    return f"{text(value.mean)} ({low} to {high})"
 
 
 def _hundredfold(value: float) -> str:

@@ -9,6 +9,9 @@ const SCALES = {
   fpr: ["Same overall false-match rate for all methods", "Overall false-match rate at most"],
 };
 
+/* Where pairs and people stand in twos: genuine ones first. */
+const KINDS = ["fnr", "fpr"];
+
 /* Counts come as those between one step and the next, in a text; or as those accepted, in a list. */
 function accepted(counts, length) {
   if (typeof counts !== "string") return counts;
@@ -18,11 +21,20 @@ function accepted(counts, length) {
   return found;
 }
 
-/* Where a rate lies (Wilson): wide enough for all groups at once. */
-function wilson({ count, of }, z) {
+/* Where a rate lies (Wilson): wide enough for all groups at once, of as many pairs as tell something
+   new. */
+function wilson(found, z) {
+  const [count, of] = [found.count * found.share, found.of * found.share];
   const middle = (count + z * z / 2) / (of + z * z);
   const half = z / (of + z * z) * Math.sqrt(count * (of - count) / of + z * z / 4);
   return [middle - half, middle + half];
+}
+
+/* What there is not enough of, pairs or effective people (null where nobody knows); else nothing. */
+function lacking(pairs, fewest, people, least) {
+  if (pairs < fewest) return `not enough data (${pairs} pairs)`;
+  if (people === null || people >= least) return "";
+  return `not enough data (${Math.min(Math.round(people), least - 1)} people)`;
 }
 
 class Explorer {
@@ -107,9 +119,17 @@ class Explorer {
     const passed = this.scale.methods[method][kind][group][this.step()];
     const of = metric === "fpr" ? imposter : genuine;
     const count = metric === "fpr" ? passed : genuine - passed;
-    const enough = of >= this.needed(metric);
-    const text = enough ? (passed === null ? "–" : percent(count / of)) : `too few pairs (${of})`;
-    return { count, of, rate: count / of, clear: enough && passed !== null, text };
+    const lacks = this.lacks(group, metric, of);
+    const text = lacks || (passed === null ? "–" : percent(count / of));
+    const share = this.view.effective[method][group][KINDS.indexOf(metric)];
+    return { count, of, share, rate: count / of, clear: !lacks && passed !== null, text };
+  }
+
+  /* What a group has not enough of for a rate to be told; nothing where it has. */
+  lacks(group, metric, of) {
+    const wanted = this.scaleName === "fpr" && metric === "fpr";
+    const fewest = wanted ? this.scale.people[this.step()] : this.data.fewest_people;
+    return lacking(of, this.needed(metric), this.view.people[group][KINDS.indexOf(metric)], fewest);
   }
 
   /* How many pairs a rate needs to be told: more where the rate itself is what is asked for. */
@@ -138,7 +158,7 @@ class Explorer {
     const groups = this.view.groups.map((_, group) => ({
       ...this.measure({ method: index, group, metric: "fpr" }), name: this.groupName(group),
     })).slice(1).filter(({ clear }) => clear).sort((a, b) => b.rate - a.rate);
-    if (groups.length < 2) return `${name}: too few pairs to compare groups.`;
+    if (groups.length < 2) return `${name}: not enough data to compare groups.`;
     const [worst, best] = [groups[0], groups[groups.length - 1]];
     if (!worst.count) return `${name}: no group is matched wrongly here.`;
     const times = worst.rate / best.rate;
@@ -158,10 +178,11 @@ class Explorer {
 
   rebuild() {
     this.buildTable();
-    const few = (of) => (of < this.data.fewest ? `too few pairs (${of})` : "");
     this.chart.build(this.view.groups.map((key, group) => {
       const [genuine, imposter] = this.view.pairs[group];
-      return { key, name: this.groupName(group), few: { fpr: few(imposter), fnr: few(genuine) } };
+      const { fewest, fewest_people: least } = this.data;
+      const few = (of, kind) => lacking(of, fewest, this.view.people[group][kind], least);
+      return { key, name: this.groupName(group), few: { fpr: few(imposter, 1), fnr: few(genuine, 0) } };
     }), this.shown());
     this.update();
   }

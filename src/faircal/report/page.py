@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 
@@ -19,15 +19,16 @@ from faircal._version import __version__
 from faircal.errors import MissingExtraError
 from faircal.files import write_text
 from faircal.jobs import Progress, silent
-from faircal.metrics.intervals import enough
+from faircal.report.differences import difference_tables
 from faircal.report.explorer import explorer
 from faircal.report.figures import Drawing, Figure, Panels, standard_figures
-from faircal.report.findings import Told
+from faircal.report.findings import Measured, Told
+from faircal.report.outline import ABOUT, outline
 from faircal.report.paper import PAPER, Reproduction, reproduction
 from faircal.report.store import Store
-from faircal.report.tables import Table, Value, further_tables, main_tables, percent
+from faircal.report.tables import Table, Value, Variant, further_tables, main_tables, percent
 from faircal.report.words import summary
-from faircal.results import REPORT, Condition, Interval
+from faircal.results import GLOBAL, REPORT, Condition, Interval
 
 _KINDS = {
     "benchmark": "Benchmark of methods",
@@ -92,24 +93,27 @@ def write_report(folder: str | Path) -> Path:
 
 def write_page(store: Store, paper: Reproduction | None, pictures: Pictures) -> Path:
     """Write ``report.html``; return its path."""
-    explored = explorer(store)
+    explored, names = explorer(store), store.results.attributes
     script = "\n".join(map(_resource, _SCRIPTS))
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"published": _published, "told": _told}
+    environment.filters |= {"published": _published}
     text = environment.from_string(_resource("page.html")).render(
         dataset=store.results.dataset,
         kind=_KINDS.get(store.kind, store.kind),
         simulated=store.simulated,
-        parts=[_part(store, name, paper, pictures) for name in store.results.attributes],
+        parts=[_part(store, name, paper, pictures) for name in names],
         explorer=explored,
         explorer_json=_json(explored),
         pooled=len(store.curves.folds) > 1,
+        moved_from=store.moved_from,
         pictures=pictures,
         paper=paper,
         reference=PAPER,
         intervals=_blocks(store),
+        outline=[section for name in names for section in outline(store, name)],
+        about_outline=ABOUT,
         interval_kind=store.run.get("interval_kind", ""),
         notes=_notes(store.run) + (paper.notes if paper else []),
         facts=_facts(store.run),
@@ -133,7 +137,7 @@ def _part(store: Store, attribute: str, paper: Reproduction | None, pictures: Pi
     return Part(
         f"Groups by {attribute.replace('+', ' and ')}" if attribute else "All pairs",
         [(title, getattr(said, name)) for name, title in _QUESTIONS.items()],
-        [] if paper else main_tables(told, attribute),
+        [] if paper else [*main_tables(told, attribute), *difference_tables(store, attribute)],
         [] if paper else further_tables(told, attribute),
         pictures.of.get(attribute, []),
     )
@@ -184,10 +188,23 @@ def _published(value: Value) -> str:
     return f"{said} ({value.difference:+.1f} σ)".replace("-", "−")
 
 
-def _blocks(store: Store) -> list[tuple[str, list[Interval]]]:
-    """Return the intervals of an audit by what they are of, in words: groups under each other."""
+class IntervalLine(NamedTuple):
+    """A rate of a group with its interval, as the page shows it."""
+
+    group: str
+    value: str
+    interval: str
+    pairs: str
+
+
+def _blocks(store: Store) -> list[tuple[str, list[IntervalLine]]]:
+    """Return the rates of an audit by what they are of, in words: groups under each other."""
+    if store.kind != "audit":
+        return []
     blocks: dict[str, list[Interval]] = {}
     for row in store.intervals:
+        if row.metric not in ("fpr", "fnr", "tpr"):
+            continue
         where = "at the given threshold"
         if row.condition:
             kind = Condition.of(row.condition).metric.upper()
@@ -195,14 +212,24 @@ def _blocks(store: Store) -> list[tuple[str, list[Interval]]]:
         feature = f", {row.feature}" if len(store.results.features) > 1 else ""
         blocks.setdefault(f"{row.metric.upper()} {where}{feature}", []).append(row)
     # The decision in use first, and what people are told before what follows from it.
-    return sorted(
+    ordered = sorted(
         blocks.items(), key=lambda block: (block[1][0].condition != "", block[1][0].metric == "tpr")
     )
+    return [(title, [_interval_line(store, row) for row in rows]) for title, rows in ordered]
 
 
-def _told(row: Interval) -> bool:
-    """Whether there are pairs enough to tell the rate."""
-    return enough(row.trials, Condition.of(row.condition).wanted(row.metric))
+def _interval_line(store: Store, row: Interval) -> IntervalLine:
+    variant = Variant(row.method, row.calibrator, row.clusters)
+    found = Measured(store, row.attribute, row.feature, variant)
+    name = "All pairs" if row.group == GLOBAL else row.group
+    pairs = f"{row.trials:,.0f}"
+    lacking = found.lacking(row.metric, row.group, row.condition)
+    if lacking is not None:
+        return IntervalLine(name, "–", lacking, pairs)
+    value = found.value(row.metric, row.group, row.condition)
+    if math.isnan(value.mean):
+        return IntervalLine(name, "–", "not defined", pairs)
+    return IntervalLine(name, value.text, value.interval.replace("–", " to ") or "not known", pairs)
 
 
 def _notes(run: dict[str, Any]) -> list[str]:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from faircal.auditing.label_noise import NoiseRow
+from faircal.auditing.matrix import MATRIX, MatrixRow
+from faircal.auditing.regions import RegionRow, read_regions
+from faircal.benchmark.moving import MovedRow, read_moved
+from faircal.comparing import Comparison, differences
 from faircal.curves import Curves, read_curves
 from faircal.errors import DataError
 from faircal.report.tables import Results, Variant
@@ -18,8 +23,27 @@ from faircal.results import (
     read_intervals,
     read_members,
     read_results,
+    read_rows,
     read_run,
 )
+
+LABEL_NOISE = "label_noise.csv"
+
+
+#: The method that others are compared with.
+REFERENCE = "baseline"
+
+
+class Known(NamedTuple):
+    """What a run wrote of how sure a value is: the ends of its interval, and of a rate the trials.
+
+    `effective` is how many independent pairs would make a rate as uncertain as it is.
+    """
+
+    low: float
+    high: float
+    trials: float
+    effective: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +64,7 @@ class Store:
     members : list of Member
         ``members.csv``.
     intervals : list of Interval
-        ``intervals.csv``, of an audit.
+        ``intervals.csv``: of a benchmark, those of means over folds of `main_variants`.
     """
 
     folder: Path
@@ -66,7 +90,7 @@ class Store:
             read_curves(home),
             read_clusters(home),
             read_members(home),
-            read_intervals(home) if run.get("kind") == "audit" else [],
+            read_intervals(home),
         )
 
     @property
@@ -93,6 +117,71 @@ class Store:
         for variant in sorted(self.results.variants, key=rank):
             chosen.setdefault(variant.method, variant)
         return {variant.method: chosen[variant.method] for variant in self.results.variants}
+
+    @cached_property
+    def _known(self) -> dict[tuple[str | Variant, ...], Known]:
+        return {
+            (
+                row.feature,
+                Variant(row.method, row.calibrator, row.clusters),
+                row.attribute,
+                row.group,
+                row.condition,
+                row.metric,
+            ): Known(row.low, row.high, row.trials, row.effective)
+            for row in self.intervals
+        }
+
+    def known(
+        self,
+        feature: str,
+        variant: Variant,
+        attribute: str,
+        group: str,
+        condition: str,
+        metric: str,
+    ) -> Known | None:
+        """Return how sure a value is, where that was written."""
+        return self._known.get((feature, variant, attribute, group, condition, metric))
+
+    @cached_property
+    def _compared(self) -> dict[str, list[Comparison]]:
+        if self.kind != "benchmark" or len(self.main_variants) < 2:
+            return {}
+        return {
+            attribute: differences(self.folder, REFERENCE, attribute=attribute)
+            for attribute in self.results.attributes
+        }
+
+    def compared(self, attribute: str) -> list[Comparison]:
+        """Return how the methods of a benchmark differ from `REFERENCE` on the same people."""
+        return self._compared.get(attribute, [])
+
+    @cached_property
+    def matrix(self) -> list[MatrixRow]:
+        """``matrix.csv`` of an audit: errors between every two groups."""
+        return read_rows(self.folder / MATRIX, MatrixRow) if self.kind == "audit" else []
+
+    @cached_property
+    def label_noise(self) -> list[NoiseRow]:
+        """``label_noise.csv`` of an audit: how far wrong labels move the gaps."""
+        return read_rows(self.folder / LABEL_NOISE, NoiseRow) if self.kind == "audit" else []
+
+    @cached_property
+    def regions(self) -> list[RegionRow]:
+        """``regions.csv`` of an audit: where in embedding space it is worst."""
+        return read_regions(self.folder)
+
+    @cached_property
+    def moved(self) -> list[MovedRow]:
+        """``moving.csv`` of a benchmark: what labelled pairs of another population gain."""
+        return read_moved(self.folder) if self.moved_from else []
+
+    @property
+    def moved_from(self) -> str:
+        """The data that methods were fitted on, where it is not that of the other folds."""
+        moving = self.run.get("moving")
+        return str(moving.get("calibrated_on", "")) if isinstance(moving, dict) else ""
 
     @property
     def simulated(self) -> bool:

@@ -10,113 +10,34 @@ import numpy as np
 from faircal.curves import Source
 from faircal.methods import METHODS
 from faircal.metrics import METRICS
+from faircal.metrics.fairness import FAIRNESS
+from faircal.report.cells import Heading, Line, Table, Value
 from faircal.results import ALL, GLOBAL, MEAN, STD, Condition, Row
 
-
-@dataclass(frozen=True)
-class Value:
-    """A number in a table: a fraction, its spread over folds (NaN without), whether it's best.
-
-    `published` is what the paper prints in its place, with its spread; NaN where it has none.
-    `says` are words in place of a number.
-    """
-
-    mean: float
-    std: float = float("nan")
-    best: bool = False
-    published: float = float("nan")
-    published_std: float = float("nan")
-    says: str = ""
-
-    @property
-    def text(self) -> str:
-        """Percent with two decimals; a dash where undefined."""
-        return self.says or ("–" if np.isnan(self.mean) else f"{100 * self.mean:.2f}")
-
-    @property
-    def compared(self) -> bool:
-        """Whether there is a number here and a published one."""
-        return not np.isnan(self.mean) and not np.isnan(self.published)
-
-    @property
-    def difference(self) -> float:
-        """By how many published spreads it lies above the published one; NaN without a spread."""
-        if not self.published_std > 0:
-            return float("nan")
-        return (self.mean - self.published) / self.published_std
-
-    @property
-    def spread(self) -> str:
-        """The spread in percent, or nothing."""
-        return "" if np.isnan(self.std) else f"{100 * self.std:.2f}"
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row of a table; consecutive rows of the same `block` stand together under its name."""
-
-    label: str
-    values: tuple[Value, ...]
-    apart: bool = False
-    block: str = ""
-
-
-@dataclass(frozen=True)
-class Heading:
-    """A column: under which block it stands, its name, and which way is better ("" for neither)."""
-
-    block: str
-    name: str
-    better: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table with everything needed to show it anywhere; values are fractions.
-
-    `spreads` says whether the spread over folds is shown beside each value, `simulated` whether the
-    data was.
-    """
-
-    key: str
-    title: str
-    caption: str
-    headings: tuple[Heading, ...]
-    lines: tuple[Line, ...]
-    spreads: bool = True
-    simulated: bool = False
-
-    def parts(self) -> list[tuple[str, list[int]]]:
-        """Return the blocks with their columns: one is shown under the other."""
-        blocks: dict[str, list[int]] = {}
-        for i, heading in enumerate(self.headings):
-            blocks.setdefault(heading.block, []).append(i)
-        return list(blocks.items())
-
-    @property
-    def measured(self) -> bool:
-        """Whether there is anything to show."""
-        return any(value.text != "–" for line in self.lines for value in line.values)
-
-    @property
-    def compared(self) -> bool:
-        """Whether a published number stands beside any."""
-        return any(value.compared for line in self.lines for value in line.values)
-
-    def records(self) -> list[dict[str, object]]:
-        """Return the table as plain records, for ``--json``."""
-        return [
-            {
-                "label": line.label,
-                "block": heading.block,
-                "column": heading.name,
-                "value": None if np.isnan(value.mean) else value.mean,
-                "std": None if np.isnan(value.std) else value.std,
-                "best": value.best,
-            }
-            for line in self.lines
-            for heading, value in zip(self.headings, line.values, strict=True)
-        ]
+__all__ = [
+    "UNDEFINED",
+    "Heading",
+    "Line",
+    "Results",
+    "Table",
+    "Value",
+    "Variant",
+    "Wanted",
+    "accuracy_table",
+    "calibration_table",
+    "calibrator_title",
+    "equality_table",
+    "fairness_measures",
+    "fairness_table",
+    "further_tables",
+    "group_table",
+    "main_tables",
+    "mark_best",
+    "method_table",
+    "method_title",
+    "percent",
+    "unit_of",
+]
 
 
 @dataclass(frozen=True)
@@ -136,6 +57,23 @@ class Variant:
     def yardstick(self) -> bool:
         """Whether the method is shown apart and never best."""
         return self.method in METHODS and METHODS[self.method].yardstick
+
+
+#: A ratio to a group without an error.
+UNDEFINED = "undefined"
+#: What is no share of anything: ratios, indices, costs.
+_PLAIN = ("max_min", "max_geomean", "gini", "fdr", "ir", "garbe", "cllr", "min_cllr", "nll")
+
+
+def unit_of(metric: str) -> float:
+    """Return what a value is multiplied with to be printed: 100, or 1 where it is no share.
+
+    Examples
+    --------
+    >>> unit_of("fpr_gap"), unit_of("fpr_max_min"), unit_of("cllr")
+    (100.0, 1.0, 1.0)
+    """
+    return 1.0 if metric.endswith(_PLAIN) else 100.0
 
 
 def method_title(name: str) -> str:
@@ -209,21 +147,46 @@ class Results:
         """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
         return [under for under in self._conditions if Condition.of(under).kind == kind]
 
+    def has(
+        self,
+        feature: str,
+        variant: Variant,
+        attribute: str,
+        group: str,
+        condition: str,
+        metric: str,
+    ) -> bool:
+        """Whether a value was measured, be it undefined."""
+        front = (feature, variant.method, variant.calibrator, variant.clusters)
+        back = (attribute, group, condition, metric)
+        return any((*front, fold, *back) in self._values for fold in (MEAN, ""))
+
     def caution(self, attribute: str, metric: str, conditions: Sequence[str]) -> str:
-        """Say which groups count in numbers over groups, but have too few pairs themselves."""
-        small = [
-            group
-            for group in self.groups(attribute)
-            if any(
-                self.value(feature, variant, attribute, group, condition, metric).says
-                for feature in self.features
-                for variant in self.variants[:1]
-                for condition in conditions
-            )
-        ]
-        if not small:
+        """Say which groups count in numbers over groups, but have not enough data themselves."""
+        groups = self.groups(attribute)
+        small = {
+            condition: [
+                group
+                for group in groups
+                if any(
+                    self.value(feature, variant, attribute, group, condition, metric).says
+                    for feature in self.features
+                    for variant in self.variants[:1]
+                )
+            ]
+            for condition in conditions
+        }
+        front = " Part of it, but with not enough data to be told alone: "
+        if not any(small.values()):
             return ""
-        return f" Of these groups, {', '.join(small)} have too few pairs to be told by themselves."
+        if len({tuple(found) for found in small.values()}) == 1:
+            return f"{front}{', '.join(small[conditions[0]])}."
+        said = [
+            f"at {percent(condition)} " + ("each group" if found == groups else ", ".join(found))
+            for condition, found in small.items()
+            if found
+        ]
+        return f"{front}{'; '.join(said)}."
 
     def value(
         self,
@@ -238,9 +201,14 @@ class Results:
         front = (feature, variant.method, variant.calibrator, variant.clusters)
         back = (attribute, group, condition, metric)
         mean = self._values.get((*front, MEAN, *back))
+        std = float("nan")
         if mean is None:
-            return Value(self._values.get((*front, "", *back), float("nan")))
-        return Value(mean, self._values.get((*front, STD, *back), float("nan")))
+            mean = self._values.get((*front, "", *back), float("nan"))
+        else:
+            std = self._values.get((*front, STD, *back), float("nan"))
+        if np.isinf(mean):
+            return Value(float("nan"), says=UNDEFINED)
+        return Value(mean, std, unit=unit_of(metric))
 
 
 def percent(condition: str) -> str:
@@ -353,6 +321,35 @@ def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Tab
     )
 
 
+def fairness_table(results: Results, attribute: str, condition: str) -> Table:
+    """How unequal groups are at one operating point, as standards and laboratories tell it."""
+    wanted = [
+        Wanted(title, metric, ALL, condition, FAIRNESS[metric.removeprefix(f"{rate}_")].better)
+        for rate, metric, title in fairness_measures()
+    ]
+    return method_table(
+        results,
+        attribute,
+        f"fairness-{condition}",
+        f"Fairness measures at a global FPR of {percent(condition)}",
+        "Max − min in percent, the rest as it is. Groups are alike where ratios, FDR and the "
+        "inequity rate are 1 and the others 0. Undefined: a ratio to a group without an error."
+        + results.caution(attribute, "fpr", [condition]),
+        wanted,
+    )
+
+
+def fairness_measures() -> list[tuple[str, str, str]]:
+    """Return rate ("" for both), name as in ``results.csv``, and title of every measure."""
+    single = [
+        (rate, f"{rate}_{name}", f"{rate.upper()} {measure.title}")
+        for rate in ("fpr", "fnr")
+        for name, measure in FAIRNESS.items()
+        if measure.of == "rate"
+    ]
+    return single + [("", n, m.title) for n, m in FAIRNESS.items() if m.of == "both"]
+
+
 def group_table(results: Results, attribute: str, metric: str, condition: str = "") -> Table:
     """A metric of each group, and of all pairs, by method.
 
@@ -395,4 +392,6 @@ def further_tables(results: Results, attribute: str) -> list[Table]:
     tables += [
         group_table(results, attribute, "fpr", under) for under in results.rates("global_fpr")
     ]
+    if len(results.variants) > 1:  # an audit has them in its outline
+        tables += [fairness_table(results, attribute, c) for c in results.rates("global_fpr")[-1:]]
     return [table for table in tables if table.measured]

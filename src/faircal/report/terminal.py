@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -16,18 +17,25 @@ from faircal.report.tables import Line, Table, Value
 def show(table: Table, console: Console) -> None:
     """Print a table: percent, best in bold, yardsticks set apart in italics.
 
-    One part under the other for several features, since terminals are narrow.
+    One part under the other for several features, since terminals are narrow; intervals where they
+    fit, and else in the page and the files only.
     """
     console.print(Text(table.title, style="bold"))
-    console.print(Text(table.caption, style="dim"))
     parts = table.parts()
+    wide = table.intervals and all(_fits(_part(table, part, True), console) for _, part in parts)
+    console.print(Text(table.legend if wide else table.caption, style="dim"))
     for block, columns in parts:
         if len(parts) > 1:
             console.print(Text(f"\n {block}", style="bold"))
-        console.print(_part(table, columns))
+        console.print(_part(table, columns, wide))
 
 
-def _part(table: Table, columns: list[int]) -> RichTable:
+def _fits(shown: RichTable, console: Console) -> bool:
+    room = console.options.update(width=10_000)
+    return Measurement.get(console, room, shown).maximum <= console.width
+
+
+def _part(table: Table, columns: list[int], intervals: bool) -> RichTable:
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
     shown.add_column("", no_wrap=True)
     for i in columns:
@@ -37,20 +45,23 @@ def _part(table: Table, columns: list[int]) -> RichTable:
     contest = [line for line in table.lines if not line.apart]
     apart = [line for line in table.lines if line.apart]
     for line in contest:
-        _add(shown, line, columns, end=bool(apart) and line is contest[-1])
+        _add(shown, line, columns, intervals, end=bool(apart) and line is contest[-1])
     for line in apart:
-        _add(shown, line, columns, end=False)
+        _add(shown, line, columns, intervals, end=False)
     return shown
 
 
-def _add(shown: RichTable, line: Line, columns: list[int], end: bool) -> None:
+def _add(shown: RichTable, line: Line, columns: list[int], intervals: bool, end: bool) -> None:
     style = "italic" if line.apart else ""
-    cells = [_cell(line.values[i], style) for i in columns]
+    cells = [_cell(line.values[i], style, intervals) for i in columns]
     shown.add_row(Text(line.label, style=style), *cells, end_section=end)
 
 
-def _cell(value: Value, style: str) -> Text:
-    return Text(value.text, style="bold" if value.best else style)
+def _cell(value: Value, style: str, intervals: bool) -> Text:
+    found = Text(value.text, style="bold" if value.best else style)
+    if intervals and value.interval:
+        found.append(f" ({value.interval})", style=f"not bold {style}")
+    return found
 
 
 def show_claims(claims: Sequence[Claim], console: Console) -> None:

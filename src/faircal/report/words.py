@@ -1,8 +1,8 @@
 """A report's findings in plain sentences: for people who decide, not for people who measure.
 
-No sentence says more than the data can carry: a group with too few pairs is named as such and gets
-no number (`faircal.metrics.intervals.trials_needed` is the rule), and groups whose intervals
-overlap are not called different.
+No sentence says more than the data can carry: a group without enough data is named as such and gets
+no number (`faircal.report.enough` is the rule), and groups whose intervals overlap are not called
+different.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from faircal.report.changes import REFERENCE, changes
+from faircal.report.changes import changes
+from faircal.report.enough import NOT_ENOUGH, effective_people, least_people
 from faircal.report.findings import (
     LEVEL,
     TRIALS,
@@ -24,8 +25,8 @@ from faircal.report.findings import (
     people,
 )
 from faircal.report.limits import limits
-from faircal.report.numbers import listing, percent, points, times, variant_name
-from faircal.report.store import Store
+from faircal.report.numbers import listing, percent, points, ranged, times, variant_name
+from faircal.report.store import REFERENCE, Store
 from faircal.report.tables import Variant
 from faircal.report.tables import percent as percent_of
 from faircal.results import GLOBAL
@@ -121,16 +122,17 @@ def _calibration(store: Store, variant: Variant, found: Sequence[Point]) -> Iter
     attribute, told = store.results.attributes[0], Told(store)
     for point in found:
         values = {
-            group: told.value(point.feature, variant, attribute, group, "", "ks").mean
+            group: told.value(point.feature, variant, attribute, group, "", "ks")
             for group in store.results.groups(attribute)
         }
-        known = {group: value for group, value in values.items() if value == value}
+        known = {group: value for group, value in values.items() if not math.isnan(value.mean)}
         if len(known) > 1:
             front = f"{point.feature}: " if len(found) > 1 else ""
-            worst, best = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+            worst = max(known, key=lambda group: known[group].mean)
+            best = min(known, key=lambda group: known[group].mean)
             yield (
-                f"{front}Stated probabilities are off by {percent(known[worst])} for {worst} and "
-                f"by {percent(known[best])} for {best} (KS: the largest share by which they are "
+                f"{front}Stated probabilities are off by {ranged(known[worst])} for {worst} and "
+                f"by {ranged(known[best])} for {best} (KS: the largest share by which they are "
                 "too high or too low on the whole; with few pairs some of it is chance)."
             )
 
@@ -144,7 +146,8 @@ def _decision(store: Store, point: Point) -> str:
             f"the same for {everybody}."
         )
     on = store.run.get("settings", {}).get("threshold_on")
-    where = "of the other folds " if on == "calibration" else ""
+    other = store.moved_from or "the other folds"
+    where = f"of {other} " if on == "calibration" else ""
     fold = "In each part (fold) of the data one" if len(store.curves.folds) > 1 else "One"
     at = "" if math.isnan(point.threshold) else f" ({point.threshold:.4g})"
     return (
@@ -211,8 +214,14 @@ def _too_few(rates: Rates) -> list[str]:
     withheld = rates.withheld
     if len(withheld) <= _ONE_BY_ONE:
         return [f"{group}: {rate.reason}." for group, rate in withheld.items()]
-    named = listing(f"{group} ({rate.trials or 0:,})" for group, rate in withheld.items())
-    return [f"{len(withheld)} groups have too few {TRIALS[rates.metric]} to say: {named}."]
+    named = listing(f"{group} ({_little(rate)})" for group, rate in withheld.items())
+    return [f"{len(withheld)} groups: {NOT_ENOUGH} on {TRIALS[rates.metric]}: {named}."]
+
+
+def _little(rate: Rate) -> str:
+    """Say what a group has too little of, shortly."""
+    what = (rate.reason or "").partition(":")[0].removeprefix("only ")
+    return what.partition(" of ")[0]
 
 
 # ---------------------------------------------------------------------- how sure are we
@@ -220,31 +229,55 @@ def _too_few(rates: Rates) -> list[str]:
 
 def _sure(store: Store, found: Sequence[Point]) -> list[str]:
     rates = [rates for point in found for rates in point.rates.values()]
+    names = list(found[0].rates["fpr"].groups) if found else []
     said = []
     if any(each.overall.trials is None for each in rates):
         said.append("No intervals can be given: there are no counts of pairs in this folder.")
     elif any(not math.isnan(each.overall.low) for each in rates):
-        said += [*_intervals(store), *_apart(rates)]
-    return [*said, *_sizes(rates), *_people(store), *_folds(found)]
+        said += [*_intervals(store), *_apart(rates), *_least_sure(rates)]
+    return [*said, *_sizes(rates), *_people(store, names), *_folds(found)]
 
 
 def _intervals(store: Store) -> Iterator[str]:
     """Say how the intervals are made and what they leave out."""
-    what = f"The ranges in brackets are {100 * LEVEL:g} % intervals (Wilson)"
-    if store.kind == "audit":
+    if store.kind != "audit":
+        on = f"fitted on {store.moved_from} and " if store.moved_from else ""
         yield (
-            f"{what} of the counted pairs. They take every pair as independent of the others. But "
-            "pairs share people and pictures, so the ranges are too narrow."
+            f"The data is split into {len(store.curves.folds)} parts (folds). Methods are {on}"
+            "tested on each in turn, and rates are means over them."
+        )
+    what = f"The ranges in brackets are {100 * LEVEL:g} % intervals"
+    kind = str(store.run.get("interval_kind", ""))
+    if kind.startswith("identity-aware"):
+        yield (
+            f"{what}. They are identity-aware: they know that pairs share people, and say how far "
+            "the numbers could be off because other people could have been in the data."
+        )
+    elif kind:
+        streamed = "of pairs that were streamed it is not kept who is in them"
+        why = streamed if store.run.get("streamed") else "the data does not say who is in the pairs"
+        yield (
+            f"Warning: {what[0].lower()}{what[1:]}, but {why}, so they take every pair as "
+            "independent of the others. Pairs share people and pictures, so the ranges are too "
+            "narrow, maybe by far."
         )
     else:
         yield (
-            f"The data is split into {len(store.curves.folds)} parts (folds). Each is tested in "
-            "turn, and rates are means over them."
+            f"{what} (Wilson) of the counted pairs, wider where a rate varies from fold to fold by "
+            "more than chance explains. They do not know who is in the pairs. Pairs share people "
+            "and pictures, so the ranges are too narrow."
         )
+
+
+def _least_sure(rates: Sequence[Rates]) -> Iterator[str]:
+    """Name the group whose rate of false matches is known worst, of those that are told."""
+    told = rates[0].told if rates else {}
+    widths = {g: rate.high - rate.low for g, rate in told.items() if not math.isnan(rate.low)}
+    if len(widths) > 1:
+        group = max(widths, key=widths.__getitem__)
         yield (
-            f"{what} of the pairs of all folds. A rate that varies from fold to fold by more than "
-            "chance explains has a wider range to match. Pairs share people and pictures, so the "
-            "ranges may still be too narrow."
+            f"Least sure of the false-match rates told is that of {group}: anything from "
+            f"{percent(told[group].low)} to {percent(told[group].high)} fits the data."
         )
 
 
@@ -277,14 +310,23 @@ def _sizes(rates: Sequence[Rates]) -> Iterator[str]:
         yield f"The groups compared have {' and '.join(said)}."
 
 
-def _people(store: Store) -> Iterator[str]:
+def _people(store: Store, names: Sequence[str]) -> Iterator[str]:
     """Say how many people are behind the pairs."""
     counted = people(store)
     if GLOBAL in counted:
-        groups = {name: n for name, n in counted.items() if name != GLOBAL}
+        groups = {name: counted[name] for name in names if name in counted}
         smallest = min(groups, key=groups.__getitem__, default=None)
         more = f"; the smallest group, {smallest}, has {groups[smallest]:,}" if smallest else ""
         yield f"The pairs show {counted[GLOBAL]:,} people{more}."
+        effective = effective_people(store)
+        fewest = min((n for n in names if n in effective), key=effective.__getitem__, default=None)
+        if fewest is not None:
+            yield (
+                "Some people are in many more pairs than others, so groups tell as much as fewer "
+                f"people, each in equally many pairs, would: {fewest} as much as "
+                f"{round(effective[fewest]):,} (effective people). A rate of 1 % is told from "
+                f"{least_people('fpr', 0.01)} effective people on."
+            )
     elif store.kind == "audit":
         yield "The data does not say who is in the pairs, so the number of people is not known."
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from faircal.files import write_text
 from faircal.jobs import Progress, silent
+from faircal.report.differences import difference_tables
 from faircal.report.figures import Drawing
 from faircal.report.figures.choice import slug
 from faircal.report.findings import Told
 from faircal.report.machine import write_audit_json
+from faircal.report.outline import outline
 from faircal.report.page import draw, write_page
 from faircal.report.paper import AGREEMENT, Reproduction, reproduction, write_reproduction
 from faircal.report.store import Store
@@ -72,7 +74,13 @@ def _tables(store: Store) -> Iterator[Table]:
     told = Told(store)
     for attribute in told.attributes:
         of = attribute if len(told.attributes) > 1 else ""
-        for table in [*main_tables(told, attribute), *further_tables(told, attribute)]:
+        tables = [
+            *main_tables(told, attribute),
+            *difference_tables(store, attribute),
+            *further_tables(told, attribute),
+            *(table for section in outline(store, attribute) for table in section.tables),
+        ]
+        for table in tables:
             yield replace(table, key=slug(table.key, of), simulated=store.simulated)
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
 
 from faircal.metrics.calibration import mass_cuts
 from faircal.uncertainty.crowd import Crowd
+from faircal.uncertainty.dependence import Dependence
 from faircal.uncertainty.inversion import lowest
 from faircal.uncertainty.sharing import Float64, Int64
 
@@ -37,11 +37,14 @@ class Curve:
         Replicates of estimate minus truth.
     tens : ndarray of int64, shape (n_bins,)
         Which bin of the ECE each is in.
+    mass : ndarray of float64, shape (n_bins,)
+        Probabilities of imposters, over the number of pairs.
     """
 
     bins: Float64
     noise: Float64
     tens: Int64
+    mass: Float64
 
     @classmethod
     def of(
@@ -67,7 +70,9 @@ class Curve:
         top = int(np.argmax(np.abs(np.cumsum(bins))))
         part = np.where(bin_of <= top, values, 0.0)
         freedom = crowd.spread(part - part.mean()).freedom
-        return cls(bins, float(stdtrit(freedom, 0.975) / ndtri(0.975)) * noise, tens)
+        wide = float(stdtrit(freedom, 0.975) / ndtri(0.975)) * _better(probability, crowd)
+        mass = np.bincount(bin_of, probability * ~crowd.genuine, len(bins)) / n
+        return cls(bins, wide * noise, tens, mass)
 
     @cached_property
     def _views(self) -> dict[str, tuple[Float64, Float64]]:
@@ -95,20 +100,30 @@ class Curve:
     def _upper(self, metric: str, vector: Float64, z: float) -> float:
         """Return the upper end: the largest that a sum of the bins reaches, up or down.
 
-        Each such sum has an upper end of its own, and the error is the largest of them.
+        Each such sum has an upper end of its own, and the error is the largest of them. Upwards,
+        imposters have higher probabilities than were seen, and the more of them there are, the more
+        their number varies, as that of errors does (Wilson).
         """
         covariance = np.cov(self._views[metric][1], rowvar=False).reshape(len(vector), -1)
         if metric == "ks":
-            return float((np.abs(vector) + z * np.sqrt(np.diag(covariance))).max())
-        best, towards = self.found(metric), vector
+            error = z * np.sqrt(np.diag(covariance))
+            upwards = vector + _reach(error, np.cumsum(self.mass))
+            return float(np.maximum(upwards, error - vector).max())
+        best, towards, mass = self.found(metric), vector, float(self.mass.sum())
         for _ in range(_ROUNDS):
             signs = np.where(towards >= 0, 1.0, -1.0)
-            error = float(np.sqrt(signs @ covariance @ signs))
-            if error == 0:
+            size = float(np.sqrt(signs @ covariance @ signs))
+            if size == 0:
                 break
-            best = max(best, float(signs @ vector) + z * error)
-            towards = vector + z * (covariance @ signs) / error
+            best = max(best, float(signs @ vector + _reach(np.array(z * size), np.array(mass))))
+            towards = vector + z * (covariance @ signs) / size
         return best
+
+
+def _reach(error: Float64, mass: Float64) -> Float64:
+    """Return how far up a sum reaches whose variance grows with the mass that it adds to."""
+    share = np.divide(error, mass, out=np.zeros_like(error), where=mass > 0)
+    return np.asarray(error * (share / 2 + np.sqrt(1 + share**2 / 4)))
 
 
 def _cuts(probability: Float64) -> tuple[Int64, Int64]:
@@ -159,6 +174,30 @@ def _covariance(values: Float64, bin_of: Int64, bins: Float64, crowd: Crowd) -> 
     k = crowd.people
     lost = k * (k - 1) / ((k - 2) * (k - 3)) if k > 3 else np.inf
     return (persons - dyads) * lost
+
+
+def _better(probability: Float64, crowd: Crowd) -> float:
+    """Return by what factor the noise is better taken wider, or narrower.
+
+    Most of it comes from the few imposters with high probabilities. How their number varies with
+    the people is better known from the ladder of rates than from their few.
+    """
+    said = probability[crowd.misses]
+    doubt = said * (1 - said)
+    order = np.argsort(-said, kind="stable")
+    if not doubt.sum() > 0:
+        return 1.0
+    half = int(np.searchsorted(np.cumsum(doubt[order]), doubt.sum() / 2))
+    above = said >= said[order[half]]
+    p = float(above.mean())
+    if not 0 < p < 0.5:
+        return 1.0
+    residuals = np.zeros(len(probability))
+    residuals[crowd.misses] = (above - p) / len(said)
+    counted = crowd.spread(residuals).variance
+    known = Dependence.of(said, crowd.miss_sharing)
+    expected = p * (1 - p) / len(said) * float(known.design_effect(p))
+    return float(np.sqrt(np.clip(expected / counted, 0.25, 4.0))) if counted > 0 else 1.0
 
 
 def _root(covariance: Float64) -> Float64:

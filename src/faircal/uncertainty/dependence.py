@@ -77,7 +77,14 @@ class Dependence:
             return cls.none(sharing)
         rates, both, one, freedom = (np.array(column) for column in zip(*rungs, strict=True))
         weights = rates * n / _design_effect(sharing, both, one)
-        return cls(sharing, rates, _latent(both, rates), _latent(one, rates), weights, freedom)
+        return cls(
+            sharing,
+            rates,
+            latent_correlation(both, rates),
+            latent_correlation(one, rates),
+            weights,
+            freedom,
+        )
 
     @classmethod
     def none(cls, sharing: Sharing) -> Dependence:
@@ -98,24 +105,42 @@ class Dependence:
         if not len(self.rates):
             return np.zeros(at.shape), np.zeros(at.shape)
         low = np.minimum(at, 1 - at)
-        use = self._use(low)
-        return _binary(use @ self.both, low), _binary(use @ self.one, low)
+        use = rungs_in_use(self.rates, self.weights, low)
+        return binary_correlation(use @ self.both, low), binary_correlation(use @ self.one, low)
 
     def degrees_of_freedom(self, rate: float) -> float:
         """Return how well the design effect is known, as degrees of freedom; at least 3."""
         if not len(self.rates):
             return 3.0
-        return max(float(self._use(np.asarray(min(rate, 1 - rate))) @ self.freedom), 3.0)
+        use = rungs_in_use(self.rates, self.weights, np.asarray(min(rate, 1 - rate)))
+        return max(float(use @ self.freedom), 3.0)
 
-    def _use(self, rate: Float64) -> Float64:
-        """Return how much each rung tells of a rate: those from it upwards, till errors suffice."""
-        use = np.zeros((*rate.shape, len(self.rates)))
-        left = np.full(rate.shape, _ERRORS)
-        for k in range(len(self.rates) - 1, -1, -1):
-            above = (self.rates[k] >= rate * 0.7) | (k == 0)
-            use[..., k] = np.where(above, np.minimum(self.weights[k], left), 0.0)
-            left -= use[..., k]
-        return np.asarray(use / use.sum(axis=-1, keepdims=True))
+
+def rungs_in_use(rates: Float64, weights: Float64, rate: Float64) -> Float64:
+    """Return how much each rung tells of a rate: those from it upwards, till errors suffice.
+
+    Parameters
+    ----------
+    rates, weights : ndarray of float64, shape (n_rungs,)
+        Rates, descending, and the effective errors at each.
+    rate : ndarray of float64, of any shape
+
+    Returns
+    -------
+    ndarray of float64, of that shape and (n_rungs,); sums of 1 over the last axis.
+
+    Examples
+    --------
+    >>> rungs_in_use(np.array([0.1, 0.01, 0.001]), np.array([60.0, 20.0, 3.0]), np.array(0.01))
+    array([0.33333333, 0.66666667, 0.        ])
+    """
+    use = np.zeros((*rate.shape, len(rates)))
+    left = np.full(rate.shape, _ERRORS)
+    for k in range(len(rates) - 1, -1, -1):
+        above = (rates[k] >= rate * 0.7) | (k == 0)
+        use[..., k] = np.where(above, np.minimum(weights[k], left), 0.0)
+        left -= use[..., k]
+    return np.asarray(use / use.sum(axis=-1, keepdims=True))
 
 
 def _correlations(
@@ -146,18 +171,18 @@ def _design_effect(sharing: Sharing, both: Float64, one: Float64) -> Float64:
     return np.asarray(1 + couples / max(sharing.pairs, 1))
 
 
-def _binary(latent: Float64, rate: Float64) -> Float64:
+def binary_correlation(latent: Float64, rate: Float64) -> Float64:
     """Return the correlation of exceeding the level of `rate` for correlated normal scores."""
     h = -ndtri(rate)
     joint = rate - 2 * owens_t(h, np.sqrt((1 - latent) / (1 + latent)))
     return np.asarray(np.clip((joint - rate**2) / (rate * (1 - rate)), 0, 1))
 
 
-def _latent(binary: Float64, rates: Float64) -> Float64:
-    """Turn `_binary` around."""
+def latent_correlation(binary: Float64, rates: Float64) -> Float64:
+    """Turn `binary_correlation` around."""
     return np.array(
         [
-            np.interp(found, _binary(_LATENT, np.full(len(_LATENT), rate)), _LATENT)
+            np.interp(found, binary_correlation(_LATENT, np.full(len(_LATENT), rate)), _LATENT)
             for found, rate in zip(binary, rates, strict=True)
         ]
     )

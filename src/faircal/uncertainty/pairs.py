@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
+from scipy.special import stdtrit
 
 from faircal.data import Groups
 from faircal.metrics import log_likelihood_ratio
@@ -16,6 +17,7 @@ from faircal.results import GLOBAL
 from faircal.uncertainty.crowd import Crowd, Spread
 from faircal.uncertainty.curve import Curve
 from faircal.uncertainty.dependence import Dependence
+from faircal.uncertainty.ordering import Ordering
 from faircal.uncertainty.sharing import Float64
 
 
@@ -66,6 +68,11 @@ class PairSet:
             raise ValueError("a set without probabilities has no calibration error")
         return self.probability
 
+    def errors(self, metric: str, threshold: float) -> int:
+        """Count the errors at a threshold."""
+        rows = self.crowd.misses if metric == "fpr" else self.crowd.hits
+        return int(((self._scores[rows] >= threshold) == (metric == "fpr")).sum())
+
     def slope(self, metric: str, threshold: float) -> float:
         """Return how fast a rate changes at a threshold: by its size around, per unit of score.
 
@@ -76,10 +83,23 @@ class PairSet:
         if not len(rows):
             return 0.0
         scores = self._scores[rows]
-        wrong = int(((scores >= threshold) == (metric == "fpr")).sum())
-        near = min(max(wrong // 3, 8), len(rows))
+        near = min(max(self.errors(metric, threshold) // 3, 8), len(rows))
         away = np.partition(np.abs(scores - threshold), near - 1)[near - 1]
         return near / len(rows) / max(2 * float(away), 1e-12)
+
+    def tpr_between(self, rate: float, level: float) -> tuple[float, float]:
+        """Return the TPR at the highest and at the lowest threshold that a false-positive rate has.
+
+        Those at which the counted rate does not contradict it.
+        """
+        strangers, own = self._scores[self.crowd.misses], self._scores[self.crowd.hits]
+        n, dependence = len(strangers), self.imposters
+        z = float(stdtrit(dependence.degrees_of_freedom(rate), (1 + level) / 2))
+        away = z * np.sqrt(rate * (1 - rate) / n * float(dependence.design_effect(rate)))
+        ordered = np.sort(strangers)
+        counts = np.clip([np.floor((rate - away) * n), np.ceil((rate + away) * n)], 0, n - 1)
+        ends = ordered[n - 1 - counts.astype(np.int64)]
+        return float((own > ends[0]).mean()), float((own > ends[1]).mean())
 
     def rate_spread(self, metric: str, threshold: float, rate: float) -> Spread:
         """Return how a rate at a threshold varies with the people, by its design effect."""
@@ -138,16 +158,10 @@ class PairSet:
         part = gaps * np.sign(np.bincount(bin_of, gaps, len(cuts) - 1))[bin_of]
         return self.crowd.spread((part - part.mean()) / len(part))
 
-    def auroc_spread(self) -> Spread:
-        """Return how the AUROC varies with the people."""
-        score, genuine = self._scores, self.crowd.genuine
-        high, low = np.sort(score[genuine]), np.sort(score[~genuine])
-        share = np.empty(len(score))
-        share[genuine] = _below(low, score[genuine])
-        share[~genuine] = 1 - _below(high, score[~genuine])
-        share[genuine] = (share[genuine] - share[genuine].mean()) / max(len(high), 1)
-        share[~genuine] = (share[~genuine] - share[~genuine].mean()) / max(len(low), 1)
-        return self.crowd.spread(share)
+    @cached_property
+    def ordering(self) -> Ordering:
+        """How imposter pairs that share people score above genuine ones together."""
+        return Ordering.of(self._scores, self.crowd)
 
     def curve(self, n: int, seed: int) -> Curve:
         """Return the calibration curve with `n` replicates of its noise."""
@@ -173,12 +187,6 @@ def pair_sets(
         taken = [None if values is None else values[rows] for values in (score, probability)]
         sets.append(PairSet(name, crowd.part(rows), *taken))
     return sets
-
-
-def _below(ordered: Float64, values: Float64) -> Float64:
-    """Return the share of sorted values below each of `values`, half of those that are equal."""
-    found = np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right")
-    return np.asarray(found / (2 * max(len(ordered), 1)))
 
 
 def _best_ratio(scores: Float64, genuine: NDArray[np.bool_]) -> Float64:

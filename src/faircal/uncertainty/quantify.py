@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
@@ -102,9 +103,13 @@ class Uncertainty:
             self._spreads[key] = self._spread(key, value)
         return self._spreads[key]
 
-    def effective_people(self, group: str = GLOBAL) -> float:
-        """Return how many people, each in equally many imposter pairs, would tell as much."""
-        return self.sets[group].crowd.miss_sharing.effective_people
+    def effective_people(self, group: str = GLOBAL, metric: str = "fpr") -> float:
+        """Return how many people, each in equally many pairs of a kind, would tell as much.
+
+        Imposter pairs for ``fpr``, genuine ones for ``fnr`` and ``tpr``.
+        """
+        crowd = self.sets[group].crowd
+        return (crowd.miss_sharing if metric == "fpr" else crowd.hit_sharing).effective_people
 
     def trials(self, group: str, metric: str) -> int:
         """Return the pairs that a rate counts."""
@@ -129,7 +134,9 @@ class Uncertainty:
         for i, spread in enumerate(spreads):
             if spread is not None:
                 influence[:, i] = spread.influence
-        more = (f"?{i}" for i in range(n_people - len(self.names)))
+        # People without a name are the same for every method on these pairs, and nowhere else.
+        here = blake2b(self.sets[GLOBAL].crowd.genuine.tobytes(), digest_size=8).hexdigest()
+        more = (f"?{here}/{i}" for i in range(n_people - len(self.names)))
         return replicates(influence, (*self.names, *more), self._n, self._seed)
 
     # ------------------------------------------------------------- of one group
@@ -145,12 +152,31 @@ class Uncertainty:
             return float(low), float(high)
         if self.sets[group].crowd.people < FEWEST:
             return _UNDEFINED
+        if metric == "tpr" and key[1]:
+            return self._tpr_at_fpr(key, value, level)
         if metric in _RATES:
             return self._rate(key, value, level)
         if metric in ("ks", "ece"):
             return self._calibration(group, metric, value, level)
+        if metric == "auroc":
+            return self._auroc(group, value, level)
         spread = self.spread(*key)
-        return _UNDEFINED if spread is None else _scaled(metric, value, spread, level)
+        return _UNDEFINED if spread is None else _scaled(value, spread, level)
+
+    def _auroc(self, group: str, value: float, level: float) -> Ends:
+        ordering = self.sets[group].ordering
+        wrong = 1 - value
+        if not len(ordering.rates) or not 0 <= wrong < 0.5:
+            return _UNDEFINED
+        compared = self.trials(group, "fpr") * self.trials(group, "fnr")
+        low, high = rate_interval(
+            wrong,
+            compared,
+            lambda p: compared * ordering.correlation(p),
+            level=level,
+            freedom=ordering.degrees_of_freedom(wrong),
+        )
+        return 1 - high, 1 - low
 
     def _spread(self, key: Key, value: float) -> Spread:
         group, condition, metric = key
@@ -166,7 +192,7 @@ class Uncertainty:
         if metric in ("cllr", "min_cllr"):
             overall = self.sets[GLOBAL].crowd.genuine
             return found.cllr_spread(float(overall.mean()) if metric == "cllr" else None)
-        return found.auroc_spread() if metric == "auroc" else found.loss_spread(metric)
+        return found.ordering.spread if metric == "auroc" else found.loss_spread(metric)
 
     @staticmethod
     def _kind(metric: str, value: float) -> tuple[str, float]:
@@ -175,7 +201,7 @@ class Uncertainty:
         return kind, min(max(rate, 0.0), 1.0)
 
     def _rate(self, key: Key, value: float, level: float) -> Ends:
-        group, _, metric = key
+        group, condition, metric = key
         kind, rate = self._kind(metric, value)
         found = self.sets[group]
         dependence, wider = found.dependence(kind), self._wider(key, rate)
@@ -186,7 +212,37 @@ class Uncertainty:
             level=level,
             freedom=dependence.degrees_of_freedom(rate),
         )
+        if not found.errors(kind, self._threshold(condition)):
+            low = 0.0  # a part of an error, between two scores, is none that was seen
         return (low, high) if kind == metric else (1 - high, 1 - low)
+
+    def _tpr_at_fpr(self, key: Key, value: float, level: float) -> Ends:
+        """Return the interval of a point of the ROC.
+
+        Two things are not sure: the TPR at the threshold, and the threshold. The ends of both are
+        put together as errors are (MOVER), with the correlation that people give them: those whose
+        strangers score high often score high with themselves.
+        """
+        group, condition, _ = key
+        found, rate, at = self.sets[group], Condition.of(condition).rate, self._threshold(condition)
+        low, high = self._rate(key, value, level)
+        lower, upper = found.tpr_between(rate, level)
+        wrong, taken = (
+            found.rate_spread(kind, at, p).influence
+            for kind, p in (("fnr", 1 - value), ("fpr", rate))
+        )
+        size = float(np.sqrt((wrong**2).sum() * (taken**2).sum()))
+        # More errors of either kind at the threshold mean a lower TPR at the rate.
+        together = float(wrong @ taken) / size if size > 0 else 0.0
+
+        def both(one: float, two: float) -> float:
+            return float(np.sqrt(max(one**2 + two**2 + 2 * together * one * two, 0.0)))
+
+        ends = (
+            value - both(value - low, max(value - lower, 0.0)),
+            value + both(high - value, max(upper - value, 0.0)),
+        )
+        return max(ends[0], 0.0), min(ends[1], 1.0)
 
     def _threshold(self, condition: str) -> float:
         """Return the threshold of a condition; that of a point of the ROC is set by all pairs."""
@@ -196,28 +252,26 @@ class Uncertainty:
     def _wider(self, key: Key, rate: float) -> float:
         """Return by how much the threshold, which other people would have set, widens a variance.
 
-        All pairs set it: V = V_g (1 − 2 c w) + c² V_0, where w is the group's share of them and c
-        the ratio of its density at the threshold to theirs. A group that is most of them has less
-        than the variance at a given threshold; that one is what the interval has at least.
+        All pairs set it. Where other people would have more errors of the kind that is held fixed,
+        the threshold moves, and with it the rate, by the ratio of the two densities there. At a
+        global rate a group's interval is at least that at a given threshold: its rate at the very
+        threshold that was set is of interest, too.
         """
         group, condition, metric = key
-        under = Condition.of(condition)
-        at = self._threshold(condition)
-        if not condition or np.isnan(at) or (group == GLOBAL and under.kind == f"global_{metric}"):
+        under, at = Condition.of(condition), self._threshold(condition)
+        kind, held = self._kind(metric, 0.0)[0], under.metric
+        given = not under.kind.startswith("global_")
+        if given or np.isnan(at) or (group == GLOBAL and kind == held):
             return 1.0
-        kind = "fnr" if metric == "tpr" else metric
         overall, own = self.sets[GLOBAL], self.sets[group]
-        sets_it = under.metric
-        set_rate = self.values.get((GLOBAL, condition, sets_it), under.rate)
-        v_0 = set_rate * (1 - set_rate) / max(overall.trials(sets_it), 1)
-        v_0 *= float(overall.dependence(sets_it).design_effect(set_rate))
-        v_g = rate * (1 - rate) / max(own.trials(kind), 1)
-        v_g *= float(own.dependence(kind).design_effect(rate))
-        if v_g <= 0:
+        moved = own.rate_spread(kind, at, rate).influence
+        alone = float((moved**2).sum())
+        if alone <= 0:
             return 1.0
-        c = own.slope(kind, at) / max(overall.slope(sets_it, at), 1e-300)
-        w = own.trials(kind) / max(overall.trials(kind), 1) if kind == sets_it else 0.0
-        return max(1.0, 1 - 2 * c * w + c**2 * v_0 / v_g)
+        ratio = own.slope(kind, at) / max(overall.slope(held, at), 1e-300)
+        by = overall.rate_spread(held, at, under.rate).influence
+        both = float(((moved - ratio * by if kind == held else moved + ratio * by) ** 2).sum())
+        return max(1.0, both / alone)
 
     def _curve(self, group: str) -> Curve:
         if group not in self._curves:
@@ -314,12 +368,9 @@ class Uncertainty:
         return lambda p: float(trials * few / dependence.design_effect(min(max(p, 1e-9), 1.0)))
 
 
-def _scaled(metric: str, value: float, spread: Spread, level: float) -> Ends:
-    """Return an interval on a scale without ends: logit of an AUROC, log of a loss."""
+def _scaled(value: float, spread: Spread, level: float) -> Ends:
+    """Return the interval of a loss, on the scale of its logarithm."""
     error = float(np.sqrt(spread.variance) * stdtrit(spread.freedom, (1 + level) / 2))
-    if not 0 < value < (1 if metric == "auroc" else np.inf):
+    if not value > 0:
         return (value, value) if error == 0 else _UNDEFINED
-    if metric == "auroc":
-        half = error / (value * (1 - value))
-        return float(expit(logit(value) - half)), float(expit(logit(value) + half))
     return float(value * np.exp(-error / value)), float(value * np.exp(error / value))

@@ -6,11 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 from scipy.special import betainc, ndtri, stdtrit
 
 from faircal.uncertainty.sharing import Float64
 
-_STEPS = 60  # of bisection: to the last bit
+#: As near as rates come to 0 and 1.
+_EDGE = 1e-15
+
+#: With so few errors the lower end is that of a binomial distribution.
 _FEW = 5
 
 
@@ -63,13 +67,10 @@ def rate_interval(
 
 def _solve(apart: Callable[[float], float], inside: float, outside: float) -> float:
     """Return the end of the interval between a rate inside it and an end of the range."""
-    if apart(outside + (1e-15 if outside == 0 else -1e-15)) <= 0:
+    edge = outside + (_EDGE if outside == 0 else -_EDGE)
+    inside = min(max(inside, _EDGE), 1 - _EDGE)
+    if apart(edge) <= 0:
         return outside
-    inside = min(max(inside, 1e-15), 1 - 1e-15)
-    for _ in range(_STEPS):
-        middle = (inside + outside) / 2
-        if apart(middle) > 0:
-            outside = middle
-        else:
-            inside = middle
-    return (inside + outside) / 2
+    if apart(inside) >= 0:
+        return inside
+    return float(brentq(apart, inside, edge, xtol=_EDGE, rtol=1e-10))

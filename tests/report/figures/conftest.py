@@ -51,7 +51,7 @@ def _run(folder, data, **settings):
 @pytest.fixture(scope="session")
 def store(tmp_path_factory):
     """A benchmark that sweeps clusters and calibrators, with members of clusters."""
-    sizes = {"people": 80, "images": 900, "pairs": 3000, "dimension": 16}
+    sizes = {"people": 280, "images": 1400, "pairs": 3000, "dimension": 16}
     data = faircal.simulate("small", seed=0, **sizes)
     return _run(
         tmp_path_factory.mktemp("figures") / "run",

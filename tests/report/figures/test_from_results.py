@@ -119,9 +119,13 @@ class TestGroupRates:
         assert math.isnan(rows[1]["low"])
 
     def test_intervals_are_bars(self):
-        at = ("f", "sex", "F", "global_fpr=0.01", "fpr", 0.02)
-        other = ("other", *at[1:])
-        intervals = [Interval(*at, 0.01, 0.05, 0.95, 4, 200), Interval(*other, 0, 1, 0.95, 1, 2)]
+        at = ("beta", "", "sex", "F", "global_fpr=0.01", "fpr", 0.02)
+        ends, more = (0.01, 0.05), (4, 200, 150, 0.95)
+        intervals = [
+            Interval("f", "baseline", *at, *ends, *more),
+            Interval("f", "fsn", *at, 0, 1, *more),
+            Interval("other", "baseline", *at, 0, 1, *more),
+        ]
         chosen = [Variant("baseline", "beta", "")]
         figure = self.figure(intervals=intervals, variants=chosen)
         assert figure.table.to_pylist()[0]["low"] == 0.01

@@ -41,6 +41,7 @@ class TestStandard:
     def test_a_benchmark_has_all(self, store):
         figures = standard_figures(store, ATTRIBUTE)
         assert keys(figures) == [
+            "differences",
             "rates-fpr",
             "rates-ks",
             "fpr-by-group",
@@ -137,6 +138,7 @@ class TestStandard:
     def test_a_store_without_curves_or_clusters(self, store):
         bare = replace(store, curves=Curves([]), clusters=[])
         assert keys(standard_figures(bare, ATTRIBUTE)) == [
+            "differences",
             "rates-fpr",
             "rates-ks",
             "robustness-methods",

@@ -6,7 +6,9 @@ Matplotlib is needed to draw (``pip install 'faircal[figures]'``), not for table
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.clusters import ClusterComposition, ClusterShift
 from faircal.report.figures.fpr import FprCurves
+from faircal.report.figures.matrix import GroupMatrix
 from faircal.report.figures.montage import Montage
+from faircal.report.figures.moving import MovingCurves
 from faircal.report.figures.paper import paper_figures
 from faircal.report.figures.rates import GroupRates
 from faircal.report.figures.reliability import ReliabilityDiagram
@@ -23,8 +25,10 @@ __all__ = [
     "Drawing",
     "Figure",
     "FprCurves",
+    "GroupMatrix",
     "GroupRates",
     "Montage",
+    "MovingCurves",
     "Panels",
     "ReliabilityDiagram",
     "Robustness",

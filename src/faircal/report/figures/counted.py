@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from faircal.curves import Curves, Of, Source
 from faircal.metrics import Histogram
 from faircal.metrics.ranking import FloatArray
 from faircal.report.figures.base import Figure
-from faircal.report.figures.wording import titled
+from faircal.report.figures.wording import left_out, titled
 from faircal.report.tables import method_title
 from faircal.results import GLOBAL
 
@@ -29,11 +30,14 @@ class CurvesFigure(Figure):
         Whose scores; may be left out where there is only one.
     fold : str, optional
         Which test fold; all of them together unless told.
+    without : sequence of str
+        Groups that are not drawn, for want of data.
     """
 
     curves: Curves
     source: Source | None = None
     fold: str | None = None
+    without: Sequence[str] = field(default=(), kw_only=True)
 
     _about: ClassVar[str]
     _of: ClassVar[Of] = "score"
@@ -50,12 +54,15 @@ class CurvesFigure(Figure):
     @cached_property
     def groups(self) -> list[str]:
         """The groups; all pairs as one where there are none."""
-        return self.curves.groups(self.source) or [GLOBAL]
+        there = self.curves.groups(self.source)
+        return [group for group in there if group not in self.without] or [GLOBAL]
 
     def _pooled(self) -> str:
+        """Say which folds are shown, and which groups are not."""
+        missing = left_out(self.without, "not enough data")
         if self.fold:
-            return f" Test fold {self.fold}."
-        return " All test folds together." if len(self.curves.folds) > 1 else ""
+            return f"{missing} Test fold {self.fold}."
+        return missing + (" All test folds together." if len(self.curves.folds) > 1 else "")
 
 
 def lines_table(lines: dict[str, tuple[FloatArray, FloatArray]], x: str, y: str) -> pa.Table:

@@ -48,7 +48,7 @@ class GroupRates(Figure):
     variants : sequence of Variant, optional
         Which methods; all unless told.
     intervals : sequence of Interval
-        Of an audit, drawn as bars. Without any, bars are one standard deviation over folds.
+        Drawn as bars. Without any, bars are one standard deviation over folds.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class GroupRates(Figure):
         """What is drawn: methods in order, groups in order."""
         back = (self.condition, self.metric)
         ends = {
-            row.group: (row.low, row.high)
+            (Variant(row.method, row.calibrator, row.clusters), row.group): (row.low, row.high)
             for row in self.intervals
             if (row.feature, row.attribute) == (self.feature, self.attribute)
             and (row.condition, row.metric) == back
@@ -101,7 +101,7 @@ class GroupRates(Figure):
                 value = self.results.value(self.feature, variant, self.attribute, group, *back)
                 spread = value.mean - value.std, value.mean + value.std
                 if value.mean == value.mean:
-                    found.append(Dot(name, group, value.mean, *ends.get(group, spread)))
+                    found.append(Dot(name, group, value.mean, *ends.get((variant, group), spread)))
         return found
 
     @property
@@ -137,7 +137,7 @@ class GroupRates(Figure):
             said.append(f"The dashed line is that of all pairs, {percent(self.mark)}.")
         said.append("Marks below each other mean equal treatment.")
         missing = [g for g in self.groups if g not in {dot.group for dot in self.dots}]
-        return " ".join(said) + left_out(missing, "for want of pairs")
+        return " ".join(said) + left_out(missing, "not enough data")
 
     def _numbers(self) -> str:
         said = [

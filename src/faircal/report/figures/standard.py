@@ -19,14 +19,18 @@ from faircal.report.figures.choice import (
 )
 from faircal.report.figures.clusters import ClusterComposition, ClusterShift
 from faircal.report.figures.counted import CurvesFigure
+from faircal.report.figures.differences import difference_figures
 from faircal.report.figures.fpr import FprCurves
+from faircal.report.figures.matrix import GroupMatrix
+from faircal.report.figures.moving import MovingCurves
 from faircal.report.figures.rates import GroupRates
+from faircal.report.figures.regions import region_figures
 from faircal.report.figures.reliability import ReliabilityDiagram
 from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
 from faircal.report.figures.roc import DetCurves, RocCurves
 from faircal.report.figures.violins import Violins
 from faircal.report.figures.wording import metric_title
-from faircal.report.findings import Told, main_condition
+from faircal.report.findings import Measured, Told, main_condition
 from faircal.report.store import Store
 from faircal.report.tables import method_title
 from faircal.results import Condition
@@ -35,10 +39,12 @@ from faircal.results import Condition
 def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
     """Return the figures of a report by one attribute, as far as the data carries them.
 
-    For each feature: false-positive rates and calibration errors by group, false-positive rates
-    over all thresholds, distributions, reliability, ROC and DET curves with a panel per method,
-    the clusters of the last fold, and how results depend on the number of clusters. In a
-    reproduction those are left out that the paper has.
+    For each feature: what labelled pairs gain in another population, how methods differ from
+    Baseline, false-positive rates and
+    calibration errors by group, false-positive rates over all thresholds, distributions,
+    reliability, ROC and DET curves with a panel per method, the clusters of the last fold, and how
+    results depend on the number of clusters. In a reproduction those are left out that the paper
+    has.
 
     Parameters
     ----------
@@ -57,7 +63,7 @@ def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
     >>> run = {"kind": "audit"}
     >>> store = Store(Path(), Results(found.rows), run, found.curves, [], [], found.intervals())
     >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
-    ['fpr-by-group', 'distributions', 'roc']
+    ['distributions', 'roc']
     """
     found: list[Anything] = []
     for feature in store.results.features:
@@ -75,15 +81,30 @@ class _Standard:
 
     def figures(self) -> Iterator[Anything]:
         """Give all figures, also ones that show nothing."""
+        yield from self._moving()
+        yield from self._differences()
         yield from self._rates()
+        yield from self._matrix()
         yield from self._curves()
         yield from self._clusters()
+        yield from region_figures(self.store.regions, self.feature)
         if self.store.kind != "reproduce":
             yield from self._robustness()
 
     @cached_property
     def _told(self) -> Told:
         return Told(self.store)
+
+    @cached_property
+    def _small(self) -> tuple[str, ...]:
+        """The groups without enough data for their curves to be shown."""
+        variant = next(iter(self.store.main_variants.values()))
+        of = Measured(self.store, self.attribute, self.feature, variant)
+        return tuple(
+            group
+            for group in of.groups
+            if any(of.too_few(metric, group, "") for metric in ("fpr", "fnr"))
+        )
 
     def _key(self, *words: str) -> str:
         """Return a key that names feature and attribute where there are several."""
@@ -94,6 +115,23 @@ class _Standard:
     def _titled(self, title: str) -> str:
         several = len(self.store.results.features) > 1
         return f"{title} ({self.feature})" if several and self.feature else title
+
+    def _moving(self) -> Iterator[Anything]:
+        """Give a panel for each method that moved to another population."""
+        rows = self.store.moved
+        variants = self.store.main_variants.values()
+        yield from panels(
+            [MovingCurves(rows, self.feature, self.attribute, variant) for variant in variants],
+            [method_title(variant.method) for variant in variants],
+            key=self._key("moving"),
+            title=self._titled("KS by labelled pairs of the new population"),
+        )
+
+    def _differences(self) -> Iterator[Anything]:
+        """Give how methods differ from Baseline, where a benchmark has several."""
+        compared = self.store.compared(self.attribute)
+        key, title = self._key("differences"), self._titled("Difference to Baseline")
+        yield from difference_figures(compared, self.feature, key=key, title=title)
 
     def _rates(self) -> Iterator[Figure]:
         results = self.store.results
@@ -118,6 +156,14 @@ class _Standard:
                 title=self._titled(title),
             )
 
+    def _matrix(self) -> Iterator[Figure]:
+        """Give who is taken for whom, at the operating point that the summary speaks of."""
+        point = main_condition(self.store.results, self.attribute)
+        rows = [row for row in self.store.matrix if row.condition == point]
+        own = [r for r in rows if (r.feature, r.attribute) == (self.feature, self.attribute)]
+        figure = GroupMatrix(own, key=self._key("matrix"))
+        yield replace(figure, title=self._titled(figure.title))
+
     @cached_property
     def _sources(self) -> list[Source]:
         return sources_of(self.store, self.feature, self.attribute)
@@ -128,7 +174,8 @@ class _Standard:
         both, grouped, likely = [], [], []
         for source in self._sources:
             everybody = curves.get(source=source) if curves.has("score", source) else None
-            if everybody is not None and everybody.n_imposter and curves.groups(source):
+            groups = [group for group in curves.groups(source) if group not in self._small]
+            if everybody is not None and everybody.n_imposter and groups:
                 grouped.append(source)
             if everybody is not None and everybody.n_imposter and everybody.n_genuine:
                 both.append(source)
@@ -152,7 +199,7 @@ class _Standard:
         **more: Any,
     ) -> Iterator[Anything]:
         yield from panels(
-            [kind(self.store.curves, source, **more) for source in sources],
+            [kind(self.store.curves, source, without=self._small, **more) for source in sources],
             [method_title(source.method) for source in sources],
             key=self._key(kind._key),
             title=self._titled(kind._about),

@@ -1,0 +1,148 @@
+"""``faircal compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from faircal.cli.options import CommaList, json_option, note, print_json, printable
+
+if TYPE_CHECKING:
+    from faircal.comparing import Comparison, Gate
+
+_GATES = ("worse", "noninferior")
+
+
+@click.command(
+    epilog="Example: faircal compare results-old/ results-new/ --gate noninferior --margin 0.002"
+)
+@click.argument("run_a", metavar="RUN_A", type=click.Path(path_type=Path))
+@click.argument("run_b", metavar="RUN_B", type=click.Path(path_type=Path))
+@click.option(
+    "--method",
+    type=CommaList(),
+    default=None,
+    metavar="A,B",
+    help="Method of RUN_A and method of RUN_B  [default: each with itself]",
+)
+@click.option(
+    "--metrics",
+    type=CommaList(),
+    default=(),
+    help="What to compare, as named in results.csv  [default: fpr,fnr,ks]",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0.5, 1, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Level of intervals; 1 minus the risk of any wrong verdict.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="Size up to which a difference is none.",
+)
+@click.option(
+    "--gate",
+    type=click.Choice(_GATES),
+    is_flag=False,
+    flag_value=_GATES[0],
+    default=None,
+    help="Exit 1 where B is worse somewhere, or (noninferior) may be by --margin or more.",
+)
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, min_open=True),
+    default=None,
+    help="For --gate noninferior: how much worse is still all right, such as 0.002.",
+)
+@click.option("--unpaired", is_flag=True, help="People of the same name are not the same people.")
+@json_option
+def command(
+    run_a: Path,
+    run_b: Path,
+    method: tuple[str, ...] | None,
+    metrics: tuple[str, ...],
+    level: float,
+    tolerance: float,
+    gate: str | None,
+    margin: float | None,
+    unpaired: bool,
+    as_json: bool,
+) -> int:
+    """Compare RUN_B, an update, with RUN_A: what differs, by how much, and how sure that is.
+
+    Both are folders of 'faircal benchmark' or 'faircal audit', of the same attribute, groups and
+    operating points; or one folder twice, with two of its methods (--method baseline,faircal).
+    Differences are B less A. People who are in both runs make them surer: it is known what a
+    difference would have been with other people. Verdicts are corrected for the number of
+    comparisons (Holm), so that with probability --level none of them is wrong.
+
+    With --gate the exit code is 1 where a verdict is "worse". That none is does not make an update
+    safe: it is told how large a worsening would have been noticed. --gate noninferior turns the
+    burden of proof around: exit code 1 unless each value has been shown to be worse by less than
+    --margin, if at all.
+    """
+    from faircal.cli.compare_table import conclude, show
+    from faircal.comparing import Run, can_pair, compare, no_worse, non_inferior, notes
+
+    _check(gate, margin, method)
+    a, b = Run.read(run_a), Run.read(run_b)
+    paired = not unpaired and can_pair(a, b)
+    found = compare(
+        a,
+        b,
+        methods=None if method is None else (method[0], method[1]),
+        metrics=metrics,
+        level=level,
+        tolerance=tolerance,
+        paired=paired,
+    )
+    for text in notes(a, b, paired):
+        note(f"note: {printable(text)}")
+    result = None
+    if gate is not None:
+        result = no_worse(found) if margin is None else non_inferior(found, margin)
+    if as_json:
+        _print(run_a, run_b, found, gate, result)
+    else:
+        show(found)
+        conclude(found, result, margin)
+    return 0 if result is None or result.passed else 1
+
+
+def _check(gate: str | None, margin: float | None, method: tuple[str, ...] | None) -> None:
+    from faircal.errors import ParameterError
+
+    if (gate == "noninferior") != (margin is not None):
+        raise ParameterError(
+            "--gate noninferior and --margin go together; give both, such as --gate noninferior"
+            " --margin 0.002"
+        )
+    if method is not None and len(method) != 2:
+        raise ParameterError(
+            f"--method: expected one method of each run, A,B; found {','.join(method)}"
+        )
+
+
+def _print(
+    run_a: Path, run_b: Path, found: list[Comparison], gate: str | None, result: Gate | None
+) -> None:
+    records = [each.record() for each in found]
+    family = found[0].family if found else 0
+    passed = None if result is None else result.passed
+    print_json(
+        {
+            "a": run_a,
+            "b": run_b,
+            "correction": f"Holm, over the {family} comparisons that tell anything",
+            "gate": gate,
+            "passed": passed,
+            "comparisons": records,
+        }
+    )

@@ -1,0 +1,189 @@
+"""``faircal regions``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.options import (
+    CommaList,
+    check_folder,
+    feature_option,
+    json_option,
+    note,
+    out_option,
+    print_json,
+    printable,
+    progress_bars,
+    seed_option,
+    working,
+)
+from faircal.cli.source import Source, check_one_feature, fold_named, reads_data
+
+if TYPE_CHECKING:
+    from faircal.auditing.regions import Regions
+    from faircal.data import Dataset
+
+#: In the output folder, beside ``regions.csv``: how it was made.
+RECORD = "regions.json"
+
+
+@click.command(epilog="Example: faircal regions faces/ --model model.faircal --out regions/")
+@reads_data
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Model file to ask  [default: the scores of DATA]",
+)
+@out_option
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="False-positive rate of all pairs at which to look.",
+)
+@click.option("--threshold", type=float, default=None, help="A threshold instead of a rate.")
+@click.option(
+    "--false-discoveries",
+    "q",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="Share of what is found that may be chance, on average.",
+)
+@click.option(
+    "--clusters",
+    type=CommaList(int),
+    default="3,10,30,100",
+    show_default=True,
+    help="Numbers of regions to make, as far as there are people.",
+)
+@feature_option
+@click.option("--fold", default=None, help="Only this fold.")
+@click.option(
+    "--pictures",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=None,
+    metavar="DIR",
+    help="Where the pictures are, for examples: DIR/<image id>.",
+)
+@seed_option
+@json_option
+def command(
+    source: Source,
+    model: Path | None,
+    out: Path,
+    rate: float,
+    threshold: float | None,
+    q: float,
+    clusters: tuple[int, ...],
+    feature: str | None,
+    fold: str | None,
+    pictures: Path | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Find where in embedding space it is worst, without any attribute.
+
+    Images of one half of the people are clustered; the regions that look worst there are tested on
+    the other half, for more false matches and for other calibration than the rest, and the other
+    way round. What is found is kept to a share of false discoveries. Where DATA has attributes, it
+    is said what the regions are made of; they are not used.
+
+    Writes regions.csv, with size, rates, intervals and example images of each region, and figures;
+    in the folder of an audit, 'faircal report' shows them too.
+    """
+    from faircal.auditing.regions import find_regions
+    from faircal.files import file_digest
+    from faircal.methods import load_model
+    from faircal.results import versions
+
+    started = time.perf_counter()
+    check_folder(out)
+    fitted = None if model is None else load_model(model)
+    data = _pairs(source, feature, fold, measuring=fitted is None)
+    said = None
+    if fitted is not None:
+        with working("scoring"):
+            said = fitted.apply(data)
+    with progress_bars() as update:
+        found = find_regions(
+            data,
+            None if said is None else said.score,
+            None if said is None else said.probability,
+            rate=rate,
+            threshold=threshold,
+            q=q,
+            resolutions=clusters,
+            seed=seed,
+            progress=update,
+        )
+    run: dict[str, Any] = {
+        "kind": "regions",
+        "dataset": data.name,
+        "data": str(source.path),
+        "data_sha256": data.hash(),
+        "model": None if model is None else str(model),
+        "model_sha256": None if model is None else file_digest(model),
+        "feature": data.feature,
+        "fold": fold,
+        "pairs": len(data),
+        "rate": rate if threshold is None else None,
+        "threshold": found.threshold,
+        "false_discoveries": q,
+        "clusters": list(clusters),
+        "seed": seed,
+        "regions": len(found.rows),
+        "tested": found.tested,
+        "words": found.words,
+        "notes": found.notes,
+        "versions": versions(),
+        "wall_seconds": round(time.perf_counter() - started, 3),
+    }
+    paths = _write(out, found, run, pictures)
+    for text in found.notes:
+        note(f"note: {text}")
+    if as_json:
+        print_json({**run, "rows": [row._asdict() for row in found.rows]})
+    else:
+        for line in found.words:
+            click.echo(printable(line))
+        for path in paths:
+            click.echo(str(path))
+
+
+def _pairs(source: Source, feature: str | None, fold: str | None, *, measuring: bool) -> Dataset:
+    data = source.load([feature] if feature else (), measuring=measuring)
+    check_one_feature(data.features, source.path)
+    return data if fold is None else data.split(fold_named(data, fold))[1]
+
+
+def _write(out: Path, found: Regions, run: dict[str, Any], pictures: Path | None) -> list[Path]:
+    """Write table, record and figures; return what to look at."""
+    import json
+
+    from faircal.auditing.regions import REGIONS, RegionRow
+    from faircal.errors import MissingExtraError
+    from faircal.files import write_text
+    from faircal.report.figures import Drawing
+    from faircal.report.figures.regions import region_figures, region_montages
+    from faircal.results import without_nan, write_rows
+
+    out.mkdir(parents=True, exist_ok=True)
+    write_rows(out / REGIONS, RegionRow, found.rows)
+    write_text(out / RECORD, json.dumps(without_nan(run), indent=2, default=str) + "\n")
+    figures = region_figures(found.rows)
+    try:
+        figures += region_montages(found.rows, pictures) if pictures is not None else []
+        with working("drawing"):
+            for figure in figures:
+                Drawing(figure).save(out / "figures")
+    except MissingExtraError as error:
+        note(f"note: no figures: {error}")
+        return [out / REGIONS]
+    return [out / REGIONS, out / "figures"]

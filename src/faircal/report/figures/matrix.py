@@ -1,0 +1,144 @@
+"""Who is taken for whom: false-positive rates between every two groups, as a map of squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from faircal.auditing.matrix import MatrixRow
+from faircal.report.enough import lacking
+from faircal.report.figures.base import Figure, long_table
+from faircal.report.figures.style import FAINT, text
+from faircal.report.figures.wording import metric_title, percent
+from faircal.results import Condition
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLUMNS = {"left_group": pa.string(), "right_group": pa.string()} | dict.fromkeys(
+    ("fpr", "low", "high", "errors", "imposters", "effective_people"), pa.float64()
+)
+#: With more groups numbers no longer fit into the squares.
+_MOST = 12
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMatrix(Figure):
+    """The false-positive rate of pairs with one image of each of two groups.
+
+    Parameters
+    ----------
+    rows : sequence of MatrixRow
+        Of one feature, attribute and operating point.
+
+    Examples
+    --------
+    >>> at = ("f", "sex", "global_fpr=0.01")
+    >>> rows = [MatrixRow(*at, "F", "F", 800, 16, 0.02, 0.01, 0.04, 40),
+    ...         MatrixRow(*at, "F", "M", 500, 0, 0.0, 0.0, 0.01, 45),
+    ...         MatrixRow(*at, "M", "M", 90, 1, 0.011, 0.0, 0.06, 30)]
+    >>> GroupMatrix(rows).words
+    'FPR between groups at 1 % global FPR. F and F 2 %, F and M 0 %; not enough data: M and M.'
+    """
+
+    rows: Sequence[MatrixRow]
+
+    _key = "matrix"
+
+    def _title(self) -> str:
+        condition = self.rows[0].condition if self.rows else ""
+        title = metric_title("fpr", condition, by=" between groups")
+        return title if condition else f"{title} at the given threshold"
+
+    @cached_property
+    def told(self) -> list[MatrixRow]:
+        """The squares with enough data."""
+        return [row for row in self.rows if not _lacking(row)]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups, in order."""
+        own = [row.left_group for row in self.rows]
+        return list(dict.fromkeys([*own, *(row.right_group for row in self.rows)]))
+
+    @property
+    def across(self) -> bool:
+        """Whether any pair joins two groups."""
+        return any(row.left_group != row.right_group for row in self.rows)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw: without pairs of two groups it is a list."""
+        return not self.told or not self.across
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `left_group`, `right_group`, `fpr`, `low`, `high` and counts; told ones only."""
+        return long_table(
+            _COLUMNS, [[getattr(row, name) for name in _COLUMNS] for row in self.told]
+        )
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        return (
+            "Share of pairs of strangers that are taken for one person, by the groups of the two; "
+            "on the diagonal both are of one group. Percent; below, the number of pairs. Darker "
+            "is worse. Empty squares: not enough data. One threshold for all."
+        )
+
+    def _numbers(self) -> str:
+        said = ", ".join(f"{_pair(row)} {percent(row.fpr)}" for row in self.told)
+        few = ", ".join(_pair(row) for row in self.rows if row not in self.told)
+        return f"{said}{f'; not enough data: {few}' if few else ''}."
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        side = 0.72 * max(len(self.groups), 3)
+        return side + 2.2, side + 1.2
+
+    def _draw(self, ax: Axes) -> None:
+        place = {group: i for i, group in enumerate(self.groups)}
+        n = len(place)
+        highest = max((row.fpr for row in self.told), default=0.0) or 1.0
+        for row in self.rows:
+            for i, j in {(place[row.left_group], place[row.right_group])} | {
+                (place[row.right_group], place[row.left_group])
+            }:
+                self._square(ax, i, j, row, row.fpr / highest)
+        names = [text(group) for group in self.groups]
+        ax.set_xticks(np.arange(n) + 0.5, names, rotation=40, ha="right")
+        ax.set_yticks(np.arange(n) + 0.5, names)
+        ax.set(xlim=(0, n), ylim=(n, 0), aspect="equal")
+        ax.grid(visible=False)
+        ax.tick_params(length=0)
+
+    def _square(self, ax: Axes, i: int, j: int, row: MatrixRow, share: float) -> None:
+        from matplotlib.patches import Rectangle
+
+        known = row in self.told
+        light = np.array([0.94, 0.96, 0.98])
+        colour = light + share * (np.array([0.04, 0.25, 0.50]) - light)
+        look = {"facecolor": colour} if known else {"facecolor": "white", "hatch": "//"}
+        ax.add_patch(Rectangle((j, i), 1, 1, edgecolor=FAINT, linewidth=0.5, **look))
+        if known and len(self.groups) <= _MOST:
+            ink = "white" if share > 0.5 else "black"
+            middle: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
+            ax.text(j + 0.5, i + 0.4, f"{100 * row.fpr:.2f}", fontsize=8, **middle)
+            ax.text(j + 0.5, i + 0.72, f"{row.imposters:,.0f}", fontsize=5.5, **middle)
+
+
+def _lacking(row: MatrixRow) -> bool:
+    wanted = Condition.of(row.condition).wanted("fpr")
+    people = None if np.isnan(row.effective_people) else row.effective_people
+    return lacking("fpr", round(row.imposters), people, wanted) is not None
+
+
+def _pair(row: MatrixRow) -> str:
+    return f"{row.left_group} and {row.right_group}"

@@ -1,0 +1,206 @@
+"""Regions of embedding space that are worse than the rest: how much, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa
+
+from faircal.auditing.regions import RegionRow, in_words
+from faircal.report.figures.base import Figure, long_table
+from faircal.report.figures.choice import slug, tell_apart
+from faircal.report.figures.montage import Montage
+from faircal.report.figures.style import COLOURS, FAINT, MARK, RULE, percent_axis, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from faircal.report.figures.choice import Anything
+
+#: Regions in one figure; those found come first.
+_MOST = 16
+_MONTAGES = 6
+
+Question = Literal["fpr", "gap"]
+_DOTS = {"region": pa.string(), "found": pa.bool_()} | dict.fromkeys(
+    ("value", "low", "high", "rest"), pa.float64()
+)
+_PLACES = {"region": pa.string(), "found": pa.string()} | dict.fromkeys(
+    ("x", "y", "images"), pa.float64()
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionDots(Figure):
+    """False-positive rate, or calibration gap, of the regions that were tested, against the rest.
+
+    Parameters
+    ----------
+    rows : sequence of RegionRow
+        ``regions.csv``.
+    of : {"fpr", "gap"}
+    """
+
+    rows: Sequence[RegionRow]
+    of: Question = "fpr"
+
+    _key = "regions"
+
+    def _title(self) -> str:
+        return "False matches by region" if self.of == "fpr" else "Calibration by region"
+
+    def _values(self, row: RegionRow) -> tuple[float, float, float, float]:
+        if self.of == "fpr":
+            return row.fpr, row.low, row.high, row.rest_fpr
+        return row.gap, row.gap_low, row.gap_high, row.rest_gap
+
+    def _found(self, row: RegionRow) -> bool:
+        return bool(row.found if self.of == "fpr" else row.gap_found)
+
+    @cached_property
+    def shown(self) -> list[RegionRow]:
+        """What is drawn, top to bottom: regions found, then others tested, furthest off first."""
+        tested = [row for row in self.rows if (row.p if self.of == "fpr" else row.gap_p) >= 0]
+
+        def order(row: RegionRow) -> tuple[bool, float]:
+            value, _, _, rest = self._values(row)
+            return not self._found(row), -(value - rest if self.of == "fpr" else abs(value - rest))
+
+        return sorted(tested, key=order)[:_MOST]
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `region`, `found`, `value`, `low`, `high`, `rest`."""
+        return long_table(
+            _DOTS, ((row.region, self._found(row), *self._values(row)) for row in self.shown)
+        )
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        what = (
+            "False-positive rate"
+            if self.of == "fpr"
+            else "Mean probability less share of genuine pairs (positive: says too much)"
+        )
+        return (
+            f"{what} of regions of embedding space, on people who had no part in making them, with "
+            "95 % intervals. The small bar is the rest of the pairs. Filled marks are regions that "
+            "were found to differ from the rest, with control of false discoveries."
+        )
+
+    def _numbers(self) -> str:
+        found = [in_words(row, self.of) for row in self.shown if self._found(row)]
+        return "; ".join(found) + "." if found else "No region differs by more than chance."
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        return 7.0, 1.4 + 0.3 * len(self.shown)
+
+    def _draw(self, ax: Axes) -> None:
+        for found in (True, False):
+            rows = [(i, row) for i, row in enumerate(self.shown) if self._found(row) == found]
+            values = [(i, *self._values(row)) for i, row in rows]
+            if not values:
+                continue
+            y, value, low, high, _ = zip(*values, strict=True)
+            colour, name = (COLOURS[1], "found") if found else (RULE, "tested")
+            ax.hlines(y, low, high, colour, linewidth=1.2 if found else 0.8)
+            fill = colour if found else "white"
+            ax.plot(value, y, "o", color=colour, markerfacecolor=fill, label=name, zorder=3)
+        rest = [self._values(row)[3] for row in self.shown]
+        ax.plot(rest, range(len(rest)), "|", color=MARK, markersize=9, label="rest", zorder=2)
+        names = [text(f"{row.region}, {row.people:.0f} people") for row in self.shown]
+        ax.set_yticks(range(len(names)), names)
+        label = "FPR (%)" if self.of == "fpr" else "probability less share genuine (points)"
+        ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
+        if self.of == "fpr":
+            ax.set_xlim(left=0)
+        ax.grid(visible=False, axis="y")
+        percent_axis(ax.xaxis)
+
+
+@dataclass(frozen=True, eq=False)
+class RegionMap(Figure):
+    """Where regions are: their centres along the two directions in which images vary most.
+
+    Parameters
+    ----------
+    rows : sequence of RegionRow
+        ``regions.csv``.
+    """
+
+    rows: Sequence[RegionRow]
+
+    _key = "regions-map"
+    _kinds = ("more false matches", "other calibration", "not found")
+
+    def _title(self) -> str:
+        return "Regions of embedding space"
+
+    def _kind(self, row: RegionRow) -> str:
+        return self._kinds[0 if row.found else 1 if row.gap_found else 2]
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `region`, `found` (what was), `x`, `y`, `images`."""
+        return long_table(
+            _PLACES, ((row.region, self._kind(row), row.x, row.y, row.images) for row in self.rows)
+        )
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        return (
+            "Centres of all regions along the two directions in which images vary most; the larger "
+            "the mark, the more images. Regions that were found to differ from the rest have "
+            "a colour and a name."
+        )
+
+    def _numbers(self) -> str:
+        counts = {kind: sum(self._kind(row) == kind for row in self.rows) for kind in self._kinds}
+        return ", ".join(f"{n} with {kind}" for kind, n in counts.items() if n) + "."
+
+    def _draw(self, ax: Axes) -> None:
+        most = max((row.images for row in self.rows), default=1.0) or 1.0
+        looks = zip(self._kinds, (COLOURS[1], COLOURS[0], FAINT), ("o", "s", "o"), strict=True)
+        for kind, colour, marker in reversed(list(looks)):
+            rows = [row for row in self.rows if self._kind(row) == kind]
+            sizes = [12 + 150 * row.images / most for row in rows]
+            x, y = [row.x for row in rows], [row.y for row in rows]
+            if rows:
+                ax.scatter(x, y, sizes, colour, marker=marker, label=kind, alpha=0.8, linewidth=0)
+        for row in self.rows:
+            if self._kind(row) != self._kinds[2] and not row.like:
+                at, above = (row.x, row.y), (0, 7)
+                ax.annotate(row.region, at, above, "data", "offset points", fontsize=7, ha="center")
+        ax.set(xlabel="first direction", ylabel="second direction")
+
+
+def region_figures(rows: Sequence[RegionRow], feature: str | None = None) -> list[Anything]:
+    """Return the figures of ``regions.csv``, of one feature or all; none without regions."""
+    chosen = [row for row in rows if feature is None or row.feature == feature]
+    return tell_apart(
+        [
+            RegionDots(chosen, "fpr", key="regions-fpr"),
+            RegionDots(chosen, "gap", key="regions-calibration"),
+            RegionMap(chosen),
+        ]
+    )
+
+
+def region_montages(rows: Sequence[RegionRow], pictures: Path) -> list[Anything]:
+    """Return the example images of the regions found, where they are in the folder `pictures`."""
+    home = pictures.resolve()
+    found = [row for row in rows if (row.found or row.gap_found) and not row.like]
+    made: list[Anything] = []
+    for row in found[:_MONTAGES]:
+        paths = [(home / name).resolve() for name in row.example_ids]
+        inside = [path if path.is_relative_to(home) and path.is_file() else None for path in paths]
+        made.append(Montage(inside, key=slug("region", row.region), title=f"Region {row.region}"))
+    return tell_apart(made)

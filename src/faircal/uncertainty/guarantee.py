@@ -1,0 +1,285 @@
+"""Operating points with a guarantee: of all pairs, in every group, or in every cluster.
+
+One threshold for several sets needs no correction for their number: it is too low for some set only
+if it is too low for the set that needs the highest one. Whichever that is, the highest of the sets'
+thresholds is at least its own, which is too low with a probability of at most `risk`. Thresholds
+that are used side by side, each for its own set, do need one: each is found at risk / sets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.data import Groups
+from faircal.data.columns import UNKNOWN
+from faircal.errors import DataError, ParameterError
+from faircal.results import GLOBAL
+from faircal.uncertainty.crowd import Crowd
+from faircal.uncertainty.planning import FEWEST_PEOPLE
+from faircal.uncertainty.sharing import Float64
+from faircal.uncertainty.strangers import Strangers
+from faircal.uncertainty.tail import fit_tail
+
+Scope = Literal["global", "groups", "clusters"]
+
+#: How a threshold was found: from counted errors, or by the tail's law beyond what can be counted.
+COUNTED, EXTRAPOLATED = "counted", "extrapolated"
+#: Of all pairs, where the promise is for groups or clusters: only measured.
+MEASURED = "measured"
+REFUSED, NOT_ENOUGH = "refused: ", "not enough data"
+
+
+class Row(NamedTuple):
+    """One set at the threshold; rates are NaN where there are too few people to tell them.
+
+    `low` and `high` are the two ends of the interval of `rate`, `upper` is what the rate does not
+    exceed, each at the wanted confidence; `own_threshold` would be this set's where every set has
+    one of its own. `status` is ``counted``, ``extrapolated``, ``measured`` or ``refused: why``.
+    """
+
+    name: str
+    people: int
+    effective_people: float
+    imposters: int
+    errors: int
+    rate: float
+    low: float
+    high: float
+    upper: float
+    own_threshold: float
+    status: str
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A threshold and what is promised of it; see `guarantee`.
+
+    Attributes
+    ----------
+    threshold : float
+        With the wanted confidence the FPR is at most `fpr` there, in every set. NaN where a set is
+        refused: then nothing is promised.
+    told_threshold : float
+        The same for those sets that are not refused; the rows are counted there.
+    fpr, confidence : float
+    scope : {"global", "groups", "clusters"}
+    resolved : float
+        The lowest rate that counting could promise in every set; NaN with too few people in one.
+    rows : tuple of Row
+    """
+
+    threshold: float
+    told_threshold: float
+    fpr: float
+    confidence: float
+    scope: Scope
+    resolved: float
+    rows: tuple[Row, ...]
+
+    @property
+    def refused(self) -> tuple[Row, ...]:
+        """The sets that nothing is promised of."""
+        return tuple(row for row in self.rows if row.status.startswith(REFUSED))
+
+    @property
+    def extrapolated(self) -> tuple[Row, ...]:
+        """The sets whose tail was followed beyond what was counted."""
+        return tuple(row for row in self.rows if row.status == EXTRAPOLATED)
+
+
+def imposters(scores: Float64, genuine: NDArray[np.bool_], people: Groups | None) -> Strangers:
+    """Return the imposter pairs of all pairs; without people they are taken as independent."""
+    nobody = np.full(len(scores), UNKNOWN, np.int32)
+    crowd = Crowd.of(genuine, people or Groups((), nobody, nobody))
+    rows = crowd.misses
+    if not len(rows):
+        raise DataError("expected imposter pairs, found none; an FPR counts pairs of two people")
+    return Strangers(scores[rows], crowd.left[rows], crowd.right[rows])
+
+
+def guarantee(
+    everybody: Strangers,
+    sets: Mapping[str, Strangers] | None = None,
+    *,
+    fpr: float,
+    confidence: float = 0.95,
+    scope: Scope = "global",
+    upper: float = 1.0,
+) -> Guarantee:
+    """Find the lowest threshold at which the FPR is promised to be at most `fpr` in every set.
+
+    Valid where pairs share people. Where a set is too small for its errors to be counted at so low
+    a rate, its tail is extrapolated (`fit_tail`); where that can't be done either it is refused,
+    with the reason.
+
+    Parameters
+    ----------
+    everybody : Strangers
+        All imposter pairs; see `imposters`.
+    sets : mapping from name to Strangers, optional
+        Those of each group or cluster; None for a promise of all pairs alone.
+    fpr : float
+        The wanted rate, α.
+    confidence : float
+        1 − δ: the probability that the promise holds.
+    scope : {"global", "groups", "clusters"}
+        What the sets are.
+    upper : float
+        The highest score that is possible; infinity where there is none.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> left, right = np.triu_indices(100, 1)
+    >>> everybody = Strangers(rng.normal(size=len(left)), left, right)
+    >>> found = guarantee(everybody, fpr=0.01, upper=np.inf)
+    >>> found.rows[0].errors, found.rows[0].imposters, found.rows[0].status
+    (33, 4950, 'counted')
+    >>> print(guarantee(everybody, fpr=1e-4, upper=np.inf).rows[0].status[:52])
+    refused: these pairs show a rate of 0.00065 at best;
+    """
+    _check(fpr, confidence)
+    risk = 1 - confidence
+    asked = {GLOBAL: everybody} if sets is None else dict(sets)
+    if not asked:
+        raise DataError(
+            f"{scope}: expected at least one, found none; give an attribute with groups"
+        )
+    needed = {name: _found(each, fpr, risk, upper) for name, each in asked.items()}
+    told = [t for t, status in needed.values() if not status.startswith(REFUSED)]
+    at = max(told, default=math.nan)
+    rows = (
+        [] if sets is None else [_row(GLOBAL, everybody, at, math.nan, MEASURED, fpr, confidence)]
+    )
+    for name, each in asked.items():
+        status = needed[name][1]
+        own = _found(each, fpr, risk / len(asked), upper)[0] if len(asked) > 1 else needed[name][0]
+        row = _row(name, each, at, own, status, fpr, confidence)
+        if status == EXTRAPOLATED:  # no more is known of it: that the promise holds
+            row = row._replace(upper=fpr)
+        rows.append(row)
+    threshold = at if len(told) == len(asked) else math.nan
+    resolved = float(np.max([each.resolved(risk) for each in asked.values()]))
+    return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows))
+
+
+def group_sets(
+    everybody: Strangers, groups: Groups, genuine: NDArray[np.bool_]
+) -> dict[str, Strangers]:
+    """Return the imposter pairs of each group; `groups` are those of all pairs."""
+    code = groups.pair[~genuine]
+    return {name: everybody.part(code == g) for g, name in enumerate(groups.names)}
+
+
+def cluster_sets(
+    everybody: Strangers,
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    centers: NDArray[np.floating],
+    *,
+    fpr: float,
+    confidence: float = 0.95,
+) -> dict[str, Strangers]:
+    """Return the imposter pairs of each cluster: those with at least one image in it.
+
+    A cluster of so few people that even no error would show no rate as low as `fpr` is put to the
+    one whose centre is nearest, the smallest first, until all could show it or one is left. What
+    decides is how many pairs and people there are and how alike these decide, not where a threshold
+    would lie.
+
+    Parameters
+    ----------
+    left, right : ndarray of int, shape (n_imposters,)
+        The cluster of each imposter pair's two images.
+    centers : ndarray of float, shape (n_clusters, d)
+    """
+    _check(fpr, confidence)
+    home = np.arange(len(centers))
+    sizes = np.bincount(np.concatenate([left, right]), minlength=len(centers)).astype(np.float64)
+    places = np.array(centers, dtype=np.float64)
+
+    def gather(k: int) -> Strangers:
+        return everybody.part((home[left] == k) | (home[right] == k))
+
+    sets = {int(k): gather(int(k)) for k in np.flatnonzero(sizes)}
+    most = {k: each.allowed(fpr, 1 - confidence) for k, each in sets.items()}
+    while len(sets) > 1:
+        small = [k for k in sets if most[k] < 0]
+        if not small:
+            break
+        worst = min(small, key=lambda k: sets[k].sharing.effective_people)
+        del sets[worst]
+        others = np.array(list(sets))
+        near = int(others[np.argmin(((places[others] - places[worst]) ** 2).sum(axis=1))])
+        both = sizes[[near, worst]]
+        places[near] = both @ places[[near, worst]] / both.sum()
+        sizes[near] += sizes[worst]
+        home[home == worst] = near
+        sets[near] = gather(near)
+        most[near] = sets[near].allowed(fpr, 1 - confidence)
+    return {_cluster_name(np.flatnonzero(home == k), k): each for k, each in sorted(sets.items())}
+
+
+def _cluster_name(members: NDArray[np.integer], k: int) -> str:
+    return f"cluster {k}" + (f" and {len(members) - 1} more" if len(members) > 1 else "")
+
+
+def _found(each: Strangers, fpr: float, risk: float, upper: float) -> tuple[float, str]:
+    """Return a set's threshold and how it was found; NaN and why where there is none."""
+    people = each.sharing.effective_people
+    if people < FEWEST_PEOPLE:
+        found = f"{people:.0f} people (effective), expected at least {FEWEST_PEOPLE}"
+        return math.nan, f"{REFUSED}{NOT_ENOUGH}: {found}"
+    counted = each.threshold(fpr, risk)
+    if not math.isnan(counted):
+        return counted, COUNTED
+    threshold, why = _beyond(each, fpr, risk, upper)
+    if not why:
+        return threshold, EXTRAPOLATED
+    best = f"these pairs show a rate of {each.resolved(risk):.2g} at best"
+    return math.nan, f"{REFUSED}{best}; not extrapolated: {why}"
+
+
+def _beyond(each: Strangers, fpr: float, risk: float, upper: float) -> tuple[float, str]:
+    """Extrapolate the tail: the threshold, and why not."""
+    tail = fit_tail(each.scores, each.left, each.right, upper=upper)
+    if not tail.fits:
+        return math.nan, tail.reason
+    if fpr > tail.highest:
+        return math.nan, f"the tail begins at a rate of {tail.highest:.2g}"
+    threshold = tail.threshold_for(fpr, 1 - risk)
+    if math.isnan(threshold):
+        return math.nan, tail.why_not(fpr)
+    if threshold >= upper:
+        return math.nan, f"nothing below the highest score, {upper:g}, is safe"
+    return threshold, ""
+
+
+def _row(
+    name: str, each: Strangers, at: float, own: float, status: str, fpr: float, confidence: float
+) -> Row:
+    sharing, n = each.sharing, len(each.scores)
+    errors = each.errors(at)
+    known = (each.enough(fpr) or status == EXTRAPOLATED) and not math.isnan(at)
+    low, high = each.interval(errors, confidence) if known else (math.nan, math.nan)
+    rate = errors / n if known else math.nan
+    upper = each.upper_bound(errors, 1 - confidence) if known else math.nan
+    people = sharing.effective_people
+    return Row(name, sharing.people, people, n, errors, rate, low, high, upper, own, status)
+
+
+def _check(fpr: float, confidence: float) -> None:
+    if not 0 < fpr < 0.5:
+        raise ParameterError(
+            f"fpr: expected a rate between 0 and 0.5, found {fpr:g}; write 0.1 % as 0.001"
+        )
+    if not 0.5 < confidence < 1:
+        raise ParameterError(
+            f"confidence: expected between 0.5 and 1, found {confidence:g}; write 95 % as 0.95"
+        )

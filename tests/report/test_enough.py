@@ -1,0 +1,189 @@
+"""Enough data? Effective people decide besides pairs, wherever a number would be told."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+
+from faircal.report.enough import effective_people, lacking, least_people
+from faircal.report.explorer import explorer
+from faircal.report.findings import Rate, Rates
+from faircal.report.store import Known, Store
+from faircal.results import read_run, write_run
+from faircal.uncertainty.planning import people_needed
+
+
+def draw(people, pairs, seed):
+    """Return pairs of a group: strangers drawn among its people, and genuine pairs of each."""
+    rng = np.random.default_rng(seed)
+    left = rng.integers(people, size=pairs)
+    right = (left + rng.integers(1, people, size=pairs)) % people
+    same = np.arange(pairs) % people
+    effect = rng.normal(0, 0.1, people)
+    strangers = rng.normal(0.1, 0.15, pairs) + effect[left] + effect[right]
+    genuine = rng.normal(0.7, 0.15, pairs) + effect[same]
+    scores = np.clip([*strangers, *genuine], -1, 1)
+    return scores, [0] * pairs + [1] * pairs, [*left, *same], [*right, *same]
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory, run_once):
+    """An audit of a group of 60 people and one of 15, with 2,000 pairs of each kind in both."""
+    folder = tmp_path_factory.mktemp("enough")
+    rows = []
+    for name, people, seed in (("many", 60, 0), ("lots", 70, 2), ("few", 15, 1)):
+        for score, genuine, one, two in zip(*draw(people, 2000, seed), strict=True):
+            probability = 1 / (1 + np.exp(-12 * (score - 0.4)))
+            row = [genuine, score, probability, name, f"{name}{one}", f"{name}{two}"]
+            rows.append(row)
+    with (folder / "s.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        names = ["genuine", "score", "probability", "group", "left_identity", "right_identity"]
+        writer.writerows([names, *rows])
+    said = run_once(["audit", str(folder / "s.csv"), "--attribute", "group", "--out", str(folder)])
+    return said, folder
+
+
+@pytest.fixture(scope="module")
+def run_once():
+    """Return a function that runs a command and gives what it printed."""
+    import contextlib
+    import io
+
+    from faircal.cli.main import main
+
+    def run(words):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as left:
+            main(words)
+        assert left.value.code == 0
+        return out.getvalue()
+
+    return run
+
+
+class TestRule:
+    def test_people_are_those_of_the_planner(self):
+        for rate in (0.1, 0.01, 0.001):
+            assert least_people("fpr", rate) == people_needed(rate)
+            assert least_people("tpr", rate) == people_needed(rate, "fnr")
+        assert people_needed(0.01) <= 30
+
+    def test_pairs_come_first_and_unknown_people_decide_nothing(self):
+        assert "pairs" in lacking("fpr", 5, 1.0)
+        assert lacking("fpr", 5000, None, 0.01) is None
+        assert lacking("fpr", 5000, 24.9, 0.01).startswith("only 24 effective people: not enough")
+        assert lacking("fpr", 1, None) == "only 1 pair: not enough data (100 are needed)"
+
+    def test_genuine_pairs_have_people_of_their_own(self, audited):
+        _, folder = audited
+        store = Store.read(folder)
+        run = read_run(folder)
+        run["effective_people_genuine"] = {"global": 90.0, "many": 7.4}
+        own = Store(folder, store.results, run, store.curves, [], [], store.intervals)
+        assert effective_people(own, "fnr")["many"] == 7.4
+        assert effective_people(own, "fpr")["many"] > 30
+
+
+class TestRates:
+    def test_what_the_run_wrote_is_the_interval(self):
+        rate = Rate("fpr", 0.05, 1000, known=Known(0.01, 0.2, 1000, 40))
+        assert (rate.low, rate.high) == (0.01, 0.2)
+
+    def test_at_a_higher_level_it_is_wider_never_narrower(self):
+        rate = Rate("fpr", 0.05, 1000, known=Known(0.001, 0.4, 1000, 400))
+        assert rate.ends(0.99) == (0.001, 0.4)  # Wilson of 400 pairs would be narrower
+        loose = Rate("fpr", 0.05, 1000, known=Known(0.02, 0.1, 1000, 60))
+        low, high = loose.ends(0.999)
+        assert low < 0.02
+        assert high > 0.1
+
+    def test_a_rate_that_is_seen_as_none_lies_in_its_interval(self):
+        rate = Rate("fpr", 0.0004, 1000, known=Known(0.0001, 0.004, 1000, 500)).seen()
+        assert (rate.value, rate.low, rate.high) == (0.0, 0.0, 0.004)
+
+    def test_groups_are_told_apart_by_intervals_that_know_people(self):
+        def rates(effective):
+            made = [
+                Rate("fpr", p, 4000, known=Known(p / 1.4, p * 1.4, 4000, effective))
+                for p in (0.05, 0.02)
+            ]
+            return Rates("fpr", made[0], dict(zip("AB", made, strict=True)))
+
+        assert rates(4000).told_apart is True
+        assert rates(100).told_apart is False
+
+
+class TestEverywhere:
+    REASON = "only 15 effective people: not enough data (25 are needed)"
+
+    def test_terminal(self, audited):
+        said, _ = audited
+        (line,) = [text for text in said.splitlines() if text.strip().startswith("few ")]
+        assert line.count("not enough data") == 3  # FPR, FNR, KS
+        assert f"few: {self.REASON}." in said
+        (line,) = [text for text in said.splitlines() if text.strip().startswith("many ")]
+        assert len(re.findall(r"[\d.]+ +[\d.]+ to [\d.]+", line)) == 3
+
+    def test_audit_json(self, audited):
+        points = json.loads((audited[1] / "audit.json").read_text("utf-8"))["operating_points"]
+        (point,) = [p for p in points if p["condition"] == "global_fpr=0.01"]
+        few = next(group for group in point["groups"] if group["group"] == "few")
+        assert few["people"] == 15
+        assert 14 < few["effective_people"] <= 15
+        assert few["fpr"] | {"errors": 0} == {
+            **dict.fromkeys(("value", "low", "high")),
+            "errors": 0,
+            "trials": 2000,
+            "enough": False,
+            "reason": self.REASON,
+        }
+        assert few["ks"]["value"] is None
+        assert point["overall"]["ks"]["low"] < point["overall"]["ks"]["value"]
+        assert point["overall"]["ks"]["value"] < point["overall"]["ks"]["high"]
+        gap = point["over_groups"]["fpr_gap"]
+        assert gap["low"] <= gap["value"] <= gap["high"]
+        assert gap["not_enough"] == ["few"]
+        assert point["told_apart"]["fpr"] is not None  # of the other two
+
+    def test_tables_figures_and_page(self, audited):
+        _, folder = audited
+        with next((folder / "tables").glob("*rates-fpr.csv")).open(newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row["column"] == "1 % global FPR"]
+        told = {row["method"]: row for row in rows}
+        assert told["few"]["value"] == "not enough data"
+        assert float(told["many"]["low"]) < float(told["many"]["value"])
+        drawn = (folder / "figures/rates-fpr.csv").read_text()
+        assert "few" not in drawn
+        assert "many" in drawn
+        assert "few" not in (folder / "figures/det.csv").read_text()
+        page = (folder / "report.html").read_text("utf-8")
+        assert self.REASON in page
+        assert "Not drawn, not enough data: few." in page
+
+    def test_the_explorer_knows(self, audited):
+        data = explorer(Store.read(audited[1]))
+        (view,) = data["views"]
+        people = dict(zip(view["groups"], view["people"], strict=True))
+        assert data["fewest_people"] == 20
+        assert people["few"][1] < 20 < people["many"][1]
+        rates = dict(
+            zip(view["scales"]["fpr"]["rates"], view["scales"]["fpr"]["people"], strict=True)
+        )
+        assert rates[0.01] == 25
+        # How many of 100 pairs tell something new: fewer where fewer people are behind them.
+        (shares,) = [dict(zip(view["groups"], each, strict=True)) for each in view["effective"]]
+        assert 0 < shares["few"][1] < shares["many"][1] < 1
+
+    def test_without_effective_people_pairs_decide(self, audited, tmp_path):
+        _, folder = audited
+        for name in ("results.csv", "curves.parquet", "intervals.csv", "run.json"):
+            (tmp_path / name).write_bytes((folder / name).read_bytes())
+        run = read_run(tmp_path)
+        del run["effective_people"]
+        write_run(tmp_path, run)
+        assert effective_people(Store.read(tmp_path)) == {}

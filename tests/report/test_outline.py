@@ -1,0 +1,184 @@
+"""An audit's outline: what standards ask for, with intervals; aligned, and nothing more claimed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import faircal
+from faircal.auditing.label_noise import NoiseRow
+from faircal.auditing.matrix import MATRIX, MatrixRow
+from faircal.curves import CURVES, as_table, write_curves
+from faircal.metrics.shrinkage import shrink
+from faircal.report.figures import GroupMatrix
+from faircal.report.outline import ABOUT, outline
+from faircal.report.store import LABEL_NOISE, Store
+from faircal.results import write_intervals, write_results, write_rows, write_run
+
+CONDITION = "global_fpr=0.01"
+
+
+def scored():
+    """Scores of four groups by two attributes, each of 40 people."""
+    rng = np.random.default_rng(3)
+    score, genuine, groups, left, right = [], [], [], [], []
+    for k, name in enumerate(("x F", "x M", "y F", "y M")):
+        one = rng.integers(40, size=800)
+        two = (one + rng.integers(1, 40, size=800)) % 40
+        same = np.arange(400) % 40
+        strangers = rng.normal(0.1 + 0.05 * k, 0.1, 800)
+        score += [*strangers, *rng.normal(0.5, 0.1, 400)]
+        genuine += [0] * 800 + [1] * 400
+        groups += [name] * 1200
+        left += [f"{name}{i}" for i in (*one, *same)]
+        right += [f"{name}{i}" for i in (*two, *same)]
+    return {
+        "score": np.clip(score, -1, 1),
+        "genuine": genuine,
+        "groups": groups,
+        "left_identity": left,
+        "right_identity": right,
+    }
+
+
+@pytest.fixture
+def audited(tmp_path):
+    """Return a function that audits, writes and reads back."""
+
+    def make(arrays, matrix=(), noise=(), threshold=None, **run):
+        labels = {"dataset": "d", "feature": "f", "attribute": "a+b"}
+        found = faircal.audit(**arrays, **labels, threshold=threshold)
+        write_results(tmp_path, found.rows)
+        write_intervals(tmp_path, found.intervals())
+        write_curves(tmp_path / CURVES, as_table(found.curves))
+        write_rows(tmp_path / MATRIX, MatrixRow, matrix)
+        write_rows(tmp_path / LABEL_NOISE, NoiseRow, noise)
+        known = {
+            "people": found.people,
+            "effective_people": found.effective_people,
+            "interval_kind": found.interval_kind,
+            "pairs": len(arrays["score"]),
+        }
+        write_run(tmp_path, {"kind": "audit", **known, **run})
+        return found, Store.read(tmp_path)
+
+    return make
+
+
+def sections(store):
+    return {section.title: section for section in outline(store, "a+b")}
+
+
+def cells(table):
+    """Return a table's values by row and column."""
+    names = [heading.name for heading in table.headings]
+    return {line.label: dict(zip(names, line.values, strict=True)) for line in table.lines}
+
+
+def test_states_what_standards_ask_for(audited):
+    _, store = audited(scored(), groups={"a+b": {"pairs": 4800, "unknown_pairs": 12}})
+    found = sections(store)
+    assert list(found)[:3] == ["Population", "Protocol", "Operating points"]
+    assert {"Error rates by group", "Fairness measures", "Uncertainty", "Limits"} <= set(found)
+    assert "12 of 4,800 pairs (0.25 %) have no known group." in found["Population"].sentences
+    assert "d: 160 people, 4,800 pairs" in found["Population"].sentences[0]
+    assert "identity-aware" in found["Uncertainty"].sentences[0]
+    assert "aligned with" in ABOUT.lower()
+    everything = " ".join([ABOUT, *(text for s in found.values() for text in s.sentences)])
+    assert "conform" not in everything.lower()
+    people = cells(found["Population"].tables[0])
+    assert people["x F"]["People"].text == "40"
+    assert people["x F"]["Pairs of strangers"].text == "800"
+
+
+def test_the_numbers_are_those_of_the_audit(audited):
+    audit, store = audited(scored())
+    rates = cells(sections(store)["Error rates by group"].tables[0])
+    value = rates["y M"]["1 % global FPR"]
+    where = {"group": "y M", "condition": CONDITION}
+    assert value.mean == audit.value("fpr", **where)
+    assert (value.low, value.high) == audit.interval("fpr", **where)
+    fair = cells(sections(store)["Fairness measures"].tables[0])
+    for label, metric in (("FPR max − min", "fpr_gap"), ("GARBE", "garbe"), ("FDR", "fdr")):
+        assert fair[label]["1 % global FPR"].mean == audit.value(
+            metric, group="all", condition=CONDITION
+        )
+    gap = audit.value("fpr_gap", group="all", condition=CONDITION)
+    assert fair["FPR max − min"]["1 % global FPR"].text == f"{100 * gap:.2f}"
+    garbe = audit.value("garbe", group="all", condition=CONDITION)
+    assert fair["GARBE"]["1 % global FPR"].text == f"{garbe:.2f}"
+
+
+def test_a_ratio_to_no_error_is_undefined(audited):
+    audit, store = audited(scored(), threshold=0.5)
+    assert audit.value("fpr", group="x F") == 0 < audit.value("fpr", group="y M")
+    assert math.isinf(audit.value("fpr_max_min", group="all"))
+    value = cells(sections(store)["Fairness measures"].tables[0])["FPR max / min"]
+    assert value["given threshold"].text == "undefined"
+    assert value["given threshold"].interval == ""
+
+
+def test_borrowed_strength_is_that_of_effective_trials(audited):
+    _, store = audited(scored())
+    table = cells(sections(store)["Small groups"].tables[0])
+    rows = {
+        row.group: row
+        for row in store.intervals
+        if (row.condition, row.metric) == (CONDITION, "fpr") and row.group in table
+    }
+    trials = [rows[group].effective for group in table]
+    errors = [rows[group].value * rows[group].effective for group in table]
+    parts = [[0, 0, 1, 1], [0, 1, 0, 1]]
+    expected = shrink(errors, trials, parts=parts)
+    for i, group in enumerate(table):
+        assert table[group]["Rate with what others say"].mean == expected.rate[i]
+        assert table[group]["Weight of its own"].mean == expected.weight[i]
+
+
+def test_no_pairs_across_groups_is_said(audited):
+    at = ("f", "a+b", CONDITION)
+    own = MatrixRow(*at, "x F", "x F", 800, 8, 0.01, 0.005, 0.02, 39)
+    _, store = audited(scored(), [own])
+    (said,) = sections(store)["Between groups"].sentences
+    assert said.startswith("The data has no pairs of strangers of two different groups")
+    assert sections(store)["Between groups"].tables == []
+
+
+def test_the_matrix_withholds_what_it_cannot_tell(audited):
+    at = ("f", "a+b", CONDITION)
+    rows = [
+        MatrixRow(*at, "x F", "x F", 800, 8, 0.01, 0.005, 0.02, 39),
+        MatrixRow(*at, "x F", "y M", 600, 3, 0.005, 0.001, 0.02, 60),
+        MatrixRow(*at, "y M", "y M", 800, 80, 0.1, 0.05, 0.2, 12),
+        MatrixRow(*at, "x F", "y F", 20, 10, 0.5, 0.3, 0.7, 30),
+    ]
+    _, store = audited(scored(), rows)
+    table = cells(sections(store)["Between groups"].tables[0])
+    assert table["x F – x F"]["FPR"].text == "1.00"
+    assert table["x F – x F"]["FPR"].interval == "0.50–2.00"
+    assert table["y M – y M"]["FPR"].text == table["x F – y F"]["FPR"].text == "not enough data"
+    figure = GroupMatrix(rows)
+    assert figure.table["fpr"].to_pylist() == [0.01, 0.005]
+    assert "not enough data: y M and y M, x F and y F" in figure.words
+    texts = [text.get_text() for text in figure.plot().texts]
+    assert sorted(texts) == sorted(["1.00", "800", "0.50", "600", "0.50", "600"])
+    assert GroupMatrix([row for row in rows if row.left_group == row.right_group]).empty
+
+
+def test_label_noise_is_shown(audited):
+    front = ("f", "a+b", "all", CONDITION, "fpr_gap", 0.05)
+    _, store = audited(
+        scored(), noise=[NoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)]
+    )
+    table = cells(sections(store)["Wrong labels"].tables[0])
+    (row,) = table.values()
+    assert row["As labelled"].text == "4.00"
+    assert row["With 5 % wrong"].interval == "2.00–3.50"
+    assert row["If 5 % are wrong already"].text == "4.50"
+
+
+def test_a_benchmark_has_none(audited):
+    _, store = audited(scored(), kind="benchmark")
+    assert outline(store, "a+b") == []
