@@ -24,7 +24,7 @@ def blocks(language):
 
 def test_the_python_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, streamed = blocks("python")
+    code, sure, streamed = blocks("python")
     names = {}
     exec(compile(code, "README.md", "exec"), names)  # noqa: S102
     assert ((names["p"] >= 0) & (names["p"] <= 1)).all()
@@ -32,6 +32,8 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     save_dataset(names["data"], "faces/")
     exec(compile(streamed, "README.md", "exec"), names)  # noqa: S102
     assert len(names["p"]) == len(names["data"])
+    exec(compile(sure, "README.md", "exec"), names)  # noqa: S102
+    assert 0 < names["low"] < names["a"].value("fpr", group="Asian") < names["high"] < 1
 
 
 def commands_of(first):
@@ -61,6 +63,42 @@ def test_the_commands_run_one_after_the_other(tmp_path):
         )
         assert done.returncode == 0, (words, done.stderr)
     for made in ("scored.csv", "audit/report.html", "results/results.csv", "results/report.html"):
+        assert (tmp_path / made).stat().st_size > 0
+
+
+def test_how_sure_is_that(tmp_path):
+    def run(*words):
+        done = subprocess.run(
+            [sys.executable, "-m", "faircal.cli.main", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stderr)
+
+    run("simulate", "small", "faces/")
+    run("simulate", "small", "here/", "--seed", "1")
+    run("simulate", "small", "there/", "--seed", "2")
+    run("fit", "faces/", "--method", "baseline", "--out", "faces.faircal")
+    keep = "genuine,ethnicity"
+    run("score", "faces.faircal", "faces/", "--out", "scored.csv", "--keep", keep)
+    for name in ("before/", "after/"):
+        run("audit", "faces/", "--attribute", "ethnicity", "--out", name)
+    commands = commands_of("threshold")
+    assert [words[1] for words in commands] == [
+        "threshold",
+        "plan",
+        "compare",
+        "regions",
+        "benchmark",
+        "audit",
+        "score",
+    ]
+    for words in commands:
+        more = ["--methods", "baseline"] if words[1] == "benchmark" else []
+        run(*words[1:], *more)
+    for made in ("regions/regions.csv", "moved/moving.csv", "audit/label_noise.csv"):
         assert (tmp_path / made).stat().st_size > 0
 
 

@@ -124,6 +124,20 @@ class TestCurve:
             noises.append(curve.noise.sum(axis=1).std())
         assert np.mean(noises) == pytest.approx(np.std(ends), rel=0.15)
 
+    def test_equal_probabilities_stay_together(self):
+        """Neither the curve nor its noise depends on the order of the rows."""
+        rng = np.random.default_rng(0)
+        crowd = self.crowd(rng)
+        said = np.round(self.probabilities(rng, crowd, 0.5), 1)
+        order = rng.permutation(len(said))
+        turned = Crowd(crowd.genuine[order], crowd.left[order], crowd.right[order], 40)
+        one = Curve.of(said, crowd, 400, np.random.default_rng(1))
+        two = Curve.of(said[order], turned, 400, np.random.default_rng(1))
+        for metric in ("ks", "ece"):
+            assert one.found(metric) == pytest.approx(two.found(metric))
+            assert one.interval(metric, 0.95) == pytest.approx(two.interval(metric, 0.95), rel=1e-3)
+        assert one.found("ks") == pytest.approx(ks(said, crowd.genuine))
+
     def test_where_calibration_is_right_the_lower_end_is_0(self):
         missed = 0
         for seed in range(100):
@@ -138,7 +152,7 @@ class TestCurve:
     def test_where_it_is_wrong_it_is_not(self):
         rng = np.random.default_rng(0)
         crowd = self.crowd(rng)
-        said = np.full(len(crowd.genuine), 0.5)
+        said = 0.5 + 0.01 * rng.random(len(crowd.genuine))
         for metric in ("ks", "ece"):
             low, high = Curve.of(said, crowd, 500, rng).interval(metric, 0.95)
             found = Curve.of(said, crowd, 2, rng).found(metric)

@@ -114,6 +114,107 @@ def test_all_rows(found, sure):
             assert row.effective <= row.trials
 
 
+def drawn(n=40, each=20, share=0.15, seed=0):
+    """Genuine pairs of `n` people, some of whom are often missed, and imposters of all of them."""
+    rng = np.random.default_rng(seed)
+    who = np.arange(n).repeat(each)
+    one, two = (side.repeat(3) for side in np.triu_indices(n, 1))
+    bad = rng.random(n)[who] < share
+    score = np.append(rng.normal(2, 1, len(who)) - 3 * bad, rng.normal(-1, 1, len(one)))
+    return {
+        "score": score / 10,
+        "genuine": np.arange(len(score)) < len(who),
+        "left_identity": np.append(who, one).astype(str),
+        "right_identity": np.append(who, two).astype(str),
+        "threshold": 0.05,
+    }
+
+
+def test_too_few_people_in_the_pairs_that_are_counted():
+    """Genuine pairs of two people say nothing of how people vary, whoever the imposters are."""
+    pairs = drawn()
+    keep = ~pairs["genuine"] | np.isin(pairs["left_identity"], ["0", "1"])
+    few = {k: v[keep] if isinstance(v, np.ndarray) else v for k, v in pairs.items()}
+    found = faircal.audit(**few)
+    assert np.isnan(found.interval("fnr")).all()
+    assert np.isnan(found.interval("tpr")).all()
+    assert np.isnan(found.interval("auroc")).all()
+    assert np.isfinite(found.interval("fpr")).all()
+    assert not found.enough("fnr")
+    assert math.isnan(found.uncertainty.effective_trials("global", "", "fnr"))
+
+
+@pytest.mark.parametrize("side", ["left_identity", "right_identity"])
+def test_one_side_of_a_genuine_pair_names_both(side):
+    pairs = drawn()
+    blank = np.where(pairs["genuine"], "", pairs[side])
+    expected = faircal.audit(**pairs).interval("fnr")
+    assert faircal.audit(**{**pairs, side: blank}).interval("fnr") == pytest.approx(expected)
+
+
+def test_nobody_named_is_pair_wise():
+    pairs = drawn()
+    nobody = np.full(len(pairs["score"]), "")
+    found = faircal.audit(**{**pairs, "left_identity": nobody, "right_identity": nobody})
+    assert "pair-wise" in found.interval_kind
+    assert found.effective_people() is None
+
+
+def test_names_that_contradict_the_labels():
+    """An imposter pair of one person: the right side is taken as somebody else."""
+    pairs = drawn()
+    wrong = {**pairs, "right_identity": pairs["right_identity"].copy()}
+    at = np.flatnonzero(~pairs["genuine"])[:5]
+    wrong["right_identity"][at] = wrong["left_identity"][at]
+    low, high = faircal.audit(**wrong).interval("fpr")
+    assert 0 <= low < high < 1
+
+
+def test_scores_upside_down():
+    pairs = drawn()
+    found = faircal.audit(**pairs).interval("auroc")
+    turned = faircal.audit(**{**pairs, "score": -pairs["score"]}).interval("auroc")
+    assert turned == pytest.approx((1 - found[1], 1 - found[0]))
+
+
+def test_tied_scores_are_no_surer():
+    """Person-driven decisions, most of them wrong: as unsure as with a hair between them."""
+    rng = np.random.default_rng(0)
+    one, two = (side.repeat(9) for side in np.triu_indices(40, 1))
+    rate = rng.random(40)
+    wrong = rng.random(len(one)) < np.sqrt(rate[one] * rate[two]) * 1.2
+    names = {"left_identity": one.astype(str), "right_identity": two.astype(str)}
+    hair = 1e-3 * rng.random(len(one))
+    ends = [
+        faircal.audit(
+            score=wrong * 0.5 + more, genuine=np.zeros(len(one)), threshold=0.4, **names
+        ).interval("fpr")
+        for more in (0, hair)
+    ]
+    widths = np.ptp(ends, axis=1)
+    assert widths[0] > 0.6 * widths[1]
+
+
+def test_a_given_threshold_is_not_moved(pairs, found):
+    """Where other pairs set the threshold, a TPR at it is as sure as at any threshold."""
+    given = Uncertainty(
+        found, genuine=pairs.genuine, people=pairs.people, score=pairs.ranked,
+        groups=pairs.groups, threshold_given=True,
+    )  # fmt: skip
+    own = pairs.uncertainty(found)
+    key = "global", "fpr=0.01", "tpr"
+    assert np.ptp(given.interval(*key)) < np.ptp(own.interval(*key))
+
+
+def test_one_fold_is_as_sure_as_it_was(found, sure):
+    for row in known(sure, found):
+        if row.metric == "tpr" or (row.metric == "fpr" and row.value > 0.005):
+            again = over_folds([row])
+            if row.group != "all":
+                width = row.high - row.low
+                assert again.high - again.low == pytest.approx(width, rel=0.45), row
+
+
 class TestOverFolds:
     def rate(self, value, trials, effective):
         low, high = wilson(value * effective, effective)

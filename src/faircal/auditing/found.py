@@ -152,7 +152,7 @@ class Audit:
         if trials is None:
             return True
         wanted = Condition.of(condition).wanted(metric)
-        people = self.effective_people(metric)
+        people = self.effective_people(metric) or self.people  # who streamed is only counted
         needed = people_needed(wanted or _MOST, "fpr" if metric == "fpr" else "fnr")
         return enough(trials, wanted) and (people is None or people[group] >= needed)
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from faircal.auditing.found import Audit
 from faircal.auditing.pairs import Scored
+from faircal.metrics import wilson
 from faircal.metrics.matrix import cells
 from faircal.results import GLOBAL, write_rows
-from faircal.uncertainty import LEVEL
+from faircal.uncertainty import FEWEST, LEVEL
 from faircal.uncertainty.crowd import Crowd
 from faircal.uncertainty.pairs import PairSet
 from faircal.uncertainty.rates import rate_interval
@@ -23,7 +24,7 @@ MATRIX = "matrix.csv"
 class MatrixRow(NamedTuple):
     """The false-positive rate of imposter pairs with one image of each of two groups.
 
-    The interval is NaN where nobody is known, or fewer than four people are in the pairs.
+    The interval is NaN where too few people are in the pairs to tell how they vary.
     """
 
     feature: str
@@ -65,17 +66,25 @@ def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
             for condition, threshold in points:
                 front = audit.feature, audit.attribute, condition, *names
                 errors = int((score[rows] >= threshold).sum())
-                yield MatrixRow(*front, len(rows), errors, *_rate(errors, len(rows), known))
+                rate = errors / len(rows)
+                ends = (
+                    audit.interval("fpr", group=names[0], condition=condition)
+                    if i == j
+                    else _interval(rate, len(rows), known)
+                )
+                people = np.nan if known is None else known.sharing("fpr").effective_people
+                yield MatrixRow(*front, len(rows), errors, rate, *ends, people)
 
 
-def _rate(errors: int, trials: int, known: PairSet | None) -> tuple[float, float, float, float]:
-    rate = errors / trials
-    if known is None or known.crowd.people < 4:
-        return rate, np.nan, np.nan, np.nan
+def _interval(rate: float, trials: int, known: PairSet | None) -> tuple[float, float]:
+    if known is None:
+        low, high = wilson(rate * trials, trials, LEVEL)
+        return float(low), float(high)
+    if known.sharing("fpr").people < FEWEST:
+        return np.nan, np.nan
     dependence = known.imposters
     freedom = dependence.degrees_of_freedom(rate)
-    ends = rate_interval(rate, trials, dependence.design_effect, level=LEVEL, freedom=freedom)
-    return rate, *ends, known.crowd.miss_sharing.effective_people
+    return rate_interval(rate, trials, dependence.design_effect, level=LEVEL, freedom=freedom)
 
 
 def _thresholds(audit: Audit) -> Sequence[tuple[str, float]]:

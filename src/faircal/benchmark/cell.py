@@ -56,7 +56,8 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> Ran:
         if main:
             of = source._replace(attribute=attribute or "")
             curves += make_curves(rankings, of, test.score_range)
-            sure = _uncertainty(found, fits.apply(method, test), test, attribute)
+            given = settings.threshold_on == "calibration"
+            sure = _uncertainty(found, fits.apply(method, test), test, attribute, given)
             intervals.append((attribute or "", known(sure, found)))
             replicates += replicated(sure, found, of)
     facts: list[Fact] = []
@@ -151,7 +152,7 @@ def _measured(
 
 
 def _uncertainty(
-    found: list[Measure], output: Output, test: Dataset, attribute: str | None
+    found: list[Measure], output: Output, test: Dataset, attribute: str | None, given: bool
 ) -> Uncertainty:
     """Return how sure values are; those that `--retune` takes from another fit, nearly so."""
     return Uncertainty(
@@ -161,6 +162,7 @@ def _uncertainty(
         score=output.score,
         probability=output.probability,
         groups=None if attribute is None else test.groups(attribute),
+        threshold_given=given,
     )
 
 

@@ -59,7 +59,7 @@ def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
         for code, name in enumerate(found.names):
             crowds[name] = crowd.part(np.flatnonzero(found.pair == code))
     return {
-        "people": {name: each.people for name, each in crowds.items()},
+        "people": {name: each.named(len(people.names)) for name, each in crowds.items()},
         "effective_people": {
             name: round(each.miss_sharing.effective_people, 1) for name, each in crowds.items()
         },

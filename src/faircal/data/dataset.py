@@ -230,7 +230,7 @@ class Dataset:
     def people(self) -> Groups | None:
         """Who is in each pair, as groups of their images; None where identities are unknown."""
         identity = self.images.identity
-        if identity is None:
+        if identity is None or not identity.names:
             return None
         sides = (identity.take(self.pairs.left), identity.take(self.pairs.right))
         return Groups(identity.names, *sides)

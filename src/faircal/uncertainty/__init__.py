@@ -16,10 +16,11 @@ from faircal.uncertainty.known import (
     over_folds,
     replicated,
 )
-from faircal.uncertainty.quantify import Key, Uncertainty
+from faircal.uncertainty.quantify import FEWEST, Key, Uncertainty
 
 __all__ = [
     "BY_PEOPLE",
+    "FEWEST",
     "LEVEL",
     "PAIR_WISE",
     "Key",

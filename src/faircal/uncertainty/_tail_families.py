@@ -94,7 +94,7 @@ class _Pareto(Family):
 
     def log_share(self, at: Float64, excess: Float64) -> Float64:
         shape = _not_flat(at[1], 1e-9)
-        return np.log1p(shape * excess / np.exp(at[0])) / shape
+        return np.asarray(np.log1p(shape * excess / np.exp(at[0])) / shape)
 
 
 class _Linear(Family):
@@ -124,10 +124,10 @@ class _Linear(Family):
         b, c = np.maximum(at[..., 0], 1e-3), at[..., 1]
         # A falling hazard (c < 0, without one person) is not let fall to 0.
         root = np.sqrt(np.maximum(b**2 + 2 * c * log_share, (0.2 * b) ** 2))
-        return 2 * log_share / (b + root)
+        return np.asarray(2 * log_share / (b + root))
 
     def log_share(self, at: Float64, excess: Float64) -> Float64:
-        return at[0] * excess + at[1] * excess**2 / 2
+        return np.asarray(at[0] * excess + at[1] * excess**2 / 2)
 
 
 def _lowest(cost: Callable[[float], float], grid: Float64, tolerance: float) -> float:

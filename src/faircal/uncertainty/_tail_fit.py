@@ -38,8 +38,9 @@ class People:
     def of(cls, left: Codes | None, right: Codes | None) -> People:
         if left is None or right is None:
             return cls(None, None, np.empty(0))
-        n = 1 + int(max(left.max(), right.max()))
-        return cls(left, right, (np.bincount(left, None, n) + np.bincount(right, None, n)) * 1.0)
+        n = 1 + int(max(left.max(initial=-1), right.max(initial=-1)))
+        pairs = np.bincount(left, None, n) + np.bincount(right, None, n)
+        return cls(left, right, pairs.astype(np.float64))
 
     @property
     def effective(self) -> float:
@@ -221,7 +222,8 @@ def _without(at: Float64, sums: Float64, second: Float64) -> Float64:
     """Return the parameters after one Newton step without each one's derivatives, (n, 2)."""
     u, v = -sums[:, 0], -sums[:, 1]
     a, b, c = (second - sums[:, 2:]).T
-    return at - np.stack([c * u - b * v, a * v - b * u], axis=1) / (a * c - b**2)[:, None]
+    step = np.stack([c * u - b * v, a * v - b * u], axis=1) / (a * c - b**2)[:, None]
+    return np.asarray(at - step)
 
 
 def _p_value(

@@ -51,9 +51,14 @@ class Crowd:
         unknown = sides == UNKNOWN
         names = len(people.names)
         sides[unknown] = names + np.arange(int(unknown.sum()))
-        # Of a genuine pair both are one person, also where nobody is known.
-        right = np.where(genuine, sides[0], sides[1])
-        return cls(genuine, sides[0], right, names + int(unknown.sum()))
+        # Of a genuine pair both are one person, also where only one side, or none, is known.
+        left = np.where(genuine & unknown[0], sides[1], sides[0])
+        right = np.where(genuine, left, sides[1])
+        # Labels that contradict the names: of an imposter pair the right side is somebody else.
+        count = names + int(unknown.sum())
+        wrong = np.flatnonzero(~genuine & (left == right))
+        right[wrong] = count + np.arange(len(wrong))
+        return cls(genuine, left, right, count + len(wrong))
 
     def part(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Crowd:
         """Return the pairs of `rows`; people keep their numbers."""
@@ -90,6 +95,10 @@ class Crowd:
     def people(self) -> int:
         """The number of people."""
         return len(self._present)
+
+    def named(self, names: int) -> int:
+        """Return the number of people who have one of the first `names` numbers."""
+        return int((self._present < names).sum())
 
     def spread(self, residuals: Float64) -> Spread:
         """Return how the sum of `residuals`, one a pair and about 0 in all, varies with people.

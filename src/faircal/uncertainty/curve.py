@@ -56,12 +56,9 @@ class Curve:
     ) -> Curve:
         """Cut the pairs of `crowd` into bins."""
         n = len(probability)
-        order = np.argsort(probability, kind="stable")
-        cuts, tens = _cuts(probability[order])
-        bin_of = np.empty(n, np.int64)
-        bin_of[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+        bin_of, tens = cut(probability)
         values = (probability - crowd.genuine) / n
-        bins = np.bincount(bin_of, values, len(cuts) - 1).astype(np.float64)
+        bins = np.bincount(bin_of, values, len(tens)).astype(np.float64)
         noise = (
             rng.standard_normal((replicates, len(bins)))
             @ _root(_covariance(values, bin_of, bins, crowd)).T
@@ -126,6 +123,15 @@ def _reach(error: Float64, mass: Float64) -> Float64:
     return np.asarray(error * (share / 2 + np.sqrt(1 + share**2 / 4)))
 
 
+def cut(probability: Float64) -> tuple[Int64, Int64]:
+    """Return the bin of each pair, and for each bin which one of the ECE it is in."""
+    order = np.argsort(probability, kind="stable")
+    cuts, tens = _cuts(probability[order])
+    bin_of = np.empty(len(order), np.int64)
+    bin_of[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+    return bin_of, tens
+
+
 def _cuts(probability: Float64) -> tuple[Int64, Int64]:
     """Cut sorted probabilities: where those of the ECE are, and where outcomes are uncertain.
 
@@ -135,7 +141,11 @@ def _cuts(probability: Float64) -> tuple[Int64, Int64]:
     tens = mass_cuts(n, _TENS)
     doubt = np.cumsum(probability * (1 - probability) + 1e-3 / n)
     fine = np.searchsorted(doubt, np.linspace(0, doubt[-1], _MORE + 1)[1:-1]) + 1
-    cuts = np.unique(np.concatenate([tens, fine]))
+    # Equal probabilities stay together, or the order of the rows would matter.
+    ends = np.append(np.flatnonzero(np.diff(probability) > 0) + 1, n)
+    whole = ends[np.searchsorted(ends, np.unique(np.concatenate([tens, fine]))[1:])]
+    cuts = np.unique(np.append(0, whole))
+    tens = np.unique(np.append(0, ends[np.searchsorted(ends, tens[1:])]))
     return cuts, np.searchsorted(tens, cuts[:-1], side="right") - 1
 
 
@@ -165,14 +175,14 @@ def _covariance(values: Float64, bin_of: Int64, bins: Float64, crowd: Crowd) -> 
     people = [crowd.left[hits], crowd.left[misses], crowd.right[misses]]
     persons = summed([hits, misses, misses], people)
     if not len(misses):
-        k = max(crowd.people, 2)
+        k = crowd.people
         return persons * k / (k - 1)
     shared = crowd.miss_sharing
     dyad_of = np.empty(len(misses), np.int64)
     dyad_of[shared.order] = np.repeat(np.arange(len(shared.starts)), shared.sizes.astype(np.int64))
     dyads = summed([misses], [dyad_of])
     k = crowd.people
-    lost = k * (k - 1) / ((k - 2) * (k - 3)) if k > 3 else np.inf
+    lost = k * (k - 1) / ((k - 2) * (k - 3))
     return (persons - dyads) * lost
 
 

@@ -71,8 +71,10 @@ class Dependence:
             cut = np.partition(scores, n - int(np.ceil(rate * n)))[n - int(np.ceil(rate * n))]
             errors = scores >= cut
             p = float(errors.mean())
-            if p < 0.5 and (not rungs or p < rungs[-1][0]):
-                rungs.append((p, *_correlations(errors, p, sharing)))
+            # Where most scores are tied at the top, what is left goes together as errors do.
+            rare = min(p, 1 - p)
+            if rare > 0 and (not rungs or rare < rungs[-1][0]):
+                rungs.append((rare, *_correlations(errors, p, sharing)))
         if not rungs:
             return cls.none(sharing)
         rates, both, one, freedom = (np.array(column) for column in zip(*rungs, strict=True))

@@ -74,6 +74,8 @@ def over_folds(folds: Sequence[Known], level: float = LEVEL) -> Known:
     trials = sum(fold.trials for fold in there)
     if not math.isnan(trials):
         return _rate(first, value, there, level)
+    if math.isinf(value):  # a ratio to a group without an error
+        return Known(*first[:3], value, float(np.min([fold.low for fold in there])), math.inf)
     below = [fold.value - fold.low for fold in there]
     above = [fold.high - fold.value for fold in there]
     high = value + float(np.sqrt(np.square(above).sum())) / n
@@ -89,7 +91,9 @@ def _rate(first: Known, value: float, folds: Sequence[Known], level: float) -> K
     trials = sum(fold.trials for fold in folds)
     counted = sum(fold.counted for fold in folds)
     # Each fold counts the same, however many trials it has.
-    effective = len(folds) ** 2 / sum(1 / max(fold.effective, 1e-9) for fold in folds)
+    effective = len(folds) ** 2 / sum(1 / np.maximum(fold.effective, 1e-9) for fold in folds)
+    if math.isnan(effective):
+        return Known(*first[:3], value, math.nan, math.nan, counted, trials, effective)
     inside = min(max(value, 0.0), 1.0)
     low, high = wilson(inside * effective, effective, level)
     return Known(*first[:3], value, float(low), float(high), counted, trials, effective)

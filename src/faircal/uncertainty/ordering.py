@@ -9,7 +9,7 @@ errors enough to tell how strongly they go together, and that is carried down.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,8 @@ class Ordering:
         What share of all couples of comparisons is of each kind.
     latent : ndarray of float64, shape (n_rungs, n_kinds)
         Correlation of their scores.
+    turned : bool
+        Whether all scores were turned around, since the AUROC is below ½.
     together : ndarray of float64, shape (n_rungs,)
         What part of the variance is left where a person's genuine pairs make up for his others.
     """
@@ -54,12 +56,17 @@ class Ordering:
     shares: Float64
     latent: Float64
     together: Float64
+    turned: bool = False
 
     @classmethod
     def of(cls, score: Float64, crowd: Crowd) -> Ordering:
         """Compare the genuine pairs of `crowd` with its imposter pairs."""
         high, low = np.sort(score[crowd.hits]), np.sort(score[crowd.misses])
         own = _compare(score, 0.0, high, low, crowd)
+        if own.rate > 0.5:  # worse than chance: the other way round it is better
+            other = cls.of(-score, crowd)
+            spread = other.spread._replace(influence=-other.spread.influence)
+            return replace(other, spread=spread, turned=True)
         raised = [rung for rung in _RUNGS if rung > 1.4 * own.rate]
         rungs = [_compare(score, _by(rung, high, low), high, low, crowd) for rung in raised]
         rungs = [rung for rung in (*rungs, own) if 0 < rung.rate < 0.5]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,13 +12,13 @@ from scipy.special import stdtrit
 
 from faircal.data import Groups
 from faircal.metrics import log_likelihood_ratio
-from faircal.metrics.calibration import NLL_EPS, mass_cuts
+from faircal.metrics.calibration import NLL_EPS
 from faircal.results import GLOBAL
 from faircal.uncertainty.crowd import Crowd, Spread
-from faircal.uncertainty.curve import Curve
+from faircal.uncertainty.curve import Curve, cut
 from faircal.uncertainty.dependence import Dependence
 from faircal.uncertainty.ordering import Ordering
-from faircal.uncertainty.sharing import Float64
+from faircal.uncertainty.sharing import Float64, Int64, Sharing
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,7 @@ class PairSet:
     crowd: Crowd
     score: Float64 | None
     probability: Float64 | None
+    _spreads: dict[tuple[str, float, float], Spread] = field(default_factory=dict)
 
     @cached_property
     def imposters(self) -> Dependence:
@@ -52,9 +53,17 @@ class PairSet:
         """Return what pairs that share people do to a rate."""
         return self.imposters if metric == "fpr" else self.genuine
 
+    def rows(self, metric: str) -> Int64:
+        """Return the pairs that an error rate counts."""
+        return self.crowd.misses if metric == "fpr" else self.crowd.hits
+
+    def sharing(self, metric: str) -> Sharing:
+        """Return the same, by the people in them."""
+        return self.crowd.miss_sharing if metric == "fpr" else self.crowd.hit_sharing
+
     def trials(self, metric: str) -> int:
-        """Return the pairs that a rate counts."""
-        return len(self.crowd.misses if metric == "fpr" else self.crowd.hits)
+        """Return how many there are."""
+        return len(self.rows(metric))
 
     @property
     def _scores(self) -> Float64:
@@ -70,7 +79,7 @@ class PairSet:
 
     def errors(self, metric: str, threshold: float) -> int:
         """Count the errors at a threshold."""
-        rows = self.crowd.misses if metric == "fpr" else self.crowd.hits
+        rows = self.rows(metric)
         return int(((self._scores[rows] >= threshold) == (metric == "fpr")).sum())
 
     def slope(self, metric: str, threshold: float) -> float:
@@ -79,7 +88,7 @@ class PairSet:
         Looked at where the pairs nearest to it are, about a third of the errors there are, and no
         fewer than eight pairs.
         """
-        rows = self.crowd.misses if metric == "fpr" else self.crowd.hits
+        rows = self.rows(metric)
         if not len(rows):
             return 0.0
         scores = self._scores[rows]
@@ -103,7 +112,13 @@ class PairSet:
 
     def rate_spread(self, metric: str, threshold: float, rate: float) -> Spread:
         """Return how a rate at a threshold varies with the people, by its design effect."""
-        rows = self.crowd.misses if metric == "fpr" else self.crowd.hits
+        key = metric, threshold, rate
+        if key not in self._spreads:
+            self._spreads[key] = self._rate_spread(*key)
+        return self._spreads[key]
+
+    def _rate_spread(self, metric: str, threshold: float, rate: float) -> Spread:
+        rows = self.rows(metric)
         if not len(rows):
             return Spread(np.nan, 3.0, np.zeros(self.crowd.n_people))
         wrong = (self._scores[rows] >= threshold) == (metric == "fpr")
@@ -141,21 +156,18 @@ class PairSet:
     def ks_spread(self) -> Spread:
         """Return how the calibration curve varies with the people where it is largest."""
         gaps = self._probabilities - self.crowd.genuine
-        order = np.argsort(self._probabilities, kind="stable")
-        curve = np.cumsum(gaps[order])
+        bin_of, tens = cut(self._probabilities)
+        curve = np.cumsum(np.bincount(bin_of, gaps, len(tens)))
         top = int(np.argmax(np.abs(curve)))
-        part = np.where(self._probabilities <= self._probabilities[order[top]], gaps, 0.0)
-        part *= np.sign(curve[top])
+        part = np.where(bin_of <= top, gaps, 0.0) * np.sign(curve[top])
         return self.crowd.spread((part - part.mean()) / len(part))
 
     def ece_spread(self) -> Spread:
         """Return how the ECE varies with the people, bins as they are."""
         gaps = self._probabilities - self.crowd.genuine
-        cuts = mass_cuts(len(gaps), 10)
-        bin_of = np.empty(len(gaps), np.int64)
-        order = np.argsort(self._probabilities, kind="stable")
-        bin_of[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
-        part = gaps * np.sign(np.bincount(bin_of, gaps, len(cuts) - 1))[bin_of]
+        bin_of, tens = cut(self._probabilities)
+        ten_of = tens[bin_of]
+        part = gaps * np.sign(np.bincount(ten_of, gaps))[ten_of]
         return self.crowd.spread((part - part.mean()) / len(part))
 
     @cached_property
@@ -184,8 +196,8 @@ def pair_sets(
     code = groups.pair
     for g, name in enumerate(groups.names):
         rows = np.flatnonzero(code == g)
-        taken = [None if values is None else values[rows] for values in (score, probability)]
-        sets.append(PairSet(name, crowd.part(rows), *taken))
+        one, two = (None if of is None else of[rows] for of in (score, probability))
+        sets.append(PairSet(name, crowd.part(rows), one, two))
     return sets
 
 

@@ -202,7 +202,8 @@ def plan(
         narrow = found.ratio if within is None else found.half_width
         return found if narrow <= target else None
 
-    low, high = 3, max(2 * people_needed(rate, metric), 4)
+    low = people_needed(rate, metric) - 1
+    high = low + 1
     while (found := enough(high)) is None:
         low, high = high, 2 * high
         if high > _MOST_PEOPLE:
@@ -258,7 +259,11 @@ def _target(within: float | None, ratio: float | None) -> float:
 
 def _check(rate: float, people: int, images: int, per_person: int | None, level: float) -> None:
     _check_rate(rate)
-    least = {"people": (people, 3), "images": (images, 2), "per_person": (per_person or 1, 1)}
+    least = {
+        "people": (people, 3),
+        "images": (images, 2),
+        "per_person": (1 if per_person is None else per_person, 1),
+    }
     for name, (value, fewest) in least.items():
         if value < fewest:
             raise ParameterError(f"{name}: expected at least {fewest}, found {value}")

@@ -32,6 +32,8 @@ REPLICATES = 1000
 _RATES = ("fpr", "fnr", "tpr")
 _UNDEFINED = (float("nan"), float("nan"))
 
+_BUCKETS = 4096
+
 #: With fewer people nothing can be said of how values vary with them.
 FEWEST = 4
 
@@ -51,6 +53,8 @@ class Uncertainty:
     score, probability : ndarray of float64, shape (n_pairs,), optional
         What was measured; `score` is what decisions rank by.
     groups : Groups, optional
+    threshold_given : bool
+        Whether other pairs than these set the thresholds.
     replicates : int
         Draws of noise for what has no formula: calibration errors, and deviations over groups.
     seed : int
@@ -65,18 +69,19 @@ class Uncertainty:
         score: Float64 | None = None,
         probability: Float64 | None = None,
         groups: Groups | None = None,
+        threshold_given: bool = False,
         replicates: int = REPLICATES,
         seed: int = 0,
     ) -> None:
         self.values = {(m.group, m.condition, m.metric): m.value for m in found}
-        self.independent = people is None
+        self.independent = people is None or not people.names
         if people is None:
             nobody = np.full(len(genuine), UNKNOWN, np.int32)
             people = Groups((), nobody, nobody)
         sets = pair_sets(score, probability, genuine, groups, people)
         self.sets = {each.name: each for each in sets}
         self.names = people.names
-        self._n, self._seed = replicates, seed
+        self._n, self._seed, self._given = replicates, seed, threshold_given
         self._ends: dict[tuple[Key, float], Ends] = {}
         self._spreads: dict[Key, Spread] = {}
         self._curves: dict[str, Curve] = {}
@@ -98,7 +103,7 @@ class Uncertainty:
         if key not in self._spreads:
             value = self.values[key]
             known = group != ALL and metric != "threshold" and not np.isnan(value)
-            if not known or self.sets[group].crowd.people < FEWEST:
+            if not known or self._too_few(group, metric):
                 return None
             self._spreads[key] = self._spread(key, value)
         return self._spreads[key]
@@ -120,23 +125,35 @@ class Uncertainty:
         key = group, condition, metric
         kind, rate = self._kind(metric, self.values[key])
         found = self.sets[group]
-        if self.independent or np.isnan(rate) or found.crowd.people < FEWEST:
+        if self.independent:
             return float(found.trials(kind))
+        if np.isnan(rate) or self._too_few(group, metric):
+            return float("nan")
+        if metric == "tpr" and condition and not self._given:
+            low, high = self.interval(*key)
+            half = max((high - low) / 2, 1e-12) / float(ndtri(0.975))
+            return max(rate, 0.5 / found.trials(kind)) * (1 - min(rate, 0.999)) / half**2
         at = max(rate, 0.5 / max(found.trials(kind), 1))
-        wider = self._wider(key, rate)
-        return self._effective(found, kind, rate)(at) / wider
+        return self._effective(found, kind, rate)(at) / self._wider(key, rate)
 
     def replicates(self, keys: Sequence[Key]) -> NDArray[np.float32]:
-        """Return replicates of values, less the values, shape (n_replicates, n_keys)."""
-        spreads = [self.spread(*key) for key in keys]
-        n_people = self.sets[GLOBAL].crowd.n_people
-        influence = np.zeros((n_people, len(keys)))
-        for i, spread in enumerate(spreads):
+        """Return replicates of values, less the values, shape (n_replicates, n_keys).
+
+        People without a name, of whom there may be as many as pairs, come in so many buckets: what
+        they move is about 0 on the whole, so a bucket varies as they do.
+        """
+        names = len(self.names)
+        nameless = np.arange(self.sets[GLOBAL].crowd.n_people - names) % _BUCKETS
+        influence = np.zeros((names + min(len(nameless), _BUCKETS), len(keys)))
+        for i, key in enumerate(keys):
+            spread = self.spread(*key)
             if spread is not None:
-                influence[:, i] = spread.influence
-        # People without a name are the same for every method on these pairs, and nowhere else.
+                influence[:names, i] = spread.influence[:names]
+                if len(nameless):
+                    influence[names:, i] = np.bincount(nameless, spread.influence[names:])
+        # They are the same for every method on these pairs.
         here = blake2b(self.sets[GLOBAL].crowd.genuine.tobytes(), digest_size=8).hexdigest()
-        more = (f"?{here}/{i}" for i in range(n_people - len(self.names)))
+        more = (f"?{here}/{i}" for i in range(len(influence) - names))
         return replicates(influence, (*self.names, *more), self._n, self._seed)
 
     # ------------------------------------------------------------- of one group
@@ -150,9 +167,9 @@ class Uncertainty:
             trials = self.sets[group].trials(self._kind(metric, value)[0])
             low, high = wilson(np.clip(value, 0, 1) * trials, trials, level)
             return float(low), float(high)
-        if self.sets[group].crowd.people < FEWEST:
+        if self._too_few(group, metric):
             return _UNDEFINED
-        if metric == "tpr" and key[1]:
+        if metric == "tpr" and key[1] and not self._given:
             return self._tpr_at_fpr(key, value, level)
         if metric in _RATES:
             return self._rate(key, value, level)
@@ -161,11 +178,14 @@ class Uncertainty:
         if metric == "auroc":
             return self._auroc(group, value, level)
         spread = self.spread(*key)
-        return _UNDEFINED if spread is None else _scaled(value, spread, level)
+        if spread is None:
+            return _UNDEFINED
+        ends = _scaled(value, spread, level)
+        return (ends[0], min(ends[1], 1.0)) if metric in ("brier", "min_cllr") else ends
 
     def _auroc(self, group: str, value: float, level: float) -> Ends:
         ordering = self.sets[group].ordering
-        wrong = 1 - value
+        wrong = value if ordering.turned else 1 - value
         if not len(ordering.rates) or not 0 <= wrong < 0.5:
             return _UNDEFINED
         compared = self.trials(group, "fpr") * self.trials(group, "fnr")
@@ -176,7 +196,16 @@ class Uncertainty:
             level=level,
             freedom=ordering.degrees_of_freedom(wrong),
         )
-        return 1 - high, 1 - low
+        return (low, high) if ordering.turned else (1 - high, 1 - low)
+
+    def _too_few(self, group: str, metric: str) -> bool:
+        """Whether there are too few people in the pairs that a value is measured of."""
+        found = self.sets[group]
+        if metric in _RATES:
+            return found.sharing(self._kind(metric, 0.0)[0]).people < FEWEST
+        if metric == "auroc":
+            return min(found.sharing(kind).people for kind in ("fpr", "fnr")) < FEWEST
+        return found.crowd.people < FEWEST
 
     def _spread(self, key: Key, value: float) -> Spread:
         group, condition, metric = key
@@ -260,7 +289,7 @@ class Uncertainty:
         group, condition, metric = key
         under, at = Condition.of(condition), self._threshold(condition)
         kind, held = self._kind(metric, 0.0)[0], under.metric
-        given = not under.kind.startswith("global_")
+        given = self._given or not under.kind.startswith("global_")
         if given or np.isnan(at) or (group == GLOBAL and kind == held):
             return 1.0
         overall, own = self.sets[GLOBAL], self.sets[group]
@@ -326,7 +355,9 @@ class Uncertainty:
         values = np.array([self.values[k] for k in known])
         low = lower_end(name, values, self._simulate(known, values), level)
         # With no lower end to miss, all that the interval may miss is for the upper one.
-        ends = np.array([self.interval(*k, level if low > 0 else 2 * level - 1) for k in known])
+        ends = np.array(
+            [self.interval(*k, level if low > 0 else max(2 * level - 1, level / 2)) for k in known]
+        )
         return low, upper_end(name, values, ends[:, 0], ends[:, 1])
 
     def _simulate(self, keys: list[Key], values: Float64) -> Callable[[Float64], Float64]:
@@ -372,5 +403,5 @@ def _scaled(value: float, spread: Spread, level: float) -> Ends:
     """Return the interval of a loss, on the scale of its logarithm."""
     error = float(np.sqrt(spread.variance) * stdtrit(spread.freedom, (1 + level) / 2))
     if not value > 0:
-        return (value, value) if error == 0 else _UNDEFINED
+        return _UNDEFINED
     return float(value * np.exp(-error / value)), float(value * np.exp(error / value))

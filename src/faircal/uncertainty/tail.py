@@ -85,7 +85,7 @@ class Tail:
     @property
     def resolved(self) -> float:
         """The rate that ten of these pairs make: down to there, count."""
-        return RESOLVED / self.n_pairs
+        return RESOLVED / max(self.n_pairs, 1)
 
     @property
     def lowest(self) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from faircal.metrics import FAIRNESS
 from faircal.uncertainty.inversion import lowest
@@ -55,7 +56,9 @@ def unfairness_interval(
         found = unfair([draw(each) for draw, each in zip(simulate, truth, strict=True)])
         return np.where(np.isnan(found), 0.0, found)
 
-    drawn = unfair([_between(*each, replicates, rng) for each in zip(rates, ends, strict=True)])
+    drawn = unfair(
+        [_between(*each, level, replicates, rng) for each in zip(rates, ends, strict=True)]
+    )
     drawn = np.where(np.isnan(drawn), np.inf, drawn)
     found = float(unfair(rates))
     if np.isfinite(found):
@@ -70,10 +73,14 @@ def unfairness_interval(
 
 
 def _between(
-    rates: Float64, ends: tuple[Float64, Float64], replicates: int, rng: np.random.Generator
+    rates: Float64,
+    ends: tuple[Float64, Float64],
+    level: float,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Float64:
     """Draw rates about those that were counted, as far up and down as their intervals reach."""
     low, high = ends
     normal = rng.standard_normal((replicates, len(rates)))
-    reach = np.where(normal > 0, high - rates, rates - low) / 1.96
-    return np.clip(rates + normal * reach, _LEAST, 1 - _LEAST)
+    reach = np.where(normal > 0, high - rates, rates - low) / ndtri((1 + level) / 2)
+    return np.asarray(np.clip(rates + normal * reach, _LEAST, 1 - _LEAST))
