@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from faircal import DataError, ParameterError
 from faircal.auditing import Scored, audit_pairs
 from faircal.auditing.label_mixing import Mixing, confusion
-from faircal.auditing.label_noise import label_noise
+from faircal.auditing.label_noise import (
+    LABEL_NOISE,
+    NoiseRow,
+    label_noise,
+    over_groups,
+    read_noise,
+    write_noise,
+)
 from faircal.auditing.relabelling import Counted, Relabelled
 from faircal.data import Groups
 from faircal.metrics import ks
@@ -140,6 +149,16 @@ class TestDraws:
         assert to[0] == 0
         assert to[1] / to.sum() == pytest.approx(0.6, abs=0.15)  # 30 % against 20 %
 
+    def test_a_genuine_pair_is_of_one_person_whichever_side_is_named(self):
+        groups = Groups(("A", "B"), *(np.array([0, 0, 1, 1], np.int32) for _ in range(2)))
+        left, right = np.array([0, -1, 0, -1], np.int32), np.array([-1, 0, -1, 1], np.int32)
+        people = Groups(("ann", "bea"), left, right)
+        pairs = Scored(np.array([True, True, False, True]), np.zeros(4), None, groups, people)
+        made = Relabelled.of(pairs, groups)
+        assert made._left.tolist()[:2] == made._right.tolist()[:2] == [0, 0]
+        assert made._left[2] == 0 != made._right[2]
+        assert made._left[3] == made._right[3] == 1
+
     def test_unknown_labels_stay_unknown(self):
         rng = np.random.default_rng(3)
         genuine, score, group, left, right = world(rng, 5000, 300)
@@ -213,8 +232,43 @@ class TestBadInput:
         with pytest.raises(DataError, match="two or more groups"):
             label_noise(Scored.of([0, 1], [0.1, 0.9]), 0.1)
 
+    def test_one_group_with_people(self):
+        one = np.zeros(4, np.int32)
+        pairs = Scored(np.array([0, 1, 0, 1], bool), np.arange(4.0))
+        groups = Groups(("A", "B"), one, np.array([0, -1, 0, 0], np.int32))
+        with pytest.raises(DataError, match="two or more groups with people"):
+            label_noise(replace(pairs, groups=groups), 0.1)
+        groups = Groups(("A", "B", "C"), one, np.array([0, 1, 0, 1], np.int32))
+        assert label_noise(replace(pairs, groups=groups), 0.1, draws=2).rows
+
     def test_unknown_rows(self):
         pairs = scored(*world(np.random.default_rng(0), 100, 20))
         found = label_noise(pairs, 0.1, draws=2)
         with pytest.raises(ParameterError, match="no 'fpr'"):
             found.row("fpr")
+
+
+class TestTable:
+    ROW = NoiseRow("f", "a", "all", "", "fpr_gap", 0.05, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
+
+    def test_reads_back_and_is_removed(self, tmp_path):
+        write_noise(tmp_path, [self.ROW])
+        assert read_noise(tmp_path) == [self.ROW]
+        write_noise(tmp_path, [])
+        assert not (tmp_path / LABEL_NOISE).exists()
+        assert read_noise(tmp_path) == []
+
+    def test_what_is_shown_and_how_it_is_called(self):
+        ks = self.ROW._replace(metric="ks_aad")
+        hidden = [
+            self.ROW._replace(group="A", metric="fpr"),
+            self.ROW._replace(metric="fpr_mad"),
+            self.ROW._replace(value=float("nan")),
+        ]
+        assert over_groups([self.ROW, *hidden, ks]) == [self.ROW, ks]
+        assert [(row.name, row.of_rate) for row in (self.ROW, ks)] == [
+            ("FPR gap", True),
+            ("KS AAD", False),
+        ]
+        assert self.ROW.taken_back("{:.3f}".format) == "0.044 to 0.045"
+        assert self.ROW.taken_back("{:.1f}".format) == "0.0"

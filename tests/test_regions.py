@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from faircal.auditing.region_search import deal
+from faircal.auditing import region_search, regions
+from faircal.auditing.region_search import deal, fitting
 from faircal.auditing.region_testing import Half, _Sums, adjusted
-from faircal.auditing.regions import RegionRow, find_regions, read_regions
+from faircal.auditing.regions import (
+    RegionRow,
+    distinct,
+    find_regions,
+    read_record,
+    read_regions,
+)
 from faircal.data import Dataset
 from faircal.data.folds import people_of
 from faircal.errors import DataError, ParameterError
@@ -150,19 +157,63 @@ def test_regions_alike_are_told_once(unfair):
     order = [row.region for row in found.rows]
     alike = [row for row in found.rows if row.like]
     assert alike  # both halves and both numbers of clusters find the same people
+    names = {row.region: row for row in found.rows}
     for row in alike:
         assert order.index(row.like) < order.index(row.region)
+        assert row.found
+        assert names[row.like].found  # for the same question
     told = [row.region for row in found.found]
     assert 0 < len(told) < sum(row.found for row in found.rows)
-    # One that is like a region found for its calibration alone is still told of.
-    first, second = found.rows[:2]
-    mixed = [
-        first._replace(found=0.0, gap_found=1.0),
-        second._replace(found=1.0, like=first.region),
-    ]
-    mixed = replace(found, rows=mixed)
-    assert [row.region for row in mixed.found] == [second.region]
-    assert [row.region for row in mixed.miscalibrated][:1] == [first.region]
+
+
+def test_regions_are_alike_for_the_same_question_only(monkeypatch):
+    data = population(200, 0.5, seed=1)
+    decide = region_search._decide
+
+    def one_each(candidates):
+        """Let the worst be found for its calibration alone, and all others for false matches."""
+        decide(candidates)
+        for number, candidate in enumerate(sorted(candidates, key=lambda c: -c.shown.fpr)):
+            candidate.tests = {"p": 0.01} if number else {"gap_p": 0.001}
+
+    monkeypatch.setattr(region_search, "_decide", one_each)
+    monkeypatch.setattr(regions, "_alike", lambda one, other: True)
+    found = find_regions(data, resolutions=(3,))
+    (gap, other), rows = found.rows[:2], found.rows[2:]
+    assert (gap.gap_like, other.gap_like) == ("", gap.region)  # one of each half
+    assert not rows[0].like  # though it is like those found for calibration
+    assert {row.like for row in rows[1:]} == {rows[0].region}
+    assert found.found == distinct(found.rows, "fpr") == [rows[0]]
+    assert found.miscalibrated == distinct(found.rows, "gap") == [gap]
+    assert distinct(found.rows) == [gap, rows[0]]
+    places = region_figures(found.rows)[2]
+    pytest.importorskip("matplotlib")
+    assert [text.get_text() for text in places.plot().texts] == [gap.region, rows[0].region]
+
+
+def test_embeddings_of_one_number_have_regions():
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(60), SHOTS)
+    vectors = (rng.standard_normal(60)[person] + 0.1 * rng.standard_normal(180))[:, None]
+    first = SHOTS * np.arange(60)
+    left = np.concatenate([first, rng.integers(0, 180, 2000)])
+    right = np.concatenate([first + 1, rng.integers(0, 180, 2000)])
+    keep = left != right
+    left, right = left[keep], right[keep]
+    data = Dataset(
+        embeddings=vectors.astype(np.float32),
+        pairs={
+            "left": left,
+            "right": right,
+            "genuine": person[left] == person[right],
+            "score": np.exp(-np.abs(vectors[left, 0] - vectors[right, 0])),
+        },
+        attributes={"identity": person},
+        normalize=False,
+    )
+    found = find_regions(data, resolutions=(3,))
+    assert len({row.x for row in found.rows}) == len(found.rows) == 6
+    assert {row.y for row in found.rows} == {0.0}
 
 
 def test_attributes_are_not_used(unfair):
@@ -192,9 +243,9 @@ def test_next_to_nothing_is_found_where_all_are_alike(monkeypatch):
     monkeypatch.setattr("faircal.auditing.region_search.APPARENT", 1.0)
     p, found = [], 0
     for seed in range(25):
-        regions = find_regions(population(60, 0.0, seed), resolutions=(3,), seed=seed)
-        p += [v for row in regions.rows for v in (row.p, row.gap_p) if v == v]
-        found += any(row.found or row.gap_found for row in regions.rows)
+        rows = find_regions(population(60, 0.0, seed), resolutions=(3,), seed=seed).rows
+        p += [v for row in rows for v in (row.p, row.gap_p) if v == v]
+        found += any(row.found or row.gap_found for row in rows)
     assert len(p) > 200
     assert found <= 4  # 1.25 expected at most: 5 or more have a probability of 0.7 %
     assert np.mean(np.array(p) < 0.05) < 0.09
@@ -226,8 +277,14 @@ def test_bad_input_is_one_clear_line():
         find_regions(data.subset(data.genuine))
     with pytest.raises(ParameterError, match="between 0 and 1"):
         find_regions(data, rate=1.0)
+    with pytest.raises(ParameterError, match=r"^rate: .* found nan"):
+        find_regions(data, rate=float("nan"))
+    with pytest.raises(ParameterError, match=r"^q: .* found nan"):
+        find_regions(data, q=float("nan"))
     with pytest.raises(ParameterError, match="resolutions"):
         find_regions(data, resolutions=(1,))
+    with pytest.raises(ParameterError, match="found none"):
+        fitting((), 1)
     scores = Dataset(
         pairs={"left": [0, 0], "right": [1, 2], "genuine": [1, 0], "score": [0.5, 0.1]},
         attributes={"identity": ["a", "a", "b"]},
@@ -241,6 +298,10 @@ def test_the_table_reads_back(unfair, tmp_path):
     write_rows(tmp_path / "regions.csv", RegionRow, found.rows)
     assert repr(read_regions(tmp_path)) == repr(found.rows)
     assert read_regions(tmp_path / "none") == []
+    assert read_record(tmp_path) == {}
+    (tmp_path / "regions.json").write_text("{")
+    with pytest.raises(DataError, match="run 'faircal regions' again"):
+        read_record(tmp_path)
 
 
 def test_figures_say_what_they_draw(unfair):
@@ -270,3 +331,6 @@ def test_example_images_come_from_their_folder_alone(unfair, tmp_path):
         picture.new("RGB", (8, 8)).save(path)
     (montage,) = region_montages([row], home)
     assert montage.table["image_id"].to_pylist() == ["a.png"]
+    # One that is like another for its calibration is still shown for its false matches.
+    assert region_montages([row._replace(gap_found=1.0, gap_like="A3-1")], home)
+    assert region_montages([row._replace(like="A3-1")], home) == []

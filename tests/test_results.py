@@ -43,6 +43,12 @@ def test_intervals_read_back_exactly(tmp_path):
     assert read_intervals(tmp_path) == [INTERVAL]
 
 
+@pytest.mark.parametrize("content", ["", "feature,group,low,high\nnet,A,0.1,0.2\n"])
+def test_intervals_of_earlier_versions_are_none(tmp_path, content):
+    (tmp_path / "intervals.csv").write_text(content)
+    assert read_intervals(tmp_path) == []
+
+
 def test_summary_leaves_undefined_folds_out():
     folds = [ROW._replace(fold=str(i), value=v) for i, v in enumerate((1.0, float("nan"), 4.0))]
     *_, mean, std = summarise(folds)
@@ -68,7 +74,11 @@ def test_summary_of_nothing_defined_is_undefined():
             ",".join(Row._fields).encode() + b"\n" + b"x," * 11 + b"high\n",
             "could not convert",
         ),
-        ("intervals.csv", b"group\nA\n", "expected columns feature, method"),
+        (
+            "intervals.csv",
+            ",".join(Interval._fields).encode() + b"\nx,1\n",
+            "line 2: cannot be read",
+        ),
         ("run.json", b"{", "not valid JSON"),
         ("run.json", b"\xff", "not valid JSON"),
         ("run.json", b"[]", "expected an object"),

@@ -287,8 +287,14 @@ def read_results(folder: str | Path) -> list[Row]:
 
 
 def read_intervals(folder: str | Path) -> list[Interval]:
-    """Read ``intervals.csv`` of an audit; none where there is no such file."""
-    return read_rows(Path(folder) / INTERVALS, Interval)
+    """Read ``intervals.csv``; none where there is no such file, or an earlier version's.
+
+    Those have other columns; what they say was not made as intervals are now.
+    """
+    try:
+        return read_rows(Path(folder) / INTERVALS, Interval)
+    except _OtherColumnsError:
+        return []
 
 
 def write_clusters(
@@ -323,6 +329,10 @@ def read_rows(path: Path, kind: type[T]) -> list[T]:
     return [kind(*values) for values in _read_csv(path, kind)] if path.exists() else []
 
 
+class _OtherColumnsError(DataError):
+    """A table has other columns than expected."""
+
+
 def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
     """Read a table of the fields of `kind`; those that are numbers are converted."""
     numbers = [of is float for of in get_type_hints(kind).values()]
@@ -331,7 +341,9 @@ def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
             if tuple(next(reader, ())) != kind._fields:
-                raise DataError(f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}")
+                raise _OtherColumnsError(
+                    f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}"
+                )
             for line in reader:
                 pairs = zip(line, numbers, strict=True)
                 rows.append([float(text) if number else text for text, number in pairs])

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from faircal.measures import Measure, Rankings, at_threshold, measure
-from faircal.metrics import DEVIATIONS
-from faircal.results import ALL, GLOBAL
+from faircal.results import ALL
 from faircal.uncertainty import Uncertainty
-from faircal.uncertainty.deviations import deviation_of, lower_end, rate_noise, upper_end
-from faircal.uncertainty.pairs import PairSet
-from faircal.uncertainty.quantify import REPLICATES
 from studies.uncertainty import pairwise
 from studies.uncertainty.laws import Float64
 from studies.uncertainty.settings import (
     NAMES,
-    OVER,
     PLAIN,
     RATES,
     Draw,
@@ -81,17 +75,12 @@ def _intervals(
         if key in whole.values:
             yield key, whole.values[key], whole.interval(*key)
     for rate, threshold in setting.thresholds.items():
-        found = list(at_threshold(rankings, threshold))
-        rates = np.array([m.value for m in found if m.metric == "fpr" and m.group != GLOBAL])
-        over = {name: float(deviation_of(name, rates)) for name in OVER}
-        found += [Measure(ALL, "", f"fpr_{name}", value) for name, value in over.items()]
-        fixed = unsure(found)
+        fixed = unsure(list(at_threshold(rankings, threshold)))
         fixed.sets = whole.sets  # the same pairs: what is worked out of them is not made twice
         for group, under, metric in _keys(wanted):
             if under == f"{rate:g}":
-                gap = metric == "fpr_gap" and "gap" not in DEVIATIONS
-                ends = _gap(rates, fixed, seed) if gap else fixed.interval(group, "", metric)
-                yield (group, under, metric), fixed.values[group, "", metric], ends
+                key = group, "", metric
+                yield (group, under, metric), fixed.values[key], fixed.interval(*key)
 
 
 def _keys(truths: Iterable[Key]) -> Iterator[Key]:
@@ -103,23 +92,6 @@ def _keys(truths: Iterable[Key]) -> Iterator[Key]:
         rates = metric == "fpr" and not under.startswith("global")
         for name in (NAMES if rates else PLAIN) if group == "plain" else (group,):
             yield name, under, metric
-
-
-def _gap(rates: Float64, found: Uncertainty, seed: int) -> Ends:
-    """Return the interval of the largest rate less the smallest, made as deviations' are."""
-
-    def effective(group: PairSet, rate: float) -> Callable[[float], float]:
-        dependence, trials = group.imposters, group.trials("fpr")
-        freedom = dependence.degrees_of_freedom(max(rate, float(rates.mean()), 1e-9))
-        few = (float(ndtri(0.975)) / float(stdtrit(freedom, 0.975))) ** 2
-        return lambda p: trials * few / float(dependence.design_effect(max(p, 1e-9)))
-
-    of_groups = [effective(found.sets[name], p) for name, p in zip(NAMES, rates, strict=True)]
-    again = rate_noise(of_groups, REPLICATES, np.random.default_rng([seed, 1]))
-    low = lower_end("gap", rates, again, 0.95)
-    level = 0.95 if low > 0 else 0.9
-    ends = np.array([found.interval(name, "", "fpr", level) for name in NAMES])
-    return low, upper_end("gap", rates, *ends.T)
 
 
 class _Beside:

@@ -70,7 +70,7 @@ _TITLES = {
 _ABOUT = f"""\
 Nominal 95 % intervals, as `faircal.audit` gives them where people are known. Four groups; A and B
 are plain in every setting and the thresholds are those at which their true FPR is 1 % and 0.1 %.
-Where groups *differ*, C and D are set apart and probabilities are off by 0.7 in log-odds; where
+Where groups *differ*, C and D are set apart and probabilities are off by 2 in log-odds; where
 they are *alike*, true deviations are 0, and so are KS and ECE if the scores are normal. A true 0
 counts as covered where the interval begins at 0.
 

@@ -11,6 +11,7 @@ import pytest
 
 import faircal
 from faircal.benchmark import Settings, move, run_benchmark
+from faircal.benchmark.cell import rankings_of
 from faircal.benchmark.labels import count_people, draw_labelled, label_counts
 from faircal.benchmark.moving import MovedRow, read_moved, recalibration
 from faircal.benchmark.populations import shared_features
@@ -242,6 +243,22 @@ class TestRun:
         run_benchmark(there, tmp_path, settings, jobs=1)
         assert not (tmp_path / "moving.csv").exists()
 
+    @pytest.mark.parametrize("threshold_on", ["test", "calibration"])
+    def test_labelled_pairs_are_ranked_where_they_set_thresholds(
+        self, here, there, tmp_path, monkeypatch, threshold_on
+    ):
+        sizes = set()
+
+        def counting(output, part, attribute):
+            sizes.add(len(part))
+            return rankings_of(output, part, attribute)
+
+        monkeypatch.setattr("faircal.benchmark.moving.rankings_of", counting)
+        settings = Settings(methods=("baseline",), threshold_on=threshold_on, rates=(0.01,))
+        run_benchmark(there, tmp_path, settings, jobs=1, moving=move(here, there, (30,))[1])
+        assert (30 in sizes) == (threshold_on == "calibration")
+        assert sizes - {30}
+
     def test_thresholds_of_calibration_pairs_are_those_of_the_source(self, here, there, tmp_path):
         settings = Settings(methods=("baseline",), threshold_on="calibration", rates=(0.01,))
         run_benchmark(there, tmp_path, settings, jobs=1, moving=move(here, there, LABELS)[1])
@@ -272,8 +289,9 @@ class TestRestoring:
 
     def test_fewer_that_happen_to_be_good_do_not_count_where_more_are_worse(self):
         curve = self.curve(n0=(0.01,) * 3, n100=(0.05, 0.06, 0.05), n900=(0.01, 0.012, 0.008))
-        assert curve.enough == 900
+        assert curve.as_good == 900
         assert not curve.gains
+        assert curve.enough == 0
 
     def test_undefined_folds_are_passed_over(self):
         curve = self.curve(n0=(0.2, 0.21, math.nan), n900=(0.1, 0.12, 0.1))

@@ -103,6 +103,8 @@ class TestEstimate:
     def test_uninformative_probabilities_say_nothing(self):
         found = estimate_prior(np.full(100, 0.3), calibrated_at=0.3)
         assert (found.low, found.high) == (0, 1)
+        assert np.isnan(found.value)
+        assert found.design_effect == 1
 
     def test_no_genuine_pairs(self):
         """One-sided at 0; few imposters that look alike must not be taken for genuine pairs."""
@@ -156,7 +158,7 @@ class TestEstimate:
         assert hits / runs >= 0.93 - slack
         assert narrow < hits
 
-    @pytest.mark.parametrize("said", [0.0, 0.5, 1.0])
+    @pytest.mark.parametrize("said", [0.0, 0.4, 0.6, 1.0])
     def test_one_pair(self, said):
         found = estimate_prior([said], calibrated_at=0.5, left=[0], right=[1])
         assert 0 <= found.low <= found.value <= found.high <= 1
@@ -166,6 +168,10 @@ class TestEstimate:
             estimate_prior([], calibrated_at=0.5)
         with pytest.raises(DataError, match="number them first"):
             estimate_prior([0.5], calibrated_at=0.5, left=["ann"], right=["bea"])
+        with pytest.raises(ParameterError, match="found no right; give both"):
+            estimate_prior([0.5], calibrated_at=0.5, left=[0])
+        with pytest.raises(ParameterError, match="found no left; give both"):
+            estimate_prior([0.5], calibrated_at=0.5, right=[0])
         with pytest.raises(ParameterError, match="level"):
             estimate_prior([0.5], calibrated_at=0.5, level=95)
 

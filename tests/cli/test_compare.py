@@ -15,6 +15,18 @@ from faircal.data import save_dataset
 SIZE = {"people": 160, "images": 640, "pairs": 2800, "dimension": 16}
 
 
+def scored(path, people=60, pairs=4000):
+    """Write scores of people who are in no group."""
+    rng = np.random.default_rng(5)
+    left = rng.integers(people, size=pairs)
+    genuine = rng.random(pairs) < 0.5
+    right = np.where(genuine, left, (left + rng.integers(1, people, size=pairs)) % people)
+    score = np.round(rng.normal(np.where(genuine, 0.6, 0.1), 0.2), 4)
+    rows = zip(genuine.astype(int), np.clip(score, -1, 1), left, right, strict=True)
+    text = "".join(f"{g},{s},p{one},p{two}\n" for g, s, one, two in rows)
+    path.write_text("genuine,score,left_identity,right_identity\n" + text)
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, run_command):
     """A benchmark of two methods, and audits of the same people by two of them."""
@@ -25,6 +37,9 @@ def runs(tmp_path_factory, run_command):
     run_benchmark(data, home / "bench", settings, jobs=1)
     by = ["--attribute", "gender"]
     run_command("audit", "data", *by, "--out", "audit", cwd=home, figures=False)
+    scored(home / "scores.csv")
+    for name in ("alone", "alone2"):
+        run_command("audit", "scores.csv", "--out", name, cwd=home, figures=False)
     return home
 
 
@@ -90,6 +105,23 @@ def test_a_run_against_its_copy_passes_and_non_inferiority_needs_proof(here, run
     assert run_here(["compare", "audit", str(tmp_path / "link")]).code == 2  # the same folder
 
 
+def test_what_is_no_share_is_not_told_in_percent(here, run_here):
+    words = ["compare", "alone", "alone2", "--unpaired", "--metrics"]
+    rows = json.loads(run_here([*words, "auroc,min_cllr", "--json"]).out)["comparisons"]
+    shares = {row["metric"]: row for row in rows}
+    done = run_here([*words, "auroc,min_cllr", "--gate", "noninferior", "--margin", "0.5"])
+    assert "percent (Min. Cllr as it is)" in done.out
+    (line,) = [text for text in done.out.splitlines() if text.strip().startswith("Min. Cllr  ")]
+    assert f" {shares['min_cllr']['a']:.4f} " in line
+    (line,) = [text for text in done.out.splitlines() if text.strip().startswith("AUROC  ")]
+    assert f" {100 * shares['auroc']['a']:.2f} " in line
+    (noticed,) = [text for text in done.out.splitlines() if text.startswith("  Min. Cllr:")]
+    assert f"{shares['min_cllr']['detectable']:.2g} (all pairs)" in noticed
+    assert "by less than 50 points or 0.5, if at all" in done.out
+    alone = run_here([*words, "min_cllr"])
+    assert "percent" not in alone.out
+
+
 def test_an_update_that_is_worse_is_stopped(here, run_here, tmp_path):
     # The update: the same people, with noise on what is known of their images.
     shutil.copytree(here / "data", tmp_path / "bad")
@@ -121,6 +153,16 @@ def test_an_update_that_is_worse_is_stopped(here, run_here, tmp_path):
             "--gate noninferior and --margin go together",
         ),
         (["bench", "audit"], "no method in common"),
+        (["audit", "audit"], "an audit has one set of scores; give another run"),
+        (
+            ["alone", "alone2", "--metrics", "fpr", "--gate"],
+            "nothing is left to compare: the FPR of all pairs is what the operating point sets",
+        ),
+        (["audit", "alone", "--tolerance", "nan"], "tolerance: expected a number from 0 on"),
+        (
+            ["audit", "alone", "--gate", "noninferior", "--margin", "nan"],
+            "margin: expected a number above 0",
+        ),
         (
             ["bench", "bench", "--method", "baseline,faircal", "--metrics", "kss"],
             "'kss' is not in both runs; did you mean ks?",

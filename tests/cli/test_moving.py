@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 import faircal
 from faircal.benchmark.moving import read_moved
-from faircal.benchmark.restoring import restoring
+from faircal.benchmark.restoring import Point, Restoring, restoring
 from faircal.cli.moving_table import words
 from faircal.data import save_dataset
 from faircal.report import Store
@@ -43,6 +44,21 @@ def test_table_and_words_say_what_the_curves_do(moved):
     assert f"FairCal: {words(again)}" in moved.out
     assert "Calibration error (KS, %) as mean over groups" in moved.out
     assert "note: fitted on all 1500 pairs of small (simulated)" in moved.err
+
+
+def test_labels_that_gain_nothing_are_not_asked_for():
+    points = {
+        0: Point(0, {"1": 0.01, "2": 0.01}),
+        100: Point(9, {"1": 0.05, "2": 0.06}),
+        900: Point(80, {"1": 0.01, "2": 0.012}),
+    }
+    curve = Restoring("f", "m", "", "", "", "recalibrated", points)
+    told = words(curve)
+    assert told.startswith("labelled pairs gain nothing that can be told: 1 % as it is")
+    assert told.endswith("If any are used, use about 900 or more.")
+    assert (curve.enough, curve.as_good) == (0, 900)
+    none = words(replace(curve, points={n: points[n] for n in (0, 900)}))
+    assert "If any" not in none
 
 
 def test_the_figure_shows_the_curves_of_each_method(moved):

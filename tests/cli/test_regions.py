@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
+from faircal.report import Store
+
 PEOPLE, SHOTS, DIMENSION = 120, 3, 24
 
 
@@ -57,6 +59,28 @@ def test_regions_are_found_and_written(faces, tmp_path, run_here):
     assert {"regions-fpr.png", "regions-fpr.csv", "regions-map.pdf"} <= names
 
 
+def test_a_report_shows_the_regions_of_its_data_alone(faces, tmp_path, run_here):
+    out, home = tmp_path / "out", tmp_path / "two"
+    (home / "embeddings").mkdir(parents=True)
+    for name in ("images.csv", "pairs.csv"):
+        (home / name).write_text((faces / name).read_text())
+    for name in ("one", "two"):
+        (home / "embeddings" / f"{name}.npy").write_bytes((faces / "embeddings.npy").read_bytes())
+    quick = ["--out", str(out), "--clusters", "3"]
+    # One feature, audited by itself or beside another.
+    for audited in (["--features", "one"], []):
+        assert run_here(["audit", str(home), "--out", str(out), *audited]).code == 0
+        assert run_here(["regions", str(home), "--feature", "one", *quick]).code == 0
+        assert len(Store.read(out).regions) == 6
+    assert run_here(["audit", str(faces), "--out", str(out)]).code == 0
+    assert (out / "regions.csv").exists()
+    assert Store.read(out).regions == []
+    assert run_here(["regions", str(faces), *quick]).code == 0
+    assert len(Store.read(out).regions) == 6
+    (out / "regions.json").unlink()
+    assert Store.read(out).regions == []
+
+
 def test_regions_for_machines(faces, tmp_path, run_here):
     words = ["regions", str(faces), "--out", str(tmp_path / "o"), "--clusters", "3", "--json"]
     done = run_here([*words, "--threshold", "0.6"])
@@ -74,7 +98,9 @@ def test_regions_for_machines(faces, tmp_path, run_here):
         (("faces", "--out", "o"), "expected at least 40 people"),
         (("faces", "--out", "notes.txt"), "it is a file"),
         (("faces", "--out", "o", "--rate", "2"), "--rate"),
-        (("faces", "--out", "o", "--clusters", "1"), "resolutions"),
+        (("faces", "--out", "o", "--clusters", "1"), "--clusters: expected numbers of 2 or more"),
+        (("faces", "--out", "o", "--rate", "nan"), "--rate: expected a share"),
+        (("faces", "--out", "o", "--false-discoveries", "nan"), "--false-discoveries: expected"),
         (("two", "--out", "o"), "choose one with --feature"),
     ],
 )

@@ -7,14 +7,27 @@ import math
 import numpy as np
 import pytest
 
-from faircal.comparing import Estimate, Run, compare, differences, no_worse, non_inferior, notes
+from faircal.comparing import (
+    Estimate,
+    Run,
+    compare,
+    differences,
+    no_worse,
+    non_inferior,
+    notes,
+    runs,
+)
 from faircal.comparing.runs import Scored
-from faircal.comparing.verdicts import better, needed
+from faircal.comparing.verdicts import better
 from faircal.errors import DataError, ParameterError
+from faircal.report.store import Store
 from faircal.results import (
     Interval,
     Replicated,
     Row,
+    read_intervals,
+    read_replicates,
+    read_results,
     write_intervals,
     write_replicates,
     write_results,
@@ -74,9 +87,114 @@ def test_too_few_people_give_no_number_and_are_not_counted():
     assert found["few"].verdict == "not enough data"
     assert found["few"].record()["difference"] is None
     assert found["F"].family == 1
-    assert needed("fpr", POINT) == 25
     assert no_worse([found["few"]]).passed
     assert not non_inferior([found["few"]], 1.0).passed
+
+
+def rates(metric, value=0.05, trials=5000.0, condition=POINT, groups=("F", "M")):
+    return {
+        (group, condition, metric): Estimate(
+            value, value - 0.01, value + 0.01, noise(group), trials=trials
+        )
+        for group in groups
+    }
+
+
+def verdicts(found, record):
+    """Verdicts by group of two runs with the same record and values."""
+    scored = {Scored("f", "m", "", "", "sex"): found}
+    a, b = (Run(name, record, scored) for name in "ab")
+    return {(each.group, each.metric): each for each in compare(a, b)}
+
+
+PEOPLE = {"effective_people": {"F": 40.0, "M": 40.0}}
+
+
+class TestTheRuleIsThatOfTheReport:
+    """A value that a report would not tell is not compared."""
+
+    def test_the_fnr_has_the_people_of_genuine_pairs(self):
+        record = PEOPLE | {"effective_people_genuine": {"F": 9.0, "M": 40.0}}
+        found = verdicts(rates("fpr") | rates("fnr"), record)
+        told = {key: each.verdict == "not enough data" for key, each in found.items()}
+        assert told == {
+            ("F", "fpr"): False,
+            ("M", "fpr"): False,
+            ("F", "fnr"): True,
+            ("M", "fnr"): False,
+        }
+        assert found["F", "fnr"].people == 9
+        assert found["F", "fpr"].people == 40
+
+    @pytest.mark.parametrize(("trials", "few"), [(299.0, True), (300.0, False)])
+    def test_pairs_count_at_a_wanted_rate(self, trials, few):
+        found = verdicts(rates("fpr", trials=trials), PEOPLE)
+        assert (found["F", "fpr"].verdict == "not enough data") is few
+
+    def test_people_who_suffice_for_one_rate_do_not_for_a_lower_one(self):
+        few = {"effective_people": {"F": 24.9, "M": 25.0}}
+        found = verdicts(rates("fpr"), few)
+        assert found["F", "fpr"].verdict == "not enough data"
+        assert found["M", "fpr"].verdict == "not told apart"
+        found = verdicts(rates("fpr", condition="global_fpr=0.1"), few)
+        assert found["F", "fpr"].verdict == "not told apart"
+
+    def test_a_calibration_error_needs_a_hundred_pairs_of_both_kinds(self):
+        for trials, few in ((49.0, True), (50.0, False)):
+            counted = rates("fpr", trials=trials) | rates("fnr", trials=trials)
+            found = verdicts(counted | rates("ks", condition="", trials=math.nan), PEOPLE)
+            assert (found["F", "ks"].verdict == "not enough data") is few
+
+    def test_groups_of_the_same_name_have_the_people_of_their_attribute(self):
+        record = {
+            **PEOPLE,
+            "people_by": {
+                "sex": {"effective_people": {"F": 9.0, "M": 40.0}},
+                "age": {"effective_people": {"F": 40.0, "M": 40.0}},
+            },
+        }
+        found = verdicts(rates("fpr"), record)
+        assert found["F", "fpr"].verdict == "not enough data"
+        assert found["M", "fpr"].verdict == "not told apart"
+
+    def test_trials_are_read(self, tmp_path):
+        folder = benchmark(tmp_path / "run")
+        rows = [
+            row._replace(metric="fpr", condition=POINT, trials=250.0)
+            for row in read_intervals(folder)
+        ]
+        write_intervals(folder, rows)
+        (found,) = Run.read(folder).find("f", "baseline", "sex").values()
+        assert found.trials == 250
+
+
+def test_nothing_compared_is_refused_not_passed():
+    with_all = estimates(**{"global": 0.01})
+    a, b = (run(name, attribute="", m=with_all) for name in "ab")
+    with pytest.raises(ParameterError, match="the FPR of all pairs is what the operating point se"):
+        compare(a, b, metrics=["fpr"])
+    auroc = {("global", "", "auroc"): Estimate(0.9, 0.8, 0.95, noise("x"))}
+    a, b = (run(name, attribute="", m=auroc) for name in "ab")
+    with pytest.raises(ParameterError, match="none of fpr, fnr, ks is in both runs"):
+        compare(a, b)
+    tpr = {("global", "", "tpr"): Estimate(0.9, 0.8, 0.95, noise("x"))}
+    a, b = (run(name, attribute="", m=tpr | with_all) for name in "ab")
+    with pytest.raises(ParameterError, match="no TPR at an operating point of both runs"):
+        compare(a, b, metrics=["tpr"])
+
+
+@pytest.mark.parametrize("size", [math.nan, math.inf, -0.1])
+def test_sizes_that_are_none_are_refused(size):
+    with pytest.raises(ParameterError, match="tolerance: expected a number from 0 on"):
+        compare(OLD, run("new", m=estimates(F=0.01, M=0.012)), tolerance=size)
+    with pytest.raises(ParameterError, match="margin: expected a number above 0"):
+        non_inferior([], size)
+
+
+def test_an_audit_is_not_compared_with_itself():
+    audit = Run("audit", {}, {Scored("f", "", "", "", "sex"): estimates(F=0.01)})
+    with pytest.raises(ParameterError, match="an audit has one set of scores; give another run"):
+        compare(audit, audit)
 
 
 def test_gates():
@@ -185,7 +303,40 @@ def test_differences_to_a_reference(tmp_path):
     assert found.verdict == "better"
     assert found.difference.high - found.difference.low < 0.02  # either alone is 0.04 wide
     assert differences(folder, reference="oracle") == []
-    (folder / "replicates.parquet").unlink()
+    damaged = folder / "replicates.parquet"
+    kept = damaged.read_bytes()
+    damaged.write_bytes(kept[:100])
+    with pytest.raises(DataError, match=r"replicates.parquet: cannot be read"):
+        differences(folder)
+    with pytest.raises(DataError, match=r"replicates.parquet: cannot be read"):
+        Store.read(folder).compared("sex")
+    damaged.unlink()
+    assert Store.read(folder).compared("sex") == []
     assert differences(folder) == []
     with pytest.raises(DataError, match=r"no replicates.parquet.* again with this version"):
         Run.read(folder)
+
+
+def test_a_report_reads_replicates_once_and_no_comparison_reads_results(tmp_path, monkeypatch):
+    folder = benchmark(tmp_path / "run")
+    for name, write, read in (
+        ("results.csv", write_results, read_results),
+        ("intervals.csv", write_intervals, read_intervals),
+    ):
+        rows = read(folder)
+        assert (folder / name).exists()
+        write(folder, [*rows, *(row._replace(attribute="age") for row in rows)])
+    path = folder / "replicates.parquet"
+    rows = read_replicates(path)
+    write_replicates(path, [*rows, *(row._replace(attribute="age") for row in rows)])
+    store, calls = Store.read(folder), []
+
+    def counted(path):
+        calls.append(path)
+        return read_replicates(path)
+
+    monkeypatch.setattr(runs, "read_replicates", counted)
+    monkeypatch.setattr(runs, "read_results", lambda home: pytest.fail(f"reads {home}"))
+    assert [len(store.compared(by)) for by in ("sex", "age")] == [1, 1]
+    assert len(calls) == 1
+    Run.read(folder)

@@ -501,6 +501,7 @@ class TestTraining:
         told = ["ethnicity", "gender"] if several else ["ethnicity+gender"]
         assert sorted(figures) == sorted(
             [
+                "calibrated_at",
                 "stage_1_loss",
                 "stage_2_loss",
                 "stage_3_loss",

@@ -307,7 +307,7 @@ class TestTraining:
 
     def test_figures_are_the_last_losses(self, fitted):
         figures = fitted.diagnostics_.figures
-        assert sorted(figures) == ["cross-entropy", "fairness", "loss"]
+        assert sorted(figures) == ["calibrated_at", "cross-entropy", "fairness", "loss"]
         total = 0.5 * figures["cross-entropy"] + 0.5 * figures["fairness"]
         assert figures["loss"] == pytest.approx(total, rel=1e-5)
 

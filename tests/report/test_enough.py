@@ -85,8 +85,8 @@ class TestRule:
         run = read_run(folder)
         run["effective_people_genuine"] = {"global": 90.0, "many": 7.4}
         own = Store(folder, store.results, run, store.curves, [], [], store.intervals)
-        assert effective_people(own, "fnr")["many"] == 7.4
-        assert effective_people(own, "fpr")["many"] > 30
+        assert effective_people(own, "group", "fnr")["many"] == 7.4
+        assert effective_people(own, "group", "fpr")["many"] > 30
 
 
 class TestRates:
@@ -186,4 +186,4 @@ class TestEverywhere:
         run = read_run(tmp_path)
         del run["effective_people"]
         write_run(tmp_path, run)
-        assert effective_people(Store.read(tmp_path)) == {}
+        assert effective_people(Store.read(tmp_path), "group") == {}

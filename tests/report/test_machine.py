@@ -54,7 +54,7 @@ def audited(tmp_path):
         run = {
             "kind": "audit",
             "people": found.people,
-            "effective_people": found.effective_people,
+            "effective_people": found.effective_people(),
             "pairs": 1610,
             "interval_kind": found.interval_kind,
             "data_sha256": "0" * 64,

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.auditing.label_noise import NoiseRow
+from faircal.auditing.label_noise import NoiseRow, write_noise
 from faircal.auditing.matrix import MATRIX, MatrixRow
+from faircal.auditing.regions import RECORD, REGIONS, RegionRow
 from faircal.curves import CURVES, as_table, write_curves
 from faircal.metrics.shrinkage import shrink
+from faircal.report import outline_tables as tables
 from faircal.report.figures import GroupMatrix
 from faircal.report.outline import ABOUT, outline
-from faircal.report.store import LABEL_NOISE, Store
+from faircal.report.store import Store
 from faircal.results import write_intervals, write_results, write_rows, write_run
 
 CONDITION = "global_fpr=0.01"
@@ -54,10 +56,10 @@ def audited(tmp_path):
         write_intervals(tmp_path, found.intervals())
         write_curves(tmp_path / CURVES, as_table(found.curves))
         write_rows(tmp_path / MATRIX, MatrixRow, matrix)
-        write_rows(tmp_path / LABEL_NOISE, NoiseRow, noise)
+        write_noise(tmp_path, noise)
         known = {
             "people": found.people,
-            "effective_people": found.effective_people,
+            "effective_people": found.effective_people(),
             "interval_kind": found.interval_kind,
             "pairs": len(arrays["score"]),
         }
@@ -169,14 +171,64 @@ def test_the_matrix_withholds_what_it_cannot_tell(audited):
 
 def test_label_noise_is_shown(audited):
     front = ("f", "a+b", "all", CONDITION, "fpr_gap", 0.05)
-    _, store = audited(
-        scored(), noise=[NoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)]
-    )
+    gap = NoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
+    nan = float("nan")
+    rows = [
+        gap,
+        gap._replace(metric="fpr_aad", condition="", corrected_never=gap.corrected),
+        gap._replace(metric="fnr_gap", reliable=0.0),
+        gap._replace(metric="fnr_aad", value=nan),
+        gap._replace(
+            metric="ks_gap", condition="", corrected=nan, corrected_never=nan, reliable=0.0
+        ),
+    ]
+    _, store = audited(scored(), noise=rows)
     table = cells(sections(store)["Wrong labels"].tables[0])
-    (row,) = table.values()
+    at = "1 % global FPR"
+    assert list(table) == [f"FPR gap, {at}", "FPR AAD, given threshold", f"FNR gap, {at}", "KS gap"]
+    back = [row["If 5 % are wrong already"].text for row in table.values()]
+    assert back == ["4.40 to 4.50", "4.50", "not known", "not known"]
+    row = table[f"FPR gap, {at}"]
     assert row["As labelled"].text == "4.00"
     assert row["With 5 % wrong"].interval == "2.00–3.50"
-    assert row["If 5 % are wrong already"].text == "4.50"
+
+
+def test_label_noise_of_two_features_is_told_apart(audited, tmp_path):
+    front = ("f", "a+b", "all", CONDITION, "fpr_gap", 0.05)
+    one = NoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
+    found, _ = audited(scored(), noise=[one, one._replace(feature="g")])
+    write_results(tmp_path, [*found.rows, *(row._replace(feature="g") for row in found.rows)])
+    (table,) = tables.wrong_labels(Store.read(tmp_path))
+    assert [line.block for line in table.lines] == ["f", "g"]
+
+
+def test_regions_found_for_different_reasons_are_all_shown(audited, tmp_path):
+    numbers = dict.fromkeys(RegionRow._fields, 0.01)
+    texts = {"feature": "f", "like": "", "gap_like": "", "composition": "", "examples": "[]"}
+    row = RegionRow(**{**numbers, **texts, "region": "A3-1", "found": 0.0, "gap_found": 1.0})
+    rows = [
+        row,
+        row._replace(region="A3-2", found=1.0, gap_found=1.0, gap_like="A3-1"),
+        row._replace(region="A3-3", found=1.0, gap_found=0.0, like="A3-2"),
+        row._replace(region="A3-4", found=0.0, gap_found=0.0),
+    ]
+    write_rows(tmp_path / REGIONS, RegionRow, rows)
+    (tmp_path / RECORD).write_text('{"data_sha256": "abc"}')
+    for run, shown in (({"data_sha256": "abc"}, 2), ({"data_sha256": "other"}, 0), ({}, 0)):
+        _, store = audited(scored(), **run)
+        made = tables.regions(store)
+        told = [line.label for table in made for line in table.lines]
+        assert told == ["A3-1", "A3-2"][:shown]
+    assert audited(scored(), data_sha256="abc", kind="benchmark")[1].regions == []
+
+
+def test_an_audit_of_an_earlier_version_is_still_reported(audited, tmp_path):
+    audited(scored())
+    (tmp_path / "intervals.csv").write_text("feature,group,low,high\nf,x F,0.1,0.2\n")
+    store = Store.read(tmp_path)
+    assert store.intervals == []
+    value = cells(sections(store)["Error rates by group"].tables[0])["y M"]["1 % global FPR"]
+    assert value.mean > 0
 
 
 def test_a_benchmark_has_none(audited):

@@ -51,7 +51,7 @@ def store_of(tmp_path):
         write_curves(tmp_path / CURVES, as_table(curves))
         known = {
             "people": audits[0].people,
-            "effective_people": audits[0].effective_people,
+            "effective_people": audits[0].effective_people(),
             "interval_kind": audits[0].interval_kind,
         }
         write_run(tmp_path, {"kind": "audit", **known, **(run or {})})
@@ -251,8 +251,13 @@ class TestSureAndLimits:
     def test_people_and_too_narrow_intervals(self, store_of):
         arrays = counted(TOLD_APART)
         n = len(arrays["score"])
-        who = np.where(np.array(arrays["groups"]) == "A", np.arange(n) % 12, 20 + np.arange(n) % 50)
-        said = summary(store_of(arrays | {"left_identity": who, "right_identity": who}), "group")
+        next_one = np.arange(n) + (np.array(arrays["genuine"]) == 0)  # strangers are two people
+        sides = [
+            np.where(np.array(arrays["groups"]) == "A", number % 12, 20 + number % 50)
+            for number in (np.arange(n), next_one)
+        ]
+        who = {"left_identity": sides[0], "right_identity": sides[1]}
+        said = summary(store_of(arrays | who), "group")
         assert "The pairs show 62 people; the smallest group, A, has 12." in said.sure
         assert any(t.startswith("A: only 12 people (fewer than 30)") for t in said.limits)
         assert not any(t.startswith("B:") for t in said.limits)

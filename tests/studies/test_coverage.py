@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from faircal.metrics import Ranking, auroc, brier, ece, ks, nll
+from faircal.uncertainty import Uncertainty
 from studies.__main__ import main
 from studies.uncertainty import coverage_page, pairwise, running
 from studies.uncertainty.coverage import cell
@@ -149,6 +150,20 @@ def test_a_cell_repeats_and_counts_every_draw():
     for name, tally in one.items():
         assert tally["draws"] + tally["undefined"] == 2 * (2 if name.startswith("plain") else 1)
         assert tally["covered"] + tally["above"] <= tally["draws"]
+
+
+def test_gaps_have_the_intervals_of_the_package(monkeypatch):
+    asked = []
+    made = Uncertainty.interval
+
+    def asking(self, group, condition, metric, level=0.95):
+        asked.append((group, condition, metric))
+        return made(self, group, condition, metric, level)
+
+    monkeypatch.setattr(Uncertainty, "interval", asking)
+    found = cell({**SMALL, "differ": True, "draws": 1}, 1)
+    assert ("all", "", "fpr_gap") in asked
+    assert found["all/0.01/fpr_gap"]["draws"] == 1
 
 
 def test_nobody_with_two_images_leaves_rates():

@@ -64,7 +64,7 @@ def test_of_equal_scores_all_or_none_are_errors():
 
 
 def test_with_no_error_allowed_the_threshold_is_above_all_scores():
-    found = Strangers(np.linspace(0, 1, 340), *twos(340))
+    found = Strangers(np.linspace(0, 1, 400), *twos(400))
     assert found.allowed(0.01, 0.05) == 0
     assert found.threshold(0.01, 0.05) == np.nextafter(1.0, 2.0)
 

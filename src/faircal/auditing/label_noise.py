@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +15,20 @@ from faircal.auditing.label_mixing import Corrected, Mixing
 from faircal.auditing.pairs import Scored, check_rates, check_threshold
 from faircal.auditing.relabelling import Counted, Relabelled, Values
 from faircal.data import Groups
+from faircal.data.columns import UNKNOWN
 from faircal.errors import DataError, ParameterError
 from faircal.measures import RATES, condition
 from faircal.metrics import DEVIATIONS, Ranking, threshold_at_fnr, threshold_at_fpr
 from faircal.metrics.fairness import gap
 from faircal.registry import check_whole
-from faircal.results import ALL
+from faircal.results import ALL, read_rows, write_rows
 
 Float64 = NDArray[np.float64]
 
+#: In the output folder: every value as labelled, with wrong labels, and with them taken back.
+LABEL_NOISE = "label_noise.csv"
+#: What tables show of the deviations over groups.
+_SHOWN = ("gap", "aad")
 #: Half a range of draws: 2.5 % on each side.
 _TAIL = 0.025
 
@@ -49,6 +55,41 @@ class NoiseRow(NamedTuple):
     corrected: float = float("nan")
     corrected_never: float = float("nan")
     reliable: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What a deviation over groups is called, ``FPR gap`` or ``KS AAD``."""
+        metric, _, over = self.metric.partition("_")
+        return f"{metric.upper()} {over if over == 'gap' else over.upper()}"
+
+    @property
+    def of_rate(self) -> bool:
+        """Whether it is of an error rate, which has a threshold; calibration has none."""
+        return self.metric.startswith(("fpr", "fnr"))
+
+    def taken_back(self, printed: Callable[[float], str]) -> str:
+        """Return what the true groups would show, `printed`: a range where it can't be known."""
+        ends = sorted((self.corrected, self.corrected_never))
+        return " to ".join(dict.fromkeys(map(printed, ends)))
+
+
+def over_groups(rows: Iterable[NoiseRow]) -> list[NoiseRow]:
+    """Return what tables show: deviations over groups that are defined."""
+    return [
+        row
+        for row in rows
+        if row.group == ALL and row.metric.rpartition("_")[2] in _SHOWN and row.value == row.value
+    ]
+
+
+def write_noise(folder: Path, rows: Iterable[NoiseRow]) -> None:
+    """Write ``label_noise.csv``; without rows that of an earlier audit is removed."""
+    write_rows(folder / LABEL_NOISE, NoiseRow, rows)
+
+
+def read_noise(folder: str | Path) -> list[NoiseRow]:
+    """Read ``label_noise.csv``; none where there is no such file."""
+    return read_rows(Path(folder) / LABEL_NOISE, NoiseRow)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +182,10 @@ def label_noise(
     (0.43, 0.34, 0.53)
     """
     groups = pairs.groups
-    if groups is None or len(groups.names) < 2:
+    if groups is None or _populated(groups) < 2:
         raise DataError(
-            "label noise: expected two or more groups to mix up; found fewer; name an attribute"
+            "label noise: expected two or more groups with people in them to mix up; found fewer; "
+            "name another attribute, or leave label noise out"
         )
     if not 0 < rate < 1:
         raise ParameterError(
@@ -168,6 +210,12 @@ def label_noise(
         rows += _rows(of, groups.names, values, drawn, back)
     by = "pairs" if pairs.people is None else "people"
     return LabelNoise(rate, draws, rows, by, _notes(pairs, groups, rate, draws, by))
+
+
+def _populated(groups: Groups) -> int:
+    """Return how many groups there are that anybody is in."""
+    seen = np.unique(np.concatenate([groups.left, groups.right]))
+    return int((seen != UNKNOWN).sum())
 
 
 def _notes(pairs: Scored, groups: Groups, rate: float, draws: int, by: str) -> list[str]:

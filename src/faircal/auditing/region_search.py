@@ -180,6 +180,8 @@ def fitting(wanted: Sequence[int], people: int) -> list[int]:
     >>> fitting((10, 30, 100), 400), fitting((10, 30, 100), 50)
     ([10, 30], [5])
     """
+    if not wanted:
+        raise ParameterError("resolutions: expected one or more numbers of regions, found none")
     for number in wanted:
         check_whole("resolutions", number, 2)
     most = people // PEOPLE_EACH
@@ -188,7 +190,4 @@ def fitting(wanted: Sequence[int], people: int) -> list[int]:
             f"regions: expected at least {4 * PEOPLE_EACH} people, {2 * PEOPLE_EACH} in each half, "
             f"found {people} in one; add people"
         )
-    fitting = sorted({number for number in wanted if number <= most})
-    if not wanted:
-        raise ParameterError("resolutions: expected one or more numbers of regions, found none")
-    return fitting or [most]
+    return sorted({number for number in wanted if number <= most}) or [most]

@@ -10,39 +10,44 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from faircal.auditing.pairs import check_rates, check_threshold
+from faircal.auditing.pairs import check_threshold
 from faircal.auditing.region_search import PEOPLE_EACH, QUESTIONS, Candidate, Search, deal, fitting
 from faircal.auditing.region_testing import Bools
 from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
 from faircal.data.folds import people_of
 from faircal.data.types import Embeddings
-from faircal.errors import DataError
+from faircal.errors import DataError, ParameterError
 from faircal.jobs import Progress, silent
 from faircal.metrics import Ranking, threshold_at_fpr
 from faircal.results import read_rows
 from faircal.uncertainty.sharing import Float64
 
-#: In the output folder: all regions.
-REGIONS = "regions.csv"
+#: In the output folder: all regions, and how they were made.
+REGIONS, RECORD = "regions.csv", "regions.json"
 #: Numbers of regions, as far as there are people for them.
 RESOLUTIONS = (3, 10, 30, 100)
 #: Images named as examples of a region, each of another person.
 EXAMPLES = 9
 _SHOWN_GROUPS = 3
 
+#: What is asked of a region: has it more false matches than the rest, or another calibration?
+Question = Literal["fpr", "gap"]
+_ASKED: tuple[Question, ...] = ("fpr", "gap")
+
 
 class RegionRow(NamedTuple):
     """A row of ``regions.csv``: one region, as the half that did not make it shows it.
 
     `p` is NaN where a region was not tested; `adjusted` is at or under the level of false
-    discoveries where it is `found`. `like` names a region found before that has most of the same
-    images. `x` and `y` place the centre on a map. Fields that begin with `gap` are of calibration:
-    mean probability less share of genuine pairs. `examples` is a JSON list of image ids.
+    discoveries where it is `found`. `like` names a region found before, for false matches as well,
+    that has most of the same images; `gap_like` one found for calibration. `x` and `y` place the
+    centre on a map. Fields that begin with `gap` are of calibration: mean probability less share of
+    genuine pairs. `examples` is a JSON list of image ids.
     """
 
     feature: str
@@ -68,6 +73,7 @@ class RegionRow(NamedTuple):
     gap_adjusted: float
     gap_found: float
     like: str
+    gap_like: str
     x: float
     y: float
     composition: str
@@ -106,14 +112,12 @@ class Regions:
     @property
     def found(self) -> list[RegionRow]:
         """The regions with more false matches than the rest; of those alike the first."""
-        names = {row.region for row in self.rows if row.found}
-        return [row for row in self.rows if row.found and row.like not in names]
+        return distinct(self.rows, "fpr")
 
     @property
     def miscalibrated(self) -> list[RegionRow]:
         """The regions whose calibration differs from that of the rest; of those alike the first."""
-        names = {row.region for row in self.rows if row.gap_found}
-        return [row for row in self.rows if row.gap_found and row.like not in names]
+        return distinct(self.rows, "gap")
 
     @property
     def words(self) -> list[str]:
@@ -127,6 +131,22 @@ class Regions:
         said += [in_words(row, "fpr") for row in self.found]
         said += [in_words(row, "gap") for row in self.miscalibrated]
         return said
+
+
+def distinct(rows: Sequence[RegionRow], question: Question | None = None) -> list[RegionRow]:
+    """Return the regions found for a question, or for any; of those alike the first.
+
+    A region is alike only to one found for the same question: more false matches are told also
+    where another region, of the same people, was found for its calibration.
+    """
+    asked = _ASKED if question is None else (question,)
+    return [row for row in rows if any(_first(row, each) for each in asked)]
+
+
+def _first(row: RegionRow, question: Question) -> bool:
+    if question == "fpr":
+        return bool(row.found) and not row.like
+    return bool(row.gap_found) and not row.gap_like
 
 
 def find_regions(
@@ -179,7 +199,9 @@ def find_regions(
     (True, True)
     """
     embeddings = _check(data)
-    check_rates((rate, q))
+    for name, share in (("rate", rate), ("q", q)):
+        if not 0 < share < 1:
+            raise ParameterError(f"{name}: expected a share between 0 and 1, found {share:g}")
     score = data.scores if score is None else score
     probability = data.pairs.probability if probability is None else probability
     at = check_threshold(threshold)
@@ -200,6 +222,18 @@ def find_regions(
 def read_regions(folder: str | Path) -> list[RegionRow]:
     """Read ``regions.csv``; none where there is no such file."""
     return read_rows(Path(folder) / REGIONS, RegionRow)
+
+
+def read_record(folder: str | Path) -> dict[str, Any]:
+    """Read ``regions.json``; empty where there is no such file."""
+    path = Path(folder) / RECORD
+    if not path.exists():
+        return {}
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise DataError(f"{path}: not valid JSON ({error}); run 'faircal regions' again") from error
+    return record if isinstance(record, dict) else {}
 
 
 def _check(data: Dataset) -> Embeddings:
@@ -234,14 +268,17 @@ def _rows(search: Search, candidates: list[Candidate], q: float) -> list[RegionR
 
     ordered = sorted(candidates, key=worst)
     places = _map(search, ordered)
-    found: list[Candidate] = []
+    found: dict[str, list[Candidate]] = {question: [] for question in QUESTIONS}
     rows = []
     for candidate, (x, y) in zip(ordered, places, strict=True):
-        like = ""
-        if min(candidate.tests.values(), default=np.inf) <= q:
-            like = next((f.name for f in found if _alike(f.inside, candidate.inside)), "")
-            found.append(candidate)
-        rows.append(_row(search, candidate, q)._replace(like=like, x=float(x), y=float(y)))
+        like = dict.fromkeys(QUESTIONS, "")
+        for question, before in found.items():
+            if candidate.tests.get(question, np.inf) <= q:
+                alike = (f.name for f in before if _alike(f.inside, candidate.inside))
+                like[question] = next(alike, "")
+                before.append(candidate)
+        row = _row(search, candidate, q)._replace(x=float(x), y=float(y))
+        rows.append(row._replace(like=like["p"], gap_like=like["gap_p"]))
     return rows
 
 
@@ -261,6 +298,7 @@ def _row(search: Search, candidate: Candidate, q: float) -> RegionRow:
         gap_adjusted=gap_p,
         gap_found=float(gap_p <= q),
         like="",
+        gap_like="",
         x=nan,
         y=nan,
         composition=_composition(search.data, candidate.inside),
@@ -279,10 +317,12 @@ def _map(search: Search, candidates: Sequence[Candidate]) -> Float64:
     few = used[:: max(len(used) // 5000, 1)]
     vectors = search.embeddings.rows(few).astype(np.float64)
     mean = vectors.mean(axis=0)
-    axes = np.linalg.eigh(np.cov((vectors - mean).T))[1][:, ::-1][:, :2]
+    axes = np.linalg.eigh(np.atleast_2d(np.cov((vectors - mean).T)))[1][:, ::-1][:, :2]
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])
     centres = np.array([c.centre for c in candidates])
-    return np.asarray((centres - mean) @ axes)
+    places = (centres - mean) @ axes
+    # Of one number an image varies in one direction alone.
+    return np.pad(places, ((0, 0), (0, 2 - places.shape[1])))
 
 
 def _composition(data: Dataset, inside: Bools) -> str:
@@ -308,7 +348,7 @@ def _examples(search: Search, candidate: Candidate) -> str:
     return json.dumps(chosen.to_pylist(), ensure_ascii=False, default=str)
 
 
-def in_words(row: RegionRow, question: str) -> str:
+def in_words(row: RegionRow, question: Question) -> str:
     """Say what was found of a region: of its false matches (``fpr``) or calibration (``gap``)."""
     front = f"{row.region} ({row.people:.0f} people)"
     back = f"; {row.composition}" if row.composition else ""

@@ -41,7 +41,8 @@ class Relabelled:
             return cls(rows, np.where(one, rows, rows + len(rows)), groups)
         left, right = pairs.people.left.astype(np.int64), pairs.people.right.astype(np.int64)
         n = len(pairs.people.names)
-        left = np.where(left == UNKNOWN, n + rows, left)
+        somebody = np.where(pairs.genuine & (right != UNKNOWN), right, n + rows)
+        left = np.where(left == UNKNOWN, somebody, left)
         stranger = np.where(pairs.genuine, left, n + len(rows) + rows)
         return cls(left, np.where(right == UNKNOWN, stranger, right), groups)
 

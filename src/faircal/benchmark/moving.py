@@ -116,8 +116,11 @@ def _recalibrated(
         for step in labelled:
             again = recalibration(here.probability[step.rows], step.data.genuine)
             moved = Output(there.score, again(there.probability))
-            at = Output(here.score[step.rows], here.probability[step.rows])
-            found = _measured(moved, test, attribute, plan, rankings_of(at, step.data, None))
+            source = None
+            if _sets_thresholds(plan):
+                at = Output(here.score[step.rows], here.probability[step.rows])
+                source = rankings_of(at, step.data, None)
+            found = _measured(moved, test, attribute, plan, source)
             yield attribute or "", RECALIBRATED, len(step.rows), step.people, found
 
 
@@ -161,8 +164,10 @@ def _fresh(
             except DataError as error:
                 notes.append(f"not fitted on {len(step.rows)} labelled pairs alone: {error}")
                 break
-            at = rankings_of(method.apply(step.data), step.data, None)
-            found = _measured(alone.apply(method, test), test, attribute, plan, at)
+            source = None
+            if _sets_thresholds(plan):
+                source = rankings_of(method.apply(step.data), step.data, None)
+            found = _measured(alone.apply(method, test), test, attribute, plan, source)
             yield attribute or "", FRESH, len(step.rows), step.people, found
 
 
@@ -173,11 +178,15 @@ def _fit_alone(fits: Fits, attribute: str | None) -> Method:
     return fits.fit(attribute=attribute)
 
 
+def _sets_thresholds(plan: Plan) -> bool:
+    """Whether the labelled pairs set thresholds, as calibration pairs do."""
+    return plan.settings.threshold_on == "calibration"
+
+
 def _measured(
-    output: Output, test: Dataset, attribute: str | None, plan: Plan, labelled: Rankings
+    output: Output, test: Dataset, attribute: str | None, plan: Plan, source: Rankings | None
 ) -> list[Measure]:
-    """Measure the test pairs; the labelled ones set thresholds where calibration pairs do."""
-    source = labelled if plan.settings.threshold_on == "calibration" else None
+    """Measure the test pairs, at thresholds of `source` or their own."""
     rankings = rankings_of(output, test, attribute)
     return measure(rankings, rates=plan.settings.rates, threshold_from=source)
 

@@ -49,22 +49,32 @@ def make_record(
 
 
 def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
-    """Count the people of all pairs and of each group, and how many they come to."""
+    """Count the people of all pairs and of each group, and how many they come to.
+
+    By attribute; besides, as audits have it, those of the first one.
+    """
     people = data.people
     if people is None:
         return {"people": None, "effective_people": None, "interval_kind": PAIR_WISE}
-    crowd = Crowd.of(data.genuine, people)
-    crowds = {GLOBAL: crowd}
-    for found in groups.values():
-        for code, name in enumerate(found.names):
-            crowds[name] = crowd.part(np.flatnonzero(found.pair == code))
+    everyone, named = Crowd.of(data.genuine, people), len(people.names)
+    # Two attributes may have groups of the same name, such as yes and no.
+    by = {attribute: _counted(everyone, found, named) for attribute, found in groups.items()}
+    first = next(iter(by.values()), None) or _counted(everyone, None, named)
+    return {**first, "people_by": by, "interval_kind": BY_PEOPLE}
+
+
+def _counted(everyone: Crowd, groups: Groups | None, named: int) -> dict[str, dict[str, float]]:
+    """Count the people of all pairs and of the groups of one attribute."""
+    crowds = {GLOBAL: everyone}
+    if groups is not None:
+        parts = (np.flatnonzero(groups.pair == code) for code in range(len(groups.names)))
+        crowds |= zip(groups.names, map(everyone.part, parts), strict=True)
     return {
-        "people": {name: each.named(len(people.names)) for name, each in crowds.items()},
+        "people": {name: each.named(named) for name, each in crowds.items()},
         "effective_people": {
             name: round(each.miss_sharing.effective_people, 1) for name, each in crowds.items()
         },
         "effective_people_genuine": {
             name: round(each.hit_sharing.effective_people, 1) for name, each in crowds.items()
         },
-        "interval_kind": BY_PEOPLE,
     }

@@ -69,8 +69,13 @@ class Restoring:
         """The largest number of labelled pairs."""
         return max(self.points)
 
-    @cached_property
+    @property
     def enough(self) -> int:
+        """As `as_good`; 0 where labelled pairs gain nothing over the model as it is."""
+        return 0 if 0 in self.points and not self.gains else self.as_good
+
+    @cached_property
+    def as_good(self) -> int:
         """The fewest labelled pairs with which, and with more, it is as good as with the most.
 
         As good is: no worse than can be told by the folds, `ERRORS` standard errors of the

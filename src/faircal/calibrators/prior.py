@@ -68,7 +68,8 @@ class PriorEstimate:
     Attributes
     ----------
     value, low, high : float
-        The share and its interval; `low` is 0 where nothing tells the share from none.
+        The share and its interval; `low` is 0 where nothing tells the share from none. Where all
+        probabilities are `calibrated_at`, which fits every share, `value` is NaN.
     level : float
         Of the interval.
     pairs : int
@@ -141,6 +142,11 @@ def estimate_prior(
     share = check_share(calibrated_at, "calibrated_at")
     if not 0 < level < 1:
         raise ParameterError(f"level: expected a number between 0 and 1, found {level:g}")
+    if (left is None) != (right is None):
+        given, lacking = ("left", "right") if right is None else ("right", "left")
+        raise ParameterError(
+            f"{given}: expected both people of each pair, found no {lacking}; give both or neither"
+        )
     said = _probabilities(probability)
     if not len(said):
         raise DataError("expected pairs to estimate their share of genuine ones from; found none")
@@ -159,8 +165,10 @@ def estimate_prior(
         quantile = stdtrit(freedom, upper) if np.isfinite(freedom) else ndtri(upper)
         return float(times * quantile**2)
 
-    low, high = mixed.ends(value, reach)
     people = None if sharing is None else sharing.people
+    if (said == share).all():  # as likely genuine as not, every one: nothing is told
+        return PriorEstimate(np.nan, 0.0, 1.0, level, len(said), people, 1.0)
+    low, high = mixed.ends(value, reach)
     grown, _ = effect(min(max(value, 1 / (len(said) + 1)), 1 - 1 / (len(said) + 1)))
     return PriorEstimate(value, low, high, level, len(said), people, grown)
 

@@ -55,7 +55,8 @@ def _table(measured: Measured, point: Point) -> Table:
     calibrated = measured.has("ks")
     for name in [*names, *["KS", "interval"] * calibrated]:
         table.add_column(name, justify="right")
-    counted, effective = people(measured.store), effective_people(measured.store)
+    of = measured.store, measured.attribute
+    counted, effective = people(*of), effective_people(*of)
     for group in (GLOBAL, *measured.groups):
         counts = measured.counts(group) or ("–", "–")
         known = f"{effective[group]:.0f}" if group in effective else "–"

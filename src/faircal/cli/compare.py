@@ -117,6 +117,7 @@ def command(
 
 
 def _check(gate: str | None, margin: float | None, method: tuple[str, ...] | None) -> None:
+    from faircal.comparing import check_margin
     from faircal.errors import ParameterError
 
     if (gate == "noninferior") != (margin is not None):
@@ -124,6 +125,8 @@ def _check(gate: str | None, margin: float | None, method: tuple[str, ...] | Non
             "--gate noninferior and --margin go together; give both, such as --gate noninferior"
             " --margin 0.002"
         )
+    if margin is not None:
+        check_margin(margin)
     if method is not None and len(method) != 2:
         raise ParameterError(
             f"--method: expected one method of each run, A,B; found {','.join(method)}"
@@ -134,13 +137,12 @@ def _print(
     run_a: Path, run_b: Path, found: list[Comparison], gate: str | None, result: Gate | None
 ) -> None:
     records = [each.record() for each in found]
-    family = found[0].family if found else 0
     passed = None if result is None else result.passed
     print_json(
         {
             "a": run_a,
             "b": run_b,
-            "correction": f"Holm, over the {family} comparisons that tell anything",
+            "correction": f"Holm, over the {found[0].family} comparisons that tell anything",
             "gate": gate,
             "passed": passed,
             "comparisons": records,

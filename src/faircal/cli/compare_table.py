@@ -29,8 +29,6 @@ def show(found: Sequence[Comparison]) -> None:
 
 def conclude(found: Sequence[Comparison], gate: Gate | None, margin: float | None) -> None:
     """Say how to read the table, what was found, and what would have been noticed."""
-    if not found:
-        return
     level = found[0].difference.level
     family = found[0].family
     lines = [
@@ -38,7 +36,7 @@ def conclude(found: Sequence[Comparison], gate: Gate | None, margin: float | Non
         f"p is corrected for the {family} comparisons that tell anything (Holm).",
         *_counted(found),
         *_noticeable(found),
-        *_gated(gate, margin, sum(not each.told for each in found)),
+        *_gated(found, gate, margin),
     ]
     for line in lines:
         click.echo(printable(line))
@@ -56,7 +54,7 @@ def _table(rows: list[Comparison]) -> Table:
     first = rows[0]
     methods = [method_title(name) for name in (first.method_a, first.method_b)]
     same = methods[0] if methods[0] == methods[1] else f"{methods[0]} (A) and {methods[1]} (B)"
-    title = ", ".join(filter(None, (first.feature, same))) + ": A and B, percent"
+    title = ", ".join(filter(None, (first.feature, same))) + f": A and B{_units(rows)}"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(printable(title)))
     table.add_column("")
     table.add_column(Text(printable(first.attribute or "pairs")))
@@ -72,16 +70,26 @@ def _table(rows: list[Comparison]) -> Table:
     return table
 
 
+def _units(rows: Sequence[Comparison]) -> str:
+    """Say what is printed in percent: all, or all but a few that are no shares."""
+    from faircal.report.figures.wording import metric_title
+
+    plain = dict.fromkeys(metric_title(row.metric) for row in rows if not _share(row.metric))
+    if all(not _share(row.metric) for row in rows):
+        return ""
+    return ", percent" + (f" ({', '.join(plain)} as it is)" if plain else "")
+
+
 def _cells(row: Comparison) -> list[str]:
     if not row.told:
         return ["–"] * 5
-    ends = row.difference
-    interval = f"{_percent(ends.low, sign=True)} to {_percent(ends.high, sign=True)}"
+    ends, metric = row.difference, row.metric
+    low, high = (_number(end, metric, sign=True) for end in (ends.low, ends.high))
     return [
-        _percent(row.a),
-        _percent(row.b),
-        _percent(ends.value, sign=True),
-        interval,
+        _number(row.a, metric),
+        _number(row.b, metric),
+        _number(ends.value, metric, sign=True),
+        f"{low} to {high}",
         "<0.001" if row.corrected < 0.001 else f"{row.corrected:.3f}",
     ]
 
@@ -112,7 +120,10 @@ def _noticeable(found: Sequence[Comparison]) -> list[str]:
         worst = max(rows, key=lambda each: each.detectable)
         least = min(rows, key=lambda each: each.detectable)
         ends = dict.fromkeys((least.group, worst.group))
-        said = [f"{_points(row)} ({whom(row.group)})" for row in (least, worst)[: len(ends)]]
+        said = [
+            f"{_size(row.detectable, metric, '.2g')} ({whom(row.group)})"
+            for row in (least, worst)[: len(ends)]
+        ]
         lines.append(f"  {metric_title(metric, condition)}: {' to '.join(said)}")
     if lines:
         lines.insert(0, "A worsening would have been noticed, 8 times in 10, from this size on:")
@@ -126,15 +137,17 @@ def _by_metric(found: Sequence[Comparison]) -> dict[tuple[str, str], list[Compar
     return kinds
 
 
-def _gated(gate: Gate | None, margin: float | None, untold: int) -> list[str]:
+def _gated(found: Sequence[Comparison], gate: Gate | None, margin: float | None) -> list[str]:
     if gate is None:
         return []
     if margin is None:
         if gate.passed:
+            untold = sum(not each.told for each in found)
             but = f", but {untold} values could not be judged" if untold else ""
             return [f"gate: passed; nothing has been shown to be worse{but}"]
         return [f"gate: failed; worse: {_named(gate)}"]
-    size = f"{100 * margin:g} points"
+    sizes = {_share(each.metric): _size(margin, each.metric, "g") for each in found}
+    size = " or ".join(sizes[share] for share in (True, False) if share in sizes)
     if gate.passed:
         return [
             f"gate: passed; everything has been shown to be worse by less than {size}, if at all"
@@ -153,12 +166,20 @@ def _named(gate: Gate) -> str:
     )
 
 
-def _points(row: Comparison) -> str:
-    return f"{100 * row.detectable:.2g} points"
+def _share(metric: str) -> bool:
+    """Whether a metric is a share, told in percent; ratios, bits and losses are not."""
+    from faircal.report.tables import unit_of
+
+    return unit_of(metric) > 1
 
 
-def _percent(value: float, sign: bool = False) -> str:
+def _size(value: float, metric: str, how: str) -> str:
+    return f"{100 * value:{how}} points" if _share(metric) else f"{value:{how}}"
+
+
+def _number(value: float, metric: str, sign: bool = False) -> str:
     if value != value:
         return "–"
-    shown = round(100 * value, 2) + 0.0  # no −0
-    return f"{shown:+.2f}" if sign else f"{shown:.2f}"
+    unit, digits = (100, 2) if _share(metric) else (1, 4)
+    shown = round(unit * value, digits) + 0.0  # no −0
+    return f"{shown:+.{digits}f}" if sign else f"{shown:.{digits}f}"

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 
     from faircal.auditing.label_noise import LabelNoise, NoiseRow
 
-#: In the output folder: every value as labelled, with wrong labels, and with them taken back.
-LABEL_NOISE = "label_noise.csv"
-
-#: What is printed of the deviations over groups.
-_SHOWN = ("gap", "aad")
-
 option = click.option(
     "--label-noise",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -43,15 +37,9 @@ def check_in_memory(rate: float | None, streamed: bool) -> None:
 
 def write(folder: Path, found: Sequence[LabelNoise]) -> None:
     """Write ``label_noise.csv``; remove that of an earlier audit where there is nothing to say."""
-    from faircal.auditing.label_noise import NoiseRow
-    from faircal.files import write_text
-    from faircal.results import csv_text
+    from faircal.auditing.label_noise import write_noise
 
-    rows = [row for each in found for row in each.rows]
-    if rows:
-        write_text(folder / LABEL_NOISE, csv_text(NoiseRow._fields, rows))
-    else:
-        (folder / LABEL_NOISE).unlink(missing_ok=True)
+    write_noise(folder, [row for each in found for row in each.rows])
 
 
 def record(found: Sequence[LabelNoise]) -> dict[str, Any]:
@@ -62,6 +50,7 @@ def record(found: Sequence[LabelNoise]) -> dict[str, Any]:
 
 def show(found: Sequence[LabelNoise]) -> None:
     """Print, for each feature, how far deviations over groups move, and how to read that."""
+    from faircal.auditing.label_noise import LABEL_NOISE
     from faircal.cli.options import out
 
     for each in found:
@@ -78,13 +67,9 @@ def _table(found: LabelNoise) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from faircal.results import ALL
+    from faircal.auditing.label_noise import over_groups
 
-    shown = [
-        row
-        for row in found.rows
-        if row.group == ALL and row.metric.rpartition("_")[2] in _SHOWN and row.value == row.value
-    ]
+    shown = over_groups(found.rows)
     first = shown[0] if shown else None
     where = ", ".join(filter(None, (first.feature, first.attribute))) if first else ""
     title = f"{where}: with {100 * found.rate:g} % of labels wrong, percent"
@@ -94,10 +79,9 @@ def _table(found: LabelNoise) -> Table:
     for name in ("as labelled", "would show as", "range of 95 %", "if so now"):
         table.add_column(name, justify="right")
     for row in shown:
-        metric, _, over = row.metric.partition("_")
         table.add_row(
-            f"{metric.upper()} {over if over == 'gap' else over.upper()}",
-            row.condition or ("" if metric == "ks" else "threshold"),
+            row.name,
+            row.condition or ("threshold" if row.of_rate else ""),
             _percent(row.value),
             _percent(row.median),
             f"{_percent(row.low)} to {_percent(row.high)}",
@@ -110,9 +94,8 @@ def _table(found: LabelNoise) -> Table:
 
 def _taken_back(row: NoiseRow) -> str:
     """Return what the true groups would show: a range where it can't be known exactly."""
-    ends = dict.fromkeys((_percent(row.corrected), _percent(row.corrected_never)))
     doubt = row.corrected == row.corrected and not row.reliable
-    return " to ".join(ends) + (" ?" if doubt else "")
+    return row.taken_back(_percent) + (" ?" if doubt else "")
 
 
 def _percent(value: float) -> str:

@@ -55,7 +55,8 @@ def show(folder: Path, source: str) -> None:
         f"0 labelled pairs: the model of {printable(source)} as it is. recalibrated: one map on "
         "top of it; fresh: fitted on the labelled pairs alone (– where that cannot be done). Means "
         "over folds ± standard error. enough: the fewest that are as good as the most, within two "
-        "standard errors of the difference; a rough measure, for folds share labelled pairs."
+        "standard errors of the difference, 0 where none gain anything; a rough measure, for folds "
+        "share labelled pairs."
     )
     console.print(key, soft_wrap=not console.is_terminal, markup=False, end="\n\n")
     for curve in both["ks"]:
@@ -80,7 +81,8 @@ def words(curve: Restoring) -> str:
     change = f"{start} {f'with {first}' if first else 'as it is'}, {last} with {most}."
     if first == 0 and not curve.gains:
         text = f"labelled pairs gain nothing that can be told: {change}"
-        return text + (f" Fewer than about {enough} are worse than all." if enough else "")
+        least = curve.as_good
+        return text + (f" If any are used, use about {least} or more." if least else "")
     people = curve.points[enough].people
     whose = "" if math.isnan(people) else f" ({people:.0f} people)"
     how = "still better with all" if enough == most > first else "restored with about"

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from faircal.auditing.regions import Regions
     from faircal.data import Dataset
 
-#: In the output folder, beside ``regions.csv``: how it was made.
-RECORD = "regions.json"
-
 
 @click.command(epilog="Example: faircal regions faces/ --model model.faircal --out regions/")
 @reads_data
@@ -96,7 +93,7 @@ def command(
     is said what the regions are made of; they are not used.
 
     Writes regions.csv, with size, rates, intervals and example images of each region, and figures;
-    in the folder of an audit, 'faircal report' shows them too.
+    in the folder of an audit of the same data, 'faircal report' shows them too.
     """
     from faircal.auditing.regions import find_regions
     from faircal.files import file_digest
@@ -105,8 +102,9 @@ def command(
 
     started = time.perf_counter()
     check_folder(out)
+    _check(clusters, {"--rate": rate, "--false-discoveries": q})
     fitted = None if model is None else load_model(model)
-    data = _pairs(source, feature, fold, measuring=fitted is None)
+    data, whole = _pairs(source, feature, fold, measuring=fitted is None)
     said = None
     if fitted is not None:
         with working("scoring"):
@@ -128,6 +126,7 @@ def command(
         "dataset": data.name,
         "data": str(source.path),
         "data_sha256": data.hash(),
+        "all_features_sha256": None if whole is None else whole.hash(),
         "model": None if model is None else str(model),
         "model_sha256": None if model is None else file_digest(model),
         "feature": data.feature,
@@ -157,17 +156,35 @@ def command(
             click.echo(str(path))
 
 
-def _pairs(source: Source, feature: str | None, fold: str | None, *, measuring: bool) -> Dataset:
+def _check(clusters: tuple[int, ...], shares: dict[str, float]) -> None:
+    """Raise where an option is out of range; NaN passes the ranges of options."""
+    from faircal.errors import ParameterError
+
+    if not clusters or min(clusters) < 2:
+        found = ",".join(map(str, clusters)) or "none"
+        raise ParameterError(f"--clusters: expected numbers of 2 or more, found {found}")
+    for name, share in shares.items():
+        if not 0 < share < 1:
+            raise ParameterError(f"{name}: expected a share between 0 and 1, found {share:g}")
+
+
+def _pairs(
+    source: Source, feature: str | None, fold: str | None, *, measuring: bool
+) -> tuple[Dataset, Dataset | None]:
+    """Return the pairs with one feature; where it was chosen also with all, as audits may be."""
     data = source.load([feature] if feature else (), measuring=measuring)
     check_one_feature(data.features, source.path)
-    return data if fold is None else data.split(fold_named(data, fold))[1]
+    parts = [data, source.load(measuring=measuring)] if feature else [data]
+    if fold is not None:
+        parts = [part.split(fold_named(part, fold))[1] for part in parts]
+    return parts[0], parts[1] if feature else None
 
 
 def _write(out: Path, found: Regions, run: dict[str, Any], pictures: Path | None) -> list[Path]:
     """Write table, record and figures; return what to look at."""
     import json
 
-    from faircal.auditing.regions import REGIONS, RegionRow
+    from faircal.auditing.regions import RECORD, REGIONS, RegionRow
     from faircal.errors import MissingExtraError
     from faircal.files import write_text
     from faircal.report.figures import Drawing

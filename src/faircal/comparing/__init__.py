@@ -8,7 +8,14 @@ from faircal.comparing.compare import compare, differences
 from faircal.comparing.matching import can_pair, notes
 from faircal.comparing.paired import Difference, Estimate, difference, holm
 from faircal.comparing.runs import Run
-from faircal.comparing.verdicts import Comparison, Gate, no_worse, non_inferior, whom
+from faircal.comparing.verdicts import (
+    Comparison,
+    Gate,
+    check_margin,
+    no_worse,
+    non_inferior,
+    whom,
+)
 
 __all__ = [
     "Comparison",
@@ -17,6 +24,7 @@ __all__ = [
     "Gate",
     "Run",
     "can_pair",
+    "check_margin",
     "compare",
     "difference",
     "differences",

@@ -10,7 +10,7 @@ from pathlib import Path
 from faircal.comparing.matching import Both, listed, match
 from faircal.comparing.paired import difference, holm
 from faircal.comparing.runs import Run
-from faircal.comparing.verdicts import Comparison, Verdict, better, needed
+from faircal.comparing.verdicts import Comparison, Verdict, better
 from faircal.errors import DataError, ParameterError
 from faircal.registry import did_you_mean
 from faircal.results import ALL, GLOBAL, Condition
@@ -82,14 +82,19 @@ def compare(
     """
     if not 0.5 <= level < 1:
         raise ParameterError(f"level: expected from 0.5 to below 1, found {level:g}")
-    if tolerance < 0:
-        raise ParameterError(f"tolerance: expected 0 or more, found {tolerance:g}")
+    if not 0 <= tolerance < math.inf:
+        raise ParameterError(f"tolerance: expected a number from 0 on, found {tolerance:g}")
     matched = match(run_a, run_b, methods)
     wanted = _wanted(matched, metrics)
     found = []
     for both in matched:
         keys = _keys(run_a, run_b, both, wanted)
         found += [_one(run_a, run_b, both, key, level, paired, tolerance) for key in keys]
+    if not found:  # nothing compared is not nothing worse
+        raise ParameterError(
+            f"metrics: nothing is left to compare: {_why(matched, wanted)}; name others"
+            " (--metrics fnr,auroc) or audit by group"
+        )
     return correct(found)
 
 
@@ -117,10 +122,9 @@ def differences(
         Of intervals, and one minus the risk of a wrong verdict.
     """
     if not isinstance(run, Run):
-        try:
-            run = Run.read(run)
-        except DataError:
+        if not Run.kept(run):
             return []
+        run = Run.read(run)
     by = (run.names("attribute") or [""])[0] if attribute is None else attribute
     found = []
     for feature in run.names("feature"):
@@ -176,6 +180,17 @@ def _keys(run_a: Run, run_b: Run, both: Both, wanted: Sequence[str]) -> list[Key
     return found
 
 
+def _why(matched: Sequence[Both], wanted: Sequence[str]) -> str:
+    """Say why there is nothing to compare."""
+    if not wanted:
+        return f"none of {', '.join(METRICS)} is in both runs"
+    names = " and ".join(dict.fromkeys(metric.upper() for metric in wanted))
+    here = [(key, both) for both in matched for key in both.a if key[2] in wanted]
+    if any(key in both.b and _set(key, both) for key, both in here):
+        return f"the {names} of all pairs is what the operating point sets"
+    return f"there is no {names} at an operating point of both runs"
+
+
 def _check_same(
     run_a: Run,
     run_b: Run,
@@ -216,10 +231,12 @@ def _one(
     """Compare one value; the verdict comes when all have been."""
     a, b = both.a[key], both.b[key]
     found = difference(a, b, level=level, correlation=None if paired else 0.0)
-    people = [run.people(key[0]) for run in (run_a, run_b)]
+    people = [run.people(both.attribute, key[0], key[2]) for run in (run_a, run_b)]
     fewest = min((n for n in people if n is not None), default=None)
+    sides = (run_a, both.a), (run_b, both.b)
+    enough = all(run.enough(both.attribute, side, key) for run, side in sides)
     verdict: Verdict = "not told apart" if found.known else "not known"
-    if fewest is not None and fewest < needed(key[2], key[1]) and key[0] != ALL:
+    if not enough and not math.isnan(b.value - a.value):
         verdict = "not enough data"
     where = both.feature, both.attribute, both.method_a, both.method_b, *key
     p = found.p_value(tolerance)

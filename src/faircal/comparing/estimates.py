@@ -24,6 +24,7 @@ def of_values(
     values: Mapping[Key, tuple[float, float, float]],
     noise: Mapping[Key, Noise],
     level: float = _LEVEL,
+    trials: Mapping[Key, float] | None = None,
 ) -> dict[Key, Estimate]:
     """Return estimates of values by group, condition and metric.
 
@@ -35,6 +36,8 @@ def of_values(
         Replicates less the value. Those of numbers over groups come from the groups' here.
     level : float
         Of the intervals.
+    trials : mapping of (group, condition, metric) to float, optional
+        The pairs that rates count.
 
     Examples
     --------
@@ -59,7 +62,8 @@ def of_values(
             half = float(ndtri((1 + level) / 2) * np.std(own, dtype=np.float64))
             low, high = value - half, value + half
         inflated = group == ALL or metric in _INFLATED
-        found[key] = Estimate(value, low, high, own, level, inflated)
+        pairs = math.nan if trials is None else trials.get(key, math.nan)
+        found[key] = Estimate(value, low, high, own, level, inflated, pairs)
     return found
 
 

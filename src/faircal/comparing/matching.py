@@ -29,6 +29,11 @@ def match(run_a: Run, run_b: Run, methods: tuple[str, str] | None) -> list[Both]
     """Put together what is of the same feature and attribute, and of the methods asked for."""
     if methods is None and Path(run_a.name).resolve() == Path(run_b.name).resolve():
         names = run_a.names("method")
+        if names == [""]:
+            raise ParameterError(
+                f"{run_a.name}: both runs are this one, and an audit has one set of scores; give"
+                " another run to compare it with"
+            )
         example = ",".join(names[:2]) if len(names) > 1 else "a,b"
         raise ParameterError(
             f"{run_a.name}: both runs are this one; name two of its methods: --method {example}"

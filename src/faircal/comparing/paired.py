@@ -29,7 +29,7 @@ class Estimate:
     """A value, its interval, and its noise with other people (replicates less the value).
 
     `inflated` says that noise makes the value too large on average, as it does a calibration error
-    or a deviation over groups.
+    or a deviation over groups; `trials` are the pairs that a rate counts, NaN where it is none.
     """
 
     value: float
@@ -38,6 +38,7 @@ class Estimate:
     noise: Noise = field(default_factory=lambda: _NONE)
     level: float = 0.95
     inflated: bool = False
+    trials: float = math.nan
 
     @property
     def known(self) -> bool:

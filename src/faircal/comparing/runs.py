@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,11 @@ from faircal.comparing.paired import Estimate, Noise
 from faircal.errors import DataError
 from faircal.results import (
     AGAIN,
+    ALL,
+    INTERVALS,
     REPLICATES,
+    RESULTS,
+    Condition,
     Interval,
     Replicated,
     read_intervals,
@@ -21,6 +26,9 @@ from faircal.results import (
     read_run,
 )
 from faircal.uncertainty import Key
+from faircal.uncertainty.enough import effective_people, lacking
+
+_KINDS = ("fpr", "fnr")
 
 
 class Scored(NamedTuple):
@@ -54,16 +62,26 @@ class Run:
     def read(cls, folder: str | Path) -> Run:
         """Read the folder that ``faircal benchmark`` or ``faircal audit`` wrote."""
         home = Path(folder)
-        read_results(home)  # what is no run at all is told so
+        if not (home / RESULTS).exists():
+            read_results(home)  # no run at all: says so
+        return cls.of(home, read_run(home), read_intervals(home))
+
+    @classmethod
+    def of(cls, home: Path, record: dict[str, Any], intervals: Sequence[Interval]) -> Run:
+        """Put what was read already together with the replicates of the same folder."""
         replicates = read_replicates(home / REPLICATES)
-        intervals = read_intervals(home)
         if not replicates or not intervals:
-            missing = "intervals.csv" if replicates else REPLICATES
+            missing = INTERVALS if replicates else REPLICATES
             raise DataError(
                 f"{home}: no {missing}, which differences are made of; {AGAIN} with this version"
                 " (audits of streamed pairs keep none: leave --stream out)"
             )
-        return cls(str(home), read_run(home), _estimates(intervals, replicates))
+        return cls(str(home), record, _estimates(intervals, replicates))
+
+    @staticmethod
+    def kept(folder: str | Path) -> bool:
+        """Whether a folder has what differences are made of; damaged or not."""
+        return all((Path(folder) / name).exists() for name in (INTERVALS, REPLICATES))
 
     def names(self, field: str) -> list[str]:
         """Return the features, methods or attributes, in order."""
@@ -81,11 +99,20 @@ class Run:
         """Whether it is known who is in the pairs."""
         return self.record.get("effective_people") is not None
 
-    def people(self, group: str) -> float | None:
-        """Return the effective number of people of a group; None where they are not known."""
-        found = self.record.get("effective_people")
-        people = found.get(group) if isinstance(found, dict) else None
-        return float(people) if isinstance(people, int | float) else None
+    def people(self, attribute: str, group: str, metric: str) -> float | None:
+        """Return the effective people behind a metric of a group; None where they are not known."""
+        return effective_people(self.record, attribute, metric).get(group)
+
+    def enough(self, attribute: str, found: Mapping[Key, Estimate], key: Key) -> bool:
+        """Whether a report of this run would tell one of the values `found` by an attribute."""
+        group, condition, metric = key
+        if group == ALL:
+            return True
+        kind = "fnr" if metric == "tpr" else metric
+        pairs = found[key].trials if kind in _KINDS else _pairs(found, group)
+        least = 10**9 if math.isnan(pairs) else round(pairs)  # not known: people decide
+        people = self.people(attribute, group, metric)
+        return lacking(kind, least, people, Condition.of(condition).wanted(kind)) is None
 
     @property
     def thresholded(self) -> bool:
@@ -98,6 +125,16 @@ class Run:
         return str(self.record.get("data_sha256") or "")
 
 
+def _pairs(found: Mapping[Key, Estimate], group: str) -> float:
+    """Return a group's pairs, both kinds: those that its rates count; NaN without rates."""
+    counted = {
+        metric: each.trials
+        for (of, _, metric), each in found.items()
+        if of == group and metric in _KINDS and each.trials == each.trials
+    }
+    return sum(counted.values()) if len(counted) == len(_KINDS) else math.nan
+
+
 def _estimates(
     intervals: Iterable[Interval], replicates: Iterable[Replicated]
 ) -> dict[Scored, dict[Key, Estimate]]:
@@ -106,13 +143,15 @@ def _estimates(
         key = row.group, row.condition, row.metric
         noise.setdefault(Scored(*row[:5]), {})[key] = row.noise
     values: dict[Scored, dict[Key, tuple[float, float, float]]] = {}
+    trials: dict[Scored, dict[Key, float]] = {}
     level = 0.95
     for each in intervals:
         level = each.level
         key = each.group, each.condition, each.metric
         values.setdefault(Scored(*each[:5]), {})[key] = each.value, each.low, each.high
+        trials.setdefault(Scored(*each[:5]), {})[key] = each.trials
     return {
-        scored: of_values(values[scored], noise[scored], level)
+        scored: of_values(values[scored], noise[scored], level, trials[scored])
         for scored in noise
         if scored in values
     }

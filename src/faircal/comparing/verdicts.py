@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from faircal.comparing.paired import Difference
+from faircal.errors import ParameterError
 from faircal.metrics import FAIRNESS, METRICS
-from faircal.results import ALL, GLOBAL, Condition
-from faircal.uncertainty.planning import FEWEST_PEOPLE, people_needed
+from faircal.results import ALL, GLOBAL
 
 Verdict = Literal["worse", "better", "not told apart", "not enough data", "not known"]
 
@@ -35,20 +36,6 @@ def better(metric: str) -> int:
         return -1
     higher = METRICS[name].better == "higher" if name in METRICS else name in _HIGHER
     return 1 if higher else -1
-
-
-def needed(metric: str, condition: str) -> int:
-    """Return the effective people under whom a group's value is not told.
-
-    Examples
-    --------
-    >>> needed("fpr", "global_fpr=0.001"), needed("ks", "")
-    (78, 20)
-    """
-    rate = Condition.of(condition).wanted(metric)
-    if rate is None or not 0 < rate < 1:
-        return FEWEST_PEOPLE
-    return people_needed(rate, "fnr" if metric == "fnr" else "fpr")
 
 
 @dataclass(frozen=True)
@@ -162,8 +149,15 @@ def non_inferior(compared: Sequence[Comparison], margin: float) -> Gate:
     Each comparison is tested by itself: where all must succeed, no correction is needed. What
     can't be told speaks against, too.
     """
+    check_margin(margin)
     against = tuple(each for each in compared if not (each.told and each.worst < margin))
     return Gate(not against, against)
+
+
+def check_margin(margin: float) -> None:
+    """Refuse a margin that nothing could be measured against."""
+    if not 0 < margin < math.inf:
+        raise ParameterError(f"margin: expected a number above 0, found {margin:g}")
 
 
 def whom(group: str) -> str:

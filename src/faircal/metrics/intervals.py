@@ -14,7 +14,7 @@ from faircal.errors import DataError, ParameterError
 from faircal.metrics.ranking import FloatArray
 
 #: Under so many trials no rate is given, and under so many people it is given with a caution.
-FEWEST_TRIALS, FEWEST_PEOPLE = 100, 30
+FEWEST_TRIALS, CAUTION_PEOPLE = 100, 30
 
 
 def wilson(
@@ -72,7 +72,7 @@ def trials_needed(rate: float | None = None) -> int:
       not even a group without a single error could be shown to lie below r.
 
     The rule counts pairs. Pairs share people, so it is a floor: what passes may still rest on few
-    people, and under 30 of them that is said besides (`FEWEST_PEOPLE`).
+    people, and under 30 of them that is said besides (`CAUTION_PEOPLE`).
 
     Parameters
     ----------

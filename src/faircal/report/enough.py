@@ -1,98 +1,34 @@
-"""Is there enough data? The one rule by which a number is told, or "not enough data" is said.
+"""Is there enough data? What a report knows of the people behind its numbers.
 
-Pairs are counted (`faircal.metrics.intervals.trials_needed`), and people, each as much as the pairs
-that show him let him count (`faircal.uncertainty.planning.people_needed`).
+The rule by which a number is told is that of `faircal.uncertainty.enough`.
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
-from faircal.metrics.intervals import FEWEST_PEOPLE, trials_needed
+from faircal.metrics.intervals import CAUTION_PEOPLE
 from faircal.report.store import Store
-from faircal.uncertainty.planning import FEWEST_PEOPLE as LEAST_PEOPLE
-from faircal.uncertainty.planning import people_needed
+from faircal.uncertainty import enough
+from faircal.uncertainty.enough import NOT_ENOUGH, lacking, least_people
 
-NOT_ENOUGH = "not enough data"
-_KINDS: dict[str, Literal["fpr", "fnr"]] = {"fpr": "fpr", "fnr": "fnr", "tpr": "fnr"}
-
-
-def least_people(metric: str, wanted: float | None = None) -> int:
-    """Return how many effective people a metric needs, at a `wanted` rate or wherever it lies.
-
-    Examples
-    --------
-    >>> least_people("fpr", 0.01), least_people("fpr"), least_people("ks")
-    (25, 20, 20)
-    """
-    if wanted is None or metric not in _KINDS:
-        return LEAST_PEOPLE
-    return people_needed(wanted, _KINDS[metric])
+__all__ = ["NOT_ENOUGH", "caution", "effective_people", "lacking", "least_people", "people"]
 
 
-def lacking(
-    metric: str, pairs: int, people: float | None, wanted: float | None = None, *, of: str = "pairs"
-) -> str | None:
-    """Say what there is too little of for a metric to be told, or None.
-
-    Parameters
-    ----------
-    metric : str
-    pairs : int
-        Those that it counts.
-    people : float or None
-        Effective people behind them; None where nobody knows.
-    wanted : float, optional
-        The rate that the operating point sets for all pairs.
-    of : str
-        What the pairs are, in words.
-
-    Examples
-    --------
-    >>> lacking("fpr", 41, None, of="pairs of strangers")
-    'only 41 pairs of strangers: not enough data (100 are needed)'
-    >>> lacking("fpr", 4100, 21.4, 0.01)
-    'only 21 effective people: not enough data (25 are needed)'
-    >>> lacking("fpr", 4100, 25, 0.01)
-    """
-    if pairs < (least := trials_needed(wanted)):
-        few = of.replace("pairs", "pair", 1) if pairs == 1 else of
-        return f"only {pairs:,} {few}: {NOT_ENOUGH} ({least:,} are needed)"
-    if people is not None and people < (fewest := least_people(metric, wanted)):
-        n = min(round(people), fewest - 1)  # 24.9 is not said to be 25
-        who = "person" if n == 1 else "people"
-        return f"only {n:,} effective {who}: {NOT_ENOUGH} ({fewest:,} are needed)"
-    return None
-
-
-def people(store: Store) -> dict[str, int]:
+def people(store: Store, attribute: str) -> dict[str, int]:
     """Return the number of people of all pairs and of each group; empty where it is not known."""
-    found = store.run.get("people")
-    return {str(k): int(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    return enough.people(store.run, attribute)
 
 
-def effective_people(store: Store, metric: str = "fpr") -> dict[str, float]:
-    """Return how many people, each in equally many pairs, would tell as much; as far as known.
-
-    What counts genuine pairs alone has the people of those, where the run counted them; all else
-    those of imposter pairs. Where a set has none, its people count as they are.
-    """
-    found, counted = store.run.get("effective_people"), people(store)
-    genuine = store.run.get("effective_people_genuine")
-    if _KINDS.get(metric) == "fnr" and isinstance(genuine, dict):
-        found = genuine
-    if not isinstance(found, dict):
-        return {}
-    known = {str(k): float(v) for k, v in found.items() if v is not None}
-    return {name: n or float(counted.get(name, 0)) for name, n in known.items()}
+def effective_people(store: Store, attribute: str, metric: str = "fpr") -> dict[str, float]:
+    """Return how many people, each in equally many pairs, would tell as much; as far as known."""
+    return enough.effective_people(store.run, attribute, metric)
 
 
-def caution(store: Store, group: str) -> str | None:
+def caution(store: Store, attribute: str, group: str) -> str | None:
     """Say that a group's numbers rest on few people, or None."""
-    n = people(store).get(group)
-    if n is None or n >= FEWEST_PEOPLE:
+    n = people(store, attribute).get(group)
+    if n is None or n >= CAUTION_PEOPLE:
         return None
     return (
-        f"only {n} {'person' if n == 1 else 'people'} (fewer than {FEWEST_PEOPLE}): "
+        f"only {n} {'person' if n == 1 else 'people'} (fewer than {CAUTION_PEOPLE}): "
         "the numbers may say more about them than about the group"
     )

@@ -77,15 +77,14 @@ class _View:
         names = [first.feature] if several or not first.attribute else []
         names += [f"groups by {first.attribute.replace('+', ' and ')}"] if first.attribute else []
         pairs = [self._histogram(first, group) for group in self.groups]
+        kinds = ("fnr", "fpr")
+        people = [effective_people(self.store, first.attribute, kind) for kind in kinds]
         return {
             "name": ", ".join(names),
             "groups": self.groups,
             "z": NormalDist().inv_cdf((1 + joint_level(len(self.groups) - 1)) / 2),
             "pairs": [[of.n_genuine, of.n_imposter] for of in pairs],
-            "people": [
-                [effective_people(self.store, metric).get(group) for metric in ("fnr", "fpr")]
-                for group in self.groups
-            ],
+            "people": [[of.get(group) for of in people] for group in self.groups],
             "effective": [self._effective(source) for source in self.sources],
             "methods": [method_title(of.method) for of in self.sources],
             "scales": self._scales(),

@@ -145,7 +145,7 @@ class Measured:
             wanted,
             value.std if folds > 1 else math.nan,
             folds,
-            effective_people(self.store, metric).get(group),
+            effective_people(self.store, self.attribute, metric).get(group),
             self.known(metric, group, condition),
         )
 
@@ -169,7 +169,8 @@ class Measured:
             return rate.reason if rate.too_few else None
         counts = self.counts(group)
         pairs = sum(counts) if counts is not None else 10**9  # not known: people decide
-        return lacking(metric, pairs, effective_people(self.store).get(group))
+        people = effective_people(self.store, self.attribute).get(group)
+        return lacking(metric, pairs, people)
 
     def too_few(self, metric: str, group: str, condition: str) -> bool:
         """Whether there is not enough data for a metric of a group to be told."""

@@ -45,7 +45,7 @@ def _withheld(found: Sequence[Point]) -> Iterator[str]:
 
 def _few_people(store: Store, attribute: str) -> Iterator[str]:
     for group in store.results.groups(attribute):
-        said = caution(store, group)
+        said = caution(store, attribute, group)
         if said is not None:
             yield f"{group}: {said}."
 

@@ -142,11 +142,11 @@ def _group(measured: Measured, point: Point, group: str) -> dict[str, Any]:
     genuine, imposter = measured.counts(group) or (None, None)
     return {
         "group": group,
-        "people": people(measured.store).get(group),
-        "effective_people": effective_people(measured.store).get(group),
+        "people": people(measured.store, measured.attribute).get(group),
+        "effective_people": effective_people(measured.store, measured.attribute).get(group),
         "genuine": genuine,
         "imposter": imposter,
-        "caution": caution(measured.store, group),
+        "caution": caution(measured.store, measured.attribute, group),
         "fpr": _rate(point.rates.get("fpr"), group),
         "fnr": _rate(point.rates.get("fnr"), group),
         "ks": _ks(measured, group),

@@ -97,7 +97,7 @@ _REGIONS = (
 
 
 def _population(store: Store, attribute: str) -> Iterator[str]:
-    run, counted = store.run, people(store)
+    run, counted = store.run, people(store, attribute)
     known = f"{counted[GLOBAL]:,} people" if GLOBAL in counted else "an unknown number of people"
     images = f", {run['images']:,} images" if isinstance(run.get("images"), int) else ""
     kind = "simulated" if store.simulated else "as the data names them"

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from faircal.auditing.label_noise import over_groups
+from faircal.auditing.regions import distinct
 from faircal.metrics.shrinkage import shrink
 from faircal.report.enough import NOT_ENOUGH, effective_people, lacking, people
 from faircal.report.findings import Measured, Rate, conditions
@@ -35,8 +37,10 @@ def at(condition: str) -> str:
 
 def population(measured: Measured) -> Table:
     """People and pairs of each group."""
-    counted = people(measured.store)
-    genuine, imposter = (effective_people(measured.store, of) for of in ("fnr", "fpr"))
+    counted = people(measured.store, measured.attribute)
+    genuine, imposter = (
+        effective_people(measured.store, measured.attribute, of) for of in ("fnr", "fpr")
+    )
     lines = []
     for group in (GLOBAL, *measured.groups):
         same, strangers = measured.counts(group) or (None, None)
@@ -211,15 +215,16 @@ def _parts(attribute: str, groups: list[str]) -> list[list[int]]:
 def wrong_labels(store: Store) -> list[Table]:
     """How far gaps move when labels are wrong."""
     lines = []
-    for row in store.label_noise:
-        of, _, over = row.metric.partition("_")
-        if row.group != ALL or over not in ("gap", "aad"):
-            continue
+    several = len(store.results.features) > 1
+    for row in over_groups(store.label_noise):
         drawn = Value(row.median, low=row.low, high=row.high)
-        taken_back = Value(row.corrected) if row.reliable else Value(_NAN, says="not known")
-        what = over if over == "gap" else over.upper()
-        name = f"{of.upper()} {what}, {at(row.condition)}"
-        lines.append(Line(name, (Value(row.value), drawn, taken_back)))
+        back = Value(_NAN, says="not known")
+        if row.reliable:
+            said = row.taken_back(lambda value: Value(value).text)
+            back = Value(row.corrected, says=said if " to " in said else "")
+        name = f"{row.name}, {at(row.condition)}" if row.of_rate else row.name
+        block = row.feature if several else ""
+        lines.append(Line(name, (Value(row.value), drawn, back), block=block))
     if not lines:
         return []
     share = 100 * store.label_noise[0].noise
@@ -243,8 +248,7 @@ def regions(store: Store) -> list[Table]:
                 Value(_NAN, says=row.composition or "–"),
             ),
         )
-        for row in store.regions
-        if (row.found or row.gap_found) and not row.like
+        for row in distinct(store.regions)
     ]
     names = ["People", "Pairs of strangers", "FPR", "Rest", "Probabilities off by", "Rest ", "Who"]
     caption = "As the half of the people that did not make a region shows it. Percent."

@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from faircal.auditing.label_noise import NoiseRow
+from faircal.auditing.label_noise import NoiseRow, read_noise
 from faircal.auditing.matrix import MATRIX, MatrixRow
-from faircal.auditing.regions import RegionRow, read_regions
+from faircal.auditing.regions import RegionRow, read_record, read_regions
 from faircal.benchmark.moving import MovedRow, read_moved
-from faircal.comparing import Comparison, differences
+from faircal.comparing import Comparison, Run, differences
 from faircal.curves import Curves, read_curves
 from faircal.errors import DataError
 from faircal.report.tables import Results, Variant
@@ -26,9 +26,6 @@ from faircal.results import (
     read_rows,
     read_run,
 )
-
-LABEL_NOISE = "label_noise.csv"
-
 
 #: The method that others are compared with.
 REFERENCE = "baseline"
@@ -148,8 +145,11 @@ class Store:
     def _compared(self) -> dict[str, list[Comparison]]:
         if self.kind != "benchmark" or len(self.main_variants) < 2:
             return {}
+        if not Run.kept(self.folder):
+            return {}
+        run = Run.of(self.folder, self.run, self.intervals)
         return {
-            attribute: differences(self.folder, REFERENCE, attribute=attribute)
+            attribute: differences(run, REFERENCE, attribute=attribute)
             for attribute in self.results.attributes
         }
 
@@ -165,11 +165,18 @@ class Store:
     @cached_property
     def label_noise(self) -> list[NoiseRow]:
         """``label_noise.csv`` of an audit: how far wrong labels move the gaps."""
-        return read_rows(self.folder / LABEL_NOISE, NoiseRow) if self.kind == "audit" else []
+        return read_noise(self.folder) if self.kind == "audit" else []
 
     @cached_property
     def regions(self) -> list[RegionRow]:
-        """``regions.csv`` of an audit: where in embedding space it is worst."""
+        """``regions.csv`` of an audit: where in embedding space it is worst.
+
+        Those that were found in other data, before the folder was written anew, are none of it.
+        """
+        made, audited = read_record(self.folder), self.run.get("data_sha256")
+        of = (made.get("data_sha256"), made.get("all_features_sha256"))
+        if self.kind != "audit" or audited is None or audited not in of:
+            return []
         return read_regions(self.folder)
 
     @cached_property

@@ -84,7 +84,7 @@ def summary(store: Store, attribute: str) -> Summary:
     ]
     return Summary(
         _who(store, variant, found),
-        _sure(store, found),
+        _sure(store, attribute, found),
         changes(store, attribute, condition) if store.kind != "audit" else [],
         limits(store, attribute, found),
     )
@@ -227,7 +227,7 @@ def _little(rate: Rate) -> str:
 # ---------------------------------------------------------------------- how sure are we
 
 
-def _sure(store: Store, found: Sequence[Point]) -> list[str]:
+def _sure(store: Store, attribute: str, found: Sequence[Point]) -> list[str]:
     rates = [rates for point in found for rates in point.rates.values()]
     names = list(found[0].rates["fpr"].groups) if found else []
     said = []
@@ -235,7 +235,7 @@ def _sure(store: Store, found: Sequence[Point]) -> list[str]:
         said.append("No intervals can be given: there are no counts of pairs in this folder.")
     elif any(not math.isnan(each.overall.low) for each in rates):
         said += [*_intervals(store), *_apart(rates), *_least_sure(rates)]
-    return [*said, *_sizes(rates), *_people(store, names), *_folds(found)]
+    return [*said, *_sizes(rates), *_people(store, attribute, names), *_folds(found)]
 
 
 def _intervals(store: Store) -> Iterator[str]:
@@ -310,15 +310,15 @@ def _sizes(rates: Sequence[Rates]) -> Iterator[str]:
         yield f"The groups compared have {' and '.join(said)}."
 
 
-def _people(store: Store, names: Sequence[str]) -> Iterator[str]:
+def _people(store: Store, attribute: str, names: Sequence[str]) -> Iterator[str]:
     """Say how many people are behind the pairs."""
-    counted = people(store)
+    counted = people(store, attribute)
     if GLOBAL in counted:
         groups = {name: counted[name] for name in names if name in counted}
         smallest = min(groups, key=groups.__getitem__, default=None)
         more = f"; the smallest group, {smallest}, has {groups[smallest]:,}" if smallest else ""
         yield f"The pairs show {counted[GLOBAL]:,} people{more}."
-        effective = effective_people(store)
+        effective = effective_people(store, attribute)
         fewest = min((n for n in names if n in effective), key=effective.__getitem__, default=None)
         if fewest is not None:
             yield (

@@ -119,7 +119,7 @@ class Curve:
 
 def _reach(error: Float64, mass: Float64) -> Float64:
     """Return how far up a sum reaches whose variance grows with the mass that it adds to."""
-    share = np.divide(error, mass, out=np.zeros_like(error), where=mass > 0)
+    share = np.divide(error, mass, out=np.zeros_like(error), where=mass > 1e-6 * error)
     return np.asarray(error * (share / 2 + np.sqrt(1 + share**2 / 4)))
 
 

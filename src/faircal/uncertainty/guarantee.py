@@ -140,9 +140,9 @@ def guarantee(
     >>> everybody = Strangers(rng.normal(size=len(left)), left, right)
     >>> found = guarantee(everybody, fpr=0.01, upper=np.inf)
     >>> found.rows[0].errors, found.rows[0].imposters, found.rows[0].status
-    (33, 4950, 'counted')
+    (31, 4950, 'counted')
     >>> print(guarantee(everybody, fpr=1e-4, upper=np.inf).rows[0].status[:52])
-    refused: these pairs show a rate of 0.00065 at best;
+    refused: these pairs show a rate of 0.00084 at best;
     """
     _check(fpr, confidence)
     risk = 1 - confidence

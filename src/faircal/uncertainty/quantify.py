@@ -34,6 +34,9 @@ _UNDEFINED = (float("nan"), float("nan"))
 
 _BUCKETS = 4096
 
+#: Beyond so many factors of e from a value nothing is known of it.
+_FAR = 20.0
+
 #: With fewer people nothing can be said of how values vary with them.
 FEWEST = 4
 
@@ -370,7 +373,7 @@ class Uncertainty:
             curves = [self._curve(group) for group, _, _ in keys]
 
             def sizes(truth: Float64) -> Float64:
-                scales = truth / np.maximum(values, 1e-300)
+                scales = np.divide(truth, values, out=np.zeros_like(truth), where=values > 1e-9)
                 pairs = zip(curves, scales, strict=True)
                 return np.stack([curve.size(metric, scale) for curve, scale in pairs], axis=-1)
 
@@ -404,4 +407,5 @@ def _scaled(value: float, spread: Spread, level: float) -> Ends:
     error = float(np.sqrt(spread.variance) * stdtrit(spread.freedom, (1 + level) / 2))
     if not value > 0:
         return _UNDEFINED
-    return float(value * np.exp(-error / value)), float(value * np.exp(error / value))
+    times = float(np.exp(min(error / value, _FAR)))
+    return value / times, value * times

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from faircal.auditing.regions import RegionRow, in_words
+from faircal.auditing.regions import Question, RegionRow, distinct, in_words
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.choice import slug, tell_apart
 from faircal.report.figures.montage import Montage
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _MOST = 16
 _MONTAGES = 6
 
-Question = Literal["fpr", "gap"]
 _DOTS = {"region": pa.string(), "found": pa.bool_()} | dict.fromkeys(
     ("value", "low", "high", "rest"), pa.float64()
 )
@@ -175,10 +174,9 @@ class RegionMap(Figure):
             x, y = [row.x for row in rows], [row.y for row in rows]
             if rows:
                 ax.scatter(x, y, sizes, colour, marker=marker, label=kind, alpha=0.8, linewidth=0)
-        for row in self.rows:
-            if self._kind(row) != self._kinds[2] and not row.like:
-                at, above = (row.x, row.y), (0, 7)
-                ax.annotate(row.region, at, above, "data", "offset points", fontsize=7, ha="center")
+        for row in distinct(self.rows):
+            at, above = (row.x, row.y), (0, 7)
+            ax.annotate(row.region, at, above, "data", "offset points", fontsize=7, ha="center")
         ax.set(xlabel="first direction", ylabel="second direction")
 
 
@@ -197,9 +195,8 @@ def region_figures(rows: Sequence[RegionRow], feature: str | None = None) -> lis
 def region_montages(rows: Sequence[RegionRow], pictures: Path) -> list[Anything]:
     """Return the example images of the regions found, where they are in the folder `pictures`."""
     home = pictures.resolve()
-    found = [row for row in rows if (row.found or row.gap_found) and not row.like]
     made: list[Anything] = []
-    for row in found[:_MONTAGES]:
+    for row in distinct(rows)[:_MONTAGES]:
         paths = [(home / name).resolve() for name in row.example_ids]
         inside = [path if path.is_relative_to(home) and path.is_file() else None for path in paths]
         made.append(Montage(inside, key=slug("region", row.region), title=f"Region {row.region}"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from faircal.metrics import METRICS
+from faircal.metrics import FAIRNESS, METRICS
 from faircal.report.tables import method_title
 from faircal.results import GLOBAL, Condition
 
 ALL_PAIRS = "all pairs"
+#: What is neither in the registry of metrics nor over groups.
+_TITLES = {"cllr": "Cllr", "min_cllr": "Min. Cllr"}
 
 
 def percent(value: float) -> str:
@@ -52,12 +54,22 @@ def metric_title(metric: str, condition: str = "", by: str = "") -> str:
     ('KS AAD', 'AUROC', 'TPR at 0.1 % FPR')
     >>> metric_title("fpr", "global_fpr=0.01", by=" by group")
     'FPR by group at 1 % global FPR'
+    >>> metric_title("fpr_max_geomean"), metric_title("ir"), metric_title("min_cllr")
+    ('FPR max / geometric mean', 'Inequity rate', 'Min. Cllr')
     """
+    return _titled(metric) + by + _at(condition)
+
+
+def _titled(metric: str) -> str:
+    if metric in _TITLES:
+        return _TITLES[metric]
+    if metric in FAIRNESS:
+        return FAIRNESS[metric].title
     name, _, over = metric.partition("_")
     title = METRICS[name].title if name in METRICS else name.upper()
-    if over:
-        title += " mean" if over == "mean" else f" {over.upper()}"
-    return title + by + _at(condition)
+    if over in FAIRNESS:
+        return f"{title} {FAIRNESS[over].title}"
+    return f"{title} {'mean' if over == 'mean' else over.upper()}" if over else title
 
 
 def _at(condition: str) -> str:
