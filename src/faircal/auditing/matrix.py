@@ -54,7 +54,8 @@ def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
         return
     n = len(groups.names)
     cell = np.where(pairs.genuine, -1, cells(groups.left, groups.right, n))
-    crowd = None if pairs.people is None else Crowd.of(pairs.genuine, pairs.people)
+    people = pairs.people
+    crowd = Crowd.of(pairs.genuine, people) if people is not None and people.names else None
     points = _thresholds(audit)
     for number, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
         rows = np.flatnonzero(cell == number)
@@ -72,8 +73,8 @@ def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
                     if i == j
                     else _interval(rate, len(rows), known)
                 )
-                people = np.nan if known is None else known.sharing("fpr").effective_people
-                yield MatrixRow(*front, len(rows), errors, rate, *ends, people)
+                effective = np.nan if known is None else known.sharing("fpr").effective_people
+                yield MatrixRow(*front, len(rows), errors, rate, *ends, effective)
 
 
 def _interval(rate: float, trials: int, known: PairSet | None) -> tuple[float, float]:

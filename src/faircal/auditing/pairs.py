@@ -164,7 +164,7 @@ def _groups(groups: Any, n: int) -> Groups | None:
 
 
 def _people(left: Any, right: Any, n: int) -> Groups | None:
-    """Return who is in each pair; None where a side is not told, or nobody is named."""
+    """Return who is in each pair; None where a side is not told."""
     if left is None or right is None:
         return None
     sides = [np.asarray(side) for side in (left, right)]
@@ -174,7 +174,5 @@ def _people(left: Any, right: Any, n: int) -> Groups | None:
                 f"identities: expected {n} values, one per pair, found shape {side.shape}"
             )
     column = Column.of(np.concatenate(sides))
-    if not column.names:
-        return None
     codes = np.split(column.codes, 2)
     return Groups(column.names, codes[0], codes[1])
