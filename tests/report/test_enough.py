@@ -11,7 +11,7 @@ import pytest
 
 from faircal.report.enough import effective_people, lacking, least_people
 from faircal.report.explorer import explorer
-from faircal.report.findings import Rate, Rates
+from faircal.report.rates import Rate, Rates
 from faircal.report.store import Known, Store
 from faircal.results import read_run, write_run
 from faircal.uncertainty.planning import people_needed

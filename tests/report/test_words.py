@@ -17,7 +17,8 @@ import faircal
 from faircal.benchmark import Settings, run_benchmark
 from faircal.curves import CURVES, as_table, write_curves
 from faircal.metrics import wilson
-from faircal.report.findings import Rate, Rates, main_condition
+from faircal.report.findings import main_condition
+from faircal.report.rates import Rate, Rates
 from faircal.report.store import Store
 from faircal.report.words import summary
 from faircal.results import write_intervals, write_results, write_run

@@ -14,20 +14,16 @@ from faircal.curves import Curves, Source, make_curves
 from faircal.errors import ParameterError
 from faircal.measures import Measure, Rankings, at_threshold, error_bounds, measure
 from faircal.metrics import wilson
-from faircal.metrics.intervals import enough
 from faircal.registry import did_you_mean
 from faircal.results import ALL, GLOBAL, Condition, Interval, Replicated, Row, as_table
 from faircal.uncertainty import BY_PEOPLE, PAIR_WISE, Known, Uncertainty, known, replicated
-from faircal.uncertainty.planning import people_needed
+from faircal.uncertainty.enough import lacking
 
 #: How intervals are made of streamed pairs.
 STREAMED = (
     "pair-wise Wilson of rates only (of streamed pairs it is not kept who is in them, so they are "
     "taken as independent: too narrow where pairs share people)"
 )
-
-#: Where a decision is given and its rate is what comes out, the least people are asked for.
-_MOST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,18 +139,16 @@ class Audit:
     def enough(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> bool:
         """Whether there are pairs and people enough for a rate to be told.
 
-        `faircal.metrics.intervals.trials_needed` is the rule for pairs, and where people are known
-        `faircal.uncertainty.planning.people_needed` that for them. They hold for ``fpr``, ``fnr``
-        and ``tpr``; for other metrics the answer is yes.
+        `faircal.uncertainty.enough` is the rule, for pairs and, where they are known, for people.
+        It holds for ``fpr``, ``fnr`` and ``tpr``; for other metrics the answer is yes.
         """
         self.value(metric, group=group, condition=condition)
         trials = self._trials(metric, group)
         if trials is None:
             return True
-        wanted = Condition.of(condition).wanted(metric)
         people = self.effective_people(metric) or self.people  # who streamed is only counted
-        needed = people_needed(wanted or _MOST, "fpr" if metric == "fpr" else "fnr")
-        return enough(trials, wanted) and (people is None or people[group] >= needed)
+        behind = None if people is None else people[group]
+        return lacking(metric, trials, behind, Condition.of(condition).wanted(metric)) is None
 
     def intervals(self, level: float = 0.95) -> list[Interval]:
         """Return every value that has an interval, and every rate."""

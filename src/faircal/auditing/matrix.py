@@ -13,10 +13,10 @@ from faircal.auditing.pairs import Scored
 from faircal.metrics import wilson
 from faircal.metrics.matrix import cells
 from faircal.results import GLOBAL, write_rows
-from faircal.uncertainty import FEWEST, LEVEL
+from faircal.uncertainty import LEVEL
 from faircal.uncertainty.crowd import Crowd
-from faircal.uncertainty.pairs import PairSet
-from faircal.uncertainty.rates import rate_interval
+from faircal.uncertainty.sharing import FEWEST
+from faircal.uncertainty.strangers import Strangers
 
 MATRIX = "matrix.csv"
 
@@ -62,7 +62,7 @@ def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
         if len(rows):
             known = None
             if crowd is not None:
-                known = PairSet("", crowd.part(rows), score[rows], None)
+                known = Strangers(score[rows], crowd.left[rows], crowd.right[rows])
             names = groups.names[i], groups.names[j]
             for condition, threshold in points:
                 front = audit.feature, audit.attribute, condition, *names
@@ -71,21 +71,19 @@ def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
                 ends = (
                     audit.interval("fpr", group=names[0], condition=condition)
                     if i == j
-                    else _interval(rate, len(rows), known)
+                    else _interval(errors, len(rows), known)
                 )
-                effective = np.nan if known is None else known.sharing("fpr").effective_people
+                effective = np.nan if known is None else known.sharing.effective_people
                 yield MatrixRow(*front, len(rows), errors, rate, *ends, effective)
 
 
-def _interval(rate: float, trials: int, known: PairSet | None) -> tuple[float, float]:
+def _interval(errors: int, trials: int, known: Strangers | None) -> tuple[float, float]:
     if known is None:
-        low, high = wilson(rate * trials, trials, LEVEL)
+        low, high = wilson(errors, trials, LEVEL)
         return float(low), float(high)
-    if known.sharing("fpr").people < FEWEST:
+    if known.sharing.people < FEWEST:
         return np.nan, np.nan
-    dependence = known.imposters
-    freedom = dependence.degrees_of_freedom(rate)
-    return rate_interval(rate, trials, dependence.design_effect, level=LEVEL, freedom=freedom)
+    return known.interval(errors, LEVEL)
 
 
 def _thresholds(audit: Audit) -> Sequence[tuple[str, float]]:

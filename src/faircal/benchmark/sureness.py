@@ -9,7 +9,7 @@ import numpy as np
 from faircal.benchmark.parts import Parts
 from faircal.benchmark.settings import Plan
 from faircal.results import Interval, Replicated
-from faircal.uncertainty import LEVEL, Known, mean_over_folds, over_folds
+from faircal.uncertainty import LEVEL, Known, over_folds
 
 
 def intervals_over_folds(known: Mapping[tuple[str, ...], list[Known]]) -> Iterator[Interval]:
@@ -29,4 +29,5 @@ def replicates_over_folds(plan: Plan, parts: Parts) -> Iterator[Replicated]:
                 folds.setdefault(row[:8], []).append(row)
     for rows in folds.values():
         value = float(np.mean([row.value for row in rows]))
-        yield rows[0]._replace(value=value, noise=mean_over_folds([row.noise for row in rows]))
+        noise = np.mean([row.noise for row in rows], axis=0)  # folds share no people
+        yield rows[0]._replace(value=value, noise=noise.astype(np.float32))

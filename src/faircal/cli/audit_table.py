@@ -11,7 +11,8 @@ from faircal.cli.options import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from faircal.report.findings import Measured, Point, Rate
+    from faircal.report.findings import Measured
+    from faircal.report.rates import Point, Rate
     from faircal.report.store import Store
 
 
@@ -38,7 +39,7 @@ def _table(measured: Measured, point: Point) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from faircal.report.findings import effective_people, people
+    from faircal.report.enough import effective_people, people
     from faircal.report.tables import percent
     from faircal.results import GLOBAL
 

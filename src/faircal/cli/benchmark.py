@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     epilog="Example: faircal benchmark faces/ --attribute ethnicity+gender --out results/; "
     "faircal benchmark --calibrate-on here/ --test-on there/ --labels 100,1000 --out moved/"
 )
-@reads_data
+@reads_data(required=False)  # two options may say what to read
 @out_option
 @click.option(
     "--calibrate-on",
@@ -154,10 +154,6 @@ def command(
         benchmark_and_show(
             loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json, moving=moving
         )
-
-
-# DATA may be left out, where two options say what to read.
-next(one for one in command.params if one.name == "data").required = False
 
 
 def _check_ways(

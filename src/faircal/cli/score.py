@@ -198,8 +198,8 @@ def _prior(
     )
     within = f"{found.low:.3g} to {found.high:.3g}, {100 * found.level:g} % interval"
     if not 0 < found.value < 1:
-        kind = "imposters" if found.value else "genuine pairs"
-        kind = "any share" if found.value != found.value else kind
+        kinds = {0.0: "genuine pairs", 1.0: "imposters"}
+        kind = kinds.get(found.value, "any share")
         raise DataError(
             f"--prior estimate: nothing in the data speaks for {kind} (share of genuine pairs "
             f"{found.value:g}; {within}); give the share as a number"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,10 +131,17 @@ class Source:
         return data
 
 
-def reads_data(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument DATA and the options that say how to read it; gives ``source``."""
+def reads_data(
+    function: Callable[..., Any] | None = None, *, required: bool = True
+) -> Callable[..., Any]:
+    """Add the argument DATA and the options that say how to read it; gives ``source``.
 
-    @click.argument("data", type=click.Path(path_type=Path))
+    Where DATA is not `required` and left out, the path of ``source`` is None.
+    """
+    if function is None:
+        return partial(reads_data, required=required)
+
+    @click.argument("data", type=click.Path(path_type=Path), required=required)
     @click.option(
         "--score-range",
         type=ScoreRange(),

@@ -40,7 +40,7 @@ def show(found: Guarantee, what: str) -> None:
 
 
 def _cells(row: Row) -> list[str]:
-    from faircal.uncertainty.guarantee import NOT_ENOUGH
+    from faircal.uncertainty.enough import NOT_ENOUGH
 
     told = not math.isnan(row.rate)
     return [

@@ -10,28 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from faircal.curves import Source
-from faircal.report.enough import NOT_ENOUGH, caution, effective_people, lacking, people
+from faircal.report.enough import NOT_ENOUGH, effective_people, lacking
 from faircal.report.rates import TRIALS, Point, Rate, Rates
 from faircal.report.store import Known, Store
 from faircal.report.tables import Results, Value, Variant
 from faircal.results import ALL, GLOBAL, Condition
-from faircal.uncertainty import LEVEL
-
-__all__ = [
-    "LEVEL",
-    "TRIALS",
-    "Known",
-    "Measured",
-    "Point",
-    "Rate",
-    "Rates",
-    "Told",
-    "caution",
-    "conditions",
-    "effective_people",
-    "main_condition",
-    "people",
-]
 
 
 def conditions(results: Results, attribute: str) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from faircal.report.findings import Point, caution
+from faircal.report.enough import caution
 from faircal.report.numbers import listing, percent
+from faircal.report.rates import Point
 from faircal.report.store import Store
 from faircal.results import Condition
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from faircal.report import outline_tables as tables
-from faircal.report.enough import least_people
-from faircal.report.findings import LEVEL, Measured, conditions, main_condition, people
+from faircal.report.enough import least_people, people
+from faircal.report.findings import Measured, conditions, main_condition
 from faircal.report.numbers import listing, percent
 from faircal.report.store import Store
 from faircal.report.tables import Table
 from faircal.report.tables import percent as percent_of
 from faircal.results import GLOBAL
+from faircal.uncertainty import LEVEL
 
 ABOUT = (
     "Aligned with the outline of ISO/IEC 19795-1 (testing and reporting) and 19795-10 (differences "

@@ -10,7 +10,8 @@ from faircal.auditing.label_noise import over_groups
 from faircal.auditing.regions import distinct
 from faircal.metrics.shrinkage import shrink
 from faircal.report.enough import NOT_ENOUGH, effective_people, lacking, people
-from faircal.report.findings import Measured, Rate, conditions
+from faircal.report.findings import Measured, conditions
+from faircal.report.rates import Rate
 from faircal.report.store import Store
 from faircal.report.tables import Heading, Line, Table, Value, fairness_measures
 from faircal.report.tables import percent as percent_of

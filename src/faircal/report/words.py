@@ -12,24 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from faircal.report.changes import changes
-from faircal.report.enough import NOT_ENOUGH, effective_people, least_people
-from faircal.report.findings import (
-    LEVEL,
-    TRIALS,
-    Measured,
-    Point,
-    Rate,
-    Rates,
-    Told,
-    main_condition,
-    people,
-)
+from faircal.report.enough import NOT_ENOUGH, effective_people, least_people, people
+from faircal.report.findings import Measured, Told, main_condition
 from faircal.report.limits import limits
 from faircal.report.numbers import listing, percent, points, ranged, times, variant_name
+from faircal.report.rates import TRIALS, Point, Rate, Rates
 from faircal.report.store import REFERENCE, Store
 from faircal.report.tables import Variant
 from faircal.report.tables import percent as percent_of
 from faircal.results import GLOBAL
+from faircal.uncertainty import LEVEL
 
 ERRORS = {
     "fpr": "False matches (two strangers taken for one person)",

@@ -12,22 +12,19 @@ from faircal.uncertainty.known import (
     PAIR_WISE,
     Known,
     known,
-    mean_over_folds,
     over_folds,
     replicated,
 )
-from faircal.uncertainty.quantify import FEWEST, Key, Uncertainty
+from faircal.uncertainty.quantify import Key, Uncertainty
 
 __all__ = [
     "BY_PEOPLE",
-    "FEWEST",
     "LEVEL",
     "PAIR_WISE",
     "Key",
     "Known",
     "Uncertainty",
     "known",
-    "mean_over_folds",
     "over_folds",
     "replicated",
 ]

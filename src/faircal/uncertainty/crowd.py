@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
-from faircal.uncertainty.sharing import Float64, Int64, Sharing
+from faircal.uncertainty.sharing import FEWEST, Float64, Int64, Sharing, unbiased
 
 
 class Spread(NamedTuple):
@@ -45,8 +45,11 @@ class Crowd:
     n_people: int
 
     @classmethod
-    def of(cls, genuine: NDArray[np.bool_], people: Groups) -> Crowd:
+    def of(cls, genuine: NDArray[np.bool_], people: Groups | None) -> Crowd:
         """Take people as groups of their images; one who is not known is nobody else."""
+        if people is None:
+            nobody = np.full(len(genuine), UNKNOWN, np.int32)
+            people = Groups((), nobody, nobody)
         sides = np.stack([people.left, people.right]).astype(np.int64)
         unknown = sides == UNKNOWN
         names = len(people.names)
@@ -132,10 +135,9 @@ class Crowd:
         the dyad, own and dyads are what is left: less than that is chance.
         """
         n, square = self.people, float((total**2).sum())
-        if n < 4 or square == 0:
-            return Spread(np.nan if n < 4 else 0.0, 3.0, total)
-        lost = n * (n - 1) / ((n - 2) * (n - 3)) if dyads else n / (n - 1)
-        variance = max((square - dyads) * lost, own + dyads)
+        if n < FEWEST or square == 0:
+            return Spread(np.nan if n < FEWEST else 0.0, 3.0, total)
+        variance = max((square - dyads) * unbiased(n, alone=not dyads), own + dyads)
         kurtosis = n * float(((total**2 / square) ** 2).sum())  # also where squares are tiny
         freedom = max(2 * n / max(kurtosis - 1, 1.0), 3.0)
         return Spread(variance, freedom, total * np.sqrt(variance / square))

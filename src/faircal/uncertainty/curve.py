@@ -18,7 +18,7 @@ from faircal.metrics.calibration import mass_cuts
 from faircal.uncertainty.crowd import Crowd
 from faircal.uncertainty.dependence import Dependence
 from faircal.uncertainty.inversion import lowest
-from faircal.uncertainty.sharing import Float64, Int64
+from faircal.uncertainty.sharing import Float64, Int64, unbiased
 
 #: Bins of the ECE, and how many more the curve is cut into where it is uncertain.
 _TENS, _MORE = 10, 80
@@ -175,15 +175,12 @@ def _covariance(values: Float64, bin_of: Int64, bins: Float64, crowd: Crowd) -> 
     people = [crowd.left[hits], crowd.left[misses], crowd.right[misses]]
     persons = summed([hits, misses, misses], people)
     if not len(misses):
-        k = crowd.people
-        return persons * k / (k - 1)
+        return persons * unbiased(crowd.people, alone=True)
     shared = crowd.miss_sharing
     dyad_of = np.empty(len(misses), np.int64)
     dyad_of[shared.order] = np.repeat(np.arange(len(shared.starts)), shared.sizes.astype(np.int64))
     dyads = summed([misses], [dyad_of])
-    k = crowd.people
-    lost = k * (k - 1) / ((k - 2) * (k - 3))
-    return (persons - dyads) * lost
+    return (persons - dyads) * unbiased(crowd.people, alone=False)
 
 
 def _better(probability: Float64, crowd: Crowd) -> float:
@@ -205,8 +202,7 @@ def _better(probability: Float64, crowd: Crowd) -> float:
     residuals = np.zeros(len(probability))
     residuals[crowd.misses] = (above - p) / len(said)
     counted = crowd.spread(residuals).variance
-    known = Dependence.of(said, crowd.miss_sharing)
-    expected = p * (1 - p) / len(said) * float(known.design_effect(p))
+    expected = Dependence.of(said, crowd.miss_sharing).variance(p)
     return float(np.sqrt(np.clip(expected / counted, 0.25, 4.0))) if counted > 0 else 1.0
 
 

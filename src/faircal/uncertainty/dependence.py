@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, owens_t
 
-from faircal.uncertainty.sharing import Float64, Sharing
+from faircal.uncertainty.rates import rate_interval
+from faircal.uncertainty.sharing import FEWEST, Float64, Sharing, unbiased
 
 #: Rates at which correlations are looked at, from high to low; each has half the errors.
 _RUNGS = 0.32 * 0.5 ** np.arange(16)
@@ -65,7 +66,7 @@ class Dependence:
         """
         n = sharing.pairs
         rungs: list[tuple[float, float, float, float]] = []
-        if sharing.people < 4:  # too few to tell anything of people
+        if sharing.people < FEWEST:
             return cls.none(sharing)
         for rate in _RUNGS[_RUNGS * n >= 2]:
             cut = np.partition(scores, n - int(np.ceil(rate * n)))[n - int(np.ceil(rate * n))]
@@ -97,6 +98,21 @@ class Dependence:
     def design_effect(self, rate: npt.ArrayLike) -> Float64:
         """Return by what factor sharing people widens the variance of a rate; at least 1."""
         return _design_effect(self.sharing, *self.correlations(rate))
+
+    def variance(self, rate: float) -> float:
+        """Return the variance of a counted rate whose true value is `rate`."""
+        pairs = self.sharing.pairs
+        return rate * (1 - rate) / pairs * float(self.design_effect(rate))
+
+    def interval(self, rate: float, level: float, *, wider: float = 1.0) -> tuple[float, float]:
+        """Return the interval of a counted rate; people make its variance, or it is `wider`."""
+        return rate_interval(
+            rate,
+            self.sharing.pairs,
+            lambda p: wider * self.design_effect(p),
+            level=level,
+            freedom=self.degrees_of_freedom(rate),
+        )
 
     def correlations(self, rate: npt.ArrayLike) -> tuple[Float64, Float64]:
         """Return how errors correlate at a rate: pairs of the same two people, and with one shared.
@@ -157,12 +173,12 @@ def _correlations(
     dyads, persons = float((residual**2).sum()), float((of_person**2).sum())
     each, n = p * (1 - p), sharing.people
     # The rate is estimated from the same pairs: that takes its share of the variance.
-    lost = n / (n - 1) if sharing.alone else n * (n - 1) / ((n - 2) * (n - 3))
-    same = dyads * lost if sharing.alone else dyads
+    factor = unbiased(n, alone=sharing.alone)
+    same = dyads * factor if sharing.alone else dyads
     both = (same - sharing.pairs * each) / (sharing.same_dyad * each) if sharing.same_dyad else 0.0
     one = 0.0
     if sharing.one_person:
-        one = ((persons - dyads) * lost - dyads) / (sharing.one_person * each)
+        one = ((persons - dyads) * factor - dyads) / (sharing.one_person * each)
     kurtosis = n * float((of_person**4).sum()) / max(persons**2, 1e-300)
     freedom = 2 * n / max(kurtosis - 1, 1.0)
     return float(np.clip(both, 0, 0.999)), float(np.clip(one, 0, 0.5)), freedom

@@ -9,22 +9,23 @@ that are used side by side, each for its own set, do need one: each is found at 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.data import Groups
-from faircal.data.columns import UNKNOWN
 from faircal.errors import DataError, ParameterError
 from faircal.results import GLOBAL
 from faircal.uncertainty.crowd import Crowd
+from faircal.uncertainty.enough import NOT_ENOUGH
 from faircal.uncertainty.planning import FEWEST_PEOPLE
 from faircal.uncertainty.sharing import Float64
 from faircal.uncertainty.strangers import Strangers
-from faircal.uncertainty.tail import fit_tail
+from faircal.uncertainty.tail import Tail, fit_tail
 
 Scope = Literal["global", "groups", "clusters"]
 
@@ -32,7 +33,7 @@ Scope = Literal["global", "groups", "clusters"]
 COUNTED, EXTRAPOLATED = "counted", "extrapolated"
 #: Of all pairs, where the promise is for groups or clusters: only measured.
 MEASURED = "measured"
-REFUSED, NOT_ENOUGH = "refused: ", "not enough data"
+REFUSED = "refused: "
 
 
 class Row(NamedTuple):
@@ -95,8 +96,7 @@ class Guarantee:
 
 def imposters(scores: Float64, genuine: NDArray[np.bool_], people: Groups | None) -> Strangers:
     """Return the imposter pairs of all pairs; without people they are taken as independent."""
-    nobody = np.full(len(scores), UNKNOWN, np.int32)
-    crowd = Crowd.of(genuine, people or Groups((), nobody, nobody))
+    crowd = Crowd.of(genuine, people)
     rows = crowd.misses
     if not len(rows):
         raise DataError("expected imposter pairs, found none; an FPR counts pairs of two people")
@@ -151,7 +151,11 @@ def guarantee(
         raise DataError(
             f"{scope}: expected at least one, found none; give an attribute with groups"
         )
-    needed = {name: _found(each, fpr, risk, upper) for name, each in asked.items()}
+    tails = {
+        name: cache(partial(fit_tail, each.scores, each.left, each.right, upper=upper))
+        for name, each in asked.items()
+    }
+    needed = {name: _found(each, fpr, risk, upper, tails[name]) for name, each in asked.items()}
     told = [t for t, status in needed.values() if not status.startswith(REFUSED)]
     at = max(told, default=math.nan)
     rows = (
@@ -159,7 +163,9 @@ def guarantee(
     )
     for name, each in asked.items():
         status = needed[name][1]
-        own = _found(each, fpr, risk / len(asked), upper)[0] if len(asked) > 1 else needed[name][0]
+        own = needed[name][0]
+        if len(asked) > 1:
+            own = _found(each, fpr, risk / len(asked), upper, tails[name])[0]
         row = _row(name, each, at, own, status, fpr, confidence)
         if status == EXTRAPOLATED:  # no more is known of it: that the promise holds
             row = row._replace(upper=fpr)
@@ -230,7 +236,9 @@ def _cluster_name(members: NDArray[np.integer], k: int) -> str:
     return f"cluster {k}" + (f" and {len(members) - 1} more" if len(members) > 1 else "")
 
 
-def _found(each: Strangers, fpr: float, risk: float, upper: float) -> tuple[float, str]:
+def _found(
+    each: Strangers, fpr: float, risk: float, upper: float, fitted: Callable[[], Tail]
+) -> tuple[float, str]:
     """Return a set's threshold and how it was found; NaN and why where there is none."""
     people = each.sharing.effective_people
     if people < FEWEST_PEOPLE:
@@ -239,16 +247,15 @@ def _found(each: Strangers, fpr: float, risk: float, upper: float) -> tuple[floa
     counted = each.threshold(fpr, risk)
     if not math.isnan(counted):
         return counted, COUNTED
-    threshold, why = _beyond(each, fpr, risk, upper)
+    threshold, why = _beyond(fitted(), fpr, risk, upper)
     if not why:
         return threshold, EXTRAPOLATED
     best = f"these pairs show a rate of {each.resolved(risk):.2g} at best"
     return math.nan, f"{REFUSED}{best}; not extrapolated: {why}"
 
 
-def _beyond(each: Strangers, fpr: float, risk: float, upper: float) -> tuple[float, str]:
+def _beyond(tail: Tail, fpr: float, risk: float, upper: float) -> tuple[float, str]:
     """Extrapolate the tail: the threshold, and why not."""
-    tail = fit_tail(each.scores, each.left, each.right, upper=upper)
     if not tail.fits:
         return math.nan, tail.reason
     if fpr > tail.highest:

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircal.measures import Measure
 from faircal.metrics import wilson
 from faircal.results import ALL, Replicated
-from faircal.uncertainty.quantify import Uncertainty
+from faircal.uncertainty.quantify import RATES, Uncertainty
 
 LEVEL = 0.95
 
@@ -22,8 +21,6 @@ PAIR_WISE = (
     "pair-wise (who is in the pairs is not known, so they are taken as independent: too narrow "
     "where pairs share people)"
 )
-
-_RATES = ("fpr", "fnr", "tpr")
 
 
 class Known(NamedTuple):
@@ -52,7 +49,7 @@ def known(uncertainty: Uncertainty, found: Iterable[Measure], level: float = LEV
             continue
         key = group, condition, metric
         counts: tuple[float, ...] = ()
-        if group != ALL and metric in _RATES:
+        if group != ALL and metric in RATES:
             trials = uncertainty.trials(group, metric)
             counts = round(value * trials, 6), trials, uncertainty.effective_trials(*key)
         rows.append(Known(*key, value, *uncertainty.interval(*key, level), *counts))
@@ -111,8 +108,3 @@ def replicated(
     feature, method, calibrator, clusters, _, attribute = source
     front = feature, method, calibrator, clusters, attribute
     return [Replicated(*front, *m, noise[:, i]) for i, m in enumerate(told)]
-
-
-def mean_over_folds(folds: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Return replicates of a mean over folds, which share no people."""
-    return np.asarray(np.mean(folds, axis=0), np.float32)

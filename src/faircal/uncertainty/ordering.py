@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from faircal.uncertainty.crowd import Crowd, Spread
 from faircal.uncertainty.dependence import binary_correlation, latent_correlation, rungs_in_use
-from faircal.uncertainty.sharing import Float64, Sharing
+from faircal.uncertainty.sharing import FEWEST, Float64, Sharing, unbiased
 
 #: Rates of wrong orders that imposters are raised to.
 _RUNGS = (0.32, 0.16, 0.08, 0.04, 0.02, 0.01)
@@ -142,12 +142,12 @@ def _kinds(values: Float64, sharing: Sharing) -> Iterator[tuple[float, float]]:
     square = float((values**2).sum())
     dyad = sharing.per_dyad(values)
     dyads, persons = float((dyad**2).sum()), float((sharing.per_person(dyad) ** 2).sum())
-    lost = people / max(people - 1, 1) if sharing.alone else 1.0
+    factor = unbiased(max(people, FEWEST), alone=sharing.alone)
+    same = dyads * factor if sharing.alone else dyads
     yield 1 / n, square / n
-    yield sharing.same_dyad / n**2, (dyads * lost - square) / max(sharing.same_dyad, 1)
+    yield sharing.same_dyad / n**2, (same - square) / max(sharing.same_dyad, 1)
     if not sharing.alone:
-        lost = people * (people - 1) / max((people - 2) * (people - 3), 1)
-        one = (persons - dyads) * lost - dyads
+        one = (persons - dyads) * factor - dyads
         yield sharing.one_person / n**2, one / max(sharing.one_person, 1)
 
 

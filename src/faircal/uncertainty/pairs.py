@@ -104,7 +104,7 @@ class PairSet:
         strangers, own = self._scores[self.crowd.misses], self._scores[self.crowd.hits]
         n, dependence = len(strangers), self.imposters
         z = float(stdtrit(dependence.degrees_of_freedom(rate), (1 + level) / 2))
-        away = z * np.sqrt(rate * (1 - rate) / n * float(dependence.design_effect(rate)))
+        away = z * np.sqrt(dependence.variance(rate))
         ordered = np.sort(strangers)
         counts = np.clip([np.floor((rate - away) * n), np.ceil((rate + away) * n)], 0, n - 1)
         ends = ordered[n - 1 - counts.astype(np.int64)]
@@ -126,7 +126,7 @@ class PairSet:
         residuals[rows] = (wrong - wrong.mean()) / len(rows)
         spread = self.crowd.spread(residuals)
         dependence = self.dependence(metric)
-        variance = rate * (1 - rate) / len(rows) * float(dependence.design_effect(rate))
+        variance = dependence.variance(rate)
         square = float((spread.influence**2).sum())
         scale = np.sqrt(variance / square) if square > 0 else 0.0
         return Spread(variance, dependence.degrees_of_freedom(rate), spread.influence * scale)
@@ -153,10 +153,13 @@ class PairSet:
             cost[rows] = (cost[rows] - cost[rows].mean()) / (2 * len(rows))
         return self.crowd.spread(cost)
 
+    @cached_property
+    def _bins(self) -> tuple[Int64, Int64]:
+        return cut(self._probabilities)
+
     def ks_spread(self) -> Spread:
         """Return how the calibration curve varies with the people where it is largest."""
-        gaps = self._probabilities - self.crowd.genuine
-        bin_of, tens = cut(self._probabilities)
+        gaps, (bin_of, tens) = self._probabilities - self.crowd.genuine, self._bins
         curve = np.cumsum(np.bincount(bin_of, gaps, len(tens)))
         top = int(np.argmax(np.abs(curve)))
         part = np.where(bin_of <= top, gaps, 0.0) * np.sign(curve[top])
@@ -164,8 +167,7 @@ class PairSet:
 
     def ece_spread(self) -> Spread:
         """Return how the ECE varies with the people, bins as they are."""
-        gaps = self._probabilities - self.crowd.genuine
-        bin_of, tens = cut(self._probabilities)
+        gaps, (bin_of, tens) = self._probabilities - self.crowd.genuine, self._bins
         ten_of = tens[bin_of]
         part = gaps * np.sign(np.bincount(ten_of, gaps))[ten_of]
         return self.crowd.spread((part - part.mean()) / len(part))
@@ -186,7 +188,7 @@ def pair_sets(
     probability: Float64 | None,
     genuine: NDArray[np.bool_],
     groups: Groups | None,
-    people: Groups,
+    people: Groups | None,
 ) -> list[PairSet]:
     """Return all pairs, and those of each group."""
     crowd = Crowd.of(genuine, people)

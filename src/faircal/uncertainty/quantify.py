@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from faircal.data import Groups
-from faircal.data.columns import UNKNOWN
 from faircal.measures import Measure
 from faircal.metrics import DEVIATIONS, FAIRNESS, wilson
 from faircal.results import ALL, GLOBAL, Condition
@@ -21,7 +20,7 @@ from faircal.uncertainty.deviations import lower_end, rate_noise, upper_end
 from faircal.uncertainty.pairs import PairSet, pair_sets
 from faircal.uncertainty.rates import rate_interval
 from faircal.uncertainty.replicates import replicates
-from faircal.uncertainty.sharing import Float64
+from faircal.uncertainty.sharing import FEWEST, Float64
 from faircal.uncertainty.unfairness import unfairness_interval
 
 #: Group, condition and metric of a measured value.
@@ -29,16 +28,13 @@ Key: TypeAlias = tuple[str, str, str]
 Ends: TypeAlias = tuple[float, float]
 
 REPLICATES = 1000
-_RATES = ("fpr", "fnr", "tpr")
+RATES = ("fpr", "fnr", "tpr")
 _UNDEFINED = (float("nan"), float("nan"))
 
 _BUCKETS = 4096
 
 #: Beyond so many factors of e from a value nothing is known of it.
 _FAR = 20.0
-
-#: With fewer people nothing can be said of how values vary with them.
-FEWEST = 4
 
 
 class Uncertainty:
@@ -78,12 +74,9 @@ class Uncertainty:
     ) -> None:
         self.values = {(m.group, m.condition, m.metric): m.value for m in found}
         self.independent = people is None or not people.names
-        if people is None:
-            nobody = np.full(len(genuine), UNKNOWN, np.int32)
-            people = Groups((), nobody, nobody)
         sets = pair_sets(score, probability, genuine, groups, people)
         self.sets = {each.name: each for each in sets}
-        self.names = people.names
+        self.names = () if people is None else people.names
         self._n, self._seed, self._given = replicates, seed, threshold_given
         self._ends: dict[tuple[Key, float], Ends] = {}
         self._spreads: dict[Key, Spread] = {}
@@ -116,8 +109,7 @@ class Uncertainty:
 
         Imposter pairs for ``fpr``, genuine ones for ``fnr`` and ``tpr``.
         """
-        crowd = self.sets[group].crowd
-        return (crowd.miss_sharing if metric == "fpr" else crowd.hit_sharing).effective_people
+        return self.sets[group].sharing(metric).effective_people
 
     def trials(self, group: str, metric: str) -> int:
         """Return the pairs that a rate counts."""
@@ -166,7 +158,7 @@ class Uncertainty:
         group, _, metric = key
         if metric == "threshold" or np.isnan(value):
             return _UNDEFINED
-        if self.independent and metric in _RATES:
+        if self.independent and metric in RATES:
             trials = self.sets[group].trials(self._kind(metric, value)[0])
             low, high = wilson(np.clip(value, 0, 1) * trials, trials, level)
             return float(low), float(high)
@@ -174,7 +166,7 @@ class Uncertainty:
             return _UNDEFINED
         if metric == "tpr" and key[1] and not self._given:
             return self._tpr_at_fpr(key, value, level)
-        if metric in _RATES:
+        if metric in RATES:
             return self._rate(key, value, level)
         if metric in ("ks", "ece"):
             return self._calibration(group, metric, value, level)
@@ -204,7 +196,7 @@ class Uncertainty:
     def _too_few(self, group: str, metric: str) -> bool:
         """Whether there are too few people in the pairs that a value is measured of."""
         found = self.sets[group]
-        if metric in _RATES:
+        if metric in RATES:
             return found.sharing(self._kind(metric, 0.0)[0]).people < FEWEST
         if metric == "auroc":
             return min(found.sharing(kind).people for kind in ("fpr", "fnr")) < FEWEST
@@ -213,7 +205,7 @@ class Uncertainty:
     def _spread(self, key: Key, value: float) -> Spread:
         group, condition, metric = key
         found = self.sets[group]
-        if metric in _RATES:
+        if metric in RATES:
             kind, rate = self._kind(metric, value)
             spread = found.rate_spread(kind, self._threshold(condition), rate)
             return spread if kind == metric else spread._replace(influence=-spread.influence)
@@ -236,14 +228,7 @@ class Uncertainty:
         group, condition, metric = key
         kind, rate = self._kind(metric, value)
         found = self.sets[group]
-        dependence, wider = found.dependence(kind), self._wider(key, rate)
-        low, high = rate_interval(
-            rate,
-            found.trials(kind),
-            lambda p: wider * dependence.design_effect(p),
-            level=level,
-            freedom=dependence.degrees_of_freedom(rate),
-        )
+        low, high = found.dependence(kind).interval(rate, level, wider=self._wider(key, rate))
         if not found.errors(kind, self._threshold(condition)):
             low = 0.0  # a part of an error, between two scores, is none that was seen
         return (low, high) if kind == metric else (1 - high, 1 - low)
@@ -367,7 +352,7 @@ class Uncertainty:
         """Return what finds the groups' values again, with the noise of other people."""
         metric = keys[0][2]
         rng = np.random.default_rng([self._seed, 1])
-        if metric in _RATES:
+        if metric in RATES:
             return rate_noise([self._again(k, values) for k in keys], self._n, rng)
         if metric in ("ks", "ece"):
             curves = [self._curve(group) for group, _, _ in keys]

@@ -15,6 +15,24 @@ from numpy.typing import NDArray
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
+#: With fewer people nothing can be said of how values vary with them.
+FEWEST = 4
+
+
+def unbiased(people: int, *, alone: bool) -> float:
+    """Return what to multiply a variance over people by: their mean was estimated from them, too.
+
+    `alone` is for sums over people; else it is for sums over two people each, less those of the
+    couples (a U-statistic). There must be `FEWEST` people.
+
+    Examples
+    --------
+    >>> unbiased(4, alone=True), unbiased(4, alone=False)
+    (1.3333333333333333, 6.0)
+    """
+    n = people
+    return n / (n - 1) if alone else n * (n - 1) / ((n - 2) * (n - 3))
+
 
 @dataclass(frozen=True, eq=False)
 class Sharing:

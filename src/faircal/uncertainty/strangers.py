@@ -24,11 +24,9 @@ from scipy.special import betainc, ndtri, stdtrit
 
 from faircal.uncertainty.dependence import Dependence
 from faircal.uncertainty.planning import people_needed
-from faircal.uncertainty.rates import rate_interval
 from faircal.uncertainty.sharing import Float64, Sharing
 
 _STEPS = 60  # of bisection: to the last bit
-
 
 #: The part of the risk that the test may take. The rest is for the design effect, which is itself
 #: estimated: with all of it for the test, promises were broken up to twice as often as they may be.
@@ -166,8 +164,4 @@ class Strangers:
 
     def interval(self, errors: int, level: float) -> tuple[float, float]:
         """Return the interval of the rate of so many errors."""
-        rate, dependence = errors / len(self.scores), self.dependence
-        freedom = dependence.degrees_of_freedom(rate)
-        return rate_interval(
-            rate, len(self.scores), dependence.design_effect, level=level, freedom=freedom
-        )
+        return self.dependence.interval(errors / len(self.scores), level)
