@@ -1,6 +1,8 @@
 """The study of SmoothFairCal: run what is missing, keep it, write the document.
 
-That of uncertainty has its own parts: python -m studies uncertainty --help
+Two others have their own parts:
+python -m studies uncertainty --help         intervals and promises
+python -m studies classes --help             classifiers
 
 python -m studies --data FOLDER              every part but cost; what is kept is not run again
 python -m studies real networks --data …     some parts
@@ -19,6 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from studies.cells import keep, read, run_cell
+from studies.classes import running as classes
 from studies.page import write
 from studies.parts import PARTS, USUAL, cells_of
 from studies.sets import Sets
@@ -35,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["uncertainty"]:
         return running.main(arguments[1:])
+    if arguments[:1] == ["classes"]:
+        return classes.main(arguments[1:])
     options = _options(arguments)
     results, docs = RESULTS, DOCS
     if options.quick:

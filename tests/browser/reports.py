@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 import faircal
 from faircal.benchmark import Settings, Sweep, run_benchmark
+from faircal.classifying import audit_classes, write_class_audit
 from faircal.cli.main import main
 from faircal.methods import METHODS, make_method
 from faircal.metrics import Ranking, probability_edges, rates_at_threshold, score_edges
@@ -170,6 +171,33 @@ def hundred(folder):
     table["arc"] = np.clip(np.round(30 + 50 * table["arc"]), 0, 100)
     table["face"] = np.clip(40 + 40 * face, 0, 100)
     return _audit(folder, table, ["arc", "face"])
+
+
+def classifier(folder):
+    """A classifier that is too sure of one group; names that would be tags, many classes."""
+    rng = np.random.default_rng(5)
+    n, classes = 600, [f"class {i}" for i in range(9)] + [HOSTILE[0]]
+    group = np.array(["North", "South", HOSTILE[1], "Tiny"])[np.minimum(np.arange(n) % 20 // 6, 3)]
+    scores = 2 * rng.normal(size=(n, len(classes)))
+    says = [np.exp(scores * np.where(group == "South", heat, 1)[:, None]) for heat in (1, 2, 1.5)]
+    true, raw, ours = (each / each.sum(axis=1, keepdims=True) for each in says)
+    codes = np.minimum((rng.random(n)[:, None] > true.cumsum(axis=1)).sum(axis=1), 9)
+    found = audit_classes(
+        {
+            "uncalibrated": raw,
+            "global": np.sqrt(raw) / np.sqrt(raw).sum(axis=1)[:, None],
+            "f": ours,
+        },
+        codes,
+        groups=group.tolist(),
+        classes=classes,
+        dataset="beasts",
+        attribute="place",
+    )
+    titles = ("Uncalibrated", "Global", "FairCal")
+    methods = {name: {"title": t} for name, t in zip(found.methods, titles, strict=True)}
+    write_class_audit(folder, found, {"methods": methods})
+    return Report(write_report(folder), {}, (0.0, 1.0))
 
 
 def hostile(folder):

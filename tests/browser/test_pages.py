@@ -215,3 +215,57 @@ def test_a_reproduction_shows_published_numbers_claims_and_faces(visit, report):
         "nodes => nodes.map((n) => { const b = n.getBBox(); return b.width * b.height; })"
     )
     assert min(sizes) > 100  # drawn, not blocked
+
+
+class TestClassifier:
+    """The page of a classifier: no explorer, no script, and everything else as on the others."""
+
+    @pytest.fixture
+    def path(self, report):
+        return report("classifier", figures=True).path
+
+    @pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
+    def test_opens_without_a_fault_and_axe_finds_none(self, visit, path, options):
+        page = visit(path, **options)
+        page.wait_for_load_state("networkidle")
+        assert page.faults == []
+        open_all(page)
+        found = serious(page)
+        assert not found, "\n".join(found)
+        assert page.locator("#explorer, script").count() == 0
+
+    def test_fits_a_phone(self, visit, path):
+        page = visit(path, **PHONE)
+        for change in (lambda page: None, open_all):
+            change(page)
+            assert overflow(page) is None
+            assert cut_off(page) == []
+
+    def test_prints(self, visit, path):
+        page = visit(path, viewport=SHEET)
+        page.emulate_media(media="print")
+        assert overflow(page) is None
+        assert clipped(page) == []
+        assert page.get_by_text("Calibration error by class").first.is_visible()
+        assert len(page.pdf(format="A4")) > 20_000
+
+    def test_is_the_same_without_javascript(self, visit, path):
+        seen = [
+            visit(path, java_script_enabled=enabled).locator("main").inner_text()
+            for enabled in (True, False)
+        ]
+        assert seen[0] == seen[1]
+
+    def test_says_who_is_treated_differently_and_what_methods_change(self, visit, path):
+        text = visit(path).locator("#summary").inner_text()
+        assert "is off most for South" in text
+        assert "against Uncalibrated (no calibration): better: NLL down by" in text
+        assert "Tiny: only 60 rows: not enough data" in text
+        assert "<img src=x" in visit(path).locator("main").inner_text()  # a name, and no more
+
+    def test_every_link_leads_to_its_section(self, visit, path):
+        page = visit(path)
+        links = page.locator("nav a")
+        assert links.count() == 6
+        for link in links.all():
+            assert page.locator(link.get_attribute("href")).is_visible()

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ from faircal.curves import CURVES
 from faircal.methods import METHODS
 from faircal.report import page as page_module
 from faircal.report import write_report
+from faircal.report.faces import FACES
 from faircal.report.tables import Heading, Line, Table, Value
 from faircal.results import Interval, read_results, write_intervals
 
@@ -85,7 +87,8 @@ def page(text):
 @pytest.fixture
 def no_figures(monkeypatch):
     """Draw nothing, where figures are not what is looked at."""
-    monkeypatch.setattr(page_module, "standard_figures", lambda *_: [])
+    drawing_nothing = replace(FACES, figures=lambda *_: [])
+    monkeypatch.setattr(page_module, "subject_of", lambda _: drawing_nothing)
     monkeypatch.setattr("faircal.report.figures.paper_figures", lambda *_: [])
 
 
@@ -290,7 +293,7 @@ def test_rows_stand_under_their_block_and_beside_the_published_number(
             Line("three", (Value(float("nan"), published=0.25, published_std=0.1),), block="1 %"),
         ),
     )
-    monkeypatch.setattr(page_module, "main_tables", lambda results, attribute: [table])
+    monkeypatch.setattr("faircal.report.faces.main_tables", lambda results, attribute: [table])
     page = Page(write_report(tmp_path).read_text("utf-8"))
     assert page.text["th"].count("0.1 % FPR") == 2  # once for each attribute
     assert "90.12" in page.text["strong"]

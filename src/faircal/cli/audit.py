@@ -97,14 +97,14 @@ def command(
     counts so far are in OUT/audit.partial: an interrupted audit goes on with --resume.
     """
     from faircal.files import file_digest
-    from faircal.methods import load_model
+    from faircal.methods import load_method
     from faircal.report import Store, write_all
     from faircal.report.machine import audit_record
 
     started = time.perf_counter()
     check_folder(out)
     check_checkpoint(out / PARTIAL, resume, "an audit")
-    fitted = None if model is None else load_model(model)
+    fitted = None if model is None else load_method(model)
     about = {
         "features": list(features),
         "fold": fold,

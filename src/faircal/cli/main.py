@@ -35,6 +35,7 @@ COMMANDS = {
     "plan": "Say how many people and pairs a wanted interval needs.",
     "benchmark": "Compare methods by leave-one-fold-out.",
     "compare": "Tell what differs between two runs, and stop an update that is worse.",
+    "classify": "Calibrate and measure the probabilities of any classifier.",
     "reproduce": "Repeat the paper's experiment, with every table and figure.",
     "report": "Write the report of a benchmark or an audit again.",
     "methods": "List the methods and their properties.",

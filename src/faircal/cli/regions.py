@@ -97,13 +97,13 @@ def command(
     """
     from faircal.auditing.regions import find_regions
     from faircal.files import file_digest
-    from faircal.methods import load_model
+    from faircal.methods import load_method
     from faircal.results import versions
 
     started = time.perf_counter()
     check_folder(out)
     _check(clusters, {"--rate": rate, "--false-discoveries": q})
-    fitted = None if model is None else load_model(model)
+    fitted = None if model is None else load_method(model)
     data, whole = _pairs(source, feature, fold, measuring=fitted is None)
     said = None
     if fitted is not None:

@@ -18,4 +18,8 @@ def command(folder: Path, as_json: bool) -> None:
 
     Prints the main tables. Figures need matplotlib: pip install 'faircal[figures]'.
     """
-    report_and_show(folder, as_json)
+    from faircal.cli import classify_show
+    from faircal.results import read_run
+
+    classes = read_run(folder).get("kind") == "classify"
+    (classify_show.report_and_show if classes else report_and_show)(folder, as_json)

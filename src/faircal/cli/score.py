@@ -126,7 +126,7 @@ def command(
     from faircal._version import __version__
     from faircal.errors import ParameterError
     from faircal.files import file_digest
-    from faircal.methods import load_model
+    from faircal.methods import load_method
     from faircal.scoring import needed_columns, score_stream
 
     if out.suffix not in (".parquet", ".csv"):
@@ -135,7 +135,7 @@ def command(
         )
     check_file(out)
     source.check_kept(out, model)
-    fitted = load_model(model)
+    fitted = load_method(model)
     stream = source.open_one(feature, batch=BATCH)
     _check_keep(stream.attributes, keep)
     pairs, notes = _pairs(stream, source, feature, fold, keep)

@@ -98,11 +98,11 @@ def command(
     Choose it on people whom MODEL was not fitted on, else it is too low.
     """
     from faircal.auditing import Scored
-    from faircal.methods import load_model
+    from faircal.methods import load_method
     from faircal.uncertainty.guarantee import guarantee, imposters
 
     _check(model, within, attribute, clusters)
-    fitted = load_model(model[0]) if model else None
+    fitted = load_method(model[0]) if model else None
     data = source.load([feature] if feature else (), measuring=fitted is None)
     check_one_feature(data.features, source.path)
     notes: list[str] = []

@@ -35,7 +35,7 @@ from faircal.methods.fsn import FSN
 from faircal.methods.ftc import FTC
 from faircal.methods.gst import GST
 from faircal.methods.inputs import Fitting, Inputs
-from faircal.methods.modelfile import load_model, save_model
+from faircal.methods.modelfile import load_method, load_model, save_model
 from faircal.methods.oracle import Oracle
 from faircal.methods.passes import PASS, MultiPASS
 from faircal.methods.smooth import SmoothFairCal
@@ -114,6 +114,7 @@ __all__ = [
     "Oracle",
     "Output",
     "SmoothFairCal",
+    "load_method",
     "load_model",
     "make_method",
     "properties",

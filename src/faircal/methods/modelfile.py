@@ -10,6 +10,8 @@ import numpy as np
 
 from faircal._version import __version__
 from faircal.calibrators import CALIBRATORS, Calibrator
+from faircal.classifier import FairCalClassifier
+from faircal.classifier.modelfile import KIND, decode_classifier
 from faircal.container import cut, pack, unpack
 from faircal.errors import FairCalError, ModelFileError, NotFittedError, ParameterError
 from faircal.files import atomic_path, existing
@@ -25,8 +27,10 @@ def save_model(model: Method, path: str | Path) -> None:
         temporary.write_bytes(blob)
 
 
-def load_model(path: str | Path) -> Method:
+def load_model(path: str | Path) -> Method | FairCalClassifier:
     """Read a model file; anything wrong with it is one clear `ModelFileError`.
+
+    What is saved is what comes back: a method, or the calibration of a classifier.
 
     Examples
     --------
@@ -51,6 +55,17 @@ def load_model(path: str | Path) -> Method:
         raise ModelFileError(f"{source}: {error}") from error
 
 
+def load_method(path: str | Path) -> Method:
+    """Read the model file of a method; that of a classifier is one clear error."""
+    model = load_model(path)
+    if isinstance(model, FairCalClassifier):
+        raise ModelFileError(
+            f"{path}: expected a model of pairs, found one of a classifier; "
+            "use it with 'faircal classify'"
+        )
+    return model
+
+
 def encode(model: Method) -> bytes:
     """Return the bytes of a model file; the same model gives the same bytes."""
     values: dict[str, Any] = {}
@@ -69,12 +84,14 @@ def encode(model: Method) -> bytes:
     return pack(header, arrays)
 
 
-def decode(blob: bytes) -> Method:
-    """Rebuild a method from the bytes of a model file."""
+def decode(blob: bytes) -> Method | FairCalClassifier:
+    """Rebuild what is in the bytes of a model file."""
     from faircal.methods import METHODS, make_method
 
     header, body = unpack(blob)
     try:
+        if KIND in header:
+            return decode_classifier(header, cut(header["arrays"], body))
         parameters = {key: _lively(value) for key, value in header["parameters"].items()}
         model = make_method(header["method"], **parameters)
         low, high = header["score_range"]

@@ -1,12 +1,39 @@
 """Measuring scores and probabilities: accuracy, calibration error, disparity, intervals.
 
 `Ranking` sorts once; everything else is computed from it. Metrics that are one number also take
-arrays: ``ks(probability, genuine)``.
+arrays: ``ks(probability, genuine)``. `classes` and `decomposition` measure class probabilities.
 """
 
+from faircal.data.simplex import (
+    as_class_probabilities,
+    as_codes,
+    as_probabilities_matrix,
+)
 from faircal.metrics.accuracy import Det, Roc, auroc, det, roc, tpr_at_fpr
 from faircal.metrics.calibration import Reliability, brier, ece, ks, mass_cuts, nll, reliability
 from faircal.metrics.catalogue import METRICS, Metric
+from faircal.metrics.classes import (
+    CLASS_METRICS,
+    ClassMetric,
+    accuracy,
+    classwise_ece,
+    classwise_ks,
+    classwise_rankings,
+    classwise_reliability,
+    multiclass_brier,
+    multiclass_nll,
+    top_label,
+    top_label_ece,
+    top_label_ks,
+    top_label_ranking,
+    top_label_reliability,
+)
+from faircal.metrics.decomposition import (
+    Decomposition,
+    decompose,
+    decompose_binary,
+    decompose_classes,
+)
 from faircal.metrics.disparity import (
     DEVIATIONS,
     GroupRates,
@@ -48,9 +75,12 @@ from faircal.metrics.ranking import Ranking
 from faircal.metrics.shrinkage import Shrunk, shrink
 
 __all__ = [
+    "CLASS_METRICS",
     "DEVIATIONS",
     "FAIRNESS",
     "METRICS",
+    "ClassMetric",
+    "Decomposition",
     "Det",
     "ErrorCounts",
     "Fairness",
@@ -64,11 +94,22 @@ __all__ = [
     "Shrunk",
     "ThresholdRule",
     "aad",
+    "accuracy",
+    "as_class_probabilities",
+    "as_codes",
+    "as_probabilities_matrix",
     "auroc",
     "brier",
     "calibration_loss",
     "cells",
+    "classwise_ece",
+    "classwise_ks",
+    "classwise_rankings",
+    "classwise_reliability",
     "cllr",
+    "decompose",
+    "decompose_binary",
+    "decompose_classes",
     "det",
     "ece",
     "equal_opportunity",
@@ -89,6 +130,8 @@ __all__ = [
     "max_min",
     "mean",
     "min_cllr",
+    "multiclass_brier",
+    "multiclass_nll",
     "nll",
     "predictive_equality",
     "probability_edges",
@@ -100,6 +143,11 @@ __all__ = [
     "std",
     "threshold_at_fnr",
     "threshold_at_fpr",
+    "top_label",
+    "top_label_ece",
+    "top_label_ks",
+    "top_label_ranking",
+    "top_label_reliability",
     "tpr_at_fpr",
     "tpr_at_threshold",
     "unfairness",

@@ -6,12 +6,12 @@ import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
@@ -19,22 +19,15 @@ from faircal._version import __version__
 from faircal.errors import MissingExtraError
 from faircal.files import write_text
 from faircal.jobs import Progress, silent
-from faircal.report.differences import difference_tables
-from faircal.report.explorer import explorer
-from faircal.report.figures import Drawing, Figure, Panels, standard_figures
-from faircal.report.findings import Measured, Told
-from faircal.report.outline import ABOUT, outline
+from faircal.report.figures import Drawing, Figure, Panels
+from faircal.report.kinds import subject_of
+from faircal.report.outline import ABOUT
 from faircal.report.paper import PAPER, Reproduction, reproduction
 from faircal.report.store import Store
-from faircal.report.tables import Table, Value, Variant, further_tables, main_tables, percent
-from faircal.report.words import summary
-from faircal.results import GLOBAL, REPORT, Condition, Interval
+from faircal.report.subject import Subject
+from faircal.report.tables import Table, Value
+from faircal.results import REPORT
 
-_KINDS = {
-    "benchmark": "Benchmark of methods",
-    "audit": "Audit of scores",
-    "reproduce": "The paper's experiment, run again",
-}
 _SCRIPTS = ("chart.js", "page.js")
 _WIDE = 520  # points
 _QUESTIONS = {
@@ -93,17 +86,19 @@ def write_report(folder: str | Path) -> Path:
 
 def write_page(store: Store, paper: Reproduction | None, pictures: Pictures) -> Path:
     """Write ``report.html``; return its path."""
-    explored, names = explorer(store), store.results.attributes
-    script = "\n".join(map(_resource, _SCRIPTS))
+    subject, names = subject_of(store), store.results.attributes
+    explored = subject.explorer(store) if subject.explorer else None
+    script = "" if explored is None else "\n".join(map(_resource, _SCRIPTS))
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"published": _published}
+    environment.filters |= {"published": _published, "ends": _ends}
     text = environment.from_string(_resource("page.html")).render(
         dataset=store.results.dataset,
-        kind=_KINDS.get(store.kind, store.kind),
+        kind=subject.kinds.get(store.kind, store.kind),
+        subject=subject,
         simulated=store.simulated,
-        parts=[_part(store, name, paper, pictures) for name in names],
+        parts=[_part(subject, store, name, paper, pictures) for name in names],
         explorer=explored,
         explorer_json=_json(explored),
         pooled=len(store.curves.folds) > 1,
@@ -111,12 +106,12 @@ def write_page(store: Store, paper: Reproduction | None, pictures: Pictures) -> 
         pictures=pictures,
         paper=paper,
         reference=PAPER,
-        intervals=_blocks(store),
-        outline=[section for name in names for section in outline(store, name)],
+        intervals=subject.blocks(store),
+        outline=[section for name in names for section in subject.outline(store, name)],
         about_outline=ABOUT,
         interval_kind=store.run.get("interval_kind", ""),
         notes=_notes(store.run) + (paper.notes if paper else []),
-        facts=_facts(store.run),
+        facts=_facts(store.run, subject.facts),
         style=_resource("page.css"),
         script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
@@ -131,14 +126,20 @@ def _resource(name: str) -> str:
     return files("faircal.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _part(store: Store, attribute: str, paper: Reproduction | None, pictures: Pictures) -> Part:
+def _part(
+    subject: Subject,
+    store: Store,
+    attribute: str,
+    paper: Reproduction | None,
+    pictures: Pictures,
+) -> Part:
     """Gather what is shown for an attribute; in a reproduction the paper's tables stand apart."""
-    said, told = summary(store, attribute), Told(store)
+    said = subject.summary(store, attribute)
     return Part(
-        f"Groups by {attribute.replace('+', ' and ')}" if attribute else "All pairs",
+        f"Groups by {attribute.replace('+', ' and ')}" if attribute else subject.everything,
         [(title, getattr(said, name)) for name, title in _QUESTIONS.items()],
-        [] if paper else [*main_tables(told, attribute), *difference_tables(store, attribute)],
-        [] if paper else further_tables(told, attribute),
+        [] if paper else subject.tables(store, attribute),
+        [] if paper else subject.further(store, attribute),
         pictures.of.get(attribute, []),
     )
 
@@ -150,7 +151,8 @@ def draw(
     progress: Progress = silent,
 ) -> Pictures:
     """Draw all figures for the page; `keep` is given each, to write it elsewhere, too."""
-    by = {name: standard_figures(store, name) for name in store.results.attributes}
+    figures_of = subject_of(store).figures
+    by = {name: figures_of(store, name) for name in store.results.attributes}
     papers = paper.figures if paper else []
     total, done = sum(map(len, by.values())) + len(papers), 0
 
@@ -178,6 +180,13 @@ def _json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
+def _ends(value: Value) -> str:
+    """Return an interval; below 0 a dash between its ends would be read as a sign."""
+    if "-" not in value.interval:
+        return value.interval
+    return value.interval.replace("–", " to ").replace("-", "−")
+
+
 def _published(value: Value) -> str:
     """Say what the paper has in a value's place, and how far off that is; nothing without."""
     if math.isnan(value.published):
@@ -188,50 +197,6 @@ def _published(value: Value) -> str:
     return f"{said} ({value.difference:+.1f} σ)".replace("-", "−")
 
 
-class IntervalLine(NamedTuple):
-    """A rate of a group with its interval, as the page shows it."""
-
-    group: str
-    value: str
-    interval: str
-    pairs: str
-
-
-def _blocks(store: Store) -> list[tuple[str, list[IntervalLine]]]:
-    """Return the rates of an audit by what they are of, in words: groups under each other."""
-    if store.kind != "audit":
-        return []
-    blocks: dict[str, list[Interval]] = {}
-    for row in store.intervals:
-        if row.metric not in ("fpr", "fnr", "tpr"):
-            continue
-        where = "at the given threshold"
-        if row.condition:
-            kind = Condition.of(row.condition).metric.upper()
-            where = f"at a global {kind} of {percent(row.condition)}"
-        feature = f", {row.feature}" if len(store.results.features) > 1 else ""
-        blocks.setdefault(f"{row.metric.upper()} {where}{feature}", []).append(row)
-    # The decision in use first, and what people are told before what follows from it.
-    ordered = sorted(
-        blocks.items(), key=lambda block: (block[1][0].condition != "", block[1][0].metric == "tpr")
-    )
-    return [(title, [_interval_line(store, row) for row in rows]) for title, rows in ordered]
-
-
-def _interval_line(store: Store, row: Interval) -> IntervalLine:
-    variant = Variant(row.method, row.calibrator, row.clusters)
-    found = Measured(store, row.attribute, row.feature, variant)
-    name = "All pairs" if row.group == GLOBAL else row.group
-    pairs = f"{row.trials:,.0f}"
-    lacking = found.lacking(row.metric, row.group, row.condition)
-    if lacking is not None:
-        return IntervalLine(name, "–", lacking, pairs)
-    value = found.value(row.metric, row.group, row.condition)
-    if math.isnan(value.mean):
-        return IntervalLine(name, "–", "not defined", pairs)
-    return IntervalLine(name, value.text, value.interval.replace("–", " to ") or "not known", pairs)
-
-
 def _notes(run: dict[str, Any]) -> list[str]:
     notes = [str(note) for note in run.get("notes", [])]
     notes += [f"{method} was left out: {why}." for method, why in run.get("left_out", {}).items()]
@@ -240,18 +205,8 @@ def _notes(run: dict[str, Any]) -> list[str]:
     return notes
 
 
-def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return how it was computed, as (name, value) pairs."""
-    plain = (
-        "pairs",
-        "images",
-        "people",
-        "folds",
-        "attributes",
-        "data_sha256",
-        "wall_time_s",
-        "jobs",
-    )
+def _facts(run: dict[str, Any], plain: Sequence[str]) -> list[tuple[str, str]]:
+    """Return how it was computed, as (name, value) pairs; of the record's entries the `plain`."""
     facts = [(key.replace("_", " "), _plain(run[key])) for key in plain if run.get(key) is not None]
     facts += [(f"setting: {key}", _plain(value)) for key, value in run.get("settings", {}).items()]
     facts += [(f"version: {key}", _plain(value)) for key, value in run.get("versions", {}).items()]

@@ -11,6 +11,7 @@ from faircal.auditing.label_noise import NoiseRow, read_noise
 from faircal.auditing.matrix import MATRIX, MatrixRow
 from faircal.auditing.regions import RegionRow, read_record, read_regions
 from faircal.benchmark.moving import MovedRow, read_moved
+from faircal.classifying import ClassDifference, read_differences
 from faircal.comparing import Comparison, Run, differences
 from faircal.curves import Curves, read_curves
 from faircal.errors import DataError
@@ -45,7 +46,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """What a benchmark, an audit or a reproduction of the paper wrote.
+    """What a benchmark, an audit, a reproduction of the paper or ``faircal classify`` wrote.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class Store:
     results : Results
         ``results.csv``.
     run : dict
-        ``run.json``; `kind` is ``"benchmark"``, ``"audit"`` or ``"reproduce"``.
+        ``run.json``; `kind` is ``"benchmark"``, ``"audit"``, ``"reproduce"`` or ``"classify"``.
     curves : Curves
         ``curves.parquet``: of the main variant of each method; empty in folders of old.
     clusters : list of ClusterRow
@@ -156,6 +157,11 @@ class Store:
     def compared(self, attribute: str) -> list[Comparison]:
         """Return how the methods of a benchmark differ from `REFERENCE` on the same people."""
         return self._compared.get(attribute, [])
+
+    @cached_property
+    def class_differences(self) -> list[ClassDifference]:
+        """``differences.csv`` of a classifier's run: methods on the same rows."""
+        return read_differences(self.folder) if self.kind == "classify" else []
 
     @cached_property
     def matrix(self) -> list[MatrixRow]:

@@ -10,17 +10,15 @@ from pathlib import Path
 
 from faircal.files import write_text
 from faircal.jobs import Progress, silent
-from faircal.report.differences import difference_tables
 from faircal.report.figures import Drawing
 from faircal.report.figures.choice import slug
-from faircal.report.findings import Told
+from faircal.report.kinds import subject_of
 from faircal.report.machine import write_audit_json
-from faircal.report.outline import outline
 from faircal.report.page import draw, write_page
 from faircal.report.paper import AGREEMENT, Reproduction, reproduction, write_reproduction
 from faircal.report.store import Store
 from faircal.report.table_files import TABLES, write_tables
-from faircal.report.tables import Table, further_tables, main_tables
+from faircal.report.tables import Table
 from faircal.results import AUDIT, csv_text
 
 FIGURES, INDEX = "figures", "index.csv"
@@ -70,17 +68,11 @@ def write_all(store: Store, *, progress: Progress = silent) -> Report:
 
 
 def _tables(store: Store) -> Iterator[Table]:
-    """Give the tables of a benchmark or audit; keys name the attribute where there are several."""
-    told = Told(store)
-    for attribute in told.attributes:
-        of = attribute if len(told.attributes) > 1 else ""
-        tables = [
-            *main_tables(told, attribute),
-            *difference_tables(store, attribute),
-            *further_tables(told, attribute),
-            *(table for section in outline(store, attribute) for table in section.tables),
-        ]
-        for table in tables:
+    """Give the tables of a run; keys name the attribute where there are several."""
+    subject, attributes = subject_of(store), store.results.attributes
+    for attribute in attributes:
+        of = attribute if len(attributes) > 1 else ""
+        for table in subject.every_table(store, attribute):
             yield replace(table, key=slug(table.key, of), simulated=store.simulated)
 
 

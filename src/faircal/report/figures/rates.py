@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from faircal.report.figures.base import Figure, long_table
-from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
+from faircal.report.figures.dots import Dot, dots_height, draw_dots
+from faircal.report.figures.style import percent_axis
 from faircal.report.figures.wording import left_out, metric_title, percent
 from faircal.report.tables import Results, Variant, method_title
 from faircal.results import GLOBAL, Condition, Interval
@@ -19,18 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Dot(NamedTuple):
-    """A value of one method in one group, with the ends of its bar (NaN without)."""
-
-    method: str
-    group: str
-    value: float
-    low: float
-    high: float
-
-
 _COLUMNS = {"method": pa.string(), "group": pa.string()} | {
-    name: pa.float64() for name in Dot._fields[2:]
+    name: pa.float64() for name in ("value", "low", "high")
 }
 
 
@@ -119,7 +110,7 @@ class GroupRates(Figure):
     @cached_property
     def table(self) -> pa.Table:
         """Columns `method`, `group`, `value`, `low`, `high` (ends of the bar, NaN without)."""
-        return long_table(_COLUMNS, self.dots)
+        return long_table(_COLUMNS, (dot[:5] for dot in self.dots))
 
     @property
     def caption(self) -> str:
@@ -150,14 +141,9 @@ class GroupRates(Figure):
         return "; ".join(said) + "."
 
     @property
-    def _height(self) -> float:
-        """Inches a group takes: room for each method's mark, one below the other."""
-        return max(0.32, 0.1 * len(self._variants) + 0.12)
-
-    @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches."""
-        return 7.0, 1.3 + self._height * len(self.groups)
+        return 7.0, dots_height(len(self.groups), len(self._variants))
 
     @property
     def panel_size(self) -> tuple[float, float]:
@@ -165,23 +151,8 @@ class GroupRates(Figure):
         return 4.6, self.size[1]
 
     def _draw(self, ax: Axes) -> None:
-        rows = {group: i for i, group in enumerate(self.groups)}
-        for i in range(0, len(rows), 2):
-            ax.axhspan(i - 0.5, i + 0.5, color="#F4F4F4", zorder=0)
-        if self.mark == self.mark:
-            ax.axvline(self.mark, color=RULE, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
-        step = min(0.18, 0.8 / len(self._variants))
-        for index, name in enumerate(self._variants):
-            dots = [dot for dot in self.dots if dot.method == name]
-            offset = (index - (len(self._variants) - 1) / 2) * step
-            x, y = [dot.value for dot in dots], [rows[dot.group] + offset for dot in dots]
-            look = marker_look(index)
-            low, high = [dot.low for dot in dots], [dot.high for dot in dots]
-            ax.hlines(y, low, high, look["color"], linewidth=1)
-            ax.plot(x, y, linestyle="", label=label(name), zorder=3, **look)
-        ax.set_yticks(range(len(rows)), [text(group) for group in rows])
-        ax.set(ylim=(len(rows) - 0.5, -0.5), xlabel=f"{metric_title(self.metric)} (%)")
+        series = {name: [dot for dot in self.dots if dot.method == name] for name in self._variants}
+        draw_dots(ax, self.groups, series, self.mark)
+        ax.set_xlabel(f"{metric_title(self.metric)} (%)")
         ax.set_xlim(left=0)
-        ax.grid(visible=False, axis="y")
-        ax.tick_params(axis="y", length=0)
         percent_axis(ax.xaxis)

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 #: Bins with fewer pairs tell next to nothing and are left out of the line.
 LEAST = 10
-_COLUMNS = {
-    "group": pa.string(),
-    "pairs": pa.int64(),
-    "probability": pa.float64(),
-    "genuine": pa.float64(),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +47,10 @@ class ReliabilityDiagram(CurvesFigure):
 
     _key, _about = "reliability", "Reliability by group"
     _of: ClassVar[Of] = "probability"
+    #: What is counted, what it is sorted by, and what happens: columns of the table.
+    _columns: ClassVar[tuple[str, str, str]] = ("pairs", "probability", "genuine")
+    #: What stands along the axes.
+    _axes: ClassVar[tuple[str, str]] = ("mean probability (%)", "genuine (%)")
 
     @cached_property
     def bins(self) -> dict[str, tuple[IntArray, FloatArray, FloatArray]]:
@@ -87,13 +85,14 @@ class ReliabilityDiagram(CurvesFigure):
     @cached_property
     def table(self) -> pa.Table:
         """Columns `group`, `pairs`, `probability` (mean), `genuine` (share), a bin a row."""
+        numbers = dict(zip(self._columns, (pa.int64(), pa.float64(), pa.float64()), strict=True))
         rows = [
             (group, int(n), float(mean), float(share))
             for group, columns in self.bins.items()
             for n, mean, share in zip(*columns, strict=True)
             if n >= LEAST
         ]
-        return long_table(_COLUMNS, rows)
+        return long_table({"group": pa.string()} | numbers, rows)
 
     @property
     def gaps(self) -> dict[str, float]:
@@ -119,6 +118,6 @@ class ReliabilityDiagram(CurvesFigure):
         for index, group in enumerate(self.groups):
             if group in self.lines:
                 draw_line(ax, *self.lines[group], index, group)
-        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="mean probability (%)", ylabel="genuine (%)")
+        ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=self._axes[0], ylabel=self._axes[1])
         percent_axis(ax.xaxis)
         percent_axis(ax.yaxis)

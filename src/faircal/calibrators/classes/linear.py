@@ -1,0 +1,199 @@
+"""What Dirichlet calibration and the scalings share: a softmax regression on log-probabilities."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import product
+from numbers import Real
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
+from faircal.calibrators.classes.held_out import MOST_ROWS, choose, drawn_folds, log_losses
+from faircal.compute.softmax import GAIN, MOST_NEWTON, Diagonal, Form, Full, Pull, Rows, Scalar, fit
+from faircal.compute.threads import each
+from faircal.errors import ParameterError
+
+#: As in beta calibration: probabilities are kept a machine epsilon away from 0.
+EPS = float(np.finfo(np.float64).eps)
+#: What is tried for the regularisation, strongest first; of large matrices the first three.
+REGULARIZATIONS = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-6)
+#: A choice does not hang on more digits than this.
+_ROUGH = 1e-7
+_BLOCK = 4096
+#: Rows whose n-th part is enough to begin with.
+_PARTS, _MANY = 16, 10_000
+
+FormName = Literal["scalar", "diagonal", "full"]
+_FORMS: dict[FormName, type[Form]] = {"scalar": Scalar, "diagonal": Diagonal, "full": Full}
+
+
+class LinearCalibrator(ClassCalibrator):
+    """A map softmax(W z + b) of inputs z that are made from log-probabilities.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_classes, n_classes + 1)
+        The slopes W and, last, the intercepts b.
+    curvature_ : ndarray of shape (size,)
+        Mean second derivative of the log-loss in each free coefficient: what a row tells of it.
+    regularization_ : ndarray of shape (2,)
+        The weights of off-diagonal slopes and of intercepts.
+    """
+
+    _arrays: ClassVar[tuple[str, ...]] = ("coefficients", "curvature", "regularization")
+
+    off_diagonal: float | Literal["cv"]
+    intercept: float | None
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return len(self.coefficients_)
+
+    @abstractmethod
+    def _form(self, n_classes: int) -> FormName:
+        """Return which coefficients are free."""
+
+    def _inputs(self, probabilities: Float64) -> Float64:
+        """Return z, shape (n, n_classes): the log-probabilities unless a subclass knows better."""
+        return np.log(np.clip(probabilities, EPS, 1.0))
+
+    def _least(self, n_classes: int) -> Float64 | None:  # noqa: ARG002
+        """Return the least value of each coefficient; None where all are free."""
+        return None
+
+    def strengths(self) -> Sequence[Strength]:
+        """Return the strengths to choose among; full matrices have one more thing to choose."""
+        if not isinstance(self._shape(), Full):
+            return super().strengths()
+        rows = [strength.rows for strength in super().strengths()]
+        pulls = [Strength(*pull) for pull in product(rows[1:], (10.0, 1.0))]
+        return [Strength(rows[0]), *pulls]
+
+    def towards(
+        self, probabilities: Float64, codes: Int64, strengths: Sequence[Strength]
+    ) -> list[Pulled]:
+        """Fit a set's map with the coefficients pulled to those of this one.
+
+        A coefficient's pull is as strong as what `strength.rows` rows tell of it.
+        """
+        form, n = self._shape(), len(codes)
+        center = form.flat(self.coefficients_)
+        rows = Rows(form, self._inputs(probabilities), codes)
+        off = ~_on_diagonal(form)
+        theta, found = center, []
+        for strength in strengths:
+            weight = self.curvature_ * np.where(off, strength.off_diagonal, 1.0)
+            pull = Pull(center, (strength.rows * weight + 1e-9) / n)
+            theta = fit(rows, pull, theta, least=self._least(form.n_classes), gain=_ROUGH)
+            own = clone(self)
+            own.coefficients_, own.curvature_ = form.matrix(theta), self.curvature_
+            own.regularization_ = self.regularization_
+            found.append(Pulled(own, 1.0))
+        return found
+
+    def settled(self) -> Self:
+        """Return an unfitted copy with the regularisation that was chosen."""
+        off, intercept = map(float, self.regularization_)
+        copy: Self = clone(self)
+        if "off_diagonal" in copy.get_params():
+            copy.set_params(off_diagonal=off, intercept=intercept)
+        return copy
+
+    def _fit(self, probabilities: Float64, codes: Int64) -> None:
+        n_classes = probabilities.shape[1]
+        form = _FORMS[self._form(n_classes)](n_classes)
+        rows = Rows(form, self._inputs(probabilities), codes)
+        regularization = self._chosen(rows)
+        # A part of the rows brings it near; few passes over all of them are left.
+        start, part = form.identity, len(codes) // _PARTS
+        if part >= _MANY:
+            some = Rows(form, rows.z[::_PARTS], codes[::_PARTS])
+            start = self._fitted(some, regularization, start, _ROUGH)
+        theta = self._fitted(rows, regularization, start)
+        self._set(form, theta, rows.curvature(theta), regularization)
+
+    def _set(
+        self, form: Form, theta: Float64, curvature: Float64, regularization: tuple[float, float]
+    ) -> None:
+        self.coefficients_, self.curvature_ = form.matrix(theta).copy(), curvature
+        self.regularization_ = np.array(regularization)
+
+    def _fitted(
+        self, rows: Rows, regularization: tuple[float, float], start: Float64, gain: float = GAIN
+    ) -> Float64:
+        form = rows.form
+        off, intercept = regularization
+        weights = np.zeros((form.n_classes, form.n_classes + 1))
+        weights[:, :-1] = 2.0 * off * (1.0 - np.eye(form.n_classes))
+        weights[:, -1] = 2.0 * intercept
+        pull = Pull(form.identity, form.flat(weights))
+        if isinstance(form, Scalar):
+            pull = Pull(form.identity, np.zeros(1))
+        return fit(rows, pull, start, least=self._least(form.n_classes), gain=gain)
+
+    def _chosen(self, rows: Rows) -> tuple[float, float]:
+        """Return the regularisation, by cross-validation where it is not given."""
+        if self.off_diagonal != "cv":
+            off = float(self.off_diagonal)
+            return off, off if self.intercept is None else float(self.intercept)
+        few = rows.form.size <= MOST_NEWTON
+        pairs = [
+            (value, value if self.intercept is None else float(self.intercept))
+            for value in (REGULARIZATIONS if few else REGULARIZATIONS[:3])
+        ]
+
+        def losses(train: Int64, test: Int64) -> Float64:
+            part = Rows(rows.form, rows.z[train], rows.codes[train])
+            theta, found = rows.form.identity, []
+            for pair in pairs:
+                theta = self._fitted(part, pair, theta, _ROUGH)
+                p = _softmax(rows.form.log_odds(theta, rows.z[test]))
+                found.append(log_losses(p, rows.codes[test]))
+            return np.array(found)
+
+        folds = drawn_folds(len(rows.codes), None, 0, MOST_ROWS if few else MOST_ROWS // 5)
+        return pairs[choose(len(pairs), folds, losses)]
+
+    def _predict(self, probabilities: Float64) -> Float64:
+        form, found = self._shape(), np.empty_like(probabilities)
+        theta = form.flat(self.coefficients_)
+
+        def work(part: slice) -> None:
+            found[part] = _softmax(form.log_odds(theta, self._inputs(probabilities[part])))
+
+        each(work, len(probabilities), _BLOCK)
+        return found
+
+    def _shape(self) -> Form:
+        return _FORMS[self._form(self.n_classes_)](self.n_classes_)
+
+    def _check_parameters(self) -> None:
+        if self.off_diagonal != "cv":
+            _check_weight("off_diagonal", self.off_diagonal, "'cv' or a number")
+        if self.intercept is not None:
+            _check_weight("intercept", self.intercept, "None or a number")
+
+
+def _check_weight(name: str, value: object, expected: str) -> None:
+    if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        raise ParameterError(f"{name}: expected {expected} of 0 or more, found {value!r}")
+
+
+def _on_diagonal(form: Form) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Tell the slopes of own classes and the intercepts from the other slopes."""
+    matrix = np.eye(form.n_classes, form.n_classes + 1)
+    matrix[:, -1] = 1.0
+    return form.flat(matrix) > 0
+
+
+def _softmax(eta: Float64) -> Float64:
+    """Return the softmax of each row; `eta` is overwritten."""
+    eta -= eta.max(axis=1, keepdims=True)
+    np.exp(eta, out=eta)
+    eta /= eta.sum(axis=1, keepdims=True)
+    return eta

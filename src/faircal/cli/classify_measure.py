@@ -1,0 +1,200 @@
+"""``faircal classify audit`` and ``benchmark``: measure probabilities, compare methods."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.classify_model import load_classifier, model_probabilities
+from faircal.cli.classify_rows import (
+    Rows,
+    attribute_of,
+    attribute_option,
+    fits_maps,
+    reads_rows,
+)
+from faircal.cli.classify_show import report_and_show
+from faircal.cli.options import (
+    CommaList,
+    check_folder,
+    json_option,
+    note,
+    out_option,
+    progress_bars,
+    seed_option,
+    working,
+)
+
+if TYPE_CHECKING:
+    from faircal.data import Labelled
+
+_NO_GROUPS = "only global figures: the table has no attribute of text; name one with --attribute"
+
+
+@click.command(
+    short_help="Measure class probabilities by group.",
+    epilog="Example: faircal classify audit rows.csv --attribute sex --model classes.faircal "
+    "--out audit/",
+)
+@reads_rows
+@attribute_option
+@out_option
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Measure this model's probabilities beside those of TABLE.",
+)
+@json_option
+def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_json: bool) -> None:
+    """Measure the class probabilities of TABLE by group: accuracy, calibration, NLL, Brier.
+
+    With a model, its probabilities are measured on the same rows; they must not be those that it
+    was fitted on. Intervals know that rows of one unit belong together, where a column names it
+    (--identity).
+
+    Writes report.html, tables/ and figures/ for people, and the numbers behind them: results.csv,
+    intervals.csv, differences.csv, curves.parquet and run.json.
+    """
+    from faircal.files import file_digest
+
+    started = time.perf_counter()
+    check_folder(out)
+    fitted = None if model is None else load_classifier(model)
+    data = rows.load()
+    chosen = attribute_of(data, attribute)
+    found: Any = data.probabilities
+    if fitted is not None and model is not None:
+        with working("calibrating"):
+            found = {"uncalibrated": found, "faircal": model_probabilities(fitted, data, model)}
+    settings = {
+        "model": model,
+        "model_sha256": None if model is None else file_digest(model),
+    }
+    run = {"settings": settings, "notes": []}
+    _measure(rows, data, chosen, found, out, run, started)
+    report_and_show(out, as_json)
+
+
+@click.command(
+    short_help="Compare FairCal with other ways to calibrate.",
+    epilog="Example: faircal classify benchmark rows.csv --attribute sex --out results/",
+)
+@reads_rows
+@attribute_option
+@out_option
+@click.option(
+    "--methods",
+    type=CommaList(),
+    default=(),
+    help="uncalibrated, global, faircal, groupwise, oracle  [default: all that TABLE can serve]",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="Folds to draw where TABLE has no column fold.",
+)
+@fits_maps
+@seed_option
+@json_option
+def benchmark(
+    rows: Rows,
+    attribute: str | None,
+    out: Path,
+    methods: tuple[str, ...],
+    folds: int,
+    clusters: int,
+    calibrator: str,
+    shrinkage: float | str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Compare FairCal with other ways to calibrate, on rows that none of them was fitted on.
+
+    Each fold is held out once; what methods say of the held-out rows is measured together. Folds
+    are those of a column fold, or drawn: evenly by class, rows of one unit (--identity) together.
+    groupwise and oracle are told the attribute, faircal never is.
+
+    Writes report.html, tables/ and figures/ for people, and the numbers behind them: results.csv,
+    intervals.csv, differences.csv, curves.parquet and run.json.
+    """
+    from faircal.calibrators.classes import CLASS_CALIBRATORS
+    from faircal.classifying.run import folds_of, out_of_fold, served
+
+    started = time.perf_counter()
+    check_folder(out)
+    CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
+    data = rows.load()
+    chosen = attribute_of(data, attribute)
+    names, left_out = served(data, methods, chosen)
+    held = folds_of(data, folds, seed)
+    settings: dict[str, Any] = {
+        "calibrator": calibrator,
+        "n_clusters": clusters,
+        "shrinkage": shrinkage,
+        "seed": seed,
+    }
+    with progress_bars() as update:
+        found = out_of_fold(data, names, attribute=chosen, folds=held, progress=update, **settings)
+    run = {
+        "settings": {"methods": list(names), **settings},
+        "left_out": left_out,
+        "folds": list(held.names),
+        "notes": list(held.notes),
+    }
+    _measure(rows, data, chosen, found, out, run, started)
+    for method, why in left_out.items():
+        note(f"note: {method} is left out: {why}")
+    report_and_show(out, as_json)
+
+
+def _measure(
+    rows: Rows,
+    data: Labelled,
+    attribute: str | None,
+    found: Any,
+    out: Path,
+    run: Mapping[str, Any],
+    started: float,
+) -> None:
+    """Measure probabilities, by method where there are several, and write the results."""
+    from faircal.classifying import audit_classes, write_class_audit
+    from faircal.classifying.methods import CLASS_METHODS
+    from faircal.results import read_run, write_clusters
+
+    with working("measuring"):
+        measured = audit_classes(
+            found,
+            data.codes,
+            groups=None if attribute is None else data.groups(attribute),
+            identity=data.identity,
+            classes=data.classes,
+            dataset=data.name,
+            attribute=attribute or "",
+        )
+        methods = {
+            name: {"title": CLASS_METHODS[name].title, "yardstick": CLASS_METHODS[name].yardstick}
+            for name in measured.methods
+            if name in CLASS_METHODS
+        }
+        measured.intervals()  # worked out once, here, so that the time is all of it
+        record = {
+            **run,
+            **({"methods": methods} if methods else {}),
+            "settings": {"attribute": attribute, **rows.about(), **run["settings"]},
+            "notes": [*run["notes"], *([_NO_GROUPS] if attribute is None else [])],
+            "data_sha256": data.hash(),
+            "data_sha256_of": "values",
+            "wall_time_s": round(time.perf_counter() - started, 3),
+        }
+        write_class_audit(out, measured, record)
+        write_clusters(out, [])  # of a benchmark that was here before
+    for text in read_run(out)["notes"]:
+        note(text if text.startswith("warning") else f"note: {text}")
+    note(f"intervals: {measured.interval_kind}")

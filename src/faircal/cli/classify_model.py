@@ -1,0 +1,220 @@
+"""``faircal classify fit`` and ``apply``: a model file, and probabilities from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.classify_rows import Rows, fits_maps, reads_rows
+from faircal.cli.options import (
+    check_file,
+    json_option,
+    note,
+    print_json,
+    progress_bars,
+    seed_option,
+    working,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from faircal.classifier import FairCalClassifier
+    from faircal.data import Labelled
+
+
+@click.command(
+    short_help="Fit FairCal on labelled rows and write a model file.",
+    epilog="Example: faircal classify fit rows.csv --clusters 20 --out classes.faircal",
+)
+@reads_rows
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Model file to write.")
+@fits_maps
+@seed_option
+@json_option
+def fit(
+    rows: Rows,
+    out: Path,
+    clusters: int,
+    calibrator: str,
+    shrinkage: float | str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Fit FairCal on the labelled rows of TABLE and write a model file.
+
+    Features are clustered; each cluster gets a calibration map of its own, shrunk to the global
+    one as far as cross-validation finds best. No attribute is used.
+    """
+    import numpy as np
+
+    from faircal.calibrators.classes import CLASS_CALIBRATORS
+    from faircal.classifier import FairCalClassifier
+    from faircal.errors import ParameterError
+
+    check_file(out)
+    rows.check_kept(out)
+    CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
+    data = rows.load()
+    features = needed_features(data)
+    if clusters > len(data):
+        raise ParameterError(
+            f"--clusters {clusters}: expected at most the {len(data)} rows of {rows.path}; "
+            "use fewer"
+        )
+    model = FairCalClassifier(
+        n_clusters=clusters, calibrator=calibrator, shrinkage=shrinkage, random_state=seed
+    )
+    names = np.array(data.classes)
+    with progress_bars() as update:
+        update(f"fitting on {len(data)} rows", 0, 1, "")
+        model.fit_calibration(
+            data.probabilities,
+            names[data.codes],
+            features=features,
+            classes=names,
+            units=data.units,
+            progress=update,
+        )
+    model.save(out)
+    if as_json:
+        print_json(
+            {
+                "model": str(out),
+                "rows": len(data),
+                "classes": data.classes,
+                "clusters": model.n_clusters_,
+                "calibrator": calibrator,
+                "shrinkage": model.shrinkage_,
+                "seed": seed,
+            }
+        )
+    else:
+        note(
+            f"{data.name}: {len(data):,} rows, {len(data.classes)} classes, "
+            f"{model.n_clusters_} clusters, shrinkage {model.shrinkage_:g}"
+        )
+        click.echo(str(out))
+
+
+@click.command(
+    short_help="Calibrate rows with a model.",
+    epilog="Example: faircal classify apply classes.faircal new-rows.csv --out calibrated.parquet",
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@reads_rows
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help=".parquet or .csv file to write."
+)
+@json_option
+def apply(model: Path, rows: Rows, out: Path, as_json: bool) -> None:
+    """Calibrate the rows of TABLE with MODEL: columns p_CLASS, predicted and cluster.
+
+    Rows stay in the order of the table, and need no labels; where there is a column of labels it
+    is carried over as label.
+    """
+    from faircal.data.writers import write_csv, write_parquet
+    from faircal.errors import ParameterError
+
+    if out.suffix not in (".parquet", ".csv"):
+        raise ParameterError(
+            f"--out {out}: expected a name that ends in .parquet or .csv; choose one"
+        )
+    check_file(out)
+    rows.check_kept(out, model)
+    fitted = load_classifier(model)
+    data = rows.load(need_labels=False)
+    with working("calibrating"):
+        table = _applied(fitted, data, model)
+    if out.suffix == ".csv":
+        write_csv(out, table)
+    else:
+        write_parquet(out, iter([table]))
+    if as_json:
+        print_json({"out": str(out), "rows": len(data), "classes": class_names(fitted)})
+    else:
+        click.echo(str(out))
+
+
+def load_classifier(path: Path) -> FairCalClassifier:
+    """Read a model file of ``faircal classify fit``; one of face pairs is an error."""
+    import faircal
+    from faircal.classifier import FairCalClassifier
+    from faircal.errors import ParameterError
+
+    fitted: Any = faircal.load_model(path)
+    if not isinstance(fitted, FairCalClassifier):
+        raise ParameterError(
+            f"{path}: expected a model of 'faircal classify fit', found one for pairs of faces "
+            f"({type(fitted).__name__}); use 'faircal score' or 'faircal audit' with it"
+        )
+    return fitted
+
+
+def class_names(model: FairCalClassifier) -> tuple[str, ...]:
+    """Return the classes of a model, as text."""
+    return tuple(str(name) for name in model.classes_)
+
+
+def needed_features(data: Labelled) -> NDArray[np.float32]:
+    """Return the features; where there are none, it is an error."""
+    from faircal.errors import DataError
+
+    if data.features is None:
+        raise DataError(
+            f"{data.name}: no features; add columns feature_…, or name them with --features "
+            "(an .npy file will do)"
+        )
+    return data.features
+
+
+def calibrated(model: FairCalClassifier, data: Labelled, path: Path) -> NDArray[np.float64]:
+    """Return the model's probabilities, in the order of the model's classes; checks the data."""
+    from faircal.errors import DataError
+
+    classes = class_names(model)
+    if set(classes) != set(data.classes):
+        raise DataError(
+            f"{data.name}: expected the classes of {path} ({_few(classes)}), found "
+            f"{_few(data.classes)}; use the table's own model or rename its columns"
+        )
+    features = needed_features(data)
+    wanted = model.cluster_centers_.shape[1]
+    if features.shape[1] != wanted:
+        raise DataError(
+            f"{data.name}: expected {wanted} features, as {path} was fitted on, found "
+            f"{features.shape[1]}; give the same ones"
+        )
+    return model.calibrate(data.ordered(classes), features=features)
+
+
+def model_probabilities(
+    model: FairCalClassifier, data: Labelled, path: Path
+) -> NDArray[np.float64]:
+    """Return the model's probabilities, in the order of the data's classes."""
+    classes = class_names(model)
+    found = calibrated(model, data, path)
+    return found[:, [classes.index(name) for name in data.classes]]
+
+
+def _few(names: tuple[str, ...], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
+def _applied(model: FairCalClassifier, data: Labelled, path: Path) -> pa.Table:
+    import pyarrow as pa
+
+    from faircal.data.writers import decoded
+
+    found, classes = calibrated(model, data, path), class_names(model)
+    columns: dict[str, Any] = {f"p_{name}": found[:, i] for i, name in enumerate(classes)}
+    best = pa.array(found.argmax(axis=1))
+    columns["predicted"] = pa.DictionaryArray.from_arrays(best, list(classes)).dictionary_decode()
+    columns["cluster"] = model.clusters(needed_features(data))
+    if data.label is not None:
+        columns["label"] = decoded(data.label)
+    return pa.table(columns)

@@ -1,0 +1,176 @@
+"""What the commands of ``faircal classify`` share: the argument TABLE and options of a fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.options import working
+
+if TYPE_CHECKING:
+    from faircal.data import Labelled
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The argument TABLE with the options that say how to read it."""
+
+    path: Path
+    label: str
+    probabilities: str
+    features: str
+    identity: str
+
+    def load(self, *, need_labels: bool = True) -> Labelled:
+        """Read the table."""
+        from faircal.data import load_labelled
+
+        with working(f"reading {self.path}"):
+            return load_labelled(
+                self.path,
+                label=self.label,
+                probabilities=self.probabilities,
+                features=self.features,
+                identity=self.identity,
+                need_labels=need_labels,
+            )
+
+    def check_kept(self, out: Path, *others: Path) -> None:
+        """Raise where `out` is a file that is read: TABLE, a part of it, or one of `others`."""
+        from faircal.errors import ParameterError
+
+        target, table = out.resolve(), self.path.resolve()
+        read = {path.resolve() for path in (self.path, Path(self.features), *others)}
+        parts = ("rows", "probabilities", "features", "dataset")
+        inside = target.parent == table and target.exists() and target.stem in parts
+        if inside or target in read:
+            raise ParameterError(f"--out {out}: is read by this command; choose another path")
+
+    def about(self) -> dict[str, str]:
+        """Return what ``run.json`` says of the options."""
+        names = ("label", "probabilities", "features", "identity")
+        return {name: getattr(self, name) for name in names}
+
+
+def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument TABLE and the options that say how to read it; gives ``rows``."""
+
+    @click.argument("table", type=click.Path(path_type=Path))
+    @click.option("--label", default="label", show_default=True, help="Column of true classes.")
+    @click.option(
+        "--probabilities",
+        default="p_",
+        show_default=True,
+        metavar="PREFIX",
+        help="What the columns of probabilities begin with; the class follows.",
+    )
+    @click.option(
+        "--features",
+        default="feature_",
+        show_default=True,
+        metavar="PREFIX|NAMES|FILE",
+        help="What feature columns begin with; or their names, with commas; or an .npy file.",
+    )
+    @click.option(
+        "--identity",
+        default="identity",
+        show_default=True,
+        metavar="COLUMN",
+        help="Person, patient or unit that a row comes from, where there is such a column.",
+    )
+    @wraps(function)
+    def reading(
+        table: Path, label: str, probabilities: str, features: str, identity: str, **rest: Any
+    ) -> Any:
+        return function(rows=Rows(table, label, probabilities, features, identity), **rest)
+
+    return reading
+
+
+class Shrinkage(click.ParamType[Any]):
+    """``cv``, or as many rows as the map of all rows counts for in a cluster."""
+
+    name = "cv|number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
+        """Read a number from 0, or the word."""
+        if value == "cv":
+            return "cv"
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not number >= 0:  # nor NaN
+            self.fail(f"expected cv or a number from 0, found {value!r}", param, ctx)
+        return number
+
+
+def fits_maps(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how calibration maps are fitted."""
+    options = (
+        click.option(
+            "--clusters",
+            type=click.IntRange(1),
+            default=20,
+            show_default=True,
+            help="Clusters of features.",
+        ),
+        click.option(
+            "--calibrator",
+            default="dirichlet",
+            show_default=True,
+            help="dirichlet, dirichlet-diagonal, temperature, vector, matrix, isotonic or "
+            "histogram.",
+        ),
+        click.option(
+            "--shrinkage",
+            type=Shrinkage(),
+            default="cv",
+            show_default=True,
+            help="As many rows as the map of all rows counts for in a cluster; inf is one map for "
+            "all, cv finds it out.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+attribute_option = click.option(
+    "--attribute",
+    default=None,
+    help="Attribute that makes the groups; a+b crosses  [default: the only one]",
+)
+
+
+def attribute_of(data: Labelled, named: str | None) -> str | None:
+    """Return the attribute to group by: the one named, or the only one; None where there is none.
+
+    One that is not in the data, or has no groups, is an error.
+    """
+    from faircal.errors import DataError, ParameterError
+    from faircal.measures import check_names
+
+    if named is None and len(data.grouping) > 1:
+        raise ParameterError(
+            f"{data.name}: has several attributes ({', '.join(data.grouping)}); choose one with "
+            "--attribute, a+b crosses two"
+        )
+    attribute = named or next(iter(data.grouping), None)
+    if attribute is None:
+        return None
+    names = data.groups(attribute).names
+    if not names:
+        raise DataError(
+            f"{data.name}: attribute '{attribute}' has no value in any row; choose another one"
+        )
+    check_names(names)
+    return attribute

@@ -1,0 +1,77 @@
+"""What ``faircal classify`` prints of results: the main tables, what they say, and the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from faircal.cli.options import note, out, print_json, printable, progress_bars
+
+if TYPE_CHECKING:
+    from faircal.report import Store, Table
+
+
+def report_and_show(folder: Path, as_json: bool) -> None:
+    """Write tables, figures and the page of the results in `folder`; print what people look for."""
+    from faircal.report import Store, write_all
+    from faircal.results import RESULTS
+
+    store = Store.read(folder)
+    with progress_bars() as update:
+        report = write_all(store, progress=update)
+    if report.missing:
+        note(f"note: {report.missing}")
+    paths = {"results": str(folder / RESULTS)}
+    paths |= {name: str(path) for name, path in report.paths.items()}
+    if as_json:
+        where = {name: paths[name] for name in ("results", "report")}
+        print_json({**where, "files": paths, **_record(store)})
+        return
+    _show(store)
+    for name, path in paths.items():
+        click.echo(f"{name}: {path}")
+
+
+def _tables(store: Store) -> dict[str, list[Table]]:
+    from faircal.report.kinds import subject_of
+
+    tables = subject_of(store).tables
+    return {attribute: tables(store, attribute) for attribute in store.results.attributes}
+
+
+def _record(store: Store) -> dict[str, object]:
+    """Return what machines are told: the run, every value with its interval, the main tables."""
+    run = store.run
+    known = ("kind", "dataset", "rows", "classes", "notes", "left_out", "interval_kind", "settings")
+    return {
+        **{name: run[name] for name in known if name in run},
+        "audit": [row._asdict() for row in store.intervals],
+        "differences": [row._asdict() for row in store.class_differences],
+        "tables": [
+            {"attribute": attribute, "table": table.title, **record}
+            for attribute, several in _tables(store).items()
+            for table in several
+            for record in table.records()
+        ],
+    }
+
+
+def _show(store: Store) -> None:
+    """Print the tables; differences between methods are for the page and the files."""
+    from rich.text import Text
+
+    from faircal.report.kinds import subject_of
+    from faircal.report.terminal import show
+
+    console = out()
+    for attribute, several in _tables(store).items():
+        if attribute:
+            title = f"{store.results.dataset}, groups by {attribute}"
+            console.print(Text(printable(title), style="bold"), end="\n\n")
+        for table in several:
+            if not table.key.startswith("differences"):
+                show(table, console)
+        for text in subject_of(store).summary(store, attribute).who:
+            click.echo(printable(text))

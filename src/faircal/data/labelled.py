@@ -1,0 +1,305 @@
+"""The rows of a classifier: class probabilities, labels, features, and who is in which group.
+
+A *row* is one input of a classifier. It has one group, not two sides as a pair of faces has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
+from faircal.data.columns import UNKNOWN, Column, parse_fold
+from faircal.data.groups import cross
+from faircal.data.labelled_columns import (
+    check_finite,
+    checked_probabilities,
+    label_codes,
+    matrix_of,
+    naturally,
+    numbers,
+)
+from faircal.data.labelled_files import Found, find_rows, read_array
+from faircal.data.tables import require_columns
+from faircal.errors import DataError
+from faircal.files import digest
+
+LABEL, PROBABILITIES, FEATURES, IDENTITY, FOLD = "label", "p_", "feature_", "identity", "fold"
+#: Columns that `faircal classify apply` adds: groups only where they are asked for.
+_MADE = ("predicted", "cluster")
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """What a classifier said of each row, and what is known of the row.
+
+    Parameters
+    ----------
+    name : str
+        The dataset's name.
+    probabilities : ndarray of shape (n, n_classes), float64
+        Each row adds up to 1.
+    codes : ndarray of shape (n,), int64, or None
+        The true class of each row, a column of `probabilities`; None where labels are not needed.
+    classes : tuple of str
+        The classes' names, in the order of the columns.
+    features : ndarray of shape (n, d), float32, or None
+    attributes : mapping from name to Column
+        What can make groups.
+    grouping : tuple of str
+        The attributes that stand for groups where none is named: text, true and false.
+    identity : Column or None
+        The person, patient or unit that a row comes from: rows of one are not independent.
+    fold : ndarray of shape (n,), or None
+    label : Column or None
+        Labels as they are in the table, where there are any.
+    """
+
+    name: str
+    probabilities: NDArray[np.float64]
+    codes: NDArray[np.int64] | None
+    classes: tuple[str, ...]
+    features: NDArray[np.float32] | None = None
+    attributes: Mapping[str, Column] = field(default_factory=dict)
+    grouping: tuple[str, ...] = ()
+    identity: Column | None = None
+    fold: NDArray[Any] | None = None
+    label: Column | None = None
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    def groups(self, attribute: str) -> Column:
+        """Return the group of each row; ``a+b`` crosses two attributes."""
+        return cross(self.attributes, attribute, self.name)
+
+    @property
+    def units(self) -> NDArray[np.int64] | None:
+        """A number for the unit of each row, shape (n,); None where units are not known.
+
+        A row of an unknown unit is one of its own.
+        """
+        if self.identity is None:
+            return None
+        units = self.identity.codes.astype(np.int64)
+        unknown = units == UNKNOWN
+        units[unknown] = len(self.identity.names) + np.arange(int(unknown.sum()))
+        return units
+
+    def ordered(self, classes: Sequence[str]) -> NDArray[np.float64]:
+        """Return the probabilities with their columns in the order of `classes`."""
+        if tuple(classes) == self.classes:
+            return self.probabilities
+        return self.probabilities[:, [self.classes.index(name) for name in classes]]
+
+    def hash(self) -> str:
+        """SHA-256 over probabilities, labels, features, folds, units and attributes."""
+
+        def feed(update: Any) -> None:
+            update(repr(self.classes).encode())
+            for array in (self.probabilities, self.codes, self.features, self.fold):
+                if array is not None:
+                    update(np.ascontiguousarray(array).view(np.uint8).data)
+            units = {} if self.identity is None else {IDENTITY: self.identity}
+            for key, column in sorted({**self.attributes, **units}.items()):
+                update(f"{key}:{column.names}".encode())
+                update(column.codes.tobytes())
+
+        return digest(feed)
+
+
+def load_labelled(
+    path: str | Path,
+    *,
+    label: str = LABEL,
+    probabilities: str = PROBABILITIES,
+    features: str = FEATURES,
+    identity: str = IDENTITY,
+    need_labels: bool = True,
+) -> Labelled:
+    r"""Read a classifier's rows: a table, an ``.npz`` file, or a folder.
+
+    A folder holds ``rows.csv`` or ``rows.parquet`` and, as matrices of a row per row,
+    ``probabilities.npy`` and ``features.npy`` where these are not columns; ``dataset.json`` may say
+    ``name`` and ``classes``. An ``.npz`` file holds ``probabilities`` or ``probs``, ``labels`` or
+    ``label``, and perhaps ``features`` and ``classes``; its other 1-d arrays are columns.
+
+    Parameters
+    ----------
+    path : path
+    label : str
+        The column of true classes.
+    probabilities : str
+        What the columns of probabilities begin with; the class is what follows.
+    features : str
+        What the feature columns begin with, their names separated by commas, or an ``.npy`` file.
+    identity : str
+        The column of the person, patient or unit that a row comes from.
+    need_labels : bool
+        Whether every row must have a label among the classes. Else `codes` is None.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "rows.csv"
+    ...     _ = table.write_text("p_no,p_yes,label,sex\n0.9,0.1,no,F\n0.3,0.7,yes,M\n")
+    ...     data = load_labelled(table)
+    >>> data.classes, data.codes, data.groups("sex").names
+    (('no', 'yes'), array([0, 1]), ('F', 'M'))
+    """
+    found = find_rows(Path(path))
+    chance, classes, taken = _probabilities(found, probabilities)
+    columns = found.table.column_names
+    label_name = _label_name(columns, label)
+    unit_name = identity if identity in columns or identity != IDENTITY else None
+    reserved = {*taken, *filter(None, [label_name, unit_name]), FOLD}
+    vectors, used = _features(found, features, reserved)
+    labels = codes = None
+    if label_name is not None:
+        place = f"{found.where}, column '{label_name}'"
+        labels = Column.of(found.table[label_name], place)
+        if need_labels:
+            is_bool = pa.types.is_boolean(found.table[label_name].type)
+            codes = label_codes(labels, classes, place, is_bool)
+            _check_enough(codes, classes, place)
+    elif need_labels:
+        require_columns(found.table, (label,), found.where)
+    attributes, grouping = _attributes(found, reserved | used)
+    return Labelled(
+        name=found.name,
+        probabilities=chance,
+        codes=codes,
+        classes=classes,
+        features=vectors,
+        attributes=attributes,
+        grouping=grouping,
+        identity=None if unit_name is None else _column(found, unit_name),
+        fold=parse_fold(found.table[FOLD], found.where) if FOLD in columns else None,
+        label=labels,
+    )
+
+
+def _probabilities(
+    found: Found, prefix: str
+) -> tuple[NDArray[np.float64], tuple[str, ...], list[str]]:
+    """Return the probabilities, the classes, and the columns that they come from."""
+    names = [name for name in found.table.column_names if name.startswith(prefix) and prefix]
+    usual = ("probabilities", "probs") if prefix == PROBABILITIES else (prefix,)
+    several = [key for key in usual if key in found.matrices]
+    if names and several:
+        raise DataError(
+            f"{found.where}: probabilities are both in columns '{prefix}…' and in '{several[0]}'; "
+            "remove one of them"
+        )
+    if several:
+        where, array = found.matrices[several[0]]
+        chance = checked_probabilities(matrix_of(array, where, np.float64), where)
+        return chance, found.classes_of(chance.shape[1]), []
+    if not names:
+        raise DataError(
+            f"{found.where}: no columns of probabilities '{prefix}CLASS'; name what they begin "
+            f"with by --probabilities (columns: {_listing(found)})"
+        )
+    classes = tuple(name.removeprefix(prefix).strip() for name in names)
+    if "" in classes or len(set(classes)) < len(classes):
+        raise DataError(
+            f"{found.where}: columns '{prefix}…' must each name a class of its own, found "
+            f"{', '.join(names)}; rename them"
+        )
+    matrix = numbers(found.table, names, found.where, np.float64)
+    return checked_probabilities(matrix, found.where, names), classes, names
+
+
+def _listing(found: Found, most: int = 12) -> str:
+    names = [*found.matrices, *found.table.column_names]
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _label_name(columns: Sequence[str], label: str) -> str | None:
+    """Return the column of labels; ``labels`` will do where nobody named another."""
+    names = [name for name in (label, *["labels"] * (label == LABEL)) if name in columns]
+    return names[0] if names else None
+
+
+def _check_enough(codes: NDArray[np.int64], classes: Sequence[str], where: str) -> None:
+    if len(codes) < 2:
+        raise DataError(f"{where}: expected two labelled rows or more, found one; add rows")
+    if (codes == codes[0]).all():
+        raise DataError(
+            f"{where}: expected labels of two classes or more, found {classes[codes[0]]!r} only; "
+            "add rows of other classes"
+        )
+
+
+def _features(
+    found: Found, wanted: str, reserved: set[str]
+) -> tuple[NDArray[np.float32] | None, set[str]]:
+    """Return the features, where there are any, and the columns that they come from."""
+    key = "features" if wanted == FEATURES else wanted
+    if wanted.endswith(".npy"):
+        where, array = wanted, read_array(Path(wanted))
+        found.check_rows(len(array) if array.ndim else 0, where)
+    elif key in found.matrices:
+        where, array = found.matrices[key]
+    else:
+        return _feature_columns(found, wanted, reserved)
+    vectors = matrix_of(array, where, np.float32)
+    check_finite(vectors, where)
+    return vectors, set()
+
+
+def _feature_columns(
+    found: Found, wanted: str, reserved: set[str]
+) -> tuple[NDArray[np.float32] | None, set[str]]:
+    columns = found.table.column_names
+    if "," in wanted or wanted in columns:
+        names = [name.strip() for name in wanted.split(",")]
+        require_columns(found.table, names, f"--features, {found.where}")
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise DataError(f"--features: '{twice[0]}' is named more than once; name it once")
+    else:
+        # In an order that is theirs, not the table's: a model must find them in another table.
+        names = sorted(
+            (n for n in columns if n.startswith(wanted) and n not in reserved), key=naturally
+        )
+    if not names and wanted == FEATURES:
+        return None, set()
+    if not names:
+        raise DataError(
+            f"{found.where}: no feature columns '{wanted}…'; name what they begin with, all of "
+            f"them with commas between, or an .npy file (columns: {_listing(found)})"
+        )
+    vectors = numbers(found.table, names, found.where, np.float32)
+    check_finite(vectors, found.where, names)
+    return vectors, set(names)
+
+
+def _attributes(found: Found, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
+    """Return what can make groups: text, true and false, and whole numbers of few values."""
+    attributes, grouping = {}, []
+    for name in found.table.column_names:
+        values = found.table[name]
+        if name in others or not makes_groups(values):
+            continue
+        number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+        if number and pc.count_distinct(values).as_py() > MOST_GROUPS:
+            continue  # a row number, an amount
+        attributes[name] = _column(found, name)
+        if not number and name not in _MADE and 1 < len(attributes[name].names) <= MOST_GROUPS:
+            grouping.append(name)
+    require_crossable(attributes, found.where)
+    return attributes, tuple(grouping)
+
+
+def _column(found: Found, name: str) -> Column:
+    require_columns(found.table, (name,), found.where)
+    return Column.of(found.table[name], f"{found.where}, column '{name}'")

@@ -1,0 +1,230 @@
+"""Dot plots of a classifier: a metric of each group, and how methods differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from faircal.report.classes.found import Change, Found, Method, Metric
+from faircal.report.classes.tables import BEYOND
+from faircal.report.figures.base import Figure, long_table
+from faircal.report.figures.dots import Dot, dots_height, draw_dots
+from faircal.report.figures.style import RULE, percent_axis
+from faircal.report.figures.wording import left_out, percent
+from faircal.uncertainty import LEVEL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ENDS = {name: pa.float64() for name in ("value", "low", "high")}
+
+
+def printed(metric: str, value: float) -> str:
+    """Print a value: a share in percent, a cost as it is.
+
+    Examples
+    --------
+    >>> printed("top_ks", 0.0123), printed("nll", 0.4321), printed("nll", -0.5)
+    ('1.23 %', '0.432', '−0.5')
+    """
+    text = percent(value) if Metric.of(metric).share else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
+@dataclass(frozen=True, eq=False)
+class GroupDots(Figure):
+    """A metric of each group, a mark per method, with intervals.
+
+    Parameters
+    ----------
+    found : Found
+    metric : str
+        As in ``results.csv``: ``top_ks``, ``accuracy``, …
+    """
+
+    found: Found
+    metric: str
+
+    _key = "groups"
+
+    def _title(self) -> str:
+        return f"{Metric.of(self.metric).title} by group"
+
+    @cached_property
+    def dots(self) -> list[Dot]:
+        """What is drawn: methods in order, groups in order."""
+        looked_up = (
+            (method, group, self.found.value(self.metric, method, group))
+            for method in self.found.methods
+            for group in self.found.groups
+        )
+        return [
+            Dot(method.title, group, value.mean, value.low, value.high)
+            for method, group, value in looked_up
+            if value.mean == value.mean
+        ]
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `method`, `group`, `value`, `low`, `high` (ends of the bar, NaN without)."""
+        columns = {"method": pa.string(), "group": pa.string(), **_ENDS}
+        return long_table(columns, (dot[:5] for dot in self.dots))
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        several = ", a mark per method." if len(self.found.methods) > 1 else "."
+        return (
+            f"{Metric.of(self.metric).title} of each group{several} Bars are {percent(LEVEL)} "
+            "intervals. Marks below each other mean that groups fare alike; "
+            f"{'further left' if Metric.of(self.metric).better == 'lower' else 'further right'} is "
+            f"better.{left_out(self.found.small, 'not enough data')}"
+        )
+
+    def _numbers(self) -> str:
+        said = (
+            f"{method.title}: "
+            + ", ".join(
+                f"{dot.group} {printed(self.metric, dot.value)}"
+                for dot in self.dots
+                if dot.method == method.title
+            )
+            for method in self.found.methods
+        )
+        return "; ".join(said) + "."
+
+    @property
+    def _rows(self) -> list[str]:
+        return [group for group in self.found.groups if group not in self.found.small]
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        return 7.0, dots_height(len(self._rows), len(self.found.methods))
+
+    @property
+    def panel_size(self) -> tuple[float, float]:
+        """The same as a panel."""
+        return 4.6, self.size[1]
+
+    def _draw(self, ax: Axes) -> None:
+        titles = [method.title for method in self.found.methods]
+        series = {title: [dot for dot in self.dots if dot.method == title] for title in titles}
+        draw_dots(ax, self._rows, series)
+        _name_axis(ax, self.metric)
+        if Metric.of(self.metric).share and Metric.of(self.metric).better == "lower":
+            ax.set_xlim(left=0)  # where none is off
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeDots(Figure):
+    """By how much methods differ from one of them, in a few numbers, with intervals.
+
+    Parameters
+    ----------
+    found : Found
+    reference : Method
+        The one that others are compared with.
+    wanted : sequence of (str, str)
+        Metrics and groups, as in ``differences.csv``; all shares, or all costs.
+    """
+
+    found: Found
+    reference: Method
+    wanted: Sequence[tuple[str, str]]
+
+    _key = "differences"
+
+    def _title(self) -> str:
+        return f"Difference to {self.reference.title}"
+
+    @cached_property
+    def _others(self) -> list[Method]:
+        return [m for m in self.found.methods if m.name != self.reference.name]
+
+    @cached_property
+    def _told(self) -> dict[str, dict[str, Change]]:
+        """The changes by the metric's title and the method's."""
+        found: dict[str, dict[str, Change]] = {}
+        for metric, group in self.wanted:
+            for method in self._others:
+                change = self.found.change(metric, method, self.reference, group)
+                if change is not None:
+                    found.setdefault(Metric.of(metric).title, {})[method.title] = change
+        return found
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `metric`, `method`, `difference`, `low`, `high`, `verdict`."""
+        columns = {"metric": pa.string(), "method": pa.string(), "difference": pa.float64()}
+        columns |= {"low": pa.float64(), "high": pa.float64(), "verdict": pa.string()}
+        rows = (
+            (title, method, each.value.mean, each.value.low, each.value.high, each.verdict)
+            for title, by in self._told.items()
+            for method, each in by.items()
+        )
+        return long_table(columns, rows)
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        return (
+            f"Each method's value less that of {self.reference.title}, on the same rows; bars are "
+            f"{percent(LEVEL)} intervals of the difference. Filled: the interval leaves out 0. "
+            f"Accuracy is better to the right, everything else to the left. {BEYOND}"
+        )
+
+    def _numbers(self) -> str:
+        said = (
+            f"{title}: " + ", ".join(f"{method} {_said(each)}" for method, each in by.items())
+            for title, by in self._told.items()
+        )
+        return "; ".join(said) + "."
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        return 7.0, dots_height(len(self._told), len(self._others))
+
+    @property
+    def panel_size(self) -> tuple[float, float]:
+        """The same as a panel."""
+        return 4.6, self.size[1]
+
+    def _draw(self, ax: Axes) -> None:
+        series = {
+            method.title: [
+                Dot(method.title, title, *_ends(by[method.title]))
+                for title, by in self._told.items()
+                if method.title in by
+            ]
+            for method in self._others
+        }
+        draw_dots(ax, list(self._told), series)
+        ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
+        share = Metric.of(self.wanted[0][0]).share
+        ax.set_xlabel(f"difference{' (percentage points)' if share else ''}")
+        if share:
+            percent_axis(ax.xaxis)
+
+
+def _ends(change: Change) -> tuple[float, float, float, bool]:
+    value = change.value
+    return value.mean, value.low, value.high, change.verdict != "no clear difference"
+
+
+def _said(change: Change) -> str:
+    value = change.value
+    number, low, high = (printed(change.metric, n) for n in (value.mean, value.low, value.high))
+    return f"{number} ({low} to {high}), {change.verdict}"
+
+
+def _name_axis(ax: Axes, metric: str) -> None:
+    kind = Metric.of(metric)
+    ax.set_xlabel(f"{kind.title} (%)" if kind.share else kind.title)
+    if kind.share:
+        percent_axis(ax.xaxis)

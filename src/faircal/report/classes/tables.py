@@ -1,0 +1,198 @@
+"""Tables of a classifier's report: methods and groups, by calibration error and proper scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from faircal.report.classes.found import CLASS, METRICS, Found, Method, Metric
+from faircal.report.store import Store
+from faircal.report.tables import Heading, Line, Table, Value, mark_best
+from faircal.results import ALL, GLOBAL
+from faircal.uncertainty.enough import NOT_ENOUGH
+
+_OVER = {"mean": "Mean", "aad": "AAD", "mad": "MAD", "std": "STD"}
+#: What is shown over groups.
+_SPREAD = ("top_ks", "class_ks", "nll", "accuracy")
+#: What methods are compared by: of all rows, and over groups.
+COMPARED = tuple((metric, GLOBAL) for metric in ("accuracy", "nll", "brier", "top_ks", "class_ks"))
+COMPARED_OVER = tuple(
+    (metric, ALL) for metric in ("top_ks_mean", "top_ks_mad", "class_ks_mean", "class_ks_mad")
+)
+_PARTS = {
+    "brier": "Brier",
+    "brier_miscalibration": "Miscalibration",
+    "brier_discrimination": "Discrimination",
+    "brier_uncertainty": "Uncertainty",
+}
+#: What is to be known of differences between calibration errors.
+BEYOND = (
+    "Noise makes calibration errors larger, small ones most, and intervals allow for that: so one "
+    "may lie beyond the difference that was found."
+)
+_UNITS = "Percent; NLL and Brier as they are."
+
+
+def class_tables(store: Store, attribute: str) -> list[Table]:
+    """Return the main tables: overall, and over groups."""
+    found = Found(store, attribute)
+    return _kept([_overall(found), *([_over_groups(found)] if found.groups else [])], store)
+
+
+def class_differences(store: Store, attribute: str) -> list[Table]:
+    """Return how methods differ from each of those that others are compared with."""
+    return _kept(_differences(Found(store, attribute)), store)
+
+
+def further_class_tables(store: Store, attribute: str) -> list[Table]:
+    """Return every metric of every group, the parts of the Brier score, and every class."""
+    found = Found(store, attribute)
+    by_group = [_by_group(found, metric) for metric in METRICS] if found.groups else []
+    return _kept([*by_group, _decomposition(found), _by_class(found)], store)
+
+
+def _kept(tables: Sequence[Table], store: Store) -> list[Table]:
+    """Return the tables that show something; no folds stand behind a value here."""
+    said = " Simulated data." if store.simulated else ""
+    return [
+        replace(table, spreads=False, caption=table.caption + said)
+        for table in tables
+        if table.measured
+    ]
+
+
+def _by_method(
+    found: Found,
+    headings: Sequence[Heading],
+    look: Callable[[Method], Sequence[Value]],
+    methods: Sequence[Method] | None = None,
+) -> tuple[Line, ...]:
+    """Return a line for each method, the best of each column in bold, yardsticks apart."""
+    chosen = found.methods if methods is None else methods
+    grid = [list(look(method)) for method in chosen]
+    mark_best(grid, [i for i, method in enumerate(chosen) if not method.yardstick], headings)
+    return tuple(
+        Line(method.title, tuple(values), method.yardstick)
+        for method, values in zip(chosen, grid, strict=True)
+    )
+
+
+def _overall(found: Found) -> Table:
+    headings = tuple(Heading("", Metric.of(name).title, Metric.of(name).better) for name in METRICS)
+    lines = _by_method(found, headings, lambda m: [found.value(name, m) for name in METRICS])
+    caption = f"Over all rows. {_UNITS} Accuracy: higher is better; the others: lower."
+    return Table("overall", "All rows", caption, headings, lines)
+
+
+def _over_groups(found: Found) -> Table:
+    names = [f"{name}_{over}" for name in _SPREAD for over in _OVER]
+    headings = tuple(
+        Heading(Metric.of(name).title, title, Metric.of(f"{name}_{over}").better)
+        for name in _SPREAD
+        for over, title in _OVER.items()
+    )
+    lines = _by_method(found, headings, lambda m: [found.value(name, m, ALL) for name in names])
+    caption = (
+        "Of each group's number: mean over groups, average (AAD) and largest (MAD) absolute "
+        "deviation from it, standard deviation (STD). Percent; NLL as it is. Lower is better, but "
+        f"for the mean accuracy.{_caution(found)}"
+    )
+    return Table("groups", "Over groups", caption, headings, lines)
+
+
+def _caution(found: Found) -> str:
+    if not found.small:
+        return ""
+    return f" Part of it, but with not enough data to be told alone: {', '.join(found.small)}."
+
+
+def _differences(found: Found) -> list[Table]:
+    """Return a table for each method that others are compared with."""
+    wanted = [*COMPARED, *(COMPARED_OVER if found.groups else ())]
+    headings = tuple(
+        Heading("All rows" if group == GLOBAL else "Over groups", Metric.of(name).title, "")
+        for name, group in wanted
+    )
+    tables = []
+    for reference in found.references:
+        others = [method for method in found.methods if method.name != reference.name]
+
+        def look(method: Method, to: Method = reference) -> list[Value]:
+            return [_difference(found, name, method, to, group) for name, group in wanted]
+
+        caption = (
+            f"Value of each method less that of {reference.title}, on the same rows. Percentage "
+            "points; NLL and Brier as they are. Bold: better, a star: worse, and the interval of "
+            "the difference leaves out 0; each interval is of one difference by itself. " + BEYOND
+        )
+        title, key = f"Difference to {reference.title}", f"differences-{reference.name}"
+        lines = _by_method(found, headings, look, others)
+        tables.append(Table(key, title, caption, headings, lines))
+    return tables
+
+
+def _difference(found: Found, name: str, method: Method, to: Method, group: str) -> Value:
+    if group == ALL and found.small:
+        return Value(math.nan, says=NOT_ENOUGH)
+    change = found.change(name, method, to, group)
+    return Value(math.nan) if change is None else change.value
+
+
+def _by_group(found: Found, name: str) -> Table:
+    metric = Metric.of(name)
+    groups = {GLOBAL: "All rows", **{group: group for group in found.groups}}
+    headings = tuple(Heading("", title, metric.better) for title in groups.values())
+    lines = _by_method(found, headings, lambda m: [found.value(name, m, group) for group in groups])
+    unit = "Percent; " if metric.share else ""
+    hint = f"{unit}{metric.better} is better."
+    caption = f"{metric.title} of all rows and of each group. {hint[0].upper()}{hint[1:]}"
+    return Table(f"groups-{name}", f"{metric.title} by group", caption, headings, lines)
+
+
+def _decomposition(found: Found) -> Table:
+    """The Brier score taken apart, of all rows and of each group."""
+    better = dict(zip(_PARTS, ("lower", "lower", "higher", ""), strict=True))
+    headings = tuple(Heading("", title, better[name]) for name, title in _PARTS.items())
+    lines: list[Line] = []
+    for group in (GLOBAL, *found.groups):
+
+        def look(method: Method, of: str = group) -> list[Value]:
+            return [found.value(name, method, of) for name in _PARTS]
+
+        block = "All rows" if group == GLOBAL else group
+        lines += [replace(line, block=block) for line in _by_method(found, headings, look)]
+    caption = (
+        "Brier = miscalibration − discrimination + uncertainty. Miscalibration is what better "
+        "probabilities for the same order of rows would save, discrimination what knowing more "
+        "than the classes' shares saves, uncertainty what remains of rows of which nothing is "
+        "known."
+    )
+    blocks = lines if found.groups else [replace(line, block="") for line in lines]
+    return Table("brier", "The Brier score, taken apart", caption, headings, tuple(blocks))
+
+
+def _by_class(found: Found) -> Table:
+    """KS and ECE of every class: classes down, methods across, since there may be many classes."""
+    rows = [f"{CLASS}={name}" for name in found.classes]
+    names = {"class_ks": "KS", "class_ece": "ECE"}
+    every = [Heading("", text, "lower") for text in rows]
+    headings, columns = [], []
+    for name, title in names.items():
+
+        def look(method: Method, of: str = name) -> list[Value]:
+            return [found.value(of, method, GLOBAL, condition) for condition in rows]
+
+        lines = _by_method(found, every, look)
+        headings += [Heading(title, line.label, "lower") for line in lines]
+        columns += [line.values for line in lines]
+    lines = tuple(
+        Line(name, tuple(column[i] for column in columns)) for i, name in enumerate(found.classes)
+    )
+    caption = (
+        "How far each class's stated probability is from how often it is the true one. Percent; "
+        "lower is better; the best method of each class in bold."
+    )
+    return Table(
+        "classes", "Calibration error by class", caption, tuple(headings), lines, stub="Class"
+    )

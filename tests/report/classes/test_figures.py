@@ -1,0 +1,118 @@
+"""Figures of a classifier: what is drawn is what the folder holds."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from faircal.report.classes import class_figures
+from faircal.report.classes.diagrams import ClassDiagram
+from faircal.report.classes.dots import ChangeDots, GroupDots, printed
+from faircal.report.classes.found import Found
+from faircal.report.figures import svg
+
+KEYS = [
+    "differences",
+    "groups-top_ks",
+    "groups-class_ks",
+    "groups-accuracy",
+    "groups-nll",
+    "reliability",
+    "reliability-classes",
+]
+FACES = re.compile(r"\b(people|pairs?|match(es)?|genuine|imposters?|strangers?)\b", re.IGNORECASE)
+
+
+@pytest.fixture
+def figures(store):
+    return {figure.key: figure for figure in class_figures(store, "place")}
+
+
+def test_all_are_there_with_table_words_and_caption(figures):
+    assert list(figures) == KEYS
+    for figure in figures.values():
+        assert figure.title
+        assert len(figure.caption) > 20
+        assert len(figure.table)
+        assert re.search(r"\d", figure.words)
+        said = f"{figure.title} {figure.caption} {figure.words} {figure.table.column_names}"
+        assert not FACES.search(said), said
+
+
+def test_dots_are_the_results_with_their_intervals(store, figures):
+    found = Found(store, "place")
+    rows = figures["groups-top_ks"].table.to_pylist()
+    assert len(rows) == 4 * 2  # methods by groups with enough data
+    by_title = {method.title: method for method in found.methods}
+    for row in rows:
+        value = found.value("top_ks", by_title[row["method"]], row["group"])
+        assert (row["value"], row["low"], row["high"]) == (value.mean, value.low, value.high)
+        assert row["low"] <= row["value"] <= row["high"]
+    assert "Not drawn, not enough data: Tiny." in figures["groups-top_ks"].caption
+
+
+def test_reliability_is_counted_from_the_curves(store, figures):
+    panels = figures["reliability"]
+    assert list(panels.names) == ["As it comes", "Global", "FairCal", "Group-wise"]
+    source = next(s for s in store.curves.sources if s.method == "global")
+    histogram = store.curves.get("South", "probability", source)
+    inside = (histogram.edges >= 0.7) & (histogram.edges < 0.8)
+    rows = (histogram.genuine + histogram.imposter)[inside].sum()
+    expected = histogram.genuine[inside].sum() / rows
+    (row,) = [
+        row
+        for row in panels.table.to_pylist()
+        if (row["panel"], row["group"]) == ("Global", "South") and 0.7 <= row["confidence"] < 0.8
+    ]
+    assert row["rows"] == rows
+    assert row["right"] == expected
+    assert "Tiny" not in {row["group"] for row in panels.table.to_pylist()}
+
+
+def test_classes_are_drawn_by_name_and_of_many_the_worst(store, figures):
+    assert set(figures["reliability-classes"].table["group"].to_pylist()) == {"cat", "dog", "owl"}
+    source = Found(store, "place").class_sources["uncalibrated"]
+    one = ClassDiagram(store.curves, source, only=("owl",))
+    assert one.groups == ["owl"]
+    assert "Drawn are the 1 of 3 classes with the highest KS." in one.caption
+
+
+def test_differences_are_filled_where_they_are_clear(two):
+    found = Found(two.store(), "place")
+    figure = ChangeDots(found, found.references[-1], [("nll", "global")])
+    assert figure.words == (
+        "Difference to Global. NLL: As it comes 0.04 (0.03 to 0.05), worse, FairCal −0.01 (−0.02 "
+        "to 0.002), no clear difference."
+    )
+    pytest.importorskip("matplotlib")
+    ax = figure.plot()
+    white = [line for line in ax.get_lines() if line.get_markerfacecolor() == "white"]
+    assert [list(line.get_xdata()) for line in white] == [[-0.01]]
+
+
+def test_costs_and_shares_have_panels_of_their_own(two):
+    two.differ("faircal", "global", "accuracy", 0.01, 0.005, 0.02)
+    figures = class_figures(two.store(), "place")
+    (figure,) = [figure for figure in figures if figure.key == "differences"]
+    assert list(figure.names) == ["accuracy and calibration errors", "proper scores"]
+
+
+def test_numbers_in_words():
+    assert printed("accuracy", 0.5) == "50 %"
+    assert printed("nll_mean", 0.123456) == "0.123"
+
+
+def test_no_groups_no_group_figures(by_hand):
+    store = by_hand().add("uncalibrated", "global", "top_ks", 0.1, 0.05, 0.15).store()
+    assert class_figures(store, "place") == []
+    assert GroupDots(Found(store, "place"), "top_ks").empty
+
+
+def test_they_can_be_drawn(figures):
+    pytest.importorskip("matplotlib")
+    for key in ("differences", "groups-nll", "reliability-classes"):
+        drawn = svg(figures[key])
+        assert drawn.startswith('<svg role="img" aria-label="')
+        assert np.all([name in drawn for name in ("FairCal", "Group-wise")])

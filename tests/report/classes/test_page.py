@@ -1,0 +1,89 @@
+"""A classifier's page: the sections that it has, and none of faces."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import pytest
+
+from faircal.report import Store, write_all, write_report
+from faircal.report.faces import FACES
+from faircal.report.kinds import subject_of
+
+WORDS = re.compile(
+    r"\b(people|pairs?|match(es)?|genuine|imposters?|strangers?|faces?)\b", re.IGNORECASE
+)
+
+
+@pytest.fixture(scope="module")
+def text(folder):
+    return write_report(folder).read_text("utf-8")
+
+
+def seen(text):
+    """What a reader sees, and what is read out."""
+    body = re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+    labels = " ".join(re.findall(r'aria-label="([^"]*)"', body))
+    return re.sub(r"<[^>]*>", " ", body) + labels
+
+
+def test_it_has_its_own_sections_only(text):
+    assert re.findall(r"<h2[^>]*>([^<]*)", text) == [
+        "Summary",
+        "Tables",
+        "Figures",
+        "Notes",
+        "How to read this",
+        "How it was computed",
+    ]
+    targets = set(re.findall(r'href="#([\w-]+)"', text))
+    assert targets <= set(re.findall(r'id="([\w-]+)"', text))
+    assert "Audit of a classifier" in text
+
+
+def test_no_words_of_faces(text):
+    assert not WORDS.findall(seen(text))
+
+
+def test_there_is_no_script_and_none_may_run(text):
+    assert "<script" not in text
+    assert "script-src 'none'\">" in text
+    assert not re.search(r"https?:|@import|url\((?!#)", text)
+
+
+def test_the_glossary_has_what_the_tables_have(text):
+    terms = re.findall(r"<dt>([^<]*)</dt>", text)
+    assert {"NLL", "Brier", "Top-label KS, ECE", "Class-wise KS, ECE"} <= set(terms)
+    assert "FPR" not in terms
+
+
+def test_intervals_below_nothing_are_read_without_doubt(text):
+    assert re.search(r'<small class="range">\(−0\.\d{4} to −0\.\d{4}\)</small>', text)
+
+
+def test_it_is_made_again_from_the_folder_alone_with_the_same_bytes(folder, text, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("report.html", "figures", "tables"))
+    write_all(Store.read(copy))
+    assert (copy / "report.html").read_text("utf-8") == text
+
+
+def test_faces_have_the_other_subject(folder, tmp_path):
+    store = Store.read(folder)
+    assert subject_of(store).kinds == {"classify": "Audit of a classifier"}
+    for name in ("results.csv", "run.json"):
+        shutil.copy(folder / name, tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    (tmp_path / "run.json").write_text(json.dumps(run | {"kind": "audit"}), "utf-8")
+    assert subject_of(Store.read(tmp_path)) is FACES
+
+
+def test_hostile_names_are_only_names(two):
+    evil = '<script>alert("x")</script>'
+    two.add("uncalibrated", evil, "accuracy", 0.7, 0.6, 0.8)
+    two.run |= {"methods": {"uncalibrated": {"title": evil}}, "not_enough": {evil: evil}}
+    text = write_report(two.store().folder).read_text("utf-8")
+    assert "<script" not in text
+    assert "&lt;script&gt;alert" in text
