@@ -36,6 +36,7 @@ PARTS = {
     "pairs": Listed("Pair scores", "pairs:figures"),
     "calibration": Listed("Calibrators of all clusters", "calibration:figures"),
     "metrics": Listed("Metrics", "metrics:figures"),
+    "classes": Listed("Calibration of classifiers", "classes:figures"),
     "whole": Listed("A whole benchmark", "whole:figures"),
     "reproduce": Listed("The paper's whole experiment", "whole:reproduction", long=True),
     "stream": Listed("Scoring a stream of pairs", "stream:figures"),

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from faircal.calibrators.prior import estimate_prior, shift_prior
     from faircal.classifier import FairCalClassifier
+    from faircal.classifying import ClassAudit, audit_classes
     from faircal.data import Dataset, PairStream, load, open_stream
     from faircal.methods import (
         AGENDA,
@@ -76,6 +77,7 @@ _HOME = {
     "Audit": "faircal.auditing",
     "Baseline": "faircal.methods",
     "BetaCalibrator": "faircal.calibrators",
+    "ClassAudit": "faircal.classifying",
     "Dataset": "faircal.data",
     "DirichletCalibrator": "faircal.calibrators.classes",
     "FSN": "faircal.methods",
@@ -99,6 +101,7 @@ _HOME = {
     "TemperatureScaling": "faircal.calibrators.classes",
     "VectorScaling": "faircal.calibrators.classes",
     "audit": "faircal.auditing",
+    "audit_classes": "faircal.classifying",
     "choose": "faircal.tuning",
     "estimate_prior": "faircal.calibrators.prior",
     "load": "faircal.data",
@@ -117,6 +120,7 @@ __all__ = [
     "Audit",
     "Baseline",
     "BetaCalibrator",
+    "ClassAudit",
     "DataError",
     "Dataset",
     "DirichletCalibrator",
@@ -143,6 +147,7 @@ __all__ = [
     "VectorScaling",
     "__version__",
     "audit",
+    "audit_classes",
     "choose",
     "estimate_prior",
     "figures",

@@ -328,9 +328,7 @@ def test_a_function_gets_the_estimator_in_use():
 def test_bad_parameters(population, change, says):
     rows = population(50)
     with pytest.raises(ParameterError, match=says):
-        FairCalClassifier(**change).fit_calibration(
-            rows.given, rows.codes, features=rows.features
-        )
+        FairCalClassifier(**change).fit_calibration(rows.given, rows.codes, features=rows.features)
 
 
 @pytest.mark.parametrize(
@@ -378,9 +376,7 @@ def test_bad_new_rows(population):
 def test_classes_that_no_file_can_hold(population, tmp_path):
     rows = population(60)
     model = FairCalClassifier(n_clusters=2)
-    model.fit_calibration(
-        rows.given, rows.codes, features=rows.features, classes=[0, 1, 2]
-    )
+    model.fit_calibration(rows.given, rows.codes, features=rows.features, classes=[0, 1, 2])
     model.classes_ = np.array([1j, 2j, 3j])
     with pytest.raises(ParameterError, match="text or numbers"):
         model.save(tmp_path / "m.faircal")

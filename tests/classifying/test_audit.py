@@ -133,7 +133,7 @@ def test_a_method_is_named_where_there_are_several():
         ({"probabilities": {}}, "expected a method at least"),
         ({"probabilities": np.zeros((0, 2)), "labels": []}, "expected a row at least"),
         ({"probabilities": {"a": FOUR, "b": FOUR[:3]}}, "same rows and classes"),
-        ({"probabilities": {"a": [[2.0, -1.0]] * 4}}, "probabilities of a: .*softmax"),
+        ({"probabilities": {"a": [[2.0, -1.0]] * 4}}, "probabilities of a, row 0: .*softmax"),
         ({"labels": [0, 1, 2, 1]}, "found 2 in row 2"),
         ({"labels": [0, 1, 1]}, "expected one label per row"),
         ({"labels": ["no", "yes", "yes"], "classes": ("no", "yes")}, "4; found 3"),

@@ -275,21 +275,27 @@ class TestTheDoor:
         [
             ([0.2, 0.8], r"found shape \(2,\); for two classes pass both columns"),
             (np.empty((3, 0)), r"found shape \(3, 0\)"),
-            ([[0.2, 0.8], [0.3, np.nan]], "found nan in row 1, column 1; drop or repair"),
-            ([[0.2, 0.8], [np.inf, 0.0]], "found inf in row 1, column 0; drop or repair"),
-            ([[0.2, 0.8], [-0.1, 1.1]], "found -0.1 in row 1, column 0; turn scores into"),
-            ([[0.2, 0.8], [0.2, 1.2]], "found 1.2 in row 1, column 1; turn scores into"),
-            ([[0.2, 0.8], [0.2, 0.7]], "rows that sum to 1; found 0.9 in row 1; pass the"),
-            ([[0.2, 0.8], [0.4985, 0.5]], "rows that sum to 1; found 0.9985 in row 1"),
+            ([[0.2, 0.8], [0.3, np.nan]], "row 1: .* found nan .*; drop or repair"),
+            ([[0.2, 0.8], [np.inf, 0.0]], "row 1: .* found inf .*; drop or repair"),
+            ([[0.2, 0.8], [-0.1, 1.1]], r"row 1: .* found -0\.1 \(1 such rows\); correct"),
+            ([[0.2, 0.8], [0.2, 1.2]], r"row 1: .* found 1\.2 .*; correct"),
+            (
+                [[0.2, 0.8], [0.2, 0.7]],
+                r"row 1: .* found a sum of 0\.9 .*; .* a column for every class",
+            ),
+            ([[0.2, 0.8], [0.4985, 0.5]], r"row 1: .* found a sum of 0\.9985"),
+            ([[2.0, -1.0], [0.0, 3.0]], "row 0: .* look like logits: apply a softmax"),
+            ([[20.0, 80.0], [50.0, 50.0]], "look like percent: divide by 100"),
+            (np.log([[0.2, 0.8], [0.5, 0.5]]), "look like logarithms .*: take the exponential"),
             ([["a", "b"]], "expected numbers; found other values"),
             ([["0.2", "0.8"]], "expected numbers; found other values"),
             ([[0.2, 0.8], [1.0]], "expected numbers; found other values"),
         ],
     )
     def test_bad_probabilities(self, wrong, said):
-        with pytest.raises(DataError, match=f"^probabilities: .*{said}"):
+        with pytest.raises(DataError, match=f"^probabilities[:,] .*{said}"):
             as_probabilities_matrix(wrong)
-        with pytest.raises(DataError, match=r"^columns p_: "):
+        with pytest.raises(DataError, match=r"^columns p_[:,] "):
             as_probabilities_matrix(wrong, "columns p_")
 
     @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from faircal.classifying.rows import ClassRows
 from faircal.results import ALL, GLOBAL
@@ -52,7 +51,7 @@ def of_rows(rows: ClassRows, group: str, apart: Float64, level: float) -> Paired
     if crowd.people < FEWEST:
         return mean, float("nan"), float("nan")
     spread = crowd.spread((part - mean) / len(part))
-    half = float(np.sqrt(spread.variance) * stdtrit(spread.freedom, (1 + level) / 2))
+    half = spread.half(level)
     return mean, mean - half, mean + half
 
 
@@ -69,7 +68,7 @@ def _mean_of_groups(rows: ClassRows, apart: Float64, level: float) -> Paired:
         return mean, float("nan"), float("nan")
     # Rows without a group move nothing.
     spread = rows.crowds[GLOBAL].spread(moved)
-    half = float(np.sqrt(spread.variance) * stdtrit(spread.freedom, (1 + level) / 2))
+    half = spread.half(level)
     return mean, mean - half, mean + half
 
 

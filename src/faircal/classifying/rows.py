@@ -107,12 +107,7 @@ class ClassRows:
     @cached_property
     def units(self) -> Int64:
         """Each row's unit by number; rows whose unit is not known are each one of their own."""
-        if self.identity is None:
-            return np.arange(len(self))
-        units = self.identity.codes.astype(np.int64)
-        unknown = units == UNKNOWN
-        units[unknown] = len(self.identity.names) + np.arange(int(unknown.sum()))
-        return units
+        return np.arange(len(self)) if self.identity is None else self.identity.apart
 
     @property
     def independent(self) -> bool:

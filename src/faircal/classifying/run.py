@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal.classifier.maps import Shrinkage
 from faircal.classifying.methods import CLASS_METHODS, ClassMethod, make_class_method
 from faircal.data.folds import N_FOLDS, deal_people
 from faircal.data.labelled import Labelled
@@ -142,7 +143,7 @@ def out_of_fold(
     attribute: str | None = None,
     calibrator: str = "dirichlet",
     n_clusters: int = 20,
-    shrinkage: float | str = "cv",
+    shrinkage: Shrinkage = "cv",
     seed: int = 0,
     n_folds: int = N_FOLDS,
     folds: Folds | None = None,

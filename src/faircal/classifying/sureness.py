@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import stdtrit
 
 from faircal.classifying.differences import Estimate, apart_from_0
 from faircal.classifying.measuring import (
@@ -121,7 +120,7 @@ class Sureness:
                 if metric == "accuracy":
                     ends = self._accuracy(group, value, spread)
                 else:
-                    ends = _scaled(value, spread, self._level)
+                    ends = spread.scaled(value, self._level)
                 self._ends[group, "", metric] = ends
                 self._moves[group, metric] = self._noise.of_sum(residuals, which, spread)
 
@@ -240,15 +239,6 @@ def _together(drawn: Float64) -> float:
     """Return how much wider the mean over groups varies than if groups shared no unit."""
     alone = np.sqrt((drawn.std(axis=0) ** 2).sum()) / drawn.shape[1]
     return max(float(drawn.mean(axis=1).std() / alone), 1.0) if alone > 0 else 1.0
-
-
-def _scaled(value: float, spread: Spread, level: float) -> Ends:
-    """Return the interval of a loss, on the scale of its logarithm."""
-    error = float(np.sqrt(spread.variance) * stdtrit(spread.freedom, (1 + level) / 2))
-    if not value > 0:
-        return value, value + error
-    times = float(np.exp(min(error / value, 20.0)))
-    return value / times, value * times
 
 
 def _standardised(values: Float64) -> Float64:

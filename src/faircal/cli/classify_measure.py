@@ -30,6 +30,7 @@ from faircal.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from faircal.classifier.maps import Shrinkage
     from faircal.data import Labelled
 
 _NO_GROUPS = "only global figures: the table has no attribute of text; name one with --attribute"
@@ -111,7 +112,7 @@ def benchmark(
     folds: int,
     clusters: int,
     calibrator: str,
-    shrinkage: float | str,
+    shrinkage: Shrinkage,
     seed: int,
     as_json: bool,
 ) -> None:

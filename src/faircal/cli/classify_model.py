@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from faircal.classifier import FairCalClassifier
+    from faircal.classifier.maps import Shrinkage
     from faircal.data import Labelled
 
 
@@ -41,7 +42,7 @@ def fit(
     out: Path,
     clusters: int,
     calibrator: str,
-    shrinkage: float | str,
+    shrinkage: Shrinkage,
     seed: int,
     as_json: bool,
 ) -> None:

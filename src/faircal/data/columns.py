@@ -62,6 +62,20 @@ class Column:
         codes = self.codes[rows]
         return np.where(codes == UNKNOWN, np.nan, codes)
 
+    @property
+    def apart(self) -> NDArray[np.int64]:
+        """A number for each row, the same where values are; an unknown one is like no other.
+
+        Examples
+        --------
+        >>> Column.of(["b", "", "b", None]).apart
+        array([0, 1, 0, 2])
+        """
+        numbers = self.codes.astype(np.int64)
+        unknown = numbers == UNKNOWN
+        numbers[unknown] = len(self.names) + np.arange(int(unknown.sum()))
+        return numbers
+
     @classmethod
     def of(cls, values: Any, where: str = "column") -> Column:
         """Encode any column (text, integer, boolean); empty, null and NaN are unknown.

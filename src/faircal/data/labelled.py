@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
-from faircal.data.columns import UNKNOWN, Column, parse_fold
+from faircal.data.columns import Column, parse_fold
 from faircal.data.groups import cross
 from faircal.data.labelled_columns import (
     check_finite,
@@ -86,12 +86,7 @@ class Labelled:
 
         A row of an unknown unit is one of its own.
         """
-        if self.identity is None:
-            return None
-        units = self.identity.codes.astype(np.int64)
-        unknown = units == UNKNOWN
-        units[unknown] = len(self.identity.names) + np.arange(int(unknown.sum()))
-        return units
+        return None if self.identity is None else self.identity.apart
 
     def ordered(self, classes: Sequence[str]) -> NDArray[np.float64]:
         """Return the probabilities with their columns in the order of `classes`."""

@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal.data.columns import UNKNOWN, WHOLE, Column, as_arrow, first_true
+from faircal.data.simplex import as_probabilities_matrix
 from faircal.errors import DataError
 from faircal.registry import did_you_mean
 
-#: How far the probabilities of a row may add up to something else than 1: tables are rounded.
-SLACK = 1e-3
 #: This many class names are listed in a message.
 _LISTED = 12
 
@@ -72,16 +71,7 @@ def check_finite(matrix: NDArray[Any], where: str, names: Sequence[str] = ()) ->
 def checked_probabilities(
     matrix: NDArray[np.float64], where: str, names: Sequence[str] = ()
 ) -> NDArray[np.float64]:
-    """Return class probabilities that add up to exactly 1 in each row.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, n_classes)
-        In [0, 1], and 1 in sum but for rounding (`SLACK`).
-    where : str
-        A file's name, for messages.
-    names : sequence of str, optional
-        The columns' names, for messages.
+    """Return class probabilities that add up to 1 in each row; see `as_probabilities_matrix`.
 
     Examples
     --------
@@ -94,35 +84,7 @@ def checked_probabilities(
             f"{f' ({names[0]})' if names else ''}; add those of the other classes"
         )
     check_finite(matrix, where, names)
-    sums = matrix.sum(axis=1)
-    outside = ((matrix < -SLACK) | (matrix > 1 + SLACK)).any(axis=1)
-    bad = outside | (np.abs(sums - 1) > SLACK)
-    if bad.any():
-        row = first_true(bad)
-        found = f"a sum of {sums[row]:.6g}"
-        if outside[row]:
-            worst = int(np.argmax(np.abs(matrix[row] - 0.5)))
-            found = f"{matrix[row, worst]:.6g}" + (f" in column '{names[worst]}'" if names else "")
-        raise DataError(
-            f"{where}, {WHOLE.row(bad)}: expected class probabilities in [0, 1] that add up to 1, "
-            f"found {found} ({WHOLE.such(int(bad.sum()))}); {_remedy(matrix, sums, outside)}"
-        )
-    clipped = np.clip(matrix, 0, 1)
-    clipped /= clipped.sum(axis=1, keepdims=True)
-    return clipped
-
-
-def _remedy(
-    matrix: NDArray[np.float64], sums: NDArray[np.float64], outside: NDArray[np.bool_]
-) -> str:
-    """Say what the numbers of a matrix look like, and what makes probabilities of them."""
-    if np.allclose(sums, 100, atol=100 * SLACK):
-        return "they look like percent: divide by 100 first"
-    if matrix.max() <= 0 and np.allclose(np.exp(matrix).sum(axis=1), 1, atol=SLACK):
-        return "they look like logarithms of probabilities: take the exponential first"
-    if 2 * outside.sum() > len(matrix):
-        return "they look like logits: apply a softmax first"
-    return "correct or remove them, or give a column for every class"
+    return as_probabilities_matrix(matrix, where, names=names, first=1)
 
 
 def label_codes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +21,11 @@ _ROUNDING = 1e-12
 
 
 def as_probabilities_matrix(
-    probabilities: npt.ArrayLike, where: str = "probabilities"
+    probabilities: npt.ArrayLike,
+    where: str = "probabilities",
+    *,
+    names: Sequence[str] = (),
+    first: int = 0,
 ) -> FloatArray:
     """Return class probabilities as float64 whose rows sum to 1, or say which row is wrong.
 
@@ -30,6 +35,10 @@ def as_probabilities_matrix(
         Each row sums to 1, give or take 0.001; it is divided by its sum.
     where : str, default "probabilities"
         What they are called in messages.
+    names : sequence of str, optional
+        The columns' names, for messages.
+    first : int, default 0
+        The number of the first row: 1 in tables.
 
     Returns
     -------
@@ -43,33 +52,55 @@ def as_probabilities_matrix(
     >>> as_probabilities_matrix([[0.2, 0.8], [2.0, -1.0]])
     Traceback (most recent call last):
     ...
-    faircal.errors.DataError: probabilities: expected numbers in [0, 1]; found 2 in row 1, \
-column 0; turn scores into probabilities first (softmax of logits)
+    faircal.errors.DataError: probabilities, row 1: expected class probabilities in [0, 1] that \
+sum to 1, found 2 (1 such rows); correct or remove them, or give a column for every class
     """
     found = _matrix(probabilities, where)
     # Two passes without a temporary matrix; a NaN passes no comparison.
-    if found.size and not (found.min() >= 0 and found.max() <= 1 + SUM_TOLERANCE):
-        row, column = np.argwhere(~((found >= 0) & (found <= 1 + SUM_TOLERANCE)))[0]
-        value = found[row, column]
-        remedy = "turn scores into probabilities first (softmax of logits)"
-        if not np.isfinite(value):
-            remedy = "drop or repair such rows"
-        raise DataError(
-            f"{where}: expected numbers in [0, 1]; found {value:g} in row {row}, "
-            f"column {column}; {remedy}"
-        )
+    tidy = not found.size or (found.min() >= 0 and found.max() <= 1 + SUM_TOLERANCE)
     total = found.sum(axis=1)
     miss = np.abs(total - 1)
-    worst = miss.max(initial=0)
-    if worst > SUM_TOLERANCE:
-        row = int(np.argmax(miss > SUM_TOLERANCE))
-        raise DataError(
-            f"{where}: expected rows that sum to 1; found {total[row]:g} in row {row}; "
-            "pass the probabilities of all classes, one column each"
-        )
-    if worst <= _ROUNDING:
+    if not (tidy and miss.max(initial=0) <= SUM_TOLERANCE):
+        _refuse(found, total, where, names, first)
+        found = np.clip(found, 0.0, 1.0)
+        total = found.sum(axis=1)
+        miss = np.abs(total - 1)
+    if miss.max(initial=0) <= _ROUNDING:
         return found
     return found / np.where(miss <= _ROUNDING, 1.0, total)[:, None]
+
+
+def _refuse(
+    matrix: FloatArray, total: FloatArray, where: str, names: Sequence[str], first: int
+) -> None:
+    """Raise where a row is too far from the simplex; slightly below 0 or above 1 is rounding."""
+    outside = ~((matrix >= -SUM_TOLERANCE) & (matrix <= 1 + SUM_TOLERANCE))
+    bad = outside.any(axis=1) | ~(np.abs(total - 1) <= SUM_TOLERANCE)
+    if not bad.any():
+        return
+    row = int(np.argmax(bad))
+    said = f"a sum of {total[row]:.6g}"
+    if outside[row].any():
+        column = int(np.argmax(outside[row]))
+        said = f"{matrix[row, column]:.6g}"
+        said += f" in column '{names[column]}'" if names else ""
+    raise DataError(
+        f"{where}, row {first + row}: expected class probabilities in [0, 1] that sum to 1, "
+        f"found {said} ({int(bad.sum())} such rows); {_remedy(matrix, total, outside)}"
+    )
+
+
+def _remedy(matrix: FloatArray, total: FloatArray, outside: npt.NDArray[np.bool_]) -> str:
+    """Say what numbers look like, and what makes probabilities of them."""
+    if not np.isfinite(total).all():
+        return "drop or repair such rows"
+    if np.allclose(total, 100, atol=100 * SUM_TOLERANCE):
+        return "they look like percent: divide by 100 first"
+    if matrix.max() <= 0 and np.allclose(np.exp(matrix).sum(axis=1), 1, atol=SUM_TOLERANCE):
+        return "they look like logarithms of probabilities: take the exponential first"
+    if 2 * outside.any(axis=1).sum() > len(matrix):
+        return "they look like logits: apply a softmax first"
+    return "correct or remove them, or give a column for every class"
 
 
 def as_codes(codes: npt.ArrayLike, n: int, n_classes: int) -> IntArray:

@@ -257,8 +257,6 @@ class ClassMetric:
     better : {"higher", "lower"}
     title : str
         For tables and figures.
-    deviations : bool
-        Whether the deviations over groups are reported too.
     description : str
         What it is, in a few words.
 
@@ -272,33 +270,27 @@ class ClassMetric:
     function: Callable[[npt.ArrayLike, npt.ArrayLike], float]
     better: Literal["higher", "lower"]
     title: str
-    deviations: bool
     description: str
 
 
 CLASS_METRICS: Registry[ClassMetric] = Registry("class metric")
 
 for _metric in (
-    ClassMetric("accuracy", accuracy, "higher", "Accuracy", True, "share of top labels right"),
-    ClassMetric("nll", multiclass_nll, "lower", "NLL", False, "mean −log p of the true class"),
+    ClassMetric("accuracy", accuracy, "higher", "Accuracy", "share of top labels right"),
+    ClassMetric("nll", multiclass_nll, "lower", "NLL", "mean −log p of the true class"),
+    ClassMetric("brier", multiclass_brier, "lower", "Brier", "squared error, summed over classes"),
     ClassMetric(
-        "brier", multiclass_brier, "lower", "Brier", True, "squared error, summed over classes"
-    ),
-    ClassMetric(
-        "top_ks", top_label_ks, "lower", "Top-label KS", True, "KS of the confidence in top labels"
+        "top_ks", top_label_ks, "lower", "Top-label KS", "KS of the confidence in top labels"
     ),
     ClassMetric(
         "top_ece",
         top_label_ece,
         "lower",
         "Top-label ECE",
-        True,
         "mean gap of confidence and share right",
     ),
-    ClassMetric("class_ks", classwise_ks, "lower", "Class-wise KS", True, "KS of each class, mean"),
-    ClassMetric(
-        "class_ece", classwise_ece, "lower", "Class-wise ECE", True, "ECE of each class, mean"
-    ),
+    ClassMetric("class_ks", classwise_ks, "lower", "Class-wise KS", "KS of each class, mean"),
+    ClassMetric("class_ece", classwise_ece, "lower", "Class-wise ECE", "ECE of each class, mean"),
 ):
     CLASS_METRICS.register(_metric.name, _metric)
 

@@ -8,10 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
 from faircal.uncertainty.sharing import FEWEST, Float64, Int64, Sharing, unbiased
+
+#: Beyond so many factors of e from a value nothing is known of it.
+_FAR = 20.0
 
 
 class Spread(NamedTuple):
@@ -24,6 +28,17 @@ class Spread(NamedTuple):
     variance: float
     freedom: float
     influence: Float64
+
+    def half(self, level: float) -> float:
+        """Return half the width of the mean's interval, after Student."""
+        return float(np.sqrt(self.variance) * stdtrit(self.freedom, (1 + level) / 2))
+
+    def scaled(self, value: float, level: float) -> tuple[float, float]:
+        """Return the interval of a mean loss, on the scale of its logarithm; NaN of none."""
+        if not value > 0:
+            return float("nan"), float("nan")
+        times = float(np.exp(min(self.half(level) / value, _FAR)))
+        return value / times, value * times
 
 
 @dataclass(frozen=True, eq=False)

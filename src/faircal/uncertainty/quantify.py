@@ -33,9 +33,6 @@ _UNDEFINED = (float("nan"), float("nan"))
 
 _BUCKETS = 4096
 
-#: Beyond so many factors of e from a value nothing is known of it.
-_FAR = 20.0
-
 
 class Uncertainty:
     """How sure each value is that `faircal.measures.measure` and `at_threshold` found of pairs.
@@ -175,7 +172,7 @@ class Uncertainty:
         spread = self.spread(*key)
         if spread is None:
             return _UNDEFINED
-        ends = _scaled(value, spread, level)
+        ends = spread.scaled(value, level)
         return (ends[0], min(ends[1], 1.0)) if metric in ("brier", "min_cllr") else ends
 
     def _auroc(self, group: str, value: float, level: float) -> Ends:
@@ -385,12 +382,3 @@ class Uncertainty:
         freedom = dependence.degrees_of_freedom(min(max(near, 1e-9), 1 - 1e-9))
         few = (ndtri(0.975) / stdtrit(freedom, 0.975)) ** 2
         return lambda p: float(trials * few / dependence.design_effect(min(max(p, 1e-9), 1.0)))
-
-
-def _scaled(value: float, spread: Spread, level: float) -> Ends:
-    """Return the interval of a loss, on the scale of its logarithm."""
-    error = float(np.sqrt(spread.variance) * stdtrit(spread.freedom, (1 + level) / 2))
-    if not value > 0:
-        return _UNDEFINED
-    times = float(np.exp(min(error / value, _FAR)))
-    return value / times, value * times

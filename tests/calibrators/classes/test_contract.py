@@ -10,7 +10,6 @@ from faircal.calibrators.classes import CLASS_CALIBRATORS, Strength, make_class_
 from faircal.errors import DataError, NotFittedError, ParameterError
 from faircal.metrics import multiclass_nll
 
-
 #: Those that have numbers of their own for each class.
 BY_CLASS = [name for name in CLASS_CALIBRATORS if name != "temperature"]
 

@@ -69,9 +69,7 @@ def test_matrix_scaling_is_what_lbfgs_finds(overconfident):
     z = np.log(p)
     z -= z.mean(axis=1, keepdims=True)
     found = MatrixScaling(off_diagonal=0.05).fit(p, codes)
-    np.testing.assert_allclose(
-        found.coefficients_, by_lbfgs(z, codes, odir(0.05, 0.05)), atol=1e-4
-    )
+    np.testing.assert_allclose(found.coefficients_, by_lbfgs(z, codes, odir(0.05, 0.05)), atol=1e-4)
 
 
 def test_temperature_is_scikit_learns(overconfident):
