@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
 import pytest
 
 from faircal.data.writers import save_dataset
@@ -24,7 +26,7 @@ def blocks(language):
 
 def test_the_python_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, sure, streamed = blocks("python")
+    code, sure, classes, streamed = blocks("python")
     names = {}
     exec(compile(code, "README.md", "exec"), names)  # noqa: S102
     assert ((names["p"] >= 0) & (names["p"] <= 1)).all()
@@ -34,12 +36,36 @@ def test_the_python_example_runs(tmp_path, monkeypatch):
     assert len(names["p"]) == len(names["data"])
     exec(compile(sure, "README.md", "exec"), names)  # noqa: S102
     assert 0 < names["low"] < names["a"].value("fpr", group="Asian") < names["high"] < 1
+    exec(compile(classes, "README.md", "exec"), names)  # noqa: S102
+    assert names["p"].shape == (len(names["y_new"]), 10)
+    assert names["model"].score(names["X_new"], names["y_new"]) > 0.9
 
 
 def commands_of(first):
     """The words of the commands in the block that begins with the command `first`."""
     (text,) = [block for block in blocks("sh") if block.startswith(f"faircal {first} ")]
     return [shlex.split(line, comments=True) for line in text.splitlines()]
+
+
+def test_the_commands_of_classifiers_run(tmp_path):
+    rng = np.random.default_rng(0)
+    p, x = rng.dirichlet([1, 1, 1], 400), rng.normal(size=(400, 3))
+    table = {f"p_{name}": p[:, i] for i, name in enumerate("abc")}
+    table |= {f"feature_{i}": x[:, i] for i in range(3)}
+    table |= {"label": rng.choice(list("abc"), 400), "sex": rng.choice(["F", "M"], 400)}
+    for name in ("rows.csv", "new.csv"):
+        pacsv.write_csv(pa.table(table), tmp_path / name)
+    commands = commands_of("classify")
+    assert [words[2] for words in commands] == ["benchmark", "fit", "apply", "audit"]
+    for words in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "faircal.cli.main", *words[1:]],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, (words, done.stderr)
+    assert (tmp_path / "audit" / "report.html").exists()
 
 
 def test_the_commands_run_one_after_the_other(tmp_path):

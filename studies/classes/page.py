@@ -8,7 +8,7 @@ from pathlib import Path
 
 from studies.classes.pictures import draw
 from studies.classes.tally import HELPS, HURTS, UNCLEAR, Difference, Key, Row, Tally
-from studies.classes.words import HEAD, HOW, SETS
+from studies.classes.words import HEAD, HOW, PLAIN, SETS
 from studies.words import between, number, signed, table
 
 PAGE = "study-classes.md"
@@ -45,7 +45,7 @@ def page(tally: Tally, pictures: Sequence[str]) -> str:
     shown = "".join(f"![Differences with intervals](images/{name})\n\n" for name in pictures)
     texts = [
         HEAD,
-        f"## What came out\n\n{_summary(tally, keys)}\n\n{shown}{_verdicts(tally, keys)}\n",
+        f"## What came out\n\n{_summary(tally, keys)}\n\n{PLAIN}\n{shown}{_verdicts(tally, keys)}\n",
         HOW,
         f"## The sets\n\n{_sets(tally, keys)}\n",
         f"## Values\n\n{_values(tally, keys)}\n",

@@ -184,6 +184,19 @@ def test_scale_of_features_does_not_matter(population):
     )
 
 
+def test_data_frames_are_asked_for_the_same_columns(population):
+    rows = population(400)
+    table = pd.DataFrame(rows.features, columns=list("abcde"))
+    model = FairCalClassifier(n_clusters=3)
+    model.fit_calibration(rows.given, rows.codes, features=table)
+    assert model.feature_names_ == tuple("abcde")
+    told = model.calibrate(rows.given, features=table)
+    np.testing.assert_array_equal(model.calibrate(rows.given, features=table[list("edcba")]), told)
+    np.testing.assert_array_equal(model.calibrate(rows.given, features=rows.features), told)
+    with pytest.raises(DataError, match="no column 'a'"):
+        model.calibrate(rows.given, features=table.rename(columns={"a": "x"}))
+
+
 def test_more_clusters_than_different_rows(population):
     rows = population(50)
     model = FairCalClassifier(n_clusters=20)

@@ -96,8 +96,11 @@ def test_fit_and_apply_are_the_estimator(rows, run_here):
     assert (done.code, done.out) == (0, "done.parquet\n")
     table = pq.read_table("done.parquet")
     probabilities = [f"p_{name}" for name in CLASSES]
-    assert table.column_names == [*probabilities, "predicted", "cluster", "label"]
     data = load_labelled("new.csv")
+    carried = ["label", *(["identity"] if data.identity else []), *sorted(data.attributes)]
+    assert table.column_names == [*probabilities, "predicted", "cluster", *carried]
+    assert "sex" in carried
+    assert table["sex"].to_pylist() == made(1)["sex"]
     model = faircal.load_model("m.faircal")
     found = np.stack([table[name] for name in probabilities], axis=1)
     np.testing.assert_allclose(
@@ -128,7 +131,7 @@ def test_labels_are_not_needed_to_apply(rows, run_here):
     words = ["classify", "apply", "m.faircal", "new.csv", "--out", "done.csv", "--json"]
     done = run_here(words)
     assert json.loads(done.out) == {"out": "done.csv", "rows": N, "classes": list(CLASSES)}
-    assert pacsv.read_csv("done.csv").column_names[-1] == "cluster"
+    assert "label" not in pacsv.read_csv("done.csv").column_names
 
 
 def test_what_apply_writes_can_be_audited(rows, run_here):
@@ -145,7 +148,37 @@ def test_fit_for_machines_and_with_features_of_a_file(rows, run_here):
     assert said["classes"] == list(CLASSES)
     assert (said["rows"], said["clusters"], said["shrinkage"]) == (N, 2, 20.0)
     run_here(["classify", "fit", "rows.csv", "--out", "c.faircal", *QUICK])
-    assert (rows / "b.faircal").read_bytes() == (rows / "c.faircal").read_bytes()
+    nameless, named = faircal.load_model("b.faircal"), faircal.load_model("c.faircal")
+    assert nameless.feature_names_ == ()
+    assert len(named.feature_names_) == len(named.cluster_centers_.T)
+    data = load_labelled("rows.csv")
+    one, other = (
+        m.calibrate(data.probabilities, features=data.features) for m in (nameless, named)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_features_are_found_by_their_names(rows, run_here):
+    run_here(["classify", "fit", "rows.csv", "--out", "b.faircal", *QUICK])
+    names = faircal.load_model("b.faircal").feature_names_
+    apply = ["classify", "apply", "b.faircal", "new.csv", "--out"]
+    run_here([*apply, "one.csv"])
+    run_here([*apply, "two.csv", "--features", ",".join(reversed(names))])
+    assert (rows / "one.csv").read_bytes() == (rows / "two.csv").read_bytes()
+    table = pacsv.read_csv("new.csv")
+    other = ["feature_else" if name == names[0] else name for name in table.column_names]
+    pacsv.write_csv(table.rename_columns(other), "new.csv")
+    done = run_here([*apply, "three.csv"])
+    assert done.code == 2
+    assert f"no feature '{names[0]}', which b.faircal was fitted on" in done.err
+    assert not (rows / "three.csv").exists()
+
+
+def test_a_model_measured_on_the_rows_it_was_fitted_on(rows, run_here):
+    run_here(["classify", "fit", "rows.csv", "--out", "b.faircal", *QUICK])
+    audit = ["classify", "audit", "--model", "b.faircal", "--attribute", "sex", "--out"]
+    assert "fitted on these very rows" in run_here([*audit, "a", "rows.csv"]).err
+    assert "very rows" not in run_here([*audit, "b", "new.csv"]).err
 
 
 # ------------------------------------------------------------------- audit and benchmark

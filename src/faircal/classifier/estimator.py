@@ -22,8 +22,10 @@ from faircal.classifier.cross_fitting import class_probabilities, cross_fitted, 
 from faircal.classifier.inputs import (
     class_codes,
     column_classes,
+    column_names,
     feature_matrix,
     n_different,
+    same_columns,
     two_columns,
 )
 from faircal.classifier.maps import SetMaps, Shrinkage, check_shrinkage
@@ -88,6 +90,10 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray of shape (n_classes,)
     estimator_ : classifier
         The one in use; only after `fit`.
+    feature_names_ : tuple of str
+        The features' columns, where they have names.
+    provenance_ : dict
+        What a model file says of the rows that it was fitted on; ours to fill on the command line.
     n_clusters_ : int
     cluster_centers_ : ndarray of shape (n_clusters_, d), float32
         In units of the features.
@@ -167,6 +173,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             given = cross_fitted(made, X, labels, classes, self.cv)
             fitted = clone(made).fit(X, labels)
         self.estimator_ = fitted
+        self.feature_names_: tuple[str, ...] = ()  # X is checked where it comes in
         return self._calibrate_on(given, labels, self._features_of(X), classes)
 
     def predict_proba(self, X: Any) -> Float64:
@@ -194,6 +201,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: npt.ArrayLike,
         *,
         features: npt.ArrayLike,
+        feature_names: Sequence[str] = (),
         classes: npt.ArrayLike | None = None,
         units: npt.ArrayLike | None = None,
         progress: Progress = silent,
@@ -209,6 +217,9 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The true classes.
         features : array-like of shape (n, d)
             What to cluster, such as the activations of the penultimate layer.
+        feature_names : sequence of str, optional
+            What the columns are called; a data frame says it itself, and is then asked for the same
+            columns in `calibrate`, in whatever order.
         classes : array-like of shape (n_classes,), optional
             The class of each column; unless told the sorted values of `y`, or the numbers from 0
             where `y` has only some of those.
@@ -238,6 +249,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         whom = None if units is None else np.unique(np.asarray(units), return_inverse=True)[1]
         if whom is not None and whom.shape != labels.shape:
             raise DataError(f"units: expected shape ({len(given)},), found {whom.shape}")
+        self.feature_names_ = tuple(feature_names) or column_names(features)
         return self._calibrate_on(given, labels, features, names, whom, progress)
 
     def calibrate(self, probabilities: npt.ArrayLike, *, features: npt.ArrayLike) -> Float64:
@@ -267,7 +279,8 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows that there have to be.
         """
         self._check_fitted()
-        scaled = self._scaled(feature_matrix(features, n, len(self.center_)))
+        named = same_columns(features, self.feature_names_)
+        scaled = self._scaled(feature_matrix(named, n, len(self.center_)))
         return Clustering(self._centers, 0.0, 0).assign(scaled)
 
     @property
@@ -310,7 +323,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         center = found.mean(axis=0, dtype=np.float64)
         spread = found.std(axis=0, dtype=np.float64)
         scale = np.where(spread > 1e-7 * np.abs(center), spread, 1.0)
-        self.classes_ = classes
+        self.classes_, self.provenance_ = classes, dict[str, Any]()
         self.center_, self.scale_ = center.astype(np.float32), scale.astype(np.float32)
         vectors = self._scaled(found)
         # Centres need no more rows than this to be where they are.

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 
 from faircal.data.simplex import as_probabilities_matrix
 from faircal.errors import DataError
-from faircal.registry import short
+from faircal.registry import did_you_mean, short
 
 Float64 = npt.NDArray[np.float64]
 Float32 = npt.NDArray[np.float32]
@@ -91,3 +91,24 @@ def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDAr
             f"{labels[row]!r} in row {row}; give classes=, one for each column"
         )
     return codes.astype(np.int64)
+
+
+def column_names(features: Any) -> tuple[str, ...]:
+    """Return what a data frame calls its columns; nothing of an array."""
+    names = getattr(features, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return ()
+    return tuple(names)
+
+
+def same_columns(features: Any, names: tuple[str, ...]) -> Any:
+    """Return the columns `names` of a data frame, in their order; an array is as it is."""
+    found = column_names(features)
+    if not names or not found or found == names:
+        return features
+    for name in names:
+        if name not in found:
+            raise DataError(
+                f"features: no column '{name}', as in calibration; {did_you_mean(name, found)}"
+            )
+    return features[list(names)]

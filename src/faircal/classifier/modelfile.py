@@ -44,6 +44,8 @@ def encode_classifier(model: FairCalClassifier) -> bytes:
             for name, value in parameters.items()
         },
         "classes": [_label(value) for value in model.classes_],
+        "feature_names": list(model.feature_names_),
+        "provenance": model.provenance_,
     }
     return pack(header, model._get_state())
 
@@ -59,6 +61,8 @@ def decode_classifier(
     model = FairCalClassifier(**{name: parameters[name] for name in _PARAMETERS})
     model._check_parameters()
     model._set_state(np.array(header["classes"]), arrays)
+    model.feature_names_ = tuple(map(str, header["feature_names"]))
+    model.provenance_ = dict(header["provenance"])
     return model
 
 

@@ -1,8 +1,8 @@
 """Any classifier: methods that calibrate it fairly, and audits of what it says.
 
 `audit_classes` measures class probabilities, overall, by group and by class, with intervals and
-differences between methods; `write_class_audit` leaves them in a results folder. `CLASS_METHODS` are
-the ways to calibrate that are compared, `out_of_fold` what each says of rows it was not fitted on.
+differences between methods; `write_class_audit` leaves them in a results folder. `CLASS_METHODS`
+are the ways to calibrate that are compared, `out_of_fold` what each says of rows it did not see.
 """
 
 from faircal.classifying.audit import ClassAudit, audit_classes

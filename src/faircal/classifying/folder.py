@@ -24,6 +24,8 @@ from faircal.uncertainty import LEVEL
 
 DIFFERENCES = "differences.csv"
 KIND = "classify"
+#: Up to so many small groups are told of one by one; of more, so many are named.
+_SINGLY, _NAMED = 3, 6
 
 
 def write_class_audit(folder: Path, audit: ClassAudit, run: Mapping[str, Any]) -> None:
@@ -110,5 +112,12 @@ def notes(audit: ClassAudit) -> list[str]:
             f"{unknown} of {audit.count()} rows ({share:.1f} %) have an unknown "
             f"{audit.attribute or 'group'}: they count globally and in no group"
         )
-    small = {name: audit.lacking(name) for name in audit.groups}
-    return [*found, *(f"{name}: {said}" for name, said in small.items() if said is not None)]
+    small = {name: said for name in audit.groups if (said := audit.lacking(name)) is not None}
+    if len(small) <= _SINGLY:
+        return [*found, *(f"{name}: {said}" for name, said in small.items())]
+    names = ", ".join(list(small)[:_NAMED])
+    more = f" and {len(small) - _NAMED:,} more" if len(small) > _NAMED else ""
+    return [
+        *found,
+        f"{len(small):,} of {len(audit.groups):,} groups have not enough data: {names}{more}",
+    ]

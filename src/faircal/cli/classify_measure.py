@@ -76,7 +76,11 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
         "model": model,
         "model_sha256": None if model is None else file_digest(model),
     }
-    run = {"settings": settings, "notes": []}
+    run: dict[str, Any] = {"settings": settings, "notes": []}
+    if fitted is not None and fitted.provenance_.get("data_sha256") == data.hash():
+        run["notes"].append(
+            f"{model} was fitted on these very rows: its figures are too good; measure it on others"
+        )
     _measure(rows, data, chosen, found, out, run, started)
     report_and_show(out, as_json)
 

@@ -61,7 +61,7 @@ def fit(
     rows.check_kept(out)
     CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
     data = rows.load()
-    features = needed_features(data)
+    features = data.features_as((), str(out))
     if clusters > len(data):
         raise ParameterError(
             f"--clusters {clusters}: expected at most the {len(data)} rows of {rows.path}; "
@@ -77,10 +77,12 @@ def fit(
             data.probabilities,
             names[data.codes],
             features=features,
+            feature_names=data.feature_names,
             classes=names,
             units=data.units,
             progress=update,
         )
+    model.provenance_ = {"data": data.name, "data_sha256": data.hash(), "rows": len(data)}
     model.save(out)
     if as_json:
         print_json(
@@ -115,8 +117,8 @@ def fit(
 def apply(model: Path, rows: Rows, out: Path, as_json: bool) -> None:
     """Calibrate the rows of TABLE with MODEL: columns p_CLASS, predicted and cluster.
 
-    Rows stay in the order of the table, and need no labels; where there is a column of labels it
-    is carried over as label.
+    Rows stay in the order of the table, and need no labels. Labels, attributes, identity and fold
+    are carried over where they are there; features are not.
     """
     from faircal.data.writers import write_csv, write_parquet
     from faircal.errors import ParameterError
@@ -161,18 +163,6 @@ def class_names(model: FairCalClassifier) -> tuple[str, ...]:
     return tuple(str(name) for name in model.classes_)
 
 
-def needed_features(data: Labelled) -> NDArray[np.float32]:
-    """Return the features; where there are none, it is an error."""
-    from faircal.errors import DataError
-
-    if data.features is None:
-        raise DataError(
-            f"{data.name}: no features; add columns feature_…, or name them with --features "
-            "(an .npy file will do)"
-        )
-    return data.features
-
-
 def calibrated(model: FairCalClassifier, data: Labelled, path: Path) -> NDArray[np.float64]:
     """Return the model's probabilities, in the order of the model's classes; checks the data."""
     from faircal.errors import DataError
@@ -183,7 +173,7 @@ def calibrated(model: FairCalClassifier, data: Labelled, path: Path) -> NDArray[
             f"{data.name}: expected the classes of {path} ({_few(classes)}), found "
             f"{_few(data.classes)}; use the table's own model or rename its columns"
         )
-    features = needed_features(data)
+    features = data.features_as(model.feature_names_, str(path))
     wanted = model.cluster_centers_.shape[1]
     if features.shape[1] != wanted:
         raise DataError(
@@ -215,7 +205,13 @@ def _applied(model: FairCalClassifier, data: Labelled, path: Path) -> pa.Table:
     columns: dict[str, Any] = {f"p_{name}": found[:, i] for i, name in enumerate(classes)}
     best = pa.array(found.argmax(axis=1))
     columns["predicted"] = pa.DictionaryArray.from_arrays(best, list(classes)).dictionary_decode()
-    columns["cluster"] = model.clusters(needed_features(data))
+    columns["cluster"] = model.clusters(data.features_as(model.feature_names_, str(path)))
     if data.label is not None:
         columns["label"] = decoded(data.label)
+    if data.identity is not None:
+        columns["identity"] = decoded(data.identity)
+    if data.fold is not None:
+        columns["fold"] = data.fold
+    for name in sorted(data.attributes.keys() - columns.keys()):
+        columns[name] = decoded(data.attributes[name])
     return pa.table(columns)

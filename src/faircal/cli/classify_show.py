@@ -58,8 +58,13 @@ def _record(store: Store) -> dict[str, object]:
     }
 
 
+def _numbers(table: Table) -> bool:
+    """Whether there is a number in a table; else it would say over and over that data is short."""
+    return any(value.mean == value.mean for line in table.lines for value in line.values)
+
+
 def _show(store: Store) -> None:
-    """Print the tables; differences between methods are for the page and the files."""
+    """Print the tables that have numbers; differences between methods are for page and files."""
     from rich.text import Text
 
     from faircal.report.kinds import subject_of
@@ -71,7 +76,7 @@ def _show(store: Store) -> None:
             title = f"{store.results.dataset}, groups by {attribute}"
             console.print(Text(printable(title), style="bold"), end="\n\n")
         for table in several:
-            if not table.key.startswith("differences"):
+            if _numbers(table) and not table.key.startswith("differences"):
                 show(table, console)
         for text in subject_of(store).summary(store, attribute).who:
             click.echo(printable(text))

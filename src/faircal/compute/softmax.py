@@ -31,7 +31,8 @@ _MOST_STEPS = 60
 GAIN = 1e-10
 #: Part of the mean curvature that is added to all of it: directions that no row tells apart.
 _DAMPING = 1e-9
-_SHORTEST = 2.0**-30
+_SHORTEST = 2.0**-60
+_FARTHEST = 40.0
 
 
 class Form(ABC):
@@ -232,6 +233,14 @@ class Rows:
         start = np.zeros((form.size, form.size) if second else ())
         return _Sums(loss, gradient, sum((part.hessian for part in parts), start) / n)
 
+    def reach(self, step: Float64) -> float:
+        """Return by how much a step changes log-odds at most; above 0."""
+
+        def work(part: slice) -> float:
+            return float(np.abs(self.form.log_odds(step, self.z[part])).max())
+
+        return max(1e-300, *each(work, len(self.z), _block(self.form)))
+
     def curvature(self, theta: Float64) -> Float64:
         """Return the mean of the second derivative in each coefficient alone, shape (size,)."""
 
@@ -350,13 +359,19 @@ def _step(here: _Sums, pull: Pull, free: NDArray[np.bool_]) -> Float64:
 def _walk(
     rows: Rows, pull: Pull, theta: Float64, step: Float64, here: _Sums, bounds: Float64
 ) -> tuple[Float64, _Sums, float]:
-    """Go along `step`, half as far as long as that is too far."""
+    """Go along `step`, half as far as long as that is too far.
+
+    Where probabilities are next to 0 and 1 there is next to no curvature, and steps are far too
+    long: the second trial moves no log-odds by more than `_FARTHEST`.
+    """
     length = 1.0
     while length >= _SHORTEST:
         there = np.maximum(theta + length * step, bounds)
         found = _pulled(rows, pull, there)
         if found.loss <= here.loss + 1e-4 * float(here.gradient @ (there - theta)):
             return there, found, length
+        if length == 1.0:
+            length = min(length, _FARTHEST / rows.reach(step))
         length /= 2
     return theta, here, 0.0
 

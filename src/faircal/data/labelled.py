@@ -30,6 +30,7 @@ from faircal.data.labelled_files import Found, find_rows, read_array
 from faircal.data.tables import require_columns
 from faircal.errors import DataError
 from faircal.files import digest
+from faircal.registry import did_you_mean
 
 LABEL, PROBABILITIES, FEATURES, IDENTITY, FOLD = "label", "p_", "feature_", "identity", "fold"
 #: Columns that `faircal classify apply` adds: groups only where they are asked for.
@@ -51,6 +52,8 @@ class Labelled:
     classes : tuple of str
         The classes' names, in the order of the columns.
     features : ndarray of shape (n, d), float32, or None
+    feature_names : tuple of str
+        The features' columns; empty where they come as a matrix.
     attributes : mapping from name to Column
         What can make groups.
     grouping : tuple of str
@@ -67,6 +70,7 @@ class Labelled:
     codes: NDArray[np.int64] | None
     classes: tuple[str, ...]
     features: NDArray[np.float32] | None = None
+    feature_names: tuple[str, ...] = ()
     attributes: Mapping[str, Column] = field(default_factory=dict)
     grouping: tuple[str, ...] = ()
     identity: Column | None = None
@@ -93,6 +97,32 @@ class Labelled:
         if tuple(classes) == self.classes:
             return self.probabilities
         return self.probabilities[:, [self.classes.index(name) for name in classes]]
+
+    def features_as(self, names: Sequence[str], whose: str) -> NDArray[np.float32]:
+        """Return the features in the order of `names`; a matrix without names is as it is.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Those that `whose` model was fitted on; empty where it was fitted on a matrix.
+        whose : str
+            For messages.
+        """
+        if self.features is None:
+            raise DataError(
+                f"{self.name}: no features; add columns feature_…, or name them with --features "
+                "(an .npy file will do)"
+            )
+        if not names or not self.feature_names or tuple(names) == self.feature_names:
+            return self.features
+        for name in names:
+            if name not in self.feature_names:
+                hint = did_you_mean(name, self.feature_names)
+                raise DataError(
+                    f"{self.name}: no feature '{name}', which {whose} was fitted on; "
+                    f"give the same ones ({hint})"
+                )
+        return self.features[:, [self.feature_names.index(name) for name in names]]
 
     def hash(self) -> str:
         """SHA-256 over probabilities, labels, features, folds, units and attributes."""
@@ -167,13 +197,14 @@ def load_labelled(
             _check_enough(codes, classes, place)
     elif need_labels:
         require_columns(found.table, (label,), found.where)
-    attributes, grouping = _attributes(found, reserved | used)
+    attributes, grouping = _attributes(found, {*reserved, *used})
     return Labelled(
         name=found.name,
         probabilities=chance,
         codes=codes,
         classes=classes,
         features=vectors,
+        feature_names=used,
         attributes=attributes,
         grouping=grouping,
         identity=None if unit_name is None else _column(found, unit_name),
@@ -236,7 +267,7 @@ def _check_enough(codes: NDArray[np.int64], classes: Sequence[str], where: str) 
 
 def _features(
     found: Found, wanted: str, reserved: set[str]
-) -> tuple[NDArray[np.float32] | None, set[str]]:
+) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     """Return the features, where there are any, and the columns that they come from."""
     key = "features" if wanted == FEATURES else wanted
     if wanted.endswith(".npy"):
@@ -248,12 +279,12 @@ def _features(
         return _feature_columns(found, wanted, reserved)
     vectors = matrix_of(array, where, np.float32)
     check_finite(vectors, where)
-    return vectors, set()
+    return vectors, ()
 
 
 def _feature_columns(
     found: Found, wanted: str, reserved: set[str]
-) -> tuple[NDArray[np.float32] | None, set[str]]:
+) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     columns = found.table.column_names
     if "," in wanted or wanted in columns:
         names = [name.strip() for name in wanted.split(",")]
@@ -267,7 +298,7 @@ def _feature_columns(
             (n for n in columns if n.startswith(wanted) and n not in reserved), key=naturally
         )
     if not names and wanted == FEATURES:
-        return None, set()
+        return None, ()
     if not names:
         raise DataError(
             f"{found.where}: no feature columns '{wanted}…'; name what they begin with, all of "
@@ -275,7 +306,7 @@ def _feature_columns(
         )
     vectors = numbers(found.table, names, found.where, np.float32)
     check_finite(vectors, found.where, names)
-    return vectors, set(names)
+    return vectors, tuple(names)
 
 
 def _attributes(found: Found, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:

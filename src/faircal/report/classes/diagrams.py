@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from faircal.metrics import Histogram
 from faircal.report.figures.reliability import LEAST, ReliabilityDiagram
-from faircal.report.figures.wording import left_out, percent
+from faircal.report.figures.wording import ALL_PAIRS, left_out, percent
+from faircal.report.numbers import listing
 from faircal.results import GLOBAL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +28,8 @@ class TopLabelDiagram(ReliabilityDiagram):
     curves, source, n_bins
         As of `ReliabilityDiagram`; counted is the probability of the most probable class, as
         genuine where that is the true one.
+    only : sequence of str
+        The groups that are drawn, where they are too many; all unless told.
 
     Examples
     --------
@@ -35,12 +41,26 @@ class TopLabelDiagram(ReliabilityDiagram):
     'Confidence and accuracy by group. Largest distance from the diagonal: all rows 10 %.'
     """
 
+    only: Sequence[str] = field(default=(), kw_only=True)
+
     _key, _about = "reliability", "Confidence and accuracy by group"
+    _what: ClassVar[str] = "groups"
     _columns: ClassVar[tuple[str, str, str]] = ("rows", "confidence", "right")
     _axes: ClassVar[tuple[str, str]] = ("mean confidence (%)", "right (%)")
 
     def _title(self) -> str:
         return self._about
+
+    @cached_property
+    def _there(self) -> list[str]:
+        """Those that could be drawn."""
+        there = self.curves.groups(self.source)
+        return [name for name in there if name not in self.without]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Those that are drawn; all rows as one where there are none."""
+        return [name for name in self._there if not self.only or name in self.only] or [GLOBAL]
 
     @property
     def caption(self) -> str:
@@ -53,13 +73,27 @@ class TopLabelDiagram(ReliabilityDiagram):
         )
 
     def _least(self) -> str:
-        missing = left_out((g for g in self.groups if g not in self.lines), "for want of rows")
-        return f"Bins with fewer than {LEAST} rows are not drawn.{missing}{self._pooled()}"
+        said = [f"Bins with fewer than {LEAST} rows are not drawn."]
+        lost = [group for group in self.groups if group not in self.lines]
+        for names, why in ((lost, "for want of rows"), (self.without, "not enough data")):
+            said += [left_out([listing(names)], why)] if names else []
+        if len(self.groups) < len(self._there):
+            said.append(
+                f" Drawn are the {len(self.groups)} of {len(self._there)} {self._what} with the "
+                "highest KS."
+            )
+        return "".join(said)
 
     def _numbers(self) -> str:
         names = {group: "all rows" if group == GLOBAL else group for group in self.gaps}
         said = (f"{names[group]} {percent(gap)}" for group, gap in self.gaps.items())
         return f"Largest distance from the diagonal: {', '.join(said)}."
+
+    def _draw(self, ax: Axes) -> None:
+        super()._draw(ax)
+        for line in ax.get_lines():
+            if line.get_label() == ALL_PAIRS:
+                line.set_label("all rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,28 +108,19 @@ class ClassDiagram(TopLabelDiagram):
         The classes that are drawn, where they are too many; all unless told.
     """
 
-    only: Sequence[str] = field(default=(), kw_only=True)
-
+    _what: ClassVar[str] = "classes"
     _key, _about = "reliability-classes", "Probability and frequency by class"
     _columns: ClassVar[tuple[str, str, str]] = ("rows", "probability", "share")
     _axes: ClassVar[tuple[str, str]] = ("mean probability (%)", "of the class (%)")
 
-    @cached_property
-    def groups(self) -> list[str]:
-        """The classes that are drawn."""
-        there = self.curves.groups(self.source)
-        return [name for name in there if name in self.only] if self.only else there
-
     @property
     def caption(self) -> str:
         """How to read it."""
-        many = len(self.curves.groups(self.source))
-        some = f" Drawn are the {len(self.only)} of {many} classes with the highest KS."
         return (
             f"For each class, rows are put into {self.n_bins} bins by its probability. Across: the "
             "mean probability in a bin; up: the share of rows that are of the class. On the "
             "diagonal probabilities mean what they say; below it they are too high, above it too "
-            f"low. {self._least()}{some if 0 < len(self.only) < many else ''}"
+            f"low. {self._least()}"
         )
 
 

@@ -13,13 +13,16 @@ from faircal.report.classes.found import Change, Found, Method, Metric
 from faircal.report.classes.tables import BEYOND
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.dots import Dot, dots_height, draw_dots
-from faircal.report.figures.style import RULE, percent_axis
+from faircal.report.figures.style import RULE, label, percent_axis
 from faircal.report.figures.wording import left_out, percent
+from faircal.report.numbers import listing
 from faircal.uncertainty import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: So many groups are drawn.
+_MOST = 24
 _ENDS = {name: pa.float64() for name in ("value", "low", "high")}
 
 
@@ -55,12 +58,24 @@ class GroupDots(Figure):
         return f"{Metric.of(self.metric).title} by group"
 
     @cached_property
+    def rows(self) -> list[str]:
+        """The groups that are drawn: those with enough data, of many the ones that fare worst."""
+        told, method = self.found.told, self.found.spoken_of
+        if len(told) <= _MOST:
+            return told
+        sign = -1 if Metric.of(self.metric).better == "lower" else 1
+        value = {group: self.found.value(self.metric, method, group).mean for group in told}
+        known = [group for group in told if value[group] == value[group]]
+        worst = set(sorted(known, key=lambda group: sign * value[group])[:_MOST])
+        return [group for group in told if group in worst]
+
+    @cached_property
     def dots(self) -> list[Dot]:
         """What is drawn: methods in order, groups in order."""
         looked_up = (
             (method, group, self.found.value(self.metric, method, group))
             for method in self.found.methods
-            for group in self.found.groups
+            for group in self.rows
         )
         return [
             Dot(method.title, group, value.mean, value.low, value.high)
@@ -82,8 +97,16 @@ class GroupDots(Figure):
             f"{Metric.of(self.metric).title} of each group{several} Bars are {percent(LEVEL)} "
             "intervals. Marks below each other mean that groups fare alike; "
             f"{'further left' if Metric.of(self.metric).better == 'lower' else 'further right'} is "
-            f"better.{left_out(self.found.small, 'not enough data')}"
+            f"better.{self._some()}"
         )
+
+    def _some(self) -> str:
+        """Say which groups are not drawn."""
+        small, told = self.found.small, self.found.told
+        said = left_out([listing(small)], "not enough data") if small else ""
+        if len(self.rows) < len(told):
+            said += f" Drawn are the {len(self.rows)} of {len(told):,} groups that fare worst."
+        return said
 
     def _numbers(self) -> str:
         said = (
@@ -98,13 +121,9 @@ class GroupDots(Figure):
         return "; ".join(said) + "."
 
     @property
-    def _rows(self) -> list[str]:
-        return [group for group in self.found.groups if group not in self.found.small]
-
-    @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches."""
-        return 7.0, dots_height(len(self._rows), len(self.found.methods))
+        return 7.0, dots_height(len(self.rows), len(self.found.methods))
 
     @property
     def panel_size(self) -> tuple[float, float]:
@@ -114,7 +133,7 @@ class GroupDots(Figure):
     def _draw(self, ax: Axes) -> None:
         titles = [method.title for method in self.found.methods]
         series = {title: [dot for dot in self.dots if dot.method == title] for title in titles}
-        draw_dots(ax, self._rows, series)
+        draw_dots(ax, self.rows, series)
         _name_axis(ax, self.metric)
         if Metric.of(self.metric).share and Metric.of(self.metric).better == "lower":
             ax.set_xlim(left=0)  # where none is off
@@ -188,7 +207,7 @@ class ChangeDots(Figure):
     @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches."""
-        return 7.0, dots_height(len(self._told), len(self._others))
+        return 7.0, dots_height(len(self._told), len(self.found.methods))
 
     @property
     def panel_size(self) -> tuple[float, float]:
@@ -196,15 +215,19 @@ class ChangeDots(Figure):
         return 4.6, self.size[1]
 
     def _draw(self, ax: Axes) -> None:
+        # The reference has its place, and no dots: so others look as they do in other figures.
         series = {
             method.title: [
                 Dot(method.title, title, *_ends(by[method.title]))
                 for title, by in self._told.items()
                 if method.title in by
             ]
-            for method in self._others
+            for method in self.found.methods
         }
         draw_dots(ax, list(self._told), series)
+        for line in list(ax.get_lines()):
+            if line.get_label() == label(self.reference.title):
+                line.remove()
         ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
         share = Metric.of(self.wanted[0][0]).share
         ax.set_xlabel(f"difference{' (percentage points)' if share else ''}")
@@ -214,7 +237,7 @@ class ChangeDots(Figure):
 
 def _ends(change: Change) -> tuple[float, float, float, bool]:
     value = change.value
-    return value.mean, value.low, value.high, change.verdict != "no clear difference"
+    return value.mean, value.low, value.high, change.clear
 
 
 def _said(change: Change) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.choice import Anything, panels, slug, tell_apart
 from faircal.report.store import Store
 
-#: So many classes are drawn: more lines can't be told apart.
+#: So many groups or classes are drawn as lines: more lines can't be told apart.
 _MOST = 8
 _SHOWN = ("top_ks", "class_ks", "accuracy", "nll")
 
@@ -46,8 +46,11 @@ class _Figures:
         for metric in _SHOWN:
             yield GroupDots(self.found, metric, key=self._key("groups", metric))
         sources = self.found.sources
-        yield from self._per_method(TopLabelDiagram, sources, without=tuple(self.found.small))
-        yield from self._per_method(ClassDiagram, self.found.class_sources, only=self._worst())
+        small = tuple(self.found.small)
+        worst = self._worst(sources, without=small)
+        yield from self._per_method(TopLabelDiagram, sources, without=small, only=worst)
+        sources = self.found.class_sources
+        yield from self._per_method(ClassDiagram, sources, only=self._worst(sources))
 
     def _key(self, *words: str) -> str:
         several = len(self.found.store.results.attributes) > 1
@@ -81,13 +84,15 @@ class _Figures:
             share_y=True,
         )
 
-    def _worst(self) -> tuple[str, ...]:
-        """Return the classes to draw where there are many: those with the highest KS."""
-        source = self.found.class_sources.get(self.found.spoken_of.name)
+    def _worst(self, sources: dict[str, Source], without: Collection[str] = ()) -> tuple[str, ...]:
+        """Return what to draw where there is much: groups or classes with the highest KS."""
+        source = sources.get(self.found.spoken_of.name)
         if source is None:
             return ()
         curves = self.found.store.curves
         gaps = {
-            name: gap_of(curves.get(name, "probability", source)) for name in curves.groups(source)
+            name: gap_of(curves.get(name, "probability", source))
+            for name in curves.groups(source)
+            if name not in without
         }
         return tuple(sorted(gaps, key=gaps.__getitem__, reverse=True)[:_MOST])

@@ -30,6 +30,8 @@ REFERENCES = {"uncalibrated": "no calibration", "global": "one map for everyone"
 #: In the curves, the attribute whose groups are the classes.
 CLASS = "class"
 _OVER = {"mean": "mean", "aad": "AAD", "mad": "MAD", "std": "STD"}
+#: So many groups stand in tables; ``results.csv`` has all.
+MANY = 40
 #: Costs, which are no shares of anything.
 _PLAIN = ("nll", "brier")
 
@@ -94,6 +96,11 @@ class Change(NamedTuple):
     metric: str
     value: Value
     verdict: Verdict
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval of the difference leaves out 0."""
+        return self.verdict != "no clear difference"
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +185,30 @@ class Found:
         """The groups without enough data."""
         return [group for group in self.groups if not self.enough(group)]
 
+    @cached_property
+    def told(self) -> list[str]:
+        """The groups with enough data."""
+        return [group for group in self.groups if self.enough(group)]
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The groups of tables: all, or of very many those with enough data and most rows."""
+        if len(self.groups) <= MANY:
+            return self.groups
+        kept = set(sorted(self.told, key=lambda group: -(self.rows(group) or 0))[:MANY])
+        return [group for group in self.groups if group in kept]
+
+    def _over(self) -> bool:
+        """Whether numbers over groups say anything: of one group alone, noise would decide."""
+        return len(self.told) >= min(2, len(self.groups))
+
     def value(self, metric: str, method: Method, group: str = GLOBAL, condition: str = "") -> Value:
         """Look a value up with its interval; NaN that `says` why where data is not enough."""
         where = (self.feature, method.variant, self.attribute, group, condition, metric)
         found, known = self.store.results.value(*where), self.store.known(*where)
         if math.isnan(found.mean):
             return found
-        if not self.enough(group):
+        if not (self._over() if group == ALL else self.enough(group)):
             return Value(math.nan, says=NOT_ENOUGH)
         if known is not None:
             found = replace(found, low=known.low, high=known.high)
@@ -258,6 +282,15 @@ class Found:
         if source is None or group not in (GLOBAL, *self.store.curves.groups(source)):
             return None
         return self.store.curves.get(group, "probability", source)
+
+    def effective(self, group: str) -> float:
+        """Return how many independent rows would tell a group's accuracy as well; NaN if unknown.
+
+        Of the method that is spoken of.
+        """
+        where = (self.feature, self.spoken_of.variant, self.attribute, group, "", "accuracy")
+        known = self.store.known(*where)
+        return math.nan if known is None else known.effective
 
     def rows(self, group: str) -> int | None:
         """Return the number of a group's rows; None where that is not known."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from faircal.report.classes.figures import class_figures
 from faircal.report.classes.tables import class_differences, class_tables, further_class_tables
 from faircal.report.classes.words import class_summary
+from faircal.report.store import Store
 from faircal.report.subject import Subject
 
 _TERMS = {
@@ -39,8 +42,11 @@ _TERMS = {
     ),
 }
 
+#: What stands over the page, where a run compares calibrations and where it does not.
+_AUDIT, _COMPARISON = "Audit of a classifier", "Comparison of calibrations"
+
 CLASSES = Subject(
-    kinds={"classify": "Audit of a classifier"},
+    kinds={"classify": _AUDIT},
     lead="Whose probabilities and predictions a classifier gets wrong, and by how much.",
     simulated=(
         "These figures come from a model, not from a real classifier. They show how the methods "
@@ -56,3 +62,25 @@ CLASSES = Subject(
     further=further_class_tables,
     figures=class_figures,
 )
+COMPARED_CLASSES = replace(
+    CLASSES,
+    kinds={"classify": _COMPARISON},
+    lead=(
+        "Whose probabilities and predictions a classifier gets wrong, by how much, and what "
+        "calibrating them changes."
+    ),
+)
+#: What an audit measures: a table's probabilities, and those of a model.
+_AUDITED = ("", "uncalibrated", "faircal")
+
+
+def class_subject(store: Store) -> Subject:
+    """Return what a classifier's report is about: an audit, or calibrations that are compared.
+
+    A benchmark says by which calibrator it fitted; where that was not written, its methods tell.
+    """
+    methods = {variant.method for variant in store.results.variants}
+    settings = store.run.get("settings")
+    fitted = isinstance(settings, dict) and bool(settings.get("calibrator"))
+    compared = len(methods) > 1 and not methods <= set(_AUDITED)
+    return COMPARED_CLASSES if fitted or compared else CLASSES

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from faircal.report.classes.found import CLASS, METRICS, Found, Method, Metric
+from faircal.report.numbers import listing
 from faircal.report.store import Store
 from faircal.report.tables import Heading, Line, Table, Value, mark_best
 from faircal.results import ALL, GLOBAL
@@ -15,6 +16,8 @@ from faircal.uncertainty.enough import NOT_ENOUGH
 _OVER = {"mean": "Mean", "aad": "AAD", "mad": "MAD", "std": "STD"}
 #: What is shown over groups.
 _SPREAD = ("top_ks", "class_ks", "nll", "accuracy")
+#: Up to so many groups stand across; more stand below each other.
+_ACROSS = 8
 #: What methods are compared by: of all rows, and over groups.
 COMPARED = tuple((metric, GLOBAL) for metric in ("accuracy", "nll", "brier", "top_ks", "class_ks"))
 COMPARED_OVER = tuple(
@@ -48,7 +51,7 @@ def class_differences(store: Store, attribute: str) -> list[Table]:
 def further_class_tables(store: Store, attribute: str) -> list[Table]:
     """Return every metric of every group, the parts of the Brier score, and every class."""
     found = Found(store, attribute)
-    by_group = [_by_group(found, metric) for metric in METRICS] if found.groups else []
+    by_group = [_by_group(found, metric) for metric in METRICS] if found.shown else []
     return _kept([*by_group, _decomposition(found), _by_class(found)], store)
 
 
@@ -102,9 +105,9 @@ def _over_groups(found: Found) -> Table:
 
 
 def _caution(found: Found) -> str:
-    if not found.small:
+    if not found.small or not found.told:
         return ""
-    return f" Part of it, but with not enough data to be told alone: {', '.join(found.small)}."
+    return f" Part of it, but with not enough data to be told alone: {listing(found.small)}."
 
 
 def _differences(found: Found) -> list[Table]:
@@ -140,14 +143,38 @@ def _difference(found: Found, name: str, method: Method, to: Method, group: str)
 
 
 def _by_group(found: Found, name: str) -> Table:
+    """A metric of every group: groups across, or down where they are many."""
     metric = Metric.of(name)
-    groups = {GLOBAL: "All rows", **{group: group for group in found.groups}}
+    groups = {GLOBAL: "All rows", **{group: group for group in found.shown}}
     headings = tuple(Heading("", title, metric.better) for title in groups.values())
     lines = _by_method(found, headings, lambda m: [found.value(name, m, group) for group in groups])
     unit = "Percent; " if metric.share else ""
     hint = f"{unit}{metric.better} is better."
     caption = f"{metric.title} of all rows and of each group. {hint[0].upper()}{hint[1:]}"
-    return Table(f"groups-{name}", f"{metric.title} by group", caption, headings, lines)
+    made = Table(
+        f"groups-{name}", f"{metric.title} by group", caption + _some(found), headings, lines
+    )
+    return _turned(made, "Group") if len(found.shown) > _ACROSS else made
+
+
+def _some(found: Found) -> str:
+    """Say which groups are shown where not all are."""
+    if len(found.shown) == len(found.groups):
+        return ""
+    return (
+        f" Shown are {len(found.shown):,} of {len(found.groups):,} groups, those with enough data "
+        "and most rows; results.csv has all."
+    )
+
+
+def _turned(table: Table, stub: str) -> Table:
+    """Return a table of one metric with rows and columns changed round: methods across."""
+    headings = tuple(Heading("", line.label, table.headings[0].better) for line in table.lines)
+    lines = tuple(
+        Line(heading.name, tuple(line.values[i] for line in table.lines))
+        for i, heading in enumerate(table.headings)
+    )
+    return replace(table, headings=headings, lines=lines, stub=stub)
 
 
 def _decomposition(found: Found) -> Table:
@@ -155,7 +182,7 @@ def _decomposition(found: Found) -> Table:
     better = dict(zip(_PARTS, ("lower", "lower", "higher", ""), strict=True))
     headings = tuple(Heading("", title, better[name]) for name, title in _PARTS.items())
     lines: list[Line] = []
-    for group in (GLOBAL, *found.groups):
+    for group in (GLOBAL, *found.shown):
 
         def look(method: Method, of: str = group) -> list[Value]:
             return [found.value(name, method, of) for name in _PARTS]
@@ -168,7 +195,8 @@ def _decomposition(found: Found) -> Table:
         "than the classes' shares saves, uncertainty what remains of rows of which nothing is "
         "known."
     )
-    blocks = lines if found.groups else [replace(line, block="") for line in lines]
+    blocks = lines if found.shown else [replace(line, block="") for line in lines]
+    caption += _some(found) if found.shown else ""
     return Table("brier", "The Brier score, taken apart", caption, headings, tuple(blocks))
 
 

@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
 
-from faircal.metrics.intervals import joint_level
 from faircal.report.classes.found import REFERENCES, Change, Found, Method, Metric, Verdict
+from faircal.report.classes.who import who
 from faircal.report.numbers import listing, percent, points, ranged
 from faircal.report.store import Store
 from faircal.report.tables import Value
-from faircal.report.words import NOT_APART, Summary
+from faircal.report.words import Summary
 from faircal.results import ALL, GLOBAL
 from faircal.uncertainty import LEVEL
 
-#: What is told of groups: what it is in words, and how its ends are called.
-_TOLD = {
-    "accuracy": ("The predicted class is right", "least often", "most often"),
-    "top_ks": ("The confidence in the predicted class is off", "most", "least"),
-    "class_ks": ("The probabilities of all classes are off", "most", "least"),
-}
-_MEANING = {
-    "top_ks": (
-        " (top-label KS: the largest share by which stated confidence is too high or too low on "
-        "the whole; with few rows some of it is chance)"
-    ),
-    "class_ks": " (class-wise KS: the same for the probability of each class, mean over classes)",
-}
 #: What methods change, in the order of telling: metric, group, and its words.
 _CHANGES = {
     ("nll", GLOBAL): "NLL",
     ("accuracy", GLOBAL): "accuracy",
+    ("top_ks", GLOBAL): "top-label KS of all rows",
     ("top_ks_mean", ALL): "top-label KS, mean over groups",
     ("top_ks_mad", ALL): "top-label KS, largest deviation of a group (MAD)",
     ("class_ks_mean", ALL): "class-wise KS, mean over groups",
 }
-#: The same where there are no groups, or some are too small for numbers over all of them.
-_CHANGES_OVERALL = {
-    ("nll", GLOBAL): "NLL",
-    ("accuracy", GLOBAL): "accuracy",
-    ("top_ks", GLOBAL): "top-label KS of all rows",
+#: Told only where it is clearly better or worse.
+_CLEAR_ONLY = {
+    ("brier", GLOBAL): "Brier",
     ("class_ks", GLOBAL): "class-wise KS of all rows",
+    ("class_ks_mad", ALL): "class-wise KS, largest deviation of a group (MAD)",
 }
 _VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no clear difference")
 
@@ -60,139 +44,7 @@ def class_summary(store: Store, attribute: str) -> Summary:
     """
     found = Found(store, attribute)
     return Summary(
-        list(_who(found)), list(_sure(found)), list(_changes(found)), list(_limits(found))
-    )
-
-
-# ------------------------------------------------- who is treated differently, by how much
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """A metric of the groups that can be told: the worst, the best, and whether they differ."""
-
-    metric: Metric
-    values: dict[str, Value]
-
-    @property
-    def worst(self) -> str:
-        """The group that fares worst."""
-        return self._end(worst=True)
-
-    @property
-    def best(self) -> str:
-        """The group that fares best."""
-        return self._end(worst=False)
-
-    def _end(self, worst: bool) -> str:
-        highest = (self.metric.better == "lower") == worst
-        return (max if highest else min)(self.values, key=lambda group: self.values[group].mean)
-
-    @property
-    def overlap(self) -> bool:
-        """Whether the intervals of the two overlap; so do those that are not known."""
-        return not _apart(self.values[self.worst], self.values[self.best])
-
-    @property
-    def told_apart(self) -> bool:
-        """Whether they part when widened to hold for all groups at once."""
-        many = len(self.values)
-        ends = (_widened(self.values[group], many) for group in (self.worst, self.best))
-        return _apart(*ends)
-
-
-def _apart(one: Value, other: Value) -> bool:
-    return one.low > other.high or other.low > one.high
-
-
-def _widened(value: Value, many: int) -> Value:
-    """Return a value with the interval that holds for so many groups at once, about.
-
-    Each side is widened as that of a normal distribution would be.
-    """
-    normal = NormalDist()
-    quantiles = [normal.inv_cdf((1 + level) / 2) for level in (joint_level(many, LEVEL), LEVEL)]
-    wider = quantiles[0] / quantiles[1]
-    low, high = (value.mean + wider * (end - value.mean) for end in (value.low, value.high))
-    return Value(value.mean, low=low, high=high)
-
-
-def contrast(found: Found, name: str, method: Method) -> Contrast:
-    """Return what is known of the groups by one metric."""
-    values = {group: found.value(name, method, group) for group in found.groups}
-    told = {group: value for group, value in values.items() if not math.isnan(value.mean)}
-    return Contrast(Metric.of(name), told)
-
-
-def _who(found: Found) -> Iterator[str]:
-    method = found.spoken_of
-    if len(found.methods) > 1:
-        raw = ", the probabilities as they come" if method.name == "uncalibrated" else ""
-        yield f"These are the numbers of {method.title}{raw}."
-    overall = [
-        f"{title} {ranged(value)}"
-        for name, title in (("accuracy", "accuracy"), ("top_ks", "top-label KS"))
-        if not math.isnan((value := found.value(name, method)).mean)
-    ]
-    if overall:
-        yield f"Over all rows: {listing(overall)}."
-    if not found.groups:
-        yield "The data names no groups: who is treated differently cannot be told."
-        return
-    for name in _TOLD:
-        yield from _contrasted(found, contrast(found, name, method), name)
-    for group in found.small:
-        yield f"{group}: {found.lacking[group]}."
-
-
-def _contrasted(found: Found, groups: Contrast, name: str) -> Iterator[str]:
-    """Say how the worst group and the best one compare, as far as they can be told apart."""
-    what, most, least = _TOLD[name]
-    by = "" if name == "accuracy" else "by "
-    of = " of rows" if name == "accuracy" else ""
-    if not groups.values:
-        return
-    if len(groups.values) == 1:
-        ((only, value),) = groups.values.items()
-        yield (
-            f"{what}: {by}{ranged(value)}{of} for {only}, the only group with enough data; there "
-            "is no other to compare it with."
-        )
-        return
-    worst, best = groups.values[groups.worst], groups.values[groups.best]
-    if worst.mean == best.mean:
-        yield f"{what}: {by}{ranged(worst)}{of} in each group; {NOT_APART}."
-        return
-    yield (
-        f"{what} {most} for {groups.worst}, {by}{ranged(worst)}{of}, and {least} for "
-        f"{groups.best}, {by}{ranged(best)}{_MEANING.get(name, '')}; {_verdict(groups)}."
-    )
-    if name == "top_ks" and groups.told_apart:
-        yield from _direction(found, groups.worst)
-
-
-def _verdict(groups: Contrast) -> str:
-    worst, best = groups.values[groups.worst], groups.values[groups.best]
-    if math.isnan(worst.low) or math.isnan(best.low):
-        return "there are no intervals to say how sure that is"
-    if groups.overlap:
-        return f"their intervals overlap: {NOT_APART}"
-    if not groups.told_apart:
-        return f"among {len(groups.values)} groups chance alone can part two so far: {NOT_APART}"
-    return f"that is {points(abs(worst.mean - best.mean))} apart"
-
-
-def _direction(found: Found, group: str) -> Iterator[str]:
-    """Say whether the classifier is too sure of a group's rows, or not sure enough."""
-    histogram = found.counted(group)
-    if histogram is None:
-        return
-    rows = histogram.n_genuine + histogram.n_imposter
-    stated, right = float(histogram.total.sum()) / rows, histogram.n_genuine / rows
-    way = "too sure" if stated > right else "not sure enough"
-    yield (
-        f"For {group} it is {way} on the whole: it states a confidence of {percent(stated)} and is "
-        f"right {percent(right)} of the time."
+        list(who(found)), list(_sure(found)), list(_changes(found)), list(_limits(found))
     )
 
 
@@ -215,14 +67,14 @@ def _sure(found: Found) -> Iterator[str]:
             "independent; where several come from one person, patient or machine, the ranges are "
             "too narrow."
         )
-    told = [group for group in found.groups if found.enough(group)]
-    if len(told) > 1:
+    if len(found.told) > 1:
         yield (
-            "Two groups are called different only where their intervals stay apart when widened "
-            f"to hold for all groups at once ({len(told)} here), since the worst and the best are "
-            "picked after looking."
+            "Groups are called different only where the interval of their deviation from their "
+            "mean (MAD or AAD) leaves out 0, or where the intervals of the worst and the best stay "
+            f"apart when widened to hold for all groups at once ({len(found.told)} here), since "
+            "these are picked after looking. Where neither holds, they may differ nonetheless."
         )
-    yield from _sizes(found, told)
+    yield from _sizes(found, found.told)
     if found.references:
         yield (
             "Methods are compared on the same rows, and called better or worse only where the "
@@ -258,7 +110,6 @@ def _changes(found: Found) -> Iterator[str]:
 
     Yardsticks are compared with the last reference only, the strongest that can be used.
     """
-    wanted = _CHANGES if found.groups and not found.small else _CHANGES_OVERALL
     told: list[Method] = []
     for reference in found.references:
         told.append(reference)
@@ -266,11 +117,7 @@ def _changes(found: Found) -> Iterator[str]:
         for method in found.methods:
             if method in told or (method.yardstick and not last):
                 continue
-            changes = {
-                words: change
-                for (metric, group), words in wanted.items()
-                if (change := found.change(metric, method, reference, group)) is not None
-            }
+            changes = _told(found, method, reference)
             if changes:
                 what = REFERENCES.get(reference.name, "")
                 yield (
@@ -282,6 +129,16 @@ def _changes(found: Found) -> Iterator[str]:
             "What methods change over the groups cannot be told, since "
             f"{listing(found.small)} {'has' if len(found.small) == 1 else 'have'} not enough data."
         )
+
+
+def _told(found: Found, method: Method, reference: Method) -> dict[str, Change]:
+    """Return what is told of a method against another, by its words."""
+    told = {}
+    for (metric, group), words in {**_CHANGES, **_CLEAR_ONLY}.items():
+        change = found.change(metric, method, reference, group)
+        if change is not None and ((metric, group) in _CHANGES or change.clear):
+            told[words] = change
+    return told
 
 
 def _sorted(told: dict[str, Change]) -> str:

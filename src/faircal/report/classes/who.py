@@ -1,0 +1,210 @@
+"""Who is treated differently by a classifier, in plain sentences, and by how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from faircal.metrics.intervals import joint_level
+from faircal.report.classes.found import Found, Method, Metric
+from faircal.report.classes.sides import opposed
+from faircal.report.numbers import listing, points, ranged
+from faircal.report.tables import Value
+from faircal.results import ALL
+from faircal.uncertainty import LEVEL
+from faircal.uncertainty.enough import NOT_ENOUGH
+
+#: What is told of groups: what it is in words, and how its ends are called.
+_TOLD = {
+    "accuracy": ("The predicted class is right", "least often", "most often"),
+    "top_ks": ("The confidence in the predicted class is off", "most", "least"),
+    "class_ks": ("The probabilities of all classes are off", "most", "least"),
+}
+_MEANING = {
+    "top_ks": (
+        " (top-label KS: the largest share by which stated confidence is too high or too low on "
+        "the whole; with few rows some of it is chance)"
+    ),
+    "class_ks": " (class-wise KS: the same for the probability of each class, mean over classes)",
+}
+#: Up to so many groups without enough data are told of one by one.
+_SINGLY = 3
+#: Below this the lower end of a deviation is 0, but for the last digits of a float.
+_ZERO = 1e-9
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A metric of the groups that can be told: the worst, the best, and whether they differ.
+
+    `over` are its largest (MAD) and average (AAD) deviations over just these groups, as far as they
+    are known.
+    """
+
+    metric: Metric
+    values: dict[str, Value]
+    over: dict[str, Value]
+
+    @property
+    def worst(self) -> str:
+        """The group that fares worst."""
+        return self._end(worst=True)
+
+    @property
+    def best(self) -> str:
+        """The group that fares best."""
+        return self._end(worst=False)
+
+    def _end(self, worst: bool) -> str:
+        highest = (self.metric.better == "lower") == worst
+        return (max if highest else min)(self.values, key=lambda group: self.values[group].mean)
+
+    @property
+    def apart(self) -> float:
+        """How far the worst and the best are apart."""
+        return abs(self.values[self.worst].mean - self.values[self.best].mean)
+
+    @property
+    def known(self) -> bool:
+        """Whether the two have intervals."""
+        return not any(math.isnan(self.values[group].low) for group in (self.worst, self.best))
+
+    @property
+    def overlap(self) -> bool:
+        """Whether the intervals of the two overlap; so do those that are not known."""
+        return not _apart(self.values[self.worst], self.values[self.best])
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether they part when widened to hold for all groups at once."""
+        many = len(self.values)
+        ends = (_widened(self.values[group], many) for group in (self.worst, self.best))
+        return _apart(*ends)
+
+    @property
+    def deviation(self) -> tuple[str, Value] | None:
+        """A deviation over groups whose interval leaves out 0, and its name; None without."""
+        return next(((name, v) for name, v in self.over.items() if v.low > _ZERO), None)
+
+
+def _apart(one: Value, other: Value) -> bool:
+    return one.low > other.high or other.low > one.high
+
+
+def _widened(value: Value, many: int) -> Value:
+    """Return a value with the interval that holds for so many groups at once, about.
+
+    Each side is widened as that of a normal distribution would be.
+    """
+    normal = NormalDist()
+    quantiles = [normal.inv_cdf((1 + level) / 2) for level in (joint_level(many, LEVEL), LEVEL)]
+    wider = quantiles[0] / quantiles[1]
+    low, high = (value.mean + wider * (end - value.mean) for end in (value.low, value.high))
+    return Value(value.mean, low=low, high=high)
+
+
+def contrast(found: Found, name: str, method: Method) -> Contrast:
+    """Return what is known of the groups by one metric."""
+    values = {group: found.value(name, method, group) for group in found.groups}
+    told = {group: value for group, value in values.items() if not math.isnan(value.mean)}
+    over = {
+        title: found.value(f"{name}_{suffix}", method, ALL)
+        for suffix, title in (("mad", "MAD"), ("aad", "AAD"))
+        if len(told) == len(found.groups)  # else they are of other groups, too
+    }
+    return Contrast(Metric.of(name), told, over)
+
+
+def who(found: Found) -> Iterator[str]:
+    """Say how groups fare, and whether that is more than chance."""
+    method = found.spoken_of
+    if len(found.methods) > 1:
+        raw = ", the probabilities as they come" if method.name == "uncalibrated" else ""
+        yield f"These are the numbers of {method.title}{raw}."
+    overall = [
+        f"{title} {ranged(value)}"
+        for name, title in (("accuracy", "accuracy"), ("top_ks", "top-label KS"))
+        if not math.isnan((value := found.value(name, method)).mean)
+    ]
+    if overall:
+        yield f"Over all rows: {listing(overall)}."
+    if not found.groups:
+        yield "The data names no groups: who is treated differently cannot be told."
+        return
+    for name in _TOLD:
+        groups = contrast(found, name, method)
+        yield from _contrasted(found, groups, name)
+        if name == "top_ks" and groups.values:
+            yield from opposed(found, groups.worst, alone=_differ(groups))
+    yield from _small(found)
+
+
+def _small(found: Found) -> Iterator[str]:
+    """Say which groups have not enough data; of many, how many there are."""
+    if len(found.small) > _SINGLY:
+        yield (
+            f"{len(found.small):,} of {len(found.groups):,} groups have not enough data: "
+            f"{listing(found.small)}."
+        )
+    else:
+        for group in found.small:
+            yield f"{group}: {found.lacking.get(group, NOT_ENOUGH)}."
+    if not found.told:
+        yield "No group has enough: who is treated differently cannot be told."
+
+
+def _contrasted(found: Found, groups: Contrast, name: str) -> Iterator[str]:
+    """Say how the worst group and the best one compare, as far as they can be told apart."""
+    what, most, least = _TOLD[name]
+    by = "" if name == "accuracy" else "by "
+    of = " of rows" if name == "accuracy" else ""
+    if not groups.values:
+        return
+    if len(groups.values) == 1:
+        ((only, value),) = groups.values.items()
+        enough = " with enough data" if len(found.groups) > 1 else ""
+        yield (
+            f"{what}: {by}{ranged(value)}{of} for {only}, the only group{enough}; there is no "
+            "other to compare it with."
+        )
+        return
+    worst, best = groups.values[groups.worst], groups.values[groups.best]
+    if worst.mean == best.mean:
+        yield f"{what}: {by}{ranged(worst)}{of} in each group; no difference was found."
+        return
+    yield (
+        f"{what} {most} for {groups.worst}, {by}{ranged(worst)}{of}, and {least} for "
+        f"{groups.best}, {by}{ranged(best)}{_MEANING.get(name, '')}; {_verdict(groups)}."
+    )
+
+
+def _differ(groups: Contrast) -> bool:
+    """Whether groups differ by more than chance."""
+    return len(groups.values) > 1 and (groups.told_apart or groups.deviation is not None)
+
+
+def _verdict(groups: Contrast) -> str:
+    """Say whether groups differ; that they do not is more than data can tell."""
+    if groups.known and groups.told_apart:
+        return f"that is {points(groups.apart)} apart"
+    if groups.deviation is not None:
+        return _deviating(groups, *groups.deviation)
+    if not groups.known:
+        return "there are no intervals to say how sure that is"
+    if groups.overlap:
+        return "their intervals overlap, so this could be chance"
+    return f"among {len(groups.values)} groups chance alone can part two so far"
+
+
+def _deviating(groups: Contrast, name: str, value: Value) -> str:
+    """Say that groups differ though the ends by themselves might not."""
+    which = "largest" if name == "MAD" else "average"
+    said = f"the {which} deviation of a group from their mean ({name}) is {ranged(value, points)}"
+    if len(groups.values) == 2:
+        return f"that is {points(groups.apart)} apart, more than chance explains: {said}"
+    return (
+        f"groups differ by more than chance explains ({said}), though it is less sure that it is "
+        "these two"
+    )
