@@ -5,21 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, train_test_split
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_predict,
+    cross_val_score,
+    train_test_split,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import faircal
 from faircal import FairCalClassifier, load_model
-from faircal.calibrators.classes import CLASS_CALIBRATORS, DirichletCalibrator
-from faircal.errors import DataError, ModelFileError, NotFittedError, ParameterError
+from faircal.calibrators.classes import CLASS_CALIBRATORS, DirichletCalibrator, OneVsRestHistogram
+from faircal.errors import DataError, FairCalError, ModelFileError, NotFittedError, ParameterError
 from faircal.metrics import multiclass_nll, top_label_ks
 
 
@@ -321,7 +329,143 @@ def test_a_function_gets_the_estimator_in_use():
     assert all(one is model.estimator_ for one in seen)
 
 
+def test_classes_of_a_frozen_estimator_may_come_in_any_order():
+    X, y = make_classification(300, 6, n_informative=4, n_classes=3, random_state=0)
+    names = np.array(["cat", "ant", "bee"])
+
+    class Turned(LogisticRegression):
+        """As some libraries do: classes in the order in which they were met."""
+
+        def fit(self, X, y):
+            super().fit(X, y)
+            self.turn_ = [1, 2, 0]
+            self.classes_ = self.classes_[self.turn_]
+            return self
+
+        def predict_proba(self, X):
+            return super().predict_proba(X)[:, self.turn_]
+
+    turned, plain = Turned().fit(X, names[y]), LogisticRegression().fit(X, names[y])
+    models = [
+        FairCalClassifier(FrozenEstimator(one), n_clusters=3).fit(X, names[y])
+        for one in (turned, plain)
+    ]
+    assert models[0].classes_.tolist() == ["bee", "cat", "ant"]
+    np.testing.assert_allclose(
+        models[0].predict_proba(X)[:, [2, 0, 1]], models[1].predict_proba(X), atol=1e-6
+    )
+    wrapped = FairCalClassifier(Turned(), n_clusters=3).fit(X, names[y])
+    assert wrapped.score(X, names[y]) == pytest.approx(plain.score(X, names[y]), abs=0.1)
+
+
+def test_probabilities_after_an_estimator_forget_it():
+    X, y = make_classification(200, 4, random_state=0)
+    model = FairCalClassifier(n_clusters=2).fit(X, y)
+    p = np.full((200, 3), 1 / 3)
+    model.fit_calibration(p, np.arange(200) % 3, features=X)
+    with pytest.raises(NotFittedError, match="call calibrate"):
+        model.predict_proba(X)
+
+
+def test_metadata_routing():
+    X, y = make_classification(200, 4, random_state=0)
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(StandardScaler(), FairCalClassifier(n_clusters=2, cv=2))
+        assert cross_val_predict(model, X, y, cv=2, method="predict_proba").shape == (200, 2)
+        FairCalClassifier().get_metadata_routing()
+
+
+def test_names_of_columns_with_the_default_estimator():
+    X, y = make_classification(200, 4, n_redundant=0, random_state=0)
+    table = pd.DataFrame(X, columns=list("abcd"))
+    named = FairCalClassifier(n_clusters=2, features=["a", "c"]).fit(table, y)
+    numbered = FairCalClassifier(n_clusters=2, features=[0, 2]).fit(X, y)
+    np.testing.assert_allclose(named.predict_proba(table), numbered.predict_proba(X), atol=1e-12)
+    for features, says in (
+        (["x"], "no column 'x'"),
+        ([9], "no column 9"),
+        (0, "expected None, columns or a function"),
+        (lambda fitted, X: csr_array(X), "sparse"),
+        (lambda fitted, X: np.asarray(X)[:3], "expected 200 rows"),
+    ):
+        with pytest.raises(FairCalError, match=says):
+            FairCalClassifier(n_clusters=2, features=features).fit(X, y)
+
+
+def test_features_far_from_0():
+    """Time stamps: in single precision they would all be the same."""
+    rng = np.random.default_rng(0)
+    p, where = rng.random(1000), rng.integers(0, 2, 1000)
+    y = rng.random(1000) < np.where(where == 0, p, p**4)
+    for scale, offset in ((1.0, 1e9), (1e-60, 0.0), (1e30, 0.0)):
+        features = (scale * (where + 0.1 * rng.random(1000)) + offset)[:, None]
+        model = FairCalClassifier(n_clusters=2).fit_calibration(p, y, features=features)
+        assert model.n_clusters_ == 2
+        assert len(set(model.clusters(features)[where == 0])) == 1
+
+
+def test_more_rows_than_are_clustered(population, monkeypatch):
+    rows = population(2000)
+    monkeypatch.setattr("faircal.classifier.estimator.MOST_CLUSTERED", 500)
+    model = FairCalClassifier(n_clusters=6).fit_calibration(
+        rows.given, rows.codes, features=rows.features
+    )
+    assert model.cluster_counts_.sum() == 2000
+    # Clusters are the groups, which six centres find in a part of the rows as well.
+    clusters = model.clusters(rows.features)
+    together = np.mean(
+        [np.bincount(clusters[rows.groups == g]).max() / (rows.groups == g).sum() for g in range(6)]
+    )
+    assert together > 0.8
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+def test_rows_are_held_out_as_often_as_asked(folds):
+    seen = []
+
+    class Watched(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(len(y))
+            return super().fit(X, y)
+
+    X, y = make_classification(100, 4, random_state=0)
+    FairCalClassifier(Watched(), n_clusters=2, cv=folds).fit(X, y)
+    assert seen == [100 - 100 // folds] * folds + [100]
+
+
+def test_parameters_of_numpy_are_saved(population, tmp_path):
+    rows = population(200)
+    for calibrator in (
+        DirichletCalibrator(off_diagonal=np.float32(0.125)),
+        OneVsRestHistogram(n_bins=np.int64(7)),
+    ):
+        model = FairCalClassifier(n_clusters=np.int64(2), calibrator=calibrator, shrinkage=np.inf)
+        model.fit_calibration(rows.given, rows.codes, features=rows.features)
+        model.save(tmp_path / "m.faircal")
+        again = load_model(tmp_path / "m.faircal")
+        assert again.calibrator.get_params() == calibrator.get_params()
+        assert again.shrinkage == np.inf
+
+
 # --------------------------------------------------------------------- bad input
+
+
+def test_bad_labels_and_estimators():
+    X, y = make_classification(60, 4, random_state=0)
+    for labels in (np.array([None, *y[1:]], dtype=object), np.array(["a", *y[1:]], dtype=object)):
+        with pytest.raises(DataError, match="y: expected labels of one kind"):
+            FairCalClassifier(LogisticRegression(), n_clusters=2).fit(X, labels)
+    with pytest.raises(DataError, match="fit it first"):
+        FairCalClassifier(FrozenEstimator(LogisticRegression())).fit(X, y)
+    once = np.where(np.arange(60) == 7, 1, 0)
+    with pytest.raises(DataError, match="two rows of class 1"):
+        FairCalClassifier(n_clusters=2).fit(X, once)
+    with pytest.raises(DataError, match="found 5 in row"):
+        FairCalClassifier(FrozenEstimator(LogisticRegression().fit(X, y))).fit(X, y + 5 * (y == 0))
+    with pytest.raises(DataError, match="sparse"):
+        FairCalClassifier(LogisticRegression(), n_clusters=2).fit(csr_array(X), y)
+    column = FairCalClassifier(LogisticRegression(), n_clusters=2).fit(X, y[:, None])
+    assert column.classes_.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -332,6 +476,8 @@ def test_a_function_gets_the_estimator_in_use():
         ({"shrinkage": -1}, "shrinkage"),
         ({"shrinkage": "some"}, "shrinkage"),
         ({"shrinkage": np.nan}, "shrinkage"),
+        ({"shrinkage": np.array([1.0, 2.0])}, "shrinkage"),
+        ({"shrinkage": None}, "shrinkage"),
         ({"calibrator": "dirichle"}, "did you mean dirichlet"),
         ({"calibrator": 7}, "calibrator"),
         ({"n_init": 0}, "n_init"),
@@ -352,6 +498,8 @@ def test_bad_parameters(population, change, says):
         ({"probabilities": np.full((49, 3), 1 / 3)}, "one class per row"),
         ({"y": ["a"] * 50}, "give classes="),
         ({"y": np.full(50, 3)}, "give classes="),
+        ({"y": np.arange(50) % 2 + 1}, "give classes="),
+        ({"y": np.array([None, 1] * 25)}, "of one kind"),
         ({"y": np.full(50, 1.5)}, "give classes="),
         ({"features": np.ones((49, 2))}, "expected 50 rows"),
         ({"features": np.full((50, 2), np.inf)}, "infinity"),
@@ -360,6 +508,8 @@ def test_bad_parameters(population, change, says):
         ({"classes": [0, 1, 1]}, "classes: expected 3"),
         ({"classes": [0, 1, 9]}, "found .*2.* in row"),
         ({"units": np.arange(49)}, "units"),
+        ({"units": [None, 1] * 25}, "units: expected values of one kind"),
+        ({"probabilities": np.empty((0, 3)), "y": [], "classes": [0, 1, 2]}, "one row at least"),
     ],
 )
 def test_bad_rows(population, change, says):

@@ -68,7 +68,7 @@ def test_groupwise_is_a_map_of_its_own():
     method, _ = fitted("groupwise", shrinkage="cv")  # which is not for it
     found = method.apply(P, groups=GROUPS)
     for group in (0, 1):
-        own = GROUPS == group
+        own = group == GROUPS
         told = DirichletCalibrator().fit(P[own], CODES[own]).predict(P[own])
         np.testing.assert_allclose(found[own], told, atol=1e-12)
 

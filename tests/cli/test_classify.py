@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 import faircal
 from faircal.data import load_labelled
@@ -283,6 +284,35 @@ def test_report_makes_it_again(rows, run_here):
     assert (rows / "a/report.html").read_bytes() == page
     assert "rows, groups by sex" in done.out
     assert "Accuracy" in done.out
+
+
+def test_eighty_columns_are_enough(rows, run_here, monkeypatch):
+    narrow = "faircal.cli.classify_show.out"  # as where a terminal is that narrow
+    monkeypatch.setattr(narrow, lambda: Console(width=80, highlight=False))
+    words = ["classify", "benchmark", "rows.csv", "--attribute", "sex", "--folds", "2"]
+    done = run_here([*words, *QUICK, "--out", "b"])
+    assert done.code == 0, done.err
+    tables = done.out.partition("These are the numbers")[0]
+    assert "…" not in tables
+    assert max(map(len, tables.splitlines())) <= 80
+    for (method, group, condition, metric), value in results(rows / "b").items():
+        if (group, condition) == ("global", "") and metric in ("accuracy", "top_ks", "class_ece"):
+            assert f"{100 * value:.2f}" in tables, method
+    assert "Comparison of calibrations" in (rows / "b/report.html").read_text("utf-8")
+
+
+def test_hundreds_of_groups_do_not_flood_the_terminal(rows, run_here):
+    table = pacsv.read_csv("rows.csv").drop_columns(["site"])
+    names = [f"g{i // 2:03}" for i in range(N)]
+    pacsv.write_csv(table.append_column("site", [names]), "s.csv")
+    done = run_here(["classify", "audit", "s.csv", "--attribute", "site", "--out", "a"])
+    assert done.code == 0, done.err
+    few = "300 of 300 groups have not enough data: g000, g001, g002, g003, g004, g005 and 294 more"
+    assert f"note: {few}\n" in done.err
+    assert f"{few}." in done.out
+    assert "Over groups" not in done.out  # it has no number
+    assert len((done.out + done.err).splitlines()) < 30
+    assert "Audit of a classifier" in (rows / "a/report.html").read_text("utf-8")
 
 
 def test_names_cannot_steer_the_terminal(rows, run_here):

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 
+from faircal.classifier.inputs import class_codes
 from faircal.errors import DataError
 
 Float64 = NDArray[np.float64]
@@ -52,7 +53,13 @@ def cross_fitted(
 def _splits(X: Any, y: NDArray[Any], cv: Any) -> Any:
     if not isinstance(cv, int):
         return check_cv(cv, y, classifier=True).split(X, y)
-    fewest = int(np.unique(y, return_counts=True)[1].min())
+    classes, counts = np.unique(y, return_counts=True)
+    fewest = int(counts.min())
+    if fewest < 2 and len(classes) == 2:
+        raise DataError(
+            f"y: expected two rows of class {classes[counts.argmin()]!s} at least, found one: "
+            "none could be held out"
+        )
     if fewest >= 2:
         return StratifiedKFold(min(cv, fewest)).split(X, y)
     # A class with one row: it is unknown to the copy that is asked about it.
@@ -65,6 +72,11 @@ def class_probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Float6
     An estimator without ``predict_proba`` gives those of its ``decision_function``. A class that it
     does not know has probability 0.
     """
+    if not hasattr(estimator, "classes_"):
+        raise DataError(
+            f"estimator: expected a fitted classifier, found a {type(estimator).__name__} without "
+            "classes_; fit it first"
+        )
     if hasattr(estimator, "predict_proba"):
         given = np.asarray(estimator.predict_proba(X), dtype=np.float64)
     elif hasattr(estimator, "decision_function"):
@@ -79,5 +91,5 @@ def class_probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Float6
             f"{type(estimator).__name__} has neither"
         )
     found = np.zeros((len(given), len(classes)))
-    found[:, np.searchsorted(classes, estimator.classes_)] = given
+    found[:, class_codes(np.asarray(estimator.classes_), classes)] = given
     return found

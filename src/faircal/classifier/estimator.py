@@ -13,16 +13,18 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from faircal.calibrators.classes import ClassCalibrator
+from faircal.calibrators.classes import ClassCalibrator, make_class_calibrator
 from faircal.classifier.cross_fitting import class_probabilities, cross_fitted, is_frozen
 from faircal.classifier.inputs import (
+    Floats,
+    chosen_columns,
     class_codes,
     column_classes,
     column_names,
+    different,
     feature_matrix,
     n_different,
     same_columns,
@@ -30,7 +32,7 @@ from faircal.classifier.inputs import (
 )
 from faircal.classifier.maps import SetMaps, Shrinkage, check_shrinkage
 from faircal.clustering import Clustering, kmeans
-from faircal.data.simplex import as_probabilities_matrix
+from faircal.data.simplex import as_probabilities_matrix, as_units
 from faircal.errors import DataError, NotFittedError
 from faircal.jobs import Progress, silent
 from faircal.registry import check_whole
@@ -118,9 +120,6 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    # Scikit-learn would otherwise route what is ours to give.
-    __metadata_request__fit_calibration = {"units": UNUSED}  # noqa: RUF012
-
     def __init__(
         self,
         estimator: Any = None,
@@ -156,15 +155,15 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         X, labels = self._checked(X, y)
+        classes = different(labels)
         check_classification_targets(labels)
-        classes = np.unique(labels)
         if len(classes) < 2:
             raise DataError(
                 "y: expected two classes at least, found one class only; give rows of others, too"
             )
         if is_frozen(self.estimator):
             fitted = self.estimator
-            classes = np.asarray(fitted.classes_)
+            classes = np.asarray(getattr(fitted, "classes_", classes))
             given = class_probabilities(fitted, X, classes)
         else:
             made = self.estimator
@@ -245,10 +244,13 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"y: expected one class per row of the probabilities, shape ({len(given)},); "
                 f"found shape {labels.shape}"
             )
+        if not len(given):
+            raise DataError("probabilities: expected one row at least, found none")
         names = column_classes(labels, given.shape[1], classes)
-        whom = None if units is None else np.unique(np.asarray(units), return_inverse=True)[1]
-        if whom is not None and whom.shape != labels.shape:
-            raise DataError(f"units: expected shape ({len(given)},), found {whom.shape}")
+        whom = None if units is None else as_units(units, len(given))
+        for name in ("estimator_", "n_features_in_", "feature_names_in_"):  # of a `fit` before
+            if hasattr(self, name):
+                delattr(self, name)
         self.feature_names_ = tuple(feature_names) or column_names(features)
         return self._calibrate_on(given, labels, features, names, whom, progress)
 
@@ -322,9 +324,11 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found = feature_matrix(features, len(labels))
         center = found.mean(axis=0, dtype=np.float64)
         spread = found.std(axis=0, dtype=np.float64)
-        scale = np.where(spread > 1e-7 * np.abs(center), spread, 1.0)
+        # What is within rounding of one value is one value.
+        rounding = 8 * np.finfo(found.dtype).eps * np.abs(found).max(axis=0)
+        scale = np.where(spread > rounding, spread, 1.0)
         self.classes_, self.provenance_ = classes, dict[str, Any]()
-        self.center_, self.scale_ = center.astype(np.float32), scale.astype(np.float32)
+        self.center_, self.scale_ = center, scale
         vectors = self._scaled(found)
         # Centres need no more rows than this to be where they are.
         some = vectors
@@ -338,7 +342,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             random_state=self.random_state,
             progress=progress,
         )
-        self._centers, self.inertia_ = clustering.centers, clustering.inertia
+        self._centers = clustering.centers
         sets = clustering.assign(vectors)
         self.cluster_counts_ = np.bincount(sets, minlength=len(self._centers))
         self.maps_ = SetMaps.fit(
@@ -354,31 +358,33 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def _scaled(self, features: Float32) -> Float32:
-        return np.asarray((features - self.center_) / self.scale_, dtype=np.float32)
+    def _scaled(self, features: Floats) -> Float32:
+        # Double precision where it came so: it may be far from 0 and close together.
+        center, scale = (of.astype(features.dtype) for of in (self.center_, self.scale_))
+        found = np.subtract(features, center)
+        found /= scale
+        return np.asarray(found, dtype=np.float32)
 
-    def _features_of(self, X: Any) -> npt.ArrayLike:
+    def _features_of(self, X: Any) -> Any:
         if self.features is None:
-            return np.asarray(X)
+            return X
         if callable(self.features):
             return self.features(self.estimator_, X)
-        columns: Any = list(self.features)
-        if hasattr(X, "loc") and all(isinstance(name, str) for name in columns):
-            return np.asarray(X[columns])
-        return np.asarray(X)[:, columns]
+        return chosen_columns(X, self.features, getattr(self, "feature_names_in_", ()))
 
     def _checked(self, X: Any, *y: Any) -> Any:
         """Check X, and y where it is given; the user's own estimator is to check X itself."""
         given: dict[str, Any] = {"y": y[0]} if y else {}
         skip = self.estimator is not None
         found = validate_data(self, X, **given, reset=bool(y), skip_check_array=skip)
-        return (found[0], np.asarray(found[1])) if y else found
+        return (found[0], column_or_1d(found[1])) if y else found
 
     def _check_parameters(self) -> None:
         check_whole("n_clusters", self.n_clusters, 1)
         check_whole("n_init", self.n_init, 1)
         check_whole("random_state", self.random_state, 0)
         check_shrinkage(self.shrinkage)
+        make_class_calibrator(self.calibrator)
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

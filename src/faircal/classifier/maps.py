@@ -18,6 +18,8 @@ from faircal.calibrators.classes import (
     make_class_calibrator,
 )
 from faircal.calibrators.classes.held_out import choose, drawn_folds, log_losses
+from faircal.calibrators.classes.linear import EPS
+from faircal.compute.softmax import softmax
 from faircal.compute.threads import each
 from faircal.errors import ModelFileError, ParameterError
 from faircal.jobs import Progress, silent
@@ -25,6 +27,9 @@ from faircal.jobs import Progress, silent
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 Shrinkage = float | Literal["cv"]
+
+#: Within these maps are mended by a last power; beyond, rows held out tell of something else.
+SHARPNESS = (0.5, 2.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +102,7 @@ class SetMaps:
         """
         check_shrinkage(shrinkage)
         progress("calibrating", 0, 3, "the map of all rows")
-        overall = make_class_calibrator(calibrator).fit(probabilities, codes)
+        overall = make_class_calibrator(calibrator).fit(probabilities, codes, units=units)
         progress("calibrating", 1, 3, "how strongly to pull to it")
         strength, sharpness = Strength(np.inf), 1.0
         if n_sets == 1 and (sets == 0).all():
@@ -106,14 +111,14 @@ class SetMaps:
             folds = drawn_folds(len(codes), units, random_state)
             trial = _Trial(overall, probabilities, codes, sets, n_sets)
             candidates = overall.strengths()
-            chosen = choose(len(candidates), folds, trial.losses, cautious=True)
+            chosen = choose(len(candidates), folds, trial.losses, cautious=True, units=units)
             strength = candidates[chosen]
             if np.isfinite(strength.rows):
                 sharpness = trial.sharpness(folds, strength)
         elif n_sets:
             strength = Strength(float(shrinkage))
         progress("calibrating", 2, 3, "the maps of sets")
-        maps = _fit_sets(overall, probabilities, codes, sets, n_sets, [strength])
+        maps = _fit_sets(overall, probabilities, codes, sets, n_sets, [strength], units)
         progress("calibrating", 0, 0, "")
         return cls(overall, _first(maps), strength, sharpness)
 
@@ -139,8 +144,7 @@ class SetMaps:
             mixed *= pulled.weight
             mixed += (1.0 - pulled.weight) * self.overall.predict(probabilities)
         if self.sharpness != 1.0:
-            np.power(mixed, self.sharpness, out=mixed)
-            mixed /= mixed.sum(axis=1, keepdims=True)
+            mixed = softmax(self.sharpness * np.log(np.maximum(mixed, EPS)))
         return mixed
 
     def get_state(self) -> dict[str, NDArray[Any]]:
@@ -183,7 +187,7 @@ class SetMaps:
 
 def check_shrinkage(shrinkage: object) -> None:
     """Raise unless it is "cv" or a number of rows, 0 or more."""
-    if shrinkage == "cv":
+    if isinstance(shrinkage, str) and shrinkage == "cv":
         return
     number = isinstance(shrinkage, int | float | np.number) and not isinstance(shrinkage, bool)
     if not number or not float(shrinkage) >= 0:  # type: ignore[arg-type]
@@ -194,7 +198,10 @@ def check_shrinkage(shrinkage: object) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Rows to hold some out of. Nothing is learnt of those, not even the map of all rows."""
+    """Rows to hold some out of. Nothing is fitted on those, not even the map of all rows.
+
+    Only the regularisation of that is the one that was chosen on all rows.
+    """
 
     overall: ClassCalibrator
     probabilities: Float64
@@ -230,7 +237,8 @@ class _Trial:
             test = used[held]
             found = SetMaps(base, _first(maps), strength)
             said[held] = found.apply(self.probabilities[test], self.sets[test])
-        return float(TemperatureScaling().fit(said, self.codes[used]).coefficients_[0, 0])
+        found = TemperatureScaling().fit(said, self.codes[used]).coefficients_[0, 0]
+        return float(np.clip(found, *SHARPNESS))
 
     def _fitted(
         self, train: Int64, strengths: Sequence[Strength]
@@ -256,6 +264,7 @@ def _fit_sets(
     sets: NDArray[np.integer[Any]],
     n_sets: int,
     strengths: Sequence[Strength],
+    units: Int64 | None = None,
 ) -> list[list[Pulled] | None]:
     """Return each set's maps, one for each strength; None where the map of all rows is meant."""
     if not n_sets or not all(np.isfinite(strength.rows) for strength in strengths):
@@ -267,7 +276,8 @@ def _fit_sets(
         if not len(rows):
             return None
         if strengths[0].rows == 0:
-            return [Pulled(clone(overall).fit(probabilities[rows], codes[rows]), 1.0)]
+            of = None if units is None else units[rows]
+            return [Pulled(clone(overall).fit(probabilities[rows], codes[rows], units=of), 1.0)]
         return overall.towards(probabilities[rows], codes[rows], strengths)
 
     return each(work, n_sets, 1)

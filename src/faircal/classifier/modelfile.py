@@ -40,7 +40,7 @@ def encode_classifier(model: FairCalClassifier) -> bytes:
         "faircal": __version__,
         KIND: "faircal",
         "parameters": {
-            name: value.item() if isinstance(value, np.generic) else value
+            name: value if name == "calibrator" else _label(value)
             for name, value in parameters.items()
         },
         "classes": [_label(value) for value in model.classes_],
@@ -67,11 +67,11 @@ def decode_classifier(
 
 
 def _label(value: Any) -> Any:
-    """Return a class as JSON knows it: text, a number, true or false."""
+    """Return a class or a parameter as JSON knows it: text, a number, true or false."""
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, str | int | float | bool):
         raise ParameterError(
-            f"cannot save a class that is a {type(plain).__name__}; use text or numbers as classes"
+            f"cannot save a {type(plain).__name__}; use text or numbers as classes and parameters"
         )
     return plain
 
@@ -81,7 +81,8 @@ def _plain(calibrator: str | ClassCalibrator) -> Any:
         return calibrator
     for name in CLASS_CALIBRATORS:
         if type(make_class_calibrator(name)) is type(calibrator):
-            return [name, calibrator.get_params(deep=False)]
+            parameters = calibrator.get_params(deep=False).items()
+            return [name, {key: _label(value) for key, value in parameters if value is not None}]
     raise ParameterError(
         f"cannot save a model with a {type(calibrator).__name__}: it is not registered; "
         "add it to faircal.calibrators.classes.CLASS_CALIBRATORS first"

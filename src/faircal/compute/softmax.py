@@ -31,8 +31,11 @@ _MOST_STEPS = 60
 GAIN = 1e-10
 #: Part of the mean curvature that is added to all of it: directions that no row tells apart.
 _DAMPING = 1e-9
-_SHORTEST = 2.0**-60
+#: Less curvature than this is none.
+_LEAST_CURVATURE = 1e-12
+_MOST_HALVINGS = 30
 _FARTHEST = 40.0
+_ROUNDING = 1e-15
 
 
 class Form(ABC):
@@ -222,7 +225,8 @@ class Rows:
 
         def work(part: slice) -> _Sums:
             z, codes = self.z[part], self.codes[part]
-            loss, p = _losses(form.log_odds(theta, z), codes)
+            eta = form.log_odds(theta, z)
+            loss, p = _losses(eta, codes)
             hessian = form.hessian(p, z) if second else np.zeros(())
             p[np.arange(len(codes)), codes] -= 1.0
             return _Sums(loss, form.gradient(p, z), hessian)
@@ -245,9 +249,8 @@ class Rows:
         """Return the mean of the second derivative in each coefficient alone, shape (size,)."""
 
         def work(part: slice) -> Float64:
-            z, codes = self.z[part], self.codes[part]
-            _, p = _losses(self.form.log_odds(theta, z), codes)
-            return self.form.curvature(p, z)
+            z = self.z[part]
+            return self.form.curvature(softmax(self.form.log_odds(theta, z)), z)
 
         parts = each(work, len(self.z), _block(self.form))
         return np.asarray(sum(parts, np.zeros(self.form.size)) / len(self.z), dtype=np.float64)
@@ -271,6 +274,17 @@ def _losses(eta: Float64, codes: Int64) -> tuple[float, Float64]:
     total = eta.sum(axis=1, keepdims=True)
     eta /= total
     return float(np.log(total).sum() - of_label), eta
+
+
+def softmax(eta: Float64) -> Float64:
+    """Return the softmax of each row; `eta` is overwritten.
+
+    Examples
+    --------
+    >>> softmax(np.log([[1.0, 3.0]]))
+    array([[0.25, 0.75]])
+    """
+    return _losses(eta, np.zeros(len(eta), np.int64))[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,18 +338,23 @@ def fit(
 def _newton(
     rows: Rows, pull: Pull, theta: Float64, least: Float64 | None, enough: float
 ) -> Float64:
-    """Newton's method with steps that end at the bounds (Bertsekas's projection)."""
+    """Newton's method with steps that end at the bounds (Bertsekas's projection).
+
+    Where there is next to no curvature, rounding can turn a step uphill, or make it far too long;
+    then more is added to the curvature, and less again when that went well.
+    """
     bounds = np.full(len(theta), -np.inf) if least is None else least
-    here = _pulled(rows, pull, theta)
+    here, damping = _pulled(rows, pull, theta), _DAMPING
     for _ in range(_MOST_STEPS):
         free = (theta > bounds) | (here.gradient < 0.0)
-        step = _step(here, pull, free)
+        step = _step(here, pull, free, damping)
         gain = -float(step @ here.gradient)
-        if gain <= enough:
-            return np.maximum(theta + step, bounds)
-        theta, here, length = _walk(rows, pull, theta, step, here, bounds)
-        if length < _SHORTEST:  # rounding hides what is left
+        last = 0.0 <= gain <= enough and damping == _DAMPING
+        theta, found, length = _walk(rows, pull, theta, step, here, bounds)
+        if last or (length == 0.0 and damping > 1.0):
             break
+        damping = max(damping / 1e3, _DAMPING) if length > 1e-3 else damping * 1e3
+        here = found
     return theta
 
 
@@ -345,10 +364,11 @@ def _pulled(rows: Rows, pull: Pull, theta: Float64) -> _Sums:
     return _Sums(found.loss + value, found.gradient + slope, found.hessian)
 
 
-def _step(here: _Sums, pull: Pull, free: NDArray[np.bool_]) -> Float64:
+def _step(here: _Sums, pull: Pull, free: NDArray[np.bool_], damping: float) -> Float64:
     """Return the way to the least of the quadratic model, in the free coefficients."""
     hessian = here.hessian + np.diag(pull.weight)
-    hessian[np.diag_indices_from(hessian)] += _DAMPING * np.trace(hessian) / len(hessian) + 1e-300
+    most = max(float(np.abs(np.diagonal(hessian)).max()), _LEAST_CURVATURE)
+    hessian[np.diag_indices_from(hessian)] += damping * most
     step = np.zeros_like(here.gradient)
     inner = hessian if free.all() else hessian[np.ix_(free, free)]
     if len(inner):
@@ -359,16 +379,19 @@ def _step(here: _Sums, pull: Pull, free: NDArray[np.bool_]) -> Float64:
 def _walk(
     rows: Rows, pull: Pull, theta: Float64, step: Float64, here: _Sums, bounds: Float64
 ) -> tuple[Float64, _Sums, float]:
-    """Go along `step`, half as far as long as that is too far.
+    """Go along `step`, half as far as long as that is too far; nowhere where it leads uphill.
 
-    Where probabilities are next to 0 and 1 there is next to no curvature, and steps are far too
-    long: the second trial moves no log-odds by more than `_FARTHEST`.
+    Where probabilities are next to 0 and 1 steps are far too long: the second trial moves no
+    log-odds by more than `_FARTHEST`.
     """
     length = 1.0
-    while length >= _SHORTEST:
+    for _ in range(_MOST_HALVINGS):
         there = np.maximum(theta + length * step, bounds)
+        slope = float(here.gradient @ (there - theta))
+        if not slope <= 0.0:
+            break
         found = _pulled(rows, pull, there)
-        if found.loss <= here.loss + 1e-4 * float(here.gradient @ (there - theta)):
+        if found.loss <= here.loss + 1e-4 * slope + _ROUNDING * abs(here.loss):
             return there, found, length
         if length == 1.0:
             length = min(length, _FARTHEST / rows.reach(step))

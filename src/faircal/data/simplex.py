@@ -152,6 +152,28 @@ probabilities; found 3 in row 1; number the classes in the order of the columns
     return numbers.astype(np.int64)
 
 
+def as_units(units: npt.ArrayLike, n: int) -> IntArray:
+    """Return whom rows come from, numbered from 0; any values that can be told apart.
+
+    Examples
+    --------
+    >>> as_units(["b", "a", "b"], 3)
+    array([1, 0, 1])
+    """
+    given = np.asarray(units)
+    if given.shape != (n,):
+        raise DataError(
+            f"units: expected one value per row of the probabilities, shape ({n},); "
+            f"found shape {given.shape}; pass columns of the same table"
+        )
+    try:
+        return np.unique(given, return_inverse=True)[1].astype(np.int64)
+    except TypeError:
+        raise DataError(
+            "units: expected values of one kind, found several, or none; give every row a unit"
+        ) from None
+
+
 def as_class_probabilities(
     probabilities: npt.ArrayLike, codes: npt.ArrayLike
 ) -> tuple[FloatArray, IntArray]:

@@ -17,6 +17,7 @@ from faircal import BetaCalibrator
 from faircal.calibrators.classes import (
     DirichletCalibrator,
     MatrixScaling,
+    Strength,
     TemperatureScaling,
     VectorScaling,
 )
@@ -129,11 +130,66 @@ def test_two_classes_in_parts_are_found_by_the_solver_of_many(overconfident):
     p, codes, _ = overconfident(1000, 2)
     overall = DirichletCalibrator().fit(p, codes)
     part = slice(0, 400)
-    from faircal.calibrators.classes import Strength
-
     own = overall.towards(p[part], codes[part], [Strength(0.0)])[0].own
     beta = BetaCalibrator(score_range=(0, 1)).fit(p[part, 1], codes[part])
     np.testing.assert_allclose(own.predict(p)[:, 1], beta.predict(p[:, 1]), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+@pytest.mark.parametrize("soft", [0.0, 1e-13, 1e-8])
+def test_certain_rows_without_regularisation(n_classes, soft):
+    """Next to no curvature at the start, and none in most directions at the end."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, n_classes, 1000)
+    said = np.where(rng.random(1000) < 0.3, rng.integers(0, n_classes, 1000), codes)
+    p = (1 - n_classes * soft) * np.eye(n_classes)[said] + soft
+    found = DirichletCalibrator(off_diagonal=0.0).fit(p, codes).predict(p)
+    counts = np.zeros((n_classes, n_classes))
+    np.add.at(counts, (said, codes), 1)
+    best = -np.log((counts / counts.sum(axis=1, keepdims=True))[said, codes]).mean()
+    assert multiclass_nll(found, codes) == pytest.approx(best, abs=1e-6)
+
+
+def test_rows_that_are_all_alike_leave_the_temperature_alone():
+    found = TemperatureScaling().fit(np.full((50, 4), 0.25), np.arange(50) % 4)
+    assert found.temperature_ == pytest.approx(1.0, abs=1e-3)
+
+
+def test_units_are_held_out_together_in_choosing(overconfident):
+    p, codes, _ = overconfident(200, 6)
+    ten, units = np.repeat(np.arange(200), 10), np.repeat(np.arange(200), 10)
+    single = DirichletCalibrator().fit(p, codes).regularization_[0]
+    blind = DirichletCalibrator().fit(p[ten], codes[ten]).regularization_[0]
+    aware = DirichletCalibrator().fit(p[ten], codes[ten], units=units).regularization_[0]
+    assert blind < aware
+    assert aware == single
+
+
+def test_nothing_is_chosen_where_there_is_nothing_to_choose(overconfident):
+    p, codes, _ = overconfident(300)
+    found = VectorScaling(intercept=0.3).fit(p, codes)
+    np.testing.assert_array_equal(found.regularization_, [0.0, 0.3])
+
+
+def test_a_set_is_pulled_by_what_rows_tell_of_each_coefficient(overconfident):
+    """The pull against an L-BFGS of the same: half of rows · h · (θ − θ0)², over the set's rows."""
+    p, codes, _ = overconfident(2000, 3)
+    overall = DirichletCalibrator(off_diagonal=0.01).fit(p, codes)
+    theta, z = overall.coefficients_, np.log(p)
+    eta = z @ theta[:, :-1].T + theta[:, -1]
+    said = np.exp(log_softmax(eta, axis=1))
+    x = np.column_stack([z, np.ones(2000)])
+    told = ((said * (1 - said)).T @ x**2) / 2000
+    few, rows = slice(0, 150), 40.0
+    own = overall.towards(p[few], codes[few], [Strength(rows, 10.0)])[0].own
+    weight = rows / 150 * told * np.where(np.eye(3, 4) + (np.arange(4) == 3) > 0, 1.0, 10.0)
+
+    def penalty(matrix):
+        away = matrix - theta
+        return 0.5 * (weight * away**2).sum(), weight * away
+
+    best = by_lbfgs(z[few], codes[few], penalty)
+    np.testing.assert_allclose(own.coefficients_, best, atol=2e-3)
 
 
 def test_regularisation_is_chosen_and_is_kept(overconfident):

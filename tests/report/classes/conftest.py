@@ -25,11 +25,21 @@ def softmax(scores):
     return raised / raised.sum(axis=1, keepdims=True)
 
 
-def measured(folder, names=("North", "South", "Tiny", ""), classes=("cat", "dog", "owl"), n=900):
-    """Write the folder of a classifier that is too sure of the second group."""
+def measured(
+    folder,
+    names=("North", "South", "Tiny", ""),
+    classes=("cat", "dog", "owl"),
+    n=900,
+    spread=False,
+):
+    """Write the folder of a classifier that is too sure of the second group.
+
+    Where rows are `spread`, all groups have equally many.
+    """
     rng = np.random.default_rng(0)
     group = np.arange(n) % 20
     group = np.where(group < 11, 0, np.where(group < 18, 1, group - 16))
+    group = np.arange(n) % len(names) if spread else group
     scores = 2 * rng.normal(size=(n, len(classes)))
     true = softmax(scores)
     codes = (rng.random(n)[:, None] > true.cumsum(axis=1)).sum(axis=1).clip(0, len(classes) - 1)

@@ -7,11 +7,14 @@ import re
 import numpy as np
 import pytest
 
+from faircal.classifying import audit_classes, write_class_audit
 from faircal.report.classes import class_figures
 from faircal.report.classes.diagrams import ClassDiagram
 from faircal.report.classes.dots import ChangeDots, GroupDots, printed
 from faircal.report.classes.found import Found
 from faircal.report.figures import svg
+from faircal.report.figures.style import new_canvas, style
+from faircal.report.store import Store
 
 KEYS = [
     "differences",
@@ -97,6 +100,62 @@ def test_costs_and_shares_have_panels_of_their_own(two):
     figures = class_figures(two.store(), "place")
     (figure,) = [figure for figure in figures if figure.key == "differences"]
     assert list(figure.names) == ["accuracy and calibration errors", "proper scores"]
+
+
+def looks(figure):
+    """Colour and shape of each method, as the legend has it."""
+    with style():
+        entries = figure.draw(new_canvas(4, 4).add_subplot())
+    return {name: (line.get_color(), line.get_marker()) for name, line in entries.items()}
+
+
+def test_methods_look_the_same_in_every_figure(store):
+    pytest.importorskip("matplotlib")
+    found = Found(store, "place")
+    by_group = looks(GroupDots(found, "top_ks"))
+    assert list(by_group) == ["As it comes", "Global", "FairCal", "Group-wise"]
+    for reference in found.references:
+        change = looks(ChangeDots(found, reference, [("nll", "global")]))
+        assert change == {k: v for k, v in by_group.items() if k != reference.title}
+
+
+def many(by_hand, told, small):
+    """A folder of many groups: the higher their number, the worse."""
+    hand = by_hand(not_enough={f"s{i:03}": "only 2 rows" for i in range(small)})
+    for i in range(told):
+        hand.add("uncalibrated", f"g{i:03}", "top_ks", i / 1000, 0, 1)
+    for i in range(small):
+        hand.add("uncalibrated", f"s{i:03}", "top_ks", 0.9, 0, 1)
+    return Found(hand.store(), "place")
+
+
+def test_of_many_groups_the_worst_are_drawn(by_hand):
+    figure = GroupDots(many(by_hand, told=100, small=300), "top_ks")
+    assert figure.table["group"].to_pylist() == [f"g{i:03}" for i in range(76, 100)]
+    assert figure.caption.endswith(
+        "Not drawn, not enough data: s000, s001, s002, s003, s004, s005 and 294 more. Drawn are "
+        "the 24 of 100 groups that fare worst."
+    )
+    assert figure.size[1] < 15
+
+
+def test_of_many_groups_few_lines_are_drawn(tmp_path):
+    names = [f"g{i}" for i in range(12)] + [f"s{i}" for i in range(10)]
+    stated = np.linspace(0.55, 0.95, 12).tolist() + [0.9] * 10
+    sizes = [100] * 12 + [2] * 10
+    says = np.repeat(stated, sizes)
+    found = audit_classes(
+        np.c_[1 - says, says],
+        np.ones(len(says), int),
+        groups=np.repeat(names, sizes).tolist(),
+        attribute="place",
+    )
+    write_class_audit(tmp_path, found, {})
+    figures = class_figures(Store.read(tmp_path), "place")
+    (figure,) = [figure for figure in figures if figure.key == "reliability"]
+    assert set(figure.table["group"].to_pylist()) == {f"g{i}" for i in range(8)}
+    assert "not enough data: s0, s1, s2, s3, s4, s5 and 4 more." in figure.caption
+    assert figure.caption.endswith("Drawn are the 8 of 12 groups with the highest KS.")
 
 
 def test_numbers_in_words():

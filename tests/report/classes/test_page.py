@@ -11,6 +11,7 @@ import pytest
 from faircal.report import Store, write_all, write_report
 from faircal.report.faces import FACES
 from faircal.report.kinds import subject_of
+from tests.report.classes.conftest import measured
 
 WORDS = re.compile(
     r"\b(people|pairs?|match(es)?|genuine|imposters?|strangers?|faces?)\b", re.IGNORECASE
@@ -40,7 +41,7 @@ def test_it_has_its_own_sections_only(text):
     ]
     targets = set(re.findall(r'href="#([\w-]+)"', text))
     assert targets <= set(re.findall(r'id="([\w-]+)"', text))
-    assert "Audit of a classifier" in text
+    assert '<p class="kind">Comparison of calibrations</p>' in text
 
 
 def test_no_words_of_faces(text):
@@ -71,13 +72,40 @@ def test_it_is_made_again_from_the_folder_alone_with_the_same_bytes(folder, text
 
 
 def test_faces_have_the_other_subject(folder, tmp_path):
-    store = Store.read(folder)
-    assert subject_of(store).kinds == {"classify": "Audit of a classifier"}
     for name in ("results.csv", "run.json"):
         shutil.copy(folder / name, tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
     (tmp_path / "run.json").write_text(json.dumps(run | {"kind": "audit"}), "utf-8")
     assert subject_of(Store.read(tmp_path)) is FACES
+
+
+@pytest.mark.parametrize(
+    ("methods", "settings", "title"),
+    [
+        ([""], {"model": None}, "Audit of a classifier"),
+        (["mine"], {}, "Audit of a classifier"),
+        (["uncalibrated", "faircal"], {"model": "m.faircal"}, "Audit of a classifier"),
+        (["uncalibrated", "faircal"], {"calibrator": "dirichlet"}, "Comparison of calibrations"),
+        (["uncalibrated", "global"], {}, "Comparison of calibrations"),
+        (["uncalibrated", "faircal", "oracle"], {}, "Comparison of calibrations"),
+    ],
+)
+def test_an_audit_and_a_comparison_are_called_what_they_are(by_hand, methods, settings, title):
+    hand = by_hand(methods={name: {} for name in methods}, settings=settings)
+    for method in methods:
+        hand.add(method, "global", "accuracy", 0.8, 0.7, 0.9)
+    assert subject_of(hand.store()).kinds == {"classify": title}
+
+
+def test_hundreds_of_groups_do_not_flood_it(tmp_path):
+    measured(tmp_path, names=[f"g{i:03}" for i in range(200)], n=400, spread=True)
+    text = write_report(tmp_path).read_text("utf-8")
+    assert len(text) < 3e5
+    assert text.count("g199") == 0
+    assert text.count("200 of 200 groups have not enough data: g000, g001,") == 2  # a note, too
+    assert "and 194 more" in text
+    assert "Largest distance from the diagonal: all rows" in text  # no group can be drawn
+    assert not WORDS.findall(seen(text))
 
 
 def test_hostile_names_are_only_names(two):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import sys
 from dataclasses import replace
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import pyarrow.csv as pacsv
 import pytest
+from rich.console import Console
 
 from faircal.report.classes import class_tables, further_class_tables
 from faircal.report.classes.found import Found
 from faircal.report.classes.tables import class_differences
 from faircal.report.formats import latex, markdown
+from faircal.report.terminal import show
 from faircal.report.writing import write_all
 from faircal.results import ALL, GLOBAL, read_intervals, read_results
 
@@ -79,6 +82,79 @@ def test_a_group_that_is_too_small_has_no_number(store):
     assert "not enough data to be told alone: Tiny." in over.caption
     for table in class_differences(store, "place"):  # noise of the small one would decide
         assert cell(table, "FairCal", "Top-label KS mean").text == "not enough data"
+
+
+def test_numbers_over_groups_need_groups_that_can_be_told(two):
+    two.add("uncalibrated", ALL, "top_ks_mad", 0.1, 0.05, 0.2)
+    for small, text in (((), "10.00"), ("A", "not enough data"), ("AB", "not enough data")):
+        two.run["not_enough"] = dict.fromkeys(small, "only 3 rows: not enough data")
+        over = class_tables(two.store(), "place")[1]
+        assert cell(over, "As it comes", "MAD", "Top-label KS").text == text
+
+
+def crowded(by_hand, count, small=0):
+    hand = by_hand(not_enough={f"s{i:03}": "only 2 rows" for i in range(small)})
+    hand.run["group_rows"] = {f"g{i:03}": 100 + i for i in range(count)}
+    for method in ("uncalibrated", "global"):
+        hand.add(method, GLOBAL, "nll", 0.4)
+        for name in hand.run["group_rows"] | hand.run["not_enough"]:
+            hand.add(method, name, "nll", 0.5 if method == "global" else 0.6)
+    tables = further_class_tables(hand.store(), "place")
+    return next((table for table in tables if table.key == "groups-nll"), None)
+
+
+def test_many_groups_stand_below_each_other(by_hand):
+    few, more = crowded(by_hand, 8), crowded(by_hand, 9)
+    assert (len(few.headings), few.lines[0].label) == (9, "As it comes")
+    assert [heading.name for heading in more.headings] == ["As it comes", "Global"]
+    assert [line.label for line in more.lines] == ["All rows", *(f"g{i:03}" for i in range(9))]
+    assert more.stub == "Group"
+    assert [value.best for value in more.lines[1].values] == [False, True]
+
+
+def test_of_very_many_groups_those_with_most_rows_are_shown(by_hand):
+    table = crowded(by_hand, 50, small=600)
+    assert [line.label for line in table.lines[1:]] == [f"g{i:03}" for i in range(10, 50)]
+    assert table.caption.endswith(
+        "Shown are 40 of 650 groups, those with enough data and most rows; results.csv has all."
+    )
+
+
+def test_no_table_by_group_where_none_of_very_many_can_be_told(by_hand):
+    assert crowded(by_hand, 0, small=700) is None
+
+
+def terminal(tables, width):
+    console = Console(width=width, file=io.StringIO())
+    for table in tables:
+        show(table, console)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [200, 80, 60, 30])
+def test_no_number_is_ever_cut_in_the_terminal(store, width):
+    tables = [*class_tables(store, "place"), *class_differences(store, "place")]
+    text = terminal(tables, width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    found = text.split()
+    for value in (value for table in tables for line in table.lines for value in line.values):
+        assert value.says or value.text in found
+
+
+def test_eighty_columns_have_the_headline_in_one_piece(store):
+    text = terminal(class_tables(store, "place")[:1], 80)
+    (head,) = [line for line in text.splitlines() if line.lstrip().startswith("Accuracy  ")]
+    assert head.split() == ["Accuracy", "NLL", "Brier", "KS", "ECE", "KS", "ECE"]
+
+
+def test_a_long_name_is_broken_and_no_number(store):
+    (table,) = class_tables(store, "place")[:1]
+    lines = tuple(replace(line, label=f"{line.label}{'long' * 30}") for line in table.lines)
+    text = terminal([replace(table, lines=lines)], 80)
+    assert "…" not in text
+    assert "".join(text.split()).count("longlong") > 20
+    assert all(value.text in text for line in table.lines for value in line.values)
 
 
 def test_the_parts_of_the_brier_score_add_up(store):

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import UNUSED
 
 from faircal.calibrators.base import CalibratorNotFittedError
-from faircal.data.simplex import as_class_probabilities, as_probabilities_matrix
+from faircal.data.simplex import as_class_probabilities, as_probabilities_matrix, as_units
 from faircal.errors import DataError
 
 Float64 = npt.NDArray[np.float64]
@@ -53,10 +53,20 @@ class ClassCalibrator(BaseEstimator, ABC):  # type: ignore[misc]
     _arrays: ClassVar[tuple[str, ...]] = ()
 
     # Scikit-learn would otherwise take our names for X and y as metadata to be routed.
-    __metadata_request__fit: ClassVar[dict[str, str]] = {"probabilities": UNUSED, "codes": UNUSED}
+    __metadata_request__fit: ClassVar[dict[str, str]] = {
+        "probabilities": UNUSED,
+        "codes": UNUSED,
+        "units": UNUSED,
+    }
     __metadata_request__predict: ClassVar[dict[str, str]] = {"probabilities": UNUSED}
 
-    def fit(self, probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> Self:
+    def fit(
+        self,
+        probabilities: npt.ArrayLike,
+        codes: npt.ArrayLike,
+        *,
+        units: npt.ArrayLike | None = None,
+    ) -> Self:
         """Learn the map from labelled rows.
 
         Parameters
@@ -65,6 +75,9 @@ class ClassCalibrator(BaseEstimator, ABC):  # type: ignore[misc]
             Class probabilities of rows that the classifier was not trained on; rows sum to 1.
         codes : array-like of shape (n,)
             The column of the true class of each row.
+        units : array-like of int, shape (n,), optional
+            Whom each row comes from, numbered from 0: what is chosen by cross-validation is then
+            chosen on units held out together.
 
         Returns
         -------
@@ -79,7 +92,8 @@ class ClassCalibrator(BaseEstimator, ABC):  # type: ignore[misc]
                 "probabilities: expected two classes at least, found one column; "
                 "give a column for every class"
             )
-        self._fit(matrix, labels)
+        whom = None if units is None else as_units(units, len(matrix))
+        self._fit(matrix, labels, whom)
         return self
 
     def predict(self, probabilities: npt.ArrayLike) -> Float64:
@@ -145,7 +159,7 @@ class ClassCalibrator(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     @abstractmethod
-    def _fit(self, probabilities: Float64, codes: Int64) -> None:
+    def _fit(self, probabilities: Float64, codes: Int64, units: Int64 | None = None) -> None:
         """Learn from checked rows."""
 
     @abstractmethod

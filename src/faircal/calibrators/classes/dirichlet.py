@@ -67,9 +67,9 @@ class DirichletCalibrator(LinearCalibrator):
     def _least(self, n_classes: int) -> Float64 | None:
         return np.array([0.0, 0.0, -np.inf, -np.inf]) if n_classes == 2 else None
 
-    def _fit(self, probabilities: Float64, codes: Int64) -> None:
+    def _fit(self, probabilities: Float64, codes: Int64, units: Int64 | None = None) -> None:
         if probabilities.shape[1] > 2:
-            super()._fit(probabilities, codes)
+            super()._fit(probabilities, codes, units)
             return
         beta = BetaCalibrator(score_range=(0.0, 1.0)).fit(probabilities[:, 1], codes)
         theta, form = np.array([beta.b_, beta.a_, 0.0, beta.c_]), Diagonal(2)

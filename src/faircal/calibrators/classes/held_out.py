@@ -44,6 +44,7 @@ def choose(
     losses: Callable[[Int64, Int64], Float64],
     *,
     cautious: bool = False,
+    units: Int64 | None = None,
 ) -> int:
     """Return the candidate with the least mean loss on the rows held out.
 
@@ -60,23 +61,32 @@ def choose(
         latter, shape (n_candidates, n_held_out).
     cautious : bool
         Whether to leave the safest only for one that is better by more than a standard error.
+    units : ndarray of shape (n,), optional
+        Numbers from 0: rows of one unit are better or worse together.
     """
     used = np.flatnonzero(folds >= 0)
     numbers = np.unique(folds[used])
     if len(numbers) < 2 or n_candidates < 2:
         return 0
 
-    def one(part: slice) -> Float64:
-        held = folds[used] == numbers[part.start]
-        return losses(used[~held], used[held])
+    parts = [used[folds[used] == number] for number in numbers]
 
-    of_rows = np.hstack(each(one, len(numbers), 1))
+    def one(part: slice) -> Float64:
+        held = parts[part.start]
+        return losses(np.setdiff1d(used, held, assume_unique=True), held)
+
+    of_rows = np.hstack(each(one, len(parts), 1))
     mean = of_rows.mean(axis=1)
     # Differences in the last digits are no reason to leave the safer one.
     best = int(np.argmax(mean <= mean.min() + 1e-9 * abs(mean.min()) + 1e-15))
+    if not cautious:
+        return best
+    rows = np.concatenate(parts)
     gain = of_rows[0] - of_rows[best]
-    sure = float(gain.mean()) > float(gain.std()) / np.sqrt(len(gain))
-    return best if sure or not cautious else 0
+    sums = gain - gain.mean()
+    if units is not None:
+        sums = np.bincount(units[rows], sums)
+    return best if gain.sum() > np.sqrt(np.square(sums).sum()) else 0
 
 
 def log_losses(probabilities: Float64, codes: Int64) -> Float64:

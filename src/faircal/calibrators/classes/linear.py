@@ -13,7 +13,18 @@ from sklearn.base import clone
 
 from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
 from faircal.calibrators.classes.held_out import MOST_ROWS, choose, drawn_folds, log_losses
-from faircal.compute.softmax import GAIN, MOST_NEWTON, Diagonal, Form, Full, Pull, Rows, Scalar, fit
+from faircal.compute.softmax import (
+    GAIN,
+    MOST_NEWTON,
+    Diagonal,
+    Form,
+    Full,
+    Pull,
+    Rows,
+    Scalar,
+    fit,
+    softmax,
+)
 from faircal.compute.threads import each
 from faircal.errors import ParameterError
 
@@ -104,11 +115,11 @@ class LinearCalibrator(ClassCalibrator):
             copy.set_params(off_diagonal=off, intercept=intercept)
         return copy
 
-    def _fit(self, probabilities: Float64, codes: Int64) -> None:
+    def _fit(self, probabilities: Float64, codes: Int64, units: Int64 | None = None) -> None:
         n_classes = probabilities.shape[1]
         form = _FORMS[self._form(n_classes)](n_classes)
         rows = Rows(form, self._inputs(probabilities), codes)
-        regularization = self._chosen(rows)
+        regularization = self._chosen(rows, units)
         # A part of the rows brings it near; few passes over all of them are left.
         start, part = form.identity, len(codes) // _PARTS
         if part >= _MANY:
@@ -133,14 +144,17 @@ class LinearCalibrator(ClassCalibrator):
         weights[:, -1] = 2.0 * intercept
         pull = Pull(form.identity, form.flat(weights))
         if isinstance(form, Scalar):
-            pull = Pull(form.identity, np.zeros(1))
+            # Next to nothing; it decides where rows are all alike and tell nothing.
+            pull = Pull(form.identity, np.full(1, 1e-12))
         return fit(rows, pull, start, least=self._least(form.n_classes), gain=gain)
 
-    def _chosen(self, rows: Rows) -> tuple[float, float]:
+    def _chosen(self, rows: Rows, units: Int64 | None) -> tuple[float, float]:
         """Return the regularisation, by cross-validation where it is not given."""
         if self.off_diagonal != "cv":
             off = float(self.off_diagonal)
             return off, off if self.intercept is None else float(self.intercept)
+        if self.intercept is not None and not isinstance(rows.form, Full):
+            return 0.0, float(self.intercept)  # there is nothing else
         few = rows.form.size <= MOST_NEWTON
         pairs = [
             (value, value if self.intercept is None else float(self.intercept))
@@ -152,11 +166,11 @@ class LinearCalibrator(ClassCalibrator):
             theta, found = rows.form.identity, []
             for pair in pairs:
                 theta = self._fitted(part, pair, theta, _ROUGH)
-                p = _softmax(rows.form.log_odds(theta, rows.z[test]))
+                p = softmax(rows.form.log_odds(theta, rows.z[test]))
                 found.append(log_losses(p, rows.codes[test]))
             return np.array(found)
 
-        folds = drawn_folds(len(rows.codes), None, 0, MOST_ROWS if few else MOST_ROWS // 5)
+        folds = drawn_folds(len(rows.codes), units, 0, MOST_ROWS if few else MOST_ROWS // 5)
         return pairs[choose(len(pairs), folds, losses)]
 
     def _predict(self, probabilities: Float64) -> Float64:
@@ -164,7 +178,7 @@ class LinearCalibrator(ClassCalibrator):
         theta = form.flat(self.coefficients_)
 
         def work(part: slice) -> None:
-            found[part] = _softmax(form.log_odds(theta, self._inputs(probabilities[part])))
+            found[part] = softmax(form.log_odds(theta, self._inputs(probabilities[part])))
 
         each(work, len(probabilities), _BLOCK)
         return found
@@ -189,11 +203,3 @@ def _on_diagonal(form: Form) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     matrix = np.eye(form.n_classes, form.n_classes + 1)
     matrix[:, -1] = 1.0
     return form.flat(matrix) > 0
-
-
-def _softmax(eta: Float64) -> Float64:
-    """Return the softmax of each row; `eta` is overwritten."""
-    eta -= eta.max(axis=1, keepdims=True)
-    np.exp(eta, out=eta)
-    eta /= eta.sum(axis=1, keepdims=True)
-    return eta

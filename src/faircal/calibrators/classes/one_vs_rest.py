@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from faircal.calibrators._sample import Sample
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
 from faircal.calibrators.histogram import HistogramCalibrator
@@ -33,7 +34,12 @@ class _OneVsRest(ClassCalibrator):
         """Number of classes."""
         return max(2, len(self.maps_))
 
-    def _fit(self, probabilities: Float64, codes: Int64) -> None:
+    def _fit(
+        self,
+        probabilities: Float64,
+        codes: Int64,
+        units: Int64 | None = None,  # noqa: ARG002  (there is nothing to choose)
+    ) -> None:
         n_classes = probabilities.shape[1]
         columns = range(n_classes) if n_classes > 2 else (1,)
         self.maps_ = [self._single().fit(probabilities[:, c], codes == c) for c in columns]
@@ -102,6 +108,26 @@ class OneVsRestIsotonic(_OneVsRest):
         return IsotonicCalibrator(score_range=(0.0, 1.0))
 
 
+class _Bins(HistogramCalibrator):
+    """Bins of equal mass, of which those that ties would leave empty are put together.
+
+    Most probabilities of a class may be exactly 0: no reason to have one bin only.
+    """
+
+    def _fit(self, sample: Sample) -> None:
+        low, high = self.score_range
+        upto = np.cumsum(sample.mass)
+        place = np.searchsorted(upto, np.arange(1, self.n_bins) * upto[-1] / self.n_bins)
+        last = np.unique(place[place < len(upto) - 1])  # the last score of each bin but one
+        edges = (sample.scores[last] + sample.scores[last + 1]) / 2
+        bounds = [0, *(last + 1), len(upto)]
+        genuine, mass = (
+            np.diff(np.concatenate([[0.0], np.cumsum(of)])[bounds])
+            for of in (sample.genuine, sample.mass)
+        )
+        self.edges_, self.values_ = np.array([low, *edges, high]), genuine / mass
+
+
 class OneVsRestHistogram(_OneVsRest):
     """Histogram binning of each class against the rest (Zadrozny and Elkan, 2001).
 
@@ -126,7 +152,7 @@ class OneVsRestHistogram(_OneVsRest):
         self.n_bins = n_bins
 
     def _single(self) -> Calibrator:
-        return HistogramCalibrator(n_bins=self.n_bins, score_range=(0.0, 1.0))
+        return _Bins(n_bins=self.n_bins, score_range=(0.0, 1.0))
 
     def _check_parameters(self) -> None:
         self._single()._check_parameters()

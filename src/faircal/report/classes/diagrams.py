@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from faircal.metrics import Histogram
 from faircal.report.figures.reliability import LEAST, ReliabilityDiagram
-from faircal.report.figures.wording import ALL_PAIRS, left_out, percent
+from faircal.report.figures.wording import left_out, percent
 from faircal.report.numbers import listing
 from faircal.results import GLOBAL
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +85,6 @@ class TopLabelDiagram(ReliabilityDiagram):
         names = {group: "all rows" if group == GLOBAL else group for group in self.gaps}
         said = (f"{names[group]} {percent(gap)}" for group, gap in self.gaps.items())
         return f"Largest distance from the diagonal: {', '.join(said)}."
-
-    def _draw(self, ax: Axes) -> None:
-        super()._draw(ax)
-        for line in ax.get_lines():
-            if line.get_label() == ALL_PAIRS:
-                line.set_label("all rows")
 
 
 @dataclass(frozen=True, eq=False)
