@@ -130,8 +130,8 @@ def check_names(groups: Sequence[str]) -> None:
     for name in (GLOBAL, ALL):
         if name in groups:
             raise DataError(
-                f"a group is called {name!r}, a name that results keep for numbers over all "
-                "pairs or groups; rename the group"
+                f"a group is called {name!r}, a name that results keep for numbers over all of "
+                "them; rename the group"
             )
 
 

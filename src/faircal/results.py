@@ -345,6 +345,10 @@ def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
                     f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}"
                 )
             for line in reader:
+                if len(line) != len(numbers):
+                    raise ValueError(
+                        f"line {reader.line_num}: expected {len(numbers)} values, found {len(line)}"
+                    )
                 pairs = zip(line, numbers, strict=True)
                 rows.append([float(text) if number else text for text, number in pairs])
     except (ValueError, OSError, csv.Error) as error:

@@ -185,6 +185,18 @@ def test_a_model_measured_on_the_rows_it_was_fitted_on(rows, run_here):
 # ------------------------------------------------------------------- audit and benchmark
 
 
+def test_results_say_how_they_were_made(rows, run_here):
+    run_here(["classify", "benchmark", "rows.csv", "--attribute", "sex", "--out", "a", *QUICK])
+    with (rows / "a" / "results.csv").open(newline="") as file:
+        found = {
+            row["method"]: (row["calibrator"], row["clusters"], row["seed"], row["fold"])
+            for row in csv.DictReader(file)
+        }
+    assert found["uncalibrated"] == ("", "", "", "")
+    assert found["faircal"] == ("temperature", "2", "0", "")
+    assert found["oracle"] == ("temperature", "", "0", "")
+
+
 def test_audit_measures_the_table(rows, run_here):
     done = run_here(["classify", "audit", "rows.csv", "--attribute", "sex", "--out", "a"])
     assert done.code == 0, done.err

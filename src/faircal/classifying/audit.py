@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -26,6 +26,14 @@ from faircal.uncertainty.enough import NOT_ENOUGH, least_people
 from faircal.uncertainty.sharing import Float64
 
 
+class Made(NamedTuple):
+    """How a method's probabilities were made, as ``results.csv`` says it; empty: does not apply."""
+
+    calibrator: str = ""
+    clusters: str = ""
+    seed: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class ClassAudit:
     """What an audit of a classifier found: values, intervals, differences, and a long table.
@@ -39,6 +47,8 @@ class ClassAudit:
         Confidence counted by group, and probabilities by class: what figures are drawn from.
     data : ClassRows
         What was measured.
+    made : mapping from method to Made
+        How what was measured was made, where that is known.
 
     Examples
     --------
@@ -56,6 +66,7 @@ class ClassAudit:
     data: ClassRows
     dataset: str = ""
     attribute: str = ""
+    made: Mapping[str, Made] = field(default_factory=dict)
     _kept: dict[tuple[str, float], Sureness] = field(default_factory=dict)
 
     @property
@@ -178,7 +189,9 @@ class ClassAudit:
         found = []
         for method, measures in self.measures.items():
             sure = self._sure(method, level)
+            made = self.made.get(method, Made())
             where = {"feature": "", "method": method, "attribute": self.attribute, "level": level}
+            where |= {"calibrator": made.calibrator, "clusters": made.clusters}
             for group, condition, metric, value in measures:
                 if not has_interval(metric):
                     continue
@@ -207,11 +220,11 @@ class ClassAudit:
     @property
     def rows(self) -> list[Row]:
         """The values as rows of ``results.csv``."""
-        return [
-            Row(self.dataset, "", method, "", "", "", "", self.attribute, *found)
-            for method, measures in self.measures.items()
-            for found in measures
-        ]
+        found = []
+        for method, measures in self.measures.items():
+            front = self.dataset, "", method, *self.made.get(method, Made()), "", self.attribute
+            found += [Row(*front, *each[:3], each.value) for each in measures]
+        return found
 
     @property
     def table(self) -> pa.Table:
@@ -282,6 +295,7 @@ def audit_classes(
     classes: Sequence[Any] | None = None,
     dataset: str = "",
     attribute: str = "",
+    made: Mapping[str, Made] | None = None,
 ) -> ClassAudit:
     """Measure class probabilities, overall, by group and by class.
 
@@ -301,6 +315,8 @@ def audit_classes(
         The classes' names, in the order of the columns; 0, 1, … unless told.
     dataset, attribute : str
         For the table: whose rows they are, and what makes the groups.
+    made : mapping from method to Made, optional
+        For the table: by which calibrator, with how many clusters and which seed.
 
     Returns
     -------
@@ -330,7 +346,7 @@ def audit_classes(
     for method in rows.methods:
         measures[method], drawn = measure_method(rows, method, attribute)
         curves += drawn
-    return ClassAudit(measures, Curves(curves), rows, dataset, attribute)
+    return ClassAudit(measures, Curves(curves), rows, dataset, attribute, made or {})
 
 
 def _checked(level: float) -> float:

@@ -236,8 +236,11 @@ def _given(features: NDArray[np.float32] | None) -> NDArray[np.float32]:
     return features
 
 
+#: The probabilities as they come: what others are made of.
+UNCALIBRATED = "uncalibrated"
+
 CLASS_METHODS: Registry[type[ClassMethod]] = Registry("method of classes")
-CLASS_METHODS.register("uncalibrated", Uncalibrated)
+CLASS_METHODS.register(UNCALIBRATED, Uncalibrated)
 CLASS_METHODS.register("global", Global)
 CLASS_METHODS.register("faircal", FairCalMethod)
 CLASS_METHODS.register("groupwise", Groupwise)

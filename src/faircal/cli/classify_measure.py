@@ -31,6 +31,7 @@ from faircal.cli.options import (
 
 if TYPE_CHECKING:
     from faircal.classifier.maps import Shrinkage
+    from faircal.classifying.audit import Made
     from faircal.data import Labelled
 
 _NO_GROUPS = "only global figures: the table has no attribute of text; name one with --attribute"
@@ -61,6 +62,8 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
     Writes report.html, tables/ and figures/ for people, and the numbers behind them: results.csv,
     intervals.csv, differences.csv, curves.parquet and run.json.
     """
+    from faircal.classifying.audit import Made
+    from faircal.classifying.methods import UNCALIBRATED
     from faircal.files import file_digest
 
     started = time.perf_counter()
@@ -71,7 +74,11 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
     found: Any = data.probabilities
     if fitted is not None and model is not None:
         with working("calibrating"):
-            found = {"uncalibrated": found, "faircal": model_probabilities(fitted, data, model)}
+            found = {UNCALIBRATED: found, "faircal": model_probabilities(fitted, data, model)}
+    made = {}
+    if fitted is not None:
+        name = fitted.calibrator if isinstance(fitted.calibrator, str) else "custom"
+        made["faircal"] = Made(name, str(fitted.n_clusters_), str(fitted.random_state))
     settings = {
         "model": model,
         "model_sha256": None if model is None else file_digest(model),
@@ -81,7 +88,7 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
         run["notes"].append(
             f"{model} was fitted on these very rows: its figures are too good; measure it on others"
         )
-    _measure(rows, data, chosen, found, out, run, started)
+    _measure(rows, data, chosen, found, out, run, started, made)
     report_and_show(out, as_json)
 
 
@@ -130,6 +137,8 @@ def benchmark(
     intervals.csv, differences.csv, curves.parquet and run.json.
     """
     from faircal.calibrators.classes import CLASS_CALIBRATORS
+    from faircal.classifying.audit import Made
+    from faircal.classifying.methods import CLASS_METHODS, UNCALIBRATED
     from faircal.classifying.run import folds_of, out_of_fold, served
 
     started = time.perf_counter()
@@ -153,7 +162,14 @@ def benchmark(
         "folds": list(held.names),
         "notes": list(held.notes),
     }
-    _measure(rows, data, chosen, found, out, run, started)
+    made = {
+        name: Made(
+            calibrator, str(clusters) if CLASS_METHODS[name].needs_features else "", str(seed)
+        )
+        for name in names
+        if name != UNCALIBRATED
+    }
+    _measure(rows, data, chosen, found, out, run, started, made)
     for method, why in left_out.items():
         note(f"note: {method} is left out: {why}")
     report_and_show(out, as_json)
@@ -167,6 +183,7 @@ def _measure(
     out: Path,
     run: Mapping[str, Any],
     started: float,
+    made: Mapping[str, Made] | None = None,
 ) -> None:
     """Measure probabilities, by method where there are several, and write the results."""
     from faircal.classifying import audit_classes, write_class_audit
@@ -182,6 +199,7 @@ def _measure(
             classes=data.classes,
             dataset=data.name,
             attribute=attribute or "",
+            made=made,
         )
         methods = {
             name: {"title": CLASS_METHODS[name].title, "yardstick": CLASS_METHODS[name].yardstick}

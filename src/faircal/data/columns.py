@@ -196,7 +196,7 @@ def parse_fold(values: Any, where: str, span: Span = WHOLE, text: bool = False) 
         row = span.row(np.asarray(array.is_null()))
         raise DataError(
             f"{column}, {row}: empty ({span.such(array.null_count)}); "
-            "give every pair a fold, or drop the column to have folds drawn"
+            "give every row a fold, or drop the column to have folds drawn"
         )
     if not text:
         with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):

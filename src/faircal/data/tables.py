@@ -98,6 +98,11 @@ def check_shape(names: Sequence[str], n_rows: int, path: Path) -> None:
     """Raise where a table has no rows, or a column twice."""
     if not n_rows:
         raise DataError(f"{path}: expected at least one row, found none; check the export")
+    for mark, called in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and mark in names[0]:
+            raise DataError(
+                f"{path}: its columns are separated by {called}; export it with commas between them"
+            )
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise DataError(f"{path}: column '{twice[0]}' appears more than once; rename one of them")
