@@ -333,10 +333,16 @@ class _OtherColumnsError(DataError):
     """A table has other columns than expected."""
 
 
+def _converted(line: list[str], numbers: list[bool], place: int) -> list[Any]:
+    if len(line) != len(numbers):
+        raise ValueError(f"line {place}: expected {len(numbers)} values, found {len(line)}")
+    pairs = zip(line, numbers, strict=True)
+    return [float(text) if number else text for text, number in pairs]
+
+
 def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
     """Read a table of the fields of `kind`; those that are numbers are converted."""
     numbers = [of is float for of in get_type_hints(kind).values()]
-    rows: list[list[Any]] = []
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
@@ -344,13 +350,7 @@ def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
                 raise _OtherColumnsError(
                     f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}"
                 )
-            for line in reader:
-                if len(line) != len(numbers):
-                    raise ValueError(
-                        f"line {reader.line_num}: expected {len(numbers)} values, found {len(line)}"
-                    )
-                pairs = zip(line, numbers, strict=True)
-                rows.append([float(text) if number else text for text, number in pairs])
+            rows = [_converted(line, numbers, reader.line_num) for line in reader]
     except (ValueError, OSError, csv.Error) as error:
         if isinstance(error, DataError):
             raise

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,27 @@ from faircal.registry import Registry
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
-
-
+Features = NDArray[np.float32]
 Groups = NDArray[np.integer[Any]]
+
+#: The probabilities as they come: what others are made of.
+UNCALIBRATED = "uncalibrated"
+
+
+class Rows(NamedTuple):
+    """What a method sees of rows; features and groups are empty unless it needs them."""
+
+    probabilities: Float64
+    features: Features
+    groups: Groups
+    units: Int64 | None
 
 
 @dataclass(eq=False)
 class ClassMethod(ABC):
     """A way to calibrate: fitted on labelled rows, applied to others.
+
+    A subclass brings `_fit` and `_apply`, and says what it needs.
 
     Parameters
     ----------
@@ -39,6 +52,7 @@ class ClassMethod(ABC):
     n_clusters: int = 20
     shrinkage: Shrinkage = "cv"
     random_state: int = 0
+    _fitted: bool = field(default=False, init=False)
 
     title: ClassVar[str]
     needs_features: ClassVar[bool] = False
@@ -46,13 +60,12 @@ class ClassMethod(ABC):
     #: Shown apart and never best: it knows what others are not told.
     yardstick: ClassVar[bool] = False
 
-    @abstractmethod
     def fit(
         self,
         probabilities: Float64,
         codes: Int64,
         *,
-        features: NDArray[np.float32] | None = None,
+        features: Features | None = None,
         groups: Groups | None = None,
         units: Int64 | None = None,
     ) -> Self:
@@ -69,16 +82,51 @@ class ClassMethod(ABC):
         units : ndarray of int, shape (n,), optional
             Whom each row comes from, numbered from 0.
         """
+        self._fit(self._rows(probabilities, features, groups, units), codes)
+        self._fitted = True
+        return self
 
-    @abstractmethod
     def apply(
         self,
         probabilities: Float64,
         *,
-        features: NDArray[np.float32] | None = None,
+        features: Features | None = None,
         groups: Groups | None = None,
     ) -> Float64:
         """Return the calibrated probabilities of rows, shape (n, n_classes)."""
+        if not self._fitted:
+            raise NotFittedError(f"{self.title} is not fitted yet; call fit first")
+        return self._apply(self._rows(probabilities, features, groups, None))
+
+    def _rows(
+        self,
+        probabilities: Float64,
+        features: Features | None,
+        groups: Groups | None,
+        units: Int64 | None,
+    ) -> Rows:
+        for name, needed, given in (
+            ("features", self.needs_features, features),
+            ("groups", self.needs_groups, groups),
+        ):
+            if needed and given is None:
+                raise ParameterError(f"{self.title}: expected the {name} of the rows, found none")
+        nothing = np.empty((len(probabilities), 0), np.float32)
+        nobody = np.full(len(probabilities), -1)
+        return Rows(
+            probabilities,
+            features if features is not None and self.needs_features else nothing,
+            groups if groups is not None and self.needs_groups else nobody,
+            units,
+        )
+
+    @abstractmethod
+    def _fit(self, rows: Rows, codes: Int64) -> None:
+        """Learn."""
+
+    @abstractmethod
+    def _apply(self, rows: Rows) -> Float64:
+        """Return calibrated probabilities."""
 
 
 class Uncalibrated(ClassMethod):
@@ -86,93 +134,44 @@ class Uncalibrated(ClassMethod):
 
     title = "Uncalibrated"
 
-    def fit(  # noqa: D102
-        self,
-        probabilities: Float64,
-        codes: Int64,
-        *,
-        features: NDArray[np.float32] | None = None,
-        groups: Groups | None = None,
-        units: Int64 | None = None,
-    ) -> Self:
-        return self
+    def _fit(self, rows: Rows, codes: Int64) -> None:
+        pass
 
-    def apply(
-        self,
-        probabilities: Float64,
-        *,
-        features: NDArray[np.float32] | None = None,
-        groups: Groups | None = None,
-    ) -> Float64:
-        """Return them as they are."""
-        return probabilities
+    def _apply(self, rows: Rows) -> Float64:
+        return rows.probabilities
 
 
-@dataclass(eq=False)
-class _Sets(ClassMethod):
-    """One map for each set of rows."""
-
-    _maps: SetMaps | None = None
-
-    def _sets(self, n: int, groups: Groups | None) -> Groups:
-        """Return the set of each of n rows; −1 for none."""
-        return np.full(n, -1)
-
-    def fit(
-        self,
-        probabilities: Float64,
-        codes: Int64,
-        *,
-        features: NDArray[np.float32] | None = None,
-        groups: Groups | None = None,
-        units: Int64 | None = None,
-    ) -> Self:
-        """Fit the sets' maps."""
-        sets = self._sets(len(codes), groups)
-        self._maps = SetMaps.fit(
-            probabilities,
-            codes,
-            sets,
-            int(sets.max(initial=-1)) + 1,
-            calibrator=self.calibrator,
-            shrinkage=self.shrinkage,
-            units=units,
-            random_state=self.random_state,
-        )
-        return self
-
-    def apply(
-        self,
-        probabilities: Float64,
-        *,
-        features: NDArray[np.float32] | None = None,
-        groups: Groups | None = None,
-    ) -> Float64:
-        """Return what the map of each row's set makes of it."""
-        if self._maps is None:
-            raise NotFittedError(f"{type(self).__name__} is not fitted yet; call fit first")
-        sets = self._sets(len(probabilities), groups)
-        # A group that the calibration rows had none of gets the map of all.
-        return self._maps.apply(probabilities, np.where(sets < len(self._maps.sets), sets, -1))
-
-
-class Global(_Sets):
-    """One map for all rows."""
-
-    title = "Global"
-
-
-class Oracle(_Sets):
+class Oracle(ClassMethod):
     """One map for each group, pulled to that of all rows: FairCal with the attribute known."""
 
     title = "Oracle"
     needs_groups = True
     yardstick = True
 
-    def _sets(self, n: int, groups: Groups | None) -> Groups:
-        if groups is None:
-            raise ParameterError(f"{self.title}: expected the groups of the rows, found none")
-        return groups
+    def _fit(self, rows: Rows, codes: Int64) -> None:
+        self._maps = SetMaps.fit(
+            rows.probabilities,
+            codes,
+            rows.groups,
+            int(rows.groups.max(initial=-1)) + 1,
+            calibrator=self.calibrator,
+            shrinkage=self.shrinkage,
+            units=rows.units,
+            random_state=self.random_state,
+        )
+
+    def _apply(self, rows: Rows) -> Float64:
+        # A group that the calibration rows had none of gets the map of all.
+        known = np.where(rows.groups < len(self._maps.sets), rows.groups, -1)
+        return self._maps.apply(rows.probabilities, known)
+
+
+class Global(Oracle):
+    """One map for all rows, who are of no group."""
+
+    title = "Global"
+    needs_groups = False
+    yardstick = False
 
 
 @dataclass(eq=False)
@@ -184,60 +183,29 @@ class Groupwise(Oracle):
     title = "Group-wise"
 
 
-@dataclass(eq=False)
 class FairCalMethod(ClassMethod):
     """`FairCalClassifier`: one map for each cluster of features."""
 
     title = "FairCal"
     needs_features = True
 
-    _model: FairCalClassifier | None = None
-
-    def fit(
-        self,
-        probabilities: Float64,
-        codes: Int64,
-        *,
-        features: NDArray[np.float32] | None = None,
-        groups: Groups | None = None,
-        units: Int64 | None = None,
-    ) -> Self:
-        """Cluster the features and fit the clusters' maps."""
+    def _fit(self, rows: Rows, codes: Int64) -> None:
         self._model = FairCalClassifier(
             n_clusters=self.n_clusters,
             calibrator=self.calibrator,
             shrinkage=self.shrinkage,
             random_state=self.random_state,
         ).fit_calibration(
-            probabilities,
+            rows.probabilities,
             codes,
-            features=_given(features),
-            classes=np.arange(probabilities.shape[1]),
-            units=units,
+            features=rows.features,
+            classes=np.arange(rows.probabilities.shape[1]),
+            units=rows.units,
         )
-        return self
 
-    def apply(
-        self,
-        probabilities: Float64,
-        *,
-        features: NDArray[np.float32] | None = None,
-        groups: Groups | None = None,
-    ) -> Float64:
-        """Return what the map of each row's cluster makes of it."""
-        if self._model is None:
-            raise NotFittedError("FairCalMethod is not fitted yet; call fit first")
-        return self._model.calibrate(probabilities, features=_given(features))
+    def _apply(self, rows: Rows) -> Float64:
+        return self._model.calibrate(rows.probabilities, features=rows.features)
 
-
-def _given(features: NDArray[np.float32] | None) -> NDArray[np.float32]:
-    if features is None:
-        raise ParameterError("FairCal: expected the features of the rows, found none")
-    return features
-
-
-#: The probabilities as they come: what others are made of.
-UNCALIBRATED = "uncalibrated"
 
 CLASS_METHODS: Registry[type[ClassMethod]] = Registry("method of classes")
 CLASS_METHODS.register(UNCALIBRATED, Uncalibrated)
@@ -256,6 +224,6 @@ def make_class_method(name: str, **parameters: Any) -> ClassMethod:
     'Oracle'
     """
     kind = CLASS_METHODS[name]
-    if kind is Groupwise:
+    if kind is Groupwise:  # what fits groups by themselves has nothing to pull them to
         parameters.pop("shrinkage", None)
     return kind(**parameters)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircal.cli.options import note, out, print_json, printable, progress_bars
+from faircal.cli.options import out, print_json, printable
+from faircal.cli.running import written_report
 
 if TYPE_CHECKING:
     from faircal.report import Store, Table
@@ -15,16 +16,7 @@ if TYPE_CHECKING:
 
 def report_and_show(folder: Path, as_json: bool) -> None:
     """Write tables, figures and the page of the results in `folder`; print what people look for."""
-    from faircal.report import Store, write_all
-    from faircal.results import RESULTS
-
-    store = Store.read(folder)
-    with progress_bars() as update:
-        report = write_all(store, progress=update)
-    if report.missing:
-        note(f"note: {report.missing}")
-    paths = {"results": str(folder / RESULTS)}
-    paths |= {name: str(path) for name, path in report.paths.items()}
+    store, _, paths = written_report(folder)
     if as_json:
         where = {name: paths[name] for name in ("results", "report")}
         print_json({**where, "files": paths, **_record(store)})

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from faircal.data import Dataset
     from faircal.report import Store, Table
     from faircal.report.paper import Reproduction
+    from faircal.report.writing import Report
 
 
 def benchmark_and_show(
@@ -69,9 +70,8 @@ def goes_on(what: str) -> Iterator[None]:
         ) from error
 
 
-def report_and_show(folder: Path, as_json: bool) -> None:
-    """Write tables, figures and the page of the results in `folder`; print what people look for."""
-    from faircal.cli import moving_table
+def written_report(folder: Path) -> tuple[Store, Report, dict[str, str]]:
+    """Write tables, figures and the page of the results in `folder`; return the files by name."""
     from faircal.report import Store, write_all
     from faircal.results import RESULTS
 
@@ -80,8 +80,15 @@ def report_and_show(folder: Path, as_json: bool) -> None:
         report = write_all(store, progress=update)
     if report.missing:
         note(f"note: {report.missing}")
-    paths = {"results": str(folder / RESULTS)}
-    paths |= {name: str(path) for name, path in report.paths.items()}
+    paths = {name: str(path) for name, path in report.paths.items()}
+    return store, report, {"results": str(folder / RESULTS), **paths}
+
+
+def report_and_show(folder: Path, as_json: bool) -> None:
+    """Write tables, figures and the page of the results in `folder`; print what people look for."""
+    from faircal.cli import moving_table
+
+    store, report, paths = written_report(folder)
     claims = report.paper.claims if report.paper is not None else []
     if as_json:
         listed = [asdict(claim) | {"holds": claim.holds} for claim in claims]

@@ -144,6 +144,23 @@ def _without_nan(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
     return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
 
 
+def as_numbers(values: Any) -> NDArray[np.float64] | None:
+    """Return an array as float64, or None where it does not hold numbers.
+
+    Text is refused although "0.5" could be read: it is a column of the wrong kind.
+
+    Examples
+    --------
+    >>> as_numbers([1, True]), as_numbers(["0.5"])
+    (array([1., 1.]), None)
+    """
+    try:
+        array = np.asarray(values)
+        return None if array.dtype.kind not in "biufO" else array.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        return None
+
+
 def first_true(mask: NDArray[np.bool_]) -> int:
     """Return the index of the first true element (there must be one)."""
     return int(np.flatnonzero(mask)[0])

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from faircal.data.columns import as_numbers
 from faircal.errors import DataError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -138,11 +139,7 @@ probabilities; found 3 in row 1; number the classes in the order of the columns
         return np.empty(0, dtype=np.int64)
     known = f"whole numbers from 0 to {n_classes - 1}, one per column of the probabilities"
     remedy = "number the classes in the order of the columns"
-    try:
-        # Text is refused although "1" could be read: class names are not codes.
-        numbers = None if given.dtype.kind not in "biufO" else given.astype(np.float64)
-    except (TypeError, ValueError):
-        numbers = None
+    numbers = as_numbers(given)
     if numbers is None:
         raise DataError(f"codes: expected {known}; found other values; {remedy}")
     wrong = ~((numbers >= 0) & (numbers < n_classes) & (numbers == np.floor(numbers)))
@@ -202,11 +199,7 @@ def as_class_probabilities(
 
 def _matrix(values: npt.ArrayLike, where: str) -> FloatArray:
     """Return a float64 matrix with a column at least, or say what is wrong."""
-    try:
-        array = np.asarray(values)
-        numbers = None if array.dtype.kind not in "biufO" else array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        numbers = None
+    numbers = as_numbers(values)
     if numbers is None:
         raise DataError(f"{where}: expected numbers; found other values; pass numeric columns")
     if numbers.ndim != 2 or not numbers.shape[1]:

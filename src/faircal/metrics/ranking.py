@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from faircal.compute.sorting import ascending
+from faircal.data.columns import as_numbers
 from faircal.errors import DataError, ParameterError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -292,12 +293,7 @@ calibrate the scores first
 
 def _numbers(values: npt.ArrayLike, name: str) -> FloatArray:
     """Return a non-empty 1-d float64 array or say what is wrong."""
-    try:
-        array = np.asarray(values)
-        # Text is refused although "0.5" could be read: it is a column of the wrong kind.
-        numbers = None if array.dtype.kind not in "biufO" else array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        numbers = None
+    numbers = as_numbers(values)
     if numbers is None:
         raise DataError(f"expected {name} to be numbers; found other values; pass a numeric column")
     if numbers.ndim != 1 or not numbers.size:
