@@ -333,9 +333,9 @@ class _OtherColumnsError(DataError):
     """A table has other columns than expected."""
 
 
-def _converted(line: list[str], numbers: list[bool], place: int) -> list[Any]:
+def _converted(line: list[str], numbers: list[bool]) -> list[Any]:
     if len(line) != len(numbers):
-        raise ValueError(f"line {place}: expected {len(numbers)} values, found {len(line)}")
+        raise ValueError(f"expected {len(numbers)} values, found {len(line)}")
     pairs = zip(line, numbers, strict=True)
     return [float(text) if number else text for text, number in pairs]
 
@@ -343,6 +343,7 @@ def _converted(line: list[str], numbers: list[bool], place: int) -> list[Any]:
 def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
     """Read a table of the fields of `kind`; those that are numbers are converted."""
     numbers = [of is float for of in get_type_hints(kind).values()]
+    rows: list[list[Any]] = []
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
@@ -350,7 +351,7 @@ def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
                 raise _OtherColumnsError(
                     f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}"
                 )
-            rows = [_converted(line, numbers, reader.line_num) for line in reader]
+            rows.extend(_converted(line, numbers) for line in reader)
     except (ValueError, OSError, csv.Error) as error:
         if isinstance(error, DataError):
             raise

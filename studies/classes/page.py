@@ -45,7 +45,8 @@ def page(tally: Tally, pictures: Sequence[str]) -> str:
     shown = "".join(f"![Differences with intervals](images/{name})\n\n" for name in pictures)
     texts = [
         HEAD,
-        f"## What came out\n\n{_summary(tally, keys)}\n\n{PLAIN}\n{shown}{_verdicts(tally, keys)}\n",
+        f"## What came out\n\n{_summary(tally, keys)}\n\n{PLAIN}",
+        f"{shown}{_verdicts(tally, keys)}\n",
         HOW,
         f"## The sets\n\n{_sets(tally, keys)}\n",
         f"## Values\n\n{_values(tally, keys)}\n",
