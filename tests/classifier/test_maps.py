@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from faircal.calibrators.classes import DirichletCalibrator, Pulled, Strength, TemperatureScaling
+from faircal.calibrators.classes import (
+    DirichletCalibrator,
+    Pulled,
+    Strength,
+    TemperatureScaling,
+    make_class_calibrator,
+)
 from faircal.classifier import SetMaps
+from faircal.classifier.maps import _Trial
 from faircal.errors import ModelFileError
 from faircal.metrics import multiclass_nll
 
@@ -67,6 +74,28 @@ def test_what_is_held_out_is_not_in_the_map_of_all_rows(monkeypatch):
     SetMaps.fit(p, rng.integers(0, 3, 500), rng.integers(0, 2, 500), 2)
     assert seen[0] == 500
     assert set(seen[1:]) == {400}
+
+
+@pytest.mark.parametrize("calibrator", ["dirichlet", "isotonic"])
+def test_losses_of_rows_held_out_come_in_their_order(calibrator):
+    """Whose they are counts: rows of one unit are better or worse together."""
+    rng = np.random.default_rng(0)
+    p, codes = rng.dirichlet([1, 1, 1], 400), rng.integers(0, 3, 400)
+    sets = rng.integers(-1, 3, 400)
+    overall = make_class_calibrator(calibrator).fit(p, codes)
+    turned = rng.permutation(400)
+    train, test = np.sort(turned[:300]), turned[300:]
+    found = _Trial(overall, p, codes, sets, 3).losses(train, test)
+    base = overall.settled().fit(p[train], codes[train])
+    for i, strength in enumerate(overall.strengths()):
+        maps = []
+        for k in range(3):
+            own = train[sets[train] == k]
+            finite = np.isfinite(strength.rows)
+            maps.append(base.towards(p[own], codes[own], [strength])[0] if finite else None)
+        said = SetMaps(base, maps, strength).apply(p[test], sets[test])
+        told = -np.log(np.maximum(said[np.arange(100), codes[test]], np.finfo(float).eps))
+        np.testing.assert_allclose(found[i], told, atol=2e-3)
 
 
 def test_sets_without_rows_and_rows_without_a_set():

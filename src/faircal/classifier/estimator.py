@@ -33,7 +33,7 @@ from faircal.classifier.inputs import (
 from faircal.classifier.maps import SetMaps, Shrinkage, check_shrinkage
 from faircal.clustering import Clustering, kmeans
 from faircal.data.simplex import as_probabilities_matrix, as_units
-from faircal.errors import DataError, NotFittedError
+from faircal.errors import DataError, ModelFileError, NotFittedError
 from faircal.jobs import Progress, silent
 from faircal.registry import check_whole
 
@@ -412,3 +412,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._centers, self.cluster_counts_ = state["centers"], state["cluster_counts"]
         maps = {key.removeprefix("maps/"): array for key, array in state.items() if "/" in key}
         self.maps_ = SetMaps.of_state(maps, self.calibrator)
+        k, d = self._centers.shape
+        sizes = len(self.center_), len(self.scale_), len(self.cluster_counts_), len(classes)
+        if sizes != (d, d, k, self.maps_.overall.n_classes_) or len(self.maps_.sets) != k:
+            raise ModelFileError("damaged: its parts do not fit together; fit it again")

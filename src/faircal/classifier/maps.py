@@ -213,18 +213,18 @@ class _Trial:
         """Return the log-loss of each row of `test` under each strength; see `choose`."""
         strengths = self.overall.strengths()
         base, maps = self._fitted(train, strengths[1:])
-        rows, starts = self._sorted(test)
         # The first strength is infinite: the map of all rows.
-        likely = base.predict(self.probabilities[rows])
-        found = np.tile(log_losses(likely, self.codes[rows]), (len(strengths), 1))
+        likely = base.predict(self.probabilities[test])
+        found = np.tile(log_losses(likely, self.codes[test]), (len(strengths), 1))
+        order, starts = _by_set(self.sets[test], self.n_sets)
         for k, pulled in enumerate(maps):
-            part = slice(starts[k], starts[k + 1])
-            before, said = None, likely[part]
+            part = order[starts[k] : starts[k + 1]]
+            rows, before, said = test[part], None, likely[part]
             for i, (own, weight) in enumerate(pulled or (), 1):
                 if own is not before:
-                    before, said = own, own.predict(self.probabilities[rows[part]])
+                    before, said = own, own.predict(self.probabilities[rows])
                 mixed = weight * said + (1.0 - weight) * likely[part]
-                found[i, part] = log_losses(mixed, self.codes[rows[part]])
+                found[i, part] = log_losses(mixed, self.codes[rows])
         return found
 
     def sharpness(self, folds: Int64, strength: Strength) -> float:
@@ -235,10 +235,10 @@ class _Trial:
             held = folds[used] == fold
             base, maps = self._fitted(used[~held], [strength])
             test = used[held]
-            found = SetMaps(base, _first(maps), strength)
-            said[held] = found.apply(self.probabilities[test], self.sets[test])
-        found = TemperatureScaling().fit(said, self.codes[used]).coefficients_[0, 0]
-        return float(np.clip(found, *SHARPNESS))
+            without = SetMaps(base, _first(maps), strength)
+            said[held] = without.apply(self.probabilities[test], self.sets[test])
+        power = TemperatureScaling().fit(said, self.codes[used]).coefficients_[0, 0]
+        return float(np.clip(power, *SHARPNESS))
 
     def _fitted(
         self, train: Int64, strengths: Sequence[Strength]
@@ -246,10 +246,6 @@ class _Trial:
         rows = self.probabilities[train], self.codes[train]
         base = self.overall.settled().fit(*rows)
         return base, _fit_sets(base, *rows, self.sets[train], self.n_sets, strengths)
-
-    def _sorted(self, rows: Int64) -> tuple[Int64, Int64]:
-        order, starts = _by_set(self.sets[rows], self.n_sets)
-        return rows[order], starts
 
 
 def _first(maps: list[list[Pulled] | None]) -> list[Pulled | None]:
