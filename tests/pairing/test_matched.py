@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
@@ -213,6 +213,7 @@ class TestAlike:
 
     @settings(max_examples=30, deadline=None)
     @given(st.integers(1, 12), st.integers(1, 3), st.integers(1, 6), st.integers(0, 99))
+    @example(3, 3, 1, 80)  # three people of whom each component has one, but for rounding
     def test_whatever_the_images(self, n_people, images, d, seed):
         rng = np.random.default_rng(seed)
         person = np.repeat(np.arange(n_people), images)

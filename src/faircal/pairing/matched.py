@@ -188,7 +188,8 @@ class _Mixture:
         Covariances are drawn towards their average, as if each component had r more people of
         that spread. A component of less than one person is left out.
         """
-        r, some = first.shape[1], people >= 1
+        # Shares of people add up to 1 but for rounding; the largest component stays in any case.
+        r, some = first.shape[1], people >= min(1.0, people.max()) * (1 - 1e-9)
         size, first, second = people[some], first[some], second[some]
         means = first / size[:, None]
         spreads = second - first[:, :, None] * means[:, None, :]
