@@ -59,6 +59,16 @@ def test_sharpness_is_bounded_where_classes_can_be_told_apart():
     assert np.isfinite(maps.apply(p, sets)).all()
 
 
+def test_sets_that_do_not_differ_keep_the_map_of_all_rows():
+    """Noise alone makes some weaker pull look a little better in most draws."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        p = rng.dirichlet([1, 1, 1], 600)
+        codes = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
+        maps = SetMaps.fit(p, np.minimum(codes, 2), rng.integers(0, 3, 600), 3)
+        assert maps.strength.rows == np.inf
+
+
 def test_what_is_held_out_is_not_in_the_map_of_all_rows(monkeypatch):
     """In cross-validation every map, that of all rows too, is fitted on the other folds."""
     seen = []
