@@ -173,7 +173,8 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fitted = clone(made).fit(X, labels)
         self.estimator_ = fitted
         self.feature_names_: tuple[str, ...] = ()  # X is checked where it comes in
-        return self._calibrate_on(given, labels, self._features_of(X), classes)
+        checked = as_probabilities_matrix(given)
+        return self._calibrate_on(checked, labels, self._features_of(X), classes)
 
     def predict_proba(self, X: Any) -> Float64:
         """Return calibrated class probabilities, shape (n, n_classes)."""
@@ -346,7 +347,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sets = clustering.assign(vectors)
         self.cluster_counts_ = np.bincount(sets, minlength=len(self._centers))
         self.maps_ = SetMaps.fit(
-            as_probabilities_matrix(probabilities),
+            probabilities,
             codes,
             sets,
             len(self._centers),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from faircal.calibrators.beta import EPS
 from faircal.calibrators.classes import (
     ClassCalibrator,
     Pulled,
@@ -18,7 +19,6 @@ from faircal.calibrators.classes import (
     make_class_calibrator,
 )
 from faircal.calibrators.classes.held_out import choose, drawn_folds, log_losses
-from faircal.calibrators.classes.linear import EPS
 from faircal.compute.softmax import softmax
 from faircal.compute.threads import each
 from faircal.errors import ModelFileError, ParameterError
@@ -127,7 +127,7 @@ class SetMaps:
         order, starts = _by_set(sets, len(self.sets))
         found = np.empty((len(probabilities), self.overall.n_classes_))
         rest = order[: starts[0]]
-        found[rest] = self.overall.predict(probabilities[rest])
+        found[rest] = self.overall.apply(probabilities[rest])
 
         def work(part: slice) -> None:
             rows = order[starts[part.start] : starts[part.start + 1]]
@@ -138,11 +138,11 @@ class SetMaps:
 
     def _of_set(self, pulled: Pulled | None, probabilities: Float64) -> Float64:
         if pulled is None:
-            return self.overall.predict(probabilities)
-        mixed = pulled.own.predict(probabilities)
+            return self.overall.apply(probabilities)
+        mixed = pulled.own.apply(probabilities)
         if pulled.weight < 1.0:
             mixed *= pulled.weight
-            mixed += (1.0 - pulled.weight) * self.overall.predict(probabilities)
+            mixed += (1.0 - pulled.weight) * self.overall.apply(probabilities)
         if self.sharpness != 1.0:
             mixed = softmax(self.sharpness * np.log(np.maximum(mixed, EPS)))
         return mixed
@@ -214,7 +214,7 @@ class _Trial:
         strengths = self.overall.strengths()
         base, maps = self._fitted(train, strengths[1:])
         # The first strength is infinite: the map of all rows.
-        likely = base.predict(self.probabilities[test])
+        likely = base.apply(self.probabilities[test])
         found = np.tile(log_losses(likely, self.codes[test]), (len(strengths), 1))
         order, starts = _by_set(self.sets[test], self.n_sets)
         for k, pulled in enumerate(maps):
@@ -222,7 +222,7 @@ class _Trial:
             rows, before, said = test[part], None, likely[part]
             for i, (own, weight) in enumerate(pulled or (), 1):
                 if own is not before:
-                    before, said = own, own.predict(self.probabilities[rows])
+                    before, said = own, own.apply(self.probabilities[rows])
                 mixed = weight * said + (1.0 - weight) * likely[part]
                 found[i, part] = log_losses(mixed, self.codes[rows])
         return found

@@ -33,6 +33,7 @@ from faircal.metrics.classes import CLASS_METRICS
 from faircal.results import ALL
 from faircal.uncertainty import Key
 from faircal.uncertainty.crowd import Spread
+from faircal.uncertainty.curve import Curve
 from faircal.uncertainty.deviations import deviation_of, lower_end, upper_end
 from faircal.uncertainty.inversion import lowest
 from faircal.uncertainty.rates import rate_interval
@@ -145,11 +146,15 @@ class Sureness:
                 continue
             curve = self._noise.curve(ranking, self._rows.crowds[group].people)
             for kind, metric in TOP.items():
-                value, found = self._values[group, "", metric], curve.found(kind)
-                ratio = value / found if found > 0 else 1.0
-                low, high = curve.interval(kind, self._level)
-                self._ends[group, "", metric] = low * ratio, min(high * ratio, 1.0)
-                self._sizes[group, metric] = Sizes.of(curve, kind, ratio)
+                self._sizes[group, metric] = self._of_curve(curve, kind, (group, "", metric))
+
+    def _of_curve(self, curve: Curve, kind: str, key: Key) -> Sizes:
+        """Keep the interval of a calibration error; return replicates of its size."""
+        value, found = self._values[key], curve.found(kind)
+        ratio = value / found if found > 0 else 1.0
+        low, high = curve.interval(kind, self._level)
+        self._ends[key] = low * ratio, min(high * ratio, 1.0)
+        return Sizes.of(curve, kind, ratio)
 
     def _classes(self, method: str) -> None:
         """Return intervals of each class, and of the mean over classes.
@@ -166,15 +171,11 @@ class Sureness:
                 curve = self._noise.curve(ranking, self._rows.crowds[group].people)
                 for kind, metric in EACH.items():
                     key = group, class_condition(name), metric
-                    value, found = self._values[key], curve.found(kind)
-                    ratio = value / found if found > 0 else 1.0
-                    low, high = curve.interval(kind, self._level)
-                    self._ends[key] = low * ratio, min(high * ratio, 1.0)
-                    sizes = Sizes.of(curve, kind, ratio).table / count
+                    sizes = self._of_curve(curve, kind, key).table / count
                     here = group, metric
                     before = self._sizes.get(here)
                     self._sizes[here] = Sizes(sizes if before is None else before.table + sizes)
-                    reach = max(self._ends[key][1] - value, 0.0) / count
+                    reach = max(self._ends[key][1] - self._values[key], 0.0) / count
                     above[here] = above.get(here, 0.0) + reach * _standardised(
                         curve.size(kind, 1.0)
                     )

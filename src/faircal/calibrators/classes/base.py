@@ -41,7 +41,7 @@ class Pulled(NamedTuple):
 class ClassCalibrator(BaseEstimator, ABC):  # type: ignore[misc]
     """A map from class probabilities to calibrated ones.
 
-    This class checks the input; a subclass brings `_fit` and `_predict`, and `towards` for the maps
+    This class checks the input; a subclass brings `_fit` and `apply`, and `towards` for the maps
     of sets of rows.
 
     Notes
@@ -105,7 +105,7 @@ class ClassCalibrator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"probabilities: expected {self.n_classes_} columns, one for each class of the "
                 f"calibration rows, found {matrix.shape[1]}"
             )
-        return self._predict(matrix)
+        return self.apply(matrix)
 
     @property
     @abstractmethod
@@ -163,8 +163,8 @@ class ClassCalibrator(BaseEstimator, ABC):  # type: ignore[misc]
         """Learn from checked rows."""
 
     @abstractmethod
-    def _predict(self, probabilities: Float64) -> Float64:
-        """Return a new array of probabilities."""
+    def apply(self, probabilities: Float64) -> Float64:
+        """Return what `predict` does, a new array, for rows that are checked already."""
 
     def _check_parameters(self) -> None:
         """Check the constructor's parameters."""

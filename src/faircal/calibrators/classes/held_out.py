@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from faircal.calibrators.beta import EPS
 from faircal.calibrators.classes.base import Float64, Int64
 from faircal.compute.threads import each
 
@@ -92,4 +93,4 @@ def choose(
 def log_losses(probabilities: Float64, codes: Int64) -> Float64:
     """Return the log-loss of each checked row; a certain mistake costs a finite 36."""
     of_label = probabilities[np.arange(len(codes)), codes]
-    return np.asarray(-np.log(np.maximum(of_label, np.finfo(np.float64).eps)))
+    return np.asarray(-np.log(np.maximum(of_label, EPS)))

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import clone
 
+from faircal.calibrators.beta import EPS
 from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
 from faircal.calibrators.classes.held_out import MOST_ROWS, choose, drawn_folds, log_losses
 from faircal.compute.softmax import (
@@ -28,8 +29,6 @@ from faircal.compute.softmax import (
 from faircal.compute.threads import each
 from faircal.errors import ParameterError
 
-#: As in beta calibration: probabilities are kept a machine epsilon away from 0.
-EPS = float(np.finfo(np.float64).eps)
 #: What is tried for the regularisation, strongest first; of large matrices the first three.
 REGULARIZATIONS = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-6)
 #: A choice does not hang on more digits than this.
@@ -102,8 +101,7 @@ class LinearCalibrator(ClassCalibrator):
             pull = Pull(center, (strength.rows * weight + 1e-9) / n)
             theta = fit(rows, pull, theta, least=self._least(form.n_classes), gain=_ROUGH)
             own = clone(self)
-            own.coefficients_, own.curvature_ = form.matrix(theta), self.curvature_
-            own.regularization_ = self.regularization_
+            own._set(form, theta, self.curvature_, self.regularization_)
             found.append(Pulled(own, 1.0))
         return found
 
@@ -129,7 +127,11 @@ class LinearCalibrator(ClassCalibrator):
         self._set(form, theta, rows.curvature(theta), regularization)
 
     def _set(
-        self, form: Form, theta: Float64, curvature: Float64, regularization: tuple[float, float]
+        self,
+        form: Form,
+        theta: Float64,
+        curvature: Float64,
+        regularization: Float64 | tuple[float, float],
     ) -> None:
         self.coefficients_, self.curvature_ = form.matrix(theta).copy(), curvature
         self.regularization_ = np.array(regularization)
@@ -173,7 +175,8 @@ class LinearCalibrator(ClassCalibrator):
         folds = drawn_folds(len(rows.codes), units, 0, MOST_ROWS if few else MOST_ROWS // 5)
         return pairs[choose(len(pairs), folds, losses)]
 
-    def _predict(self, probabilities: Float64) -> Float64:
+    def apply(self, probabilities: Float64) -> Float64:
+        """Return softmax(W z + b) of checked rows."""
         form, found = self._shape(), np.empty_like(probabilities)
         theta = form.flat(self.coefficients_)
 

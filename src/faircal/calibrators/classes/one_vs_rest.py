@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +24,9 @@ class _OneVsRest(ClassCalibrator):
     With two classes one map is enough: that of the second.
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ()
-
+    @abstractmethod
     def _single(self) -> Calibrator:
         """Return an unfitted calibrator of one class."""
-        raise NotImplementedError
 
     @property
     def n_classes_(self) -> int:
@@ -44,7 +43,8 @@ class _OneVsRest(ClassCalibrator):
         columns = range(n_classes) if n_classes > 2 else (1,)
         self.maps_ = [self._single().fit(probabilities[:, c], codes == c) for c in columns]
 
-    def _predict(self, probabilities: Float64) -> Float64:
+    def apply(self, probabilities: Float64) -> Float64:
+        """Return what the classes' maps make of checked rows."""
         if len(self.maps_) == 1:
             second = self.maps_[0].predict(probabilities[:, 1])
             return np.column_stack([1.0 - second, second])
