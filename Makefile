@@ -19,7 +19,7 @@ $(BIN)/python:
 # facenet-pytorch brings MTCNN's weights, and a reference for the tests; the torch that it asks for is
 # too old, so it comes without what it depends on.
 .venv/test: .venv/base
-	$(PIP) --editable ".[test,fast,figures,torch,embed]"
+	$(PIP) --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres]"
 	$(PIP) --no-deps facenet-pytorch
 	@touch $@
 # The browser of the tests, where there is none yet. Without one they are skipped; in CI they fail.
@@ -30,7 +30,7 @@ AS_ROOT = $$(test "$$(id -u)" = 0 || echo sudo -n) env DEBIAN_FRONTEND=nonintera
 	  || echo "make: no browser for the tests: install chromium (Debian: apt-get install chromium)" >&2
 	@if command -v chromium >/dev/null; then touch $@; fi
 .venv/check: .venv/base
-	$(PIP) --editable ".[test,check,fast,figures,torch,embed]"
+	$(PIP) --editable ".[test,check,fast,figures,torch,embed,onnx,serve,postgres]"
 	@touch $@
 
 demo: .venv/base

@@ -5,7 +5,11 @@
     ├── ParameterError     an argument, option or setting is wrong (also a ValueError)
     ├── NotFittedError     a method was asked to predict before it was fitted
     ├── ModelFileError     a model file is damaged, foreign or from a newer version
-    └── MissingExtraError  a package is needed that an extra of faircal brings
+    ├── MissingExtraError  a package is needed that an extra of faircal brings
+    └── StorageError       templates or decisions can't be read or kept
+        ├── StorageAwayError   the database does not answer: it may later
+        ├── StorageFullError   there is no room left
+        └── ConflictError      there is such a template already
 
 Each message is one line that says what was expected, what was found, where, and what to do.
 The command line prints that line and exits with 2.
@@ -36,3 +40,19 @@ class ModelFileError(FairCalError):
 
 class MissingExtraError(FairCalError, ImportError):
     """A package is needed that is not installed; the message says how to install it."""
+
+
+class StorageError(FairCalError):
+    """Templates or decisions can't be read or kept; the message says why and what to do."""
+
+
+class StorageAwayError(StorageError):
+    """The database does not answer; trying again later may help."""
+
+
+class StorageFullError(StorageError):
+    """There is no room left to write; nothing was written."""
+
+
+class ConflictError(StorageError):
+    """There is a template of this name already."""

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from faircal.about import About
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.counting import Counts
-from faircal.data import Dataset, PairStream
+from faircal.data import Dataset, Embeddings, Groups, Memo, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Scores
 from faircal.errors import DataError, MissingExtraError, NotFittedError, ParameterError
@@ -155,6 +156,8 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     _fitted: bool = False
     diagnostics_: Diagnostics
     score_range_: tuple[float, float]
+    #: What the model file says besides: provenance, population, operating point.
+    about_: About = About()
 
     # ------------------------------------------------------------- for users
 
@@ -184,7 +187,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         """
         self._fitted = False  # half a fit is none
         self.check_parameters()
-        self.diagnostics_ = Diagnostics()
+        self.diagnostics_, self.about_ = Diagnostics(), About()
         path = None if checkpoint is None else Path(checkpoint)
         job = Job(progress, path, resume, self.diagnostics_.notes)
         inputs = (
@@ -220,6 +223,55 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 f"these are in {data.score_range}; use the same score_range"
             )
         return self._apply(self._inputs(data, fitting=False))
+
+    def compare(
+        self,
+        embeddings: Embeddings,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        groups: Groups | None = None,
+    ) -> Output:
+        """Return score and probability of pairs of rows of `embeddings`: `apply` without a dataset.
+
+        Parameters
+        ----------
+        embeddings : Embeddings
+            As many rows as there are images; none may be NaN, infinite or zero.
+        left, right : ndarray of shape (n_pairs,)
+            Rows.
+        groups : Groups, optional
+            Of the pairs, for a method that needs them to be applied.
+
+        Examples
+        --------
+        >>> import faircal
+        >>> from faircal.data import Embeddings
+        >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+        >>> model = faircal.FairCal(n_clusters=20).fit(cal)
+        >>> some = Embeddings(test.embeddings.vectors[:3])
+        >>> model.compare(some, np.array([0, 0]), np.array([1, 2])).probability.shape
+        (2,)
+        """
+        if not self._fitted:
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet; call fit first")
+        if self.needs.groups_to_apply and groups is None:
+            raise ParameterError(f"method {self.name} needs the groups of the pairs; give them")
+        return self._apply(
+            Inputs(
+                score_range=self.score_range_,
+                images=np.arange(len(embeddings)),
+                embeddings=embeddings if self.needs.embeddings else None,
+                group_names=() if groups is None else groups.names,
+                memo=Memo({}),
+                job=Job(),
+                scores=Scores(None, embeddings, left, right),
+                left=left,
+                right=right,
+                genuine=np.empty(0, dtype=bool),
+                groups=groups if self.needs.groups_to_apply else None,
+                identity=None,
+            )
+        )
 
     def predict_proba(self, data: Dataset) -> Float64:
         """Return P(genuine) of each pair, shape (n_pairs,)."""

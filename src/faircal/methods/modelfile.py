@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from faircal._version import __version__
+from faircal.about import About, own_arrays
 from faircal.calibrators import CALIBRATORS, Calibrator
 from faircal.classifier import FairCalClassifier
 from faircal.classifier.modelfile import KIND, decode_classifier
@@ -80,8 +81,9 @@ def encode(model: Method) -> bytes:
         "values": values,
         "notes": model.diagnostics_.notes,
         "figures": model.diagnostics_.figures,
+        "about": model.about_.header(),
     }
-    return pack(header, arrays)
+    return pack(header, {**arrays, **model.about_.arrays()})
 
 
 def decode(blob: bytes) -> Method | FairCalClassifier:
@@ -97,7 +99,9 @@ def decode(blob: bytes) -> Method | FairCalClassifier:
         low, high = header["score_range"]
         model.score_range_ = (float(low), float(high))
         model.diagnostics_ = Diagnostics(list(header["notes"]), dict(header["figures"]))
-        model._set_state({**header["values"], **cut(header["arrays"], body)})
+        arrays = cut(header["arrays"], body)
+        model.about_ = About.restore(header.get("about"), arrays)
+        model._set_state({**header["values"], **own_arrays(arrays)})
         model._fitted = True
     except (
         FairCalError,

@@ -1,0 +1,81 @@
+"""Operating points: where a model decides, and how that was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.errors import DataError, ParameterError
+
+Float64 = NDArray[np.float64]
+On = Literal["score", "probability"]
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A threshold: a pair is taken for genuine where its value is at least that.
+
+    Attributes
+    ----------
+    threshold : float
+    on : {"score", "probability"}
+        Which value: what the model ranks by, or P(genuine) at the share it was fitted at.
+    source : str
+        In a few words how it came about: ``faircal threshold``, ``told``, ``default``.
+    fpr, confidence : float, optional
+        The rate that is promised, and with what confidence.
+    within : str
+        Of what: ``global``, ``groups``, ``clusters``; empty where nothing is promised.
+    data, data_sha256 : str
+        What it was found on.
+    measured : tuple of dict
+        The rates that were measured there: ``name``, ``people``, ``imposters``, ``fpr``,
+        ``fpr_low``, ``fpr_high``, ``genuine``, ``fnr``, ``fnr_low``, ``fnr_high``, where known.
+
+    Examples
+    --------
+    >>> OperatingPoint(0.4).decide(np.array([0.3, 0.4]), np.array([0.1, 0.9]))
+    array([False,  True])
+    """
+
+    threshold: float
+    on: On = "score"
+    source: str = "told"
+    fpr: float | None = None
+    confidence: float | None = None
+    within: str = ""
+    data: str = ""
+    data_sha256: str = ""
+    measured: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.on not in ("score", "probability"):
+            raise ParameterError(f"on: expected score or probability, found {self.on!r}")
+        if not isinstance(self.threshold, int | float) or not math.isfinite(self.threshold):
+            raise ParameterError(f"threshold: expected a finite number, found {self.threshold!r}")
+
+    def decide(self, score: Float64, probability: Float64) -> NDArray[np.bool_]:
+        """Say which pairs are taken for genuine."""
+        return np.asarray((score if self.on == "score" else probability) >= self.threshold)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON knows it."""
+        return {**asdict(self), "measured": [dict(row) for row in self.measured]}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> OperatingPoint:
+        """Undo `as_json`."""
+        known = {field.name for field in fields(cls)}
+        if not isinstance(value, Mapping) or not known.issuperset(value):
+            raise DataError("operating point: expected what 'faircal threshold' writes")
+        measured = tuple(dict(row) for row in value.get("measured", ()))
+        return cls(**{**value, "measured": measured})
+
+
+#: Where nobody has told one: more likely genuine than not.
+DEFAULT_POINT = OperatingPoint(0.5, "probability", "default")
