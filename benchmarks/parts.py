@@ -41,6 +41,7 @@ PARTS = {
     "reproduce": Listed("The paper's whole experiment", "whole:reproduction", long=True),
     "stream": Listed("Scoring a stream of pairs", "stream:figures"),
     "stream-long": Listed("Scoring a long stream of pairs", "stream:long_figures", long=True),
+    "serving": Listed("The service, on loopback", "serving:figures"),
     "growth": Listed("Growth", "growth:figures"),
     "startup": Listed("Start-up", "startup:figures"),
     "embed": Listed("Embedding pictures", "embedding:figures"),

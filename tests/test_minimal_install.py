@@ -39,6 +39,16 @@ BLOCKED = (
     "numba",
     "llvmlite",
     "faiss",
+    "fastapi",
+    "starlette",
+    "pydantic",
+    "uvicorn",
+    "prometheus_client",
+    "cryptography",
+    "multipart",
+    "psycopg",
+    "psycopg_pool",
+    "pgvector",
 )
 
 TRAINED = [name for name, method in METHODS.items() if method.needs.extra == "torch"]
@@ -292,6 +302,11 @@ def test_nothing_undeclared_is_imported():
         "compute": {"torch", "triton", "numba", "llvmlite"},
         "embedding": {"torch", "PIL", "onnxruntime", "dlib"},
         "report": {"matplotlib", "PIL"},
+        "exporting": {"onnx", "onnxruntime"},
+        "serving": {
+            *("fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client", "cryptography"),
+            *("psycopg", "psycopg_pool", "pgvector", "multipart", "anyio"),
+        },
     }
     seen = set()
     for path in SOURCE.rglob("*.py"):

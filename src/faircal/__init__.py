@@ -21,12 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 from faircal._version import __version__
 from faircal.errors import (
+    ConflictError,
     DataError,
     FairCalError,
     MissingExtraError,
     ModelFileError,
     NotFittedError,
     ParameterError,
+    StorageAwayError,
+    StorageError,
+    StorageFullError,
 )
 
 if TYPE_CHECKING:
@@ -48,10 +52,11 @@ if TYPE_CHECKING:
         TemperatureScaling,
         VectorScaling,
     )
-    from faircal.calibrators.prior import estimate_prior, shift_prior
+    from faircal.calibrators.prior import estimate_prior, log_likelihood_ratio, shift_prior
     from faircal.classifier import FairCalClassifier
     from faircal.classifying import ClassAudit, audit_classes
     from faircal.data import Dataset, PairStream, load, open_stream
+    from faircal.describing import describe
     from faircal.methods import (
         AGENDA,
         FSN,
@@ -103,9 +108,11 @@ _HOME = {
     "audit": "faircal.auditing",
     "audit_classes": "faircal.classifying",
     "choose": "faircal.tuning",
+    "describe": "faircal.describing",
     "estimate_prior": "faircal.calibrators.prior",
     "load": "faircal.data",
     "load_model": "faircal.methods",
+    "log_likelihood_ratio": "faircal.calibrators.prior",
     "open_stream": "faircal.data",
     "shift_prior": "faircal.calibrators.prior",
     "simulate": "faircal.simulation",
@@ -121,6 +128,7 @@ __all__ = [
     "Baseline",
     "BetaCalibrator",
     "ClassAudit",
+    "ConflictError",
     "DataError",
     "Dataset",
     "DirichletCalibrator",
@@ -142,6 +150,9 @@ __all__ = [
     "PlattCalibrator",
     "SmoothFairCal",
     "SplineCalibrator",
+    "StorageAwayError",
+    "StorageError",
+    "StorageFullError",
     "TemperatureCalibrator",
     "TemperatureScaling",
     "VectorScaling",
@@ -149,10 +160,12 @@ __all__ = [
     "audit",
     "audit_classes",
     "choose",
+    "describe",
     "estimate_prior",
     "figures",
     "load",
     "load_model",
+    "log_likelihood_ratio",
     "metrics",
     "open_stream",
     "shift_prior",

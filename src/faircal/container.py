@@ -18,13 +18,13 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.errors import ModelFileError, ParameterError
+from faircal.errors import DataError, ModelFileError, ParameterError
 
 MAGIC = b"FAIRCAL\n"
 VERSION = 1
@@ -32,12 +32,25 @@ _FRONT = struct.Struct("<8sIQ")
 _ALIGN = 64
 _CHECKSUM = 32
 _DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
+#: A header is text for people and programs; parsed, it takes up to some thirty times its length.
+_LONGEST = 1 << 24
+#: Lists and objects within each other in a header, and dimensions of an array, at most.
+_DEEPEST, _MOST_DIMENSIONS = 16, 8
+#: An array without elements takes no room, so its sizes are bounded by themselves.
+_WIDEST_EMPTY = 1 << 20
+#: Numbers of a model are no larger: products and squares of such stay finite.
+_LARGEST = {"float64": 1e30, "float32": 1e16, "int64": 1 << 53}
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Return the bytes of a file; the same content gives the same bytes."""
     specs = {key: [array.dtype.name, list(array.shape)] for key, array in arrays.items()}
     text = json.dumps({**header, "arrays": specs}, sort_keys=True, allow_nan=False).encode()
+    if len(text) > _LONGEST:
+        raise ParameterError(
+            f"cannot save a header of {len(text):,} bytes: {_LONGEST:,} is the most; keep long "
+            "lists of numbers as arrays"
+        )
     text += b" " * _padding(_FRONT.size + len(text))
     parts = [_FRONT.pack(MAGIC, VERSION, len(text)), text]
     for key in sorted(arrays):
@@ -54,6 +67,22 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], memoryview]:
     """Check magic, version and checksum; return the header and the part with the arrays."""
+    length = front(blob)
+    whole = memoryview(blob)
+    if hashlib.sha256(whole[:-_CHECKSUM]).digest() != blob[-_CHECKSUM:]:
+        raise ModelFileError("damaged: its checksum does not match; copy or fit it again")
+    end = _FRONT.size + length
+    if end > len(blob) - _CHECKSUM:
+        raise ModelFileError("damaged: its header is longer than the file; copy or fit it again")
+    if length > _LONGEST + _ALIGN:
+        raise ModelFileError(
+            f"damaged: its header of {length:,} bytes is longer than any; copy or fit it again"
+        )
+    return _header(blob[_FRONT.size : end]), whole[end:-_CHECKSUM]
+
+
+def front(blob: bytes) -> int:
+    """Check what a file begins with, magic and version; return the length of its header."""
     if len(blob) < _FRONT.size + _CHECKSUM or not blob.startswith(MAGIC):
         raise ModelFileError(
             "not a faircal model file, or cut off; give a file made by 'faircal fit'"
@@ -63,31 +92,101 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], memoryview]:
         raise ModelFileError(
             f"written in format {version} by a newer faircal; this one reads {VERSION}: upgrade"
         )
-    if hashlib.sha256(blob[:-_CHECKSUM]).digest() != blob[-_CHECKSUM:]:
-        raise ModelFileError("damaged: its checksum does not match; copy or fit it again")
-    end = _FRONT.size + length
-    if end > len(blob) - _CHECKSUM:
-        raise ModelFileError("damaged: its header is longer than the file; copy or fit it again")
+    if version < VERSION:
+        raise ModelFileError(f"damaged: there is no format {version}; copy or fit it again")
+    return int(length)
+
+
+#: As many bytes of a file tell whether it can be one of ours.
+FRONT_SIZE = _FRONT.size + _CHECKSUM
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    """Read the header: JSON as its standard has it, every name once, nothing nested deeply."""
     try:
-        header = json.loads(blob[_FRONT.size : end])
+        # Of bytes, json guesses the encoding and imports what reads it.
+        header = json.loads(
+            str(text, "utf-8"),
+            parse_constant=_no_number,
+            parse_float=_finite,
+            object_pairs_hook=_once,
+        )
+        shallow = _is_shallow(header)
     except (ValueError, RecursionError) as error:
         raise ModelFileError("damaged: its header is not JSON; copy or fit it again") from error
     if not isinstance(header, dict):
         raise ModelFileError("damaged: its header is not an object; copy or fit it again")
-    return header, memoryview(blob)[end:-_CHECKSUM]
+    if not shallow:
+        raise ModelFileError(
+            f"damaged: its header is nested more than {_DEEPEST} deep; copy or fit it again"
+        )
+    return header
 
 
-def cut(specs: Mapping[str, Any], body: memoryview) -> dict[str, NDArray[Any]]:
+def _no_number(name: str) -> float:
+    raise ValueError(name)  # NaN and infinities, which JSON does not have
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def _is_shallow(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        inner = (
+            item.values() if isinstance(item, dict) else item
+            for item in level
+            if isinstance(item, dict | list)
+        )
+        level = [item for items in inner for item in items]
+    return not level
+
+
+def cut(specs: Any, body: memoryview) -> dict[str, NDArray[Any]]:
     """Cut the arrays out of `body`; sizes are checked before anything is read."""
+    if not isinstance(specs, dict):
+        raise ModelFileError("damaged: it does not list its arrays; copy or fit it again")
     lengths = {key: _length(specs[key]) for key in sorted(specs)}
     if sum(length + _padding(length) for length in lengths.values()) != len(body):
         raise ModelFileError("damaged: its arrays do not fill it; copy or fit it again")
     arrays, start = {}, 0
     for key, length in lengths.items():
         dtype, shape = specs[key]
-        arrays[key] = np.frombuffer(body[start : start + length], dtype=dtype).reshape(shape).copy()
+        raw = body[start : start + length]
+        if dtype == "bool" and np.frombuffer(raw, np.uint8).max(initial=0) > 1:
+            raise ModelFileError("damaged: an array is neither true nor false; fit it again")
+        arrays[key] = np.frombuffer(raw, dtype=dtype).reshape(shape).copy()
         start += length + _padding(length)
     return arrays
+
+
+def check_numbers(arrays: Mapping[str, NDArray[Any]], but: Collection[str] = ()) -> None:
+    """Raise where an array has a number that is NaN, infinite or absurdly large.
+
+    Examples
+    --------
+    >>> check_numbers({"slope": np.array([1.0, np.inf])})
+    Traceback (most recent call last):
+    ...
+    faircal.errors.DataError: slope: expected finite numbers up to 1e+30; fit it again
+    """
+    for key, array in arrays.items():
+        most = _LARGEST.get(array.dtype.name)
+        if most is None or key in but or not array.size:
+            continue
+        if not (array.min() >= -most and array.max() <= most):  # not where NaN
+            raise DataError(f"{key}: expected finite numbers up to {most:g}; fit it again")
 
 
 def _padding(length: int) -> int:
@@ -95,7 +194,13 @@ def _padding(length: int) -> int:
 
 
 def _length(spec: Any) -> int:
-    dtype, shape = spec
-    if dtype not in _DTYPES or not all(isinstance(n, int) and n >= 0 for n in shape):
+    """Return the bytes of an array, whose dtype and sizes must be such as we write."""
+    if not (isinstance(spec, list) and len(spec) == 2 and isinstance(spec[1], list)):
         raise ModelFileError("damaged: an array of unknown kind; copy or fit it again")
-    return int(math.prod(shape) * np.dtype(dtype).itemsize)
+    dtype, shape = spec
+    sizes = [n for n in shape if type(n) is int and n >= 0]  # true and false are no sizes
+    if dtype not in _DTYPES or len(sizes) < len(shape) or len(shape) > _MOST_DIMENSIONS:
+        raise ModelFileError("damaged: an array of unknown kind; copy or fit it again")
+    if 0 in sizes and max(sizes) > _WIDEST_EMPTY:
+        raise ModelFileError("damaged: an empty array is too wide; copy or fit it again")
+    return math.prod(sizes) * int(np.dtype(dtype).itemsize)

@@ -12,6 +12,7 @@ import pytest
 from faircal.compute import CPU, engine
 from faircal.compute import kmeans as lloyd
 from faircal.compute.engine import follow
+from faircal.compute.nearest import Nearest
 from faircal.errors import DataError
 
 MODULE = sys.modules["faircal.compute.engine"]  # whose name in the package is the function's
@@ -178,5 +179,5 @@ def test_kmeans_and_assignment_are_those_of_the_processor(rng):
     np.testing.assert_array_equal(found.centers, expected.centers)
     assert found[1:] == expected[1:]
     np.testing.assert_array_equal(
-        CPU.assign(points, found.centers), lloyd.assign(points, found.centers)
+        CPU.assign(points, found.centers), Nearest.of(found.centers)(points)
     )

@@ -13,9 +13,9 @@ from scipy.stats import chisquare
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from faircal import clustering
-from faircal.compute import _numpy, _starting
+from faircal.compute import CPU, _numpy, _starting, nearest
 from faircal.compute import kmeans as module
-from faircal.compute.kmeans import _Lloyd, _squares, _start, assign, kmeans
+from faircal.compute.kmeans import _Lloyd, _squares, _start, kmeans
 
 
 def column(*values):
@@ -126,7 +126,7 @@ class TestAgainstTheDefinition:
         found = fit(points, n_clusters, seed=4)
         centers, labels, inertia, passes = plain(points, starts[0], 100)
         np.testing.assert_allclose(found.centers, centers, rtol=0, atol=2e-6)
-        np.testing.assert_array_equal(assign(points, found.centers), labels)
+        np.testing.assert_array_equal(CPU.assign(points, found.centers), labels)
         scale = np.square(points, dtype=np.float64).sum()
         assert found.inertia == pytest.approx(inertia, rel=1e-5, abs=1e-9 * scale)
         assert found.n_iter == passes
@@ -244,7 +244,7 @@ class TestLloyd:
         points = clustered()
         points.flags.writeable = False
         fit(points, 12)
-        assign(points, points[:5])
+        CPU.assign(points, points[:5])
 
     @pytest.mark.usefixtures("each_kernel")
     def test_same_bytes_again(self):
@@ -537,23 +537,23 @@ class TestStart:
 class TestAssign:
     def test_more_than_a_block(self):
         points, centers = clustered(n=5000), clustered(1, n=30)
-        found = assign(points, centers)
+        found = CPU.assign(points, centers)
         assert found.dtype == np.int32
         np.testing.assert_array_equal(found, distances(points, centers).argmin(axis=1))
 
     def test_far_from_the_origin(self):
         points, centers = clustered(n=1000) + np.float32(3000), clustered(1, n=9) + np.float32(3000)
         np.testing.assert_array_equal(
-            assign(points, centers), distances(points, centers).argmin(axis=1)
+            CPU.assign(points, centers), distances(points, centers).argmin(axis=1)
         )
 
     def test_as_stored(self, tmp_path):
         points, centers = clustered(n=1500), clustered(1, n=9)
-        expected = assign(points, centers)
+        expected = CPU.assign(points, centers)
         np.save(tmp_path / "points.npy", points)
         stored = np.load(tmp_path / "points.npy", mmap_mode="r")
-        np.testing.assert_array_equal(assign(stored, centers), expected)
-        np.testing.assert_array_equal(assign(np.asfortranarray(points), centers), expected)
+        np.testing.assert_array_equal(CPU.assign(stored, centers), expected)
+        np.testing.assert_array_equal(CPU.assign(np.asfortranarray(points), centers), expected)
 
 
 class TestNumberOfThreads:
@@ -592,10 +592,11 @@ class TestNumberOfThreads:
             return run(work, n, block)
 
         monkeypatch.setattr(module, "each", noted)
+        monkeypatch.setattr(nearest, "each", noted)
         with threadpool_limits(2, user_api="blas"):
             found = fit(clustered(n=300), 5)
             count = len(seen)
-            assign(clustered(n=300), found.centers)
+            CPU.assign(clustered(n=300), found.centers)
         assert len(seen) > count > 5
         assert all(threads == {1} for threads in seen)
 

@@ -140,3 +140,20 @@ def test_work_that_fails_is_done_again(work):
     with pytest.raises(RuntimeError, match="no memory"):
         known.of(shown)
     np.testing.assert_array_equal(known.of(shown)[:4], 2.0 * VECTORS[:4])
+
+
+def test_of_two_embeddings_at_a_time_none_is_forgotten(known, work):
+    one, other = inputs((0, 1), (2, 3)), inputs((0, 1), (2, 3), vectors=VECTORS + 1)
+    first = known.of(one)
+    known.of(other)
+    assert known.of(one) is first
+    assert work.given == [4, 4]
+
+
+def test_what_is_told_is_not_worked_out(known, work):
+    shown = inputs((7, 2), (2, 4))
+    known.tell(shown.embeddings, np.array([2, 7]), np.ones((2, 3)))
+    found = known.of(shown)
+    assert work.given == [1]
+    np.testing.assert_array_equal(found[[2, 7]], 1.0)
+    np.testing.assert_array_equal(found[4], 2.0 * VECTORS[4])

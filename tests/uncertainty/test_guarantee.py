@@ -15,9 +15,11 @@ from faircal.uncertainty.guarantee import (
     EXTRAPOLATED,
     MEASURED,
     cluster_sets,
+    counted,
     group_sets,
     guarantee,
     imposters,
+    needed_for,
 )
 from faircal.uncertainty.strangers import Strangers
 
@@ -199,6 +201,65 @@ def test_beyond_what_is_counted_the_tail_is_extrapolated():
     assert made.rows[0].upper == 2e-5
     assert made.resolved > 2e-5
     assert 0.49 < made.threshold < 1  # the cosine that one in 50,000 pairs of directions exceeds
+
+
+def test_the_counted_rate_is_the_highest_that_is_not_too_high():
+    scores = np.random.default_rng(11).normal(size=4000)
+    found = Strangers(scores, *twos(4000))
+    made = counted(found, fpr=0.01)
+    assert (made.rule, made.rows[0].status, made.rows[0].errors) == ("measured", MEASURED, 40)
+    assert made.threshold == np.sort(scores)[-40]
+    assert made.rows[0].rate == 0.01
+    assert made.rows[0].low < 0.01 < made.rows[0].upper
+    assert made.threshold < guarantee(found, fpr=0.01, upper=np.inf).threshold
+    between = counted(found, fpr=0.0101)  # 40.4 errors: 40 are allowed
+    assert between.threshold == made.threshold
+
+
+def test_of_equal_scores_counted_all_or_none():
+    scores = np.concatenate([np.full(50, 0.9), np.linspace(-1, 0.5, 3950)])
+    found = Strangers(scores, *twos(4000))
+    assert counted(found, fpr=0.01).rows[0].errors == 0
+    assert counted(found, fpr=0.01).threshold > 0.9
+    assert counted(found, fpr=0.0125).threshold == 0.9
+
+
+def test_a_counted_rate_is_not_told_of_few():
+    made = counted(crowd(np.random.default_rng(12)), fpr=1e-3)
+    assert math.isnan(made.threshold)
+    why = "only 30 effective people: not enough data (78 are needed)"
+    assert made.rows[0].status == f"refused: {why}"
+    assert made.refused == made.rows
+    assert made.needed[0].people == 78
+
+
+@pytest.mark.parametrize("person", [0.0, 0.1])
+def test_what_is_needed_is_about_enough(person):
+    """So many people, each in as many pairs: then it can be counted, and with half it can't."""
+    rng, rate, each = np.random.default_rng(13), 0.004, 40
+
+    def drawn(n):
+        left = np.repeat(np.arange(n), each // 2)
+        right = (left + rng.integers(1, n, len(left))) % n
+        alike = rng.normal(size=n) * person**0.5
+        noise = rng.normal(size=len(left)) * (1 - 2 * person) ** 0.5
+        return Strangers(alike[left] + alike[right] + noise, left, right)
+
+    few = drawn(30)
+    assert few.allowed(rate, 0.05) < 0
+    need = needed_for("all", few, rate, 0.05)
+    assert need.more_people == need.people - 30
+    assert need.imposters / len(few.scores) == pytest.approx(need.people / 30, rel=0.05)
+    assert drawn(math.ceil(1.3 * need.people)).allowed(rate, 0.05) >= 0
+    assert drawn(need.people // 2).allowed(rate, 0.05) < 0
+
+
+def test_what_a_handful_needs():
+    need = needed_for("few", Strangers(np.zeros(3), *twos(3)), 0.01, 0.05)
+    assert (need.people, need.more_people) == (25, 19)
+    assert need.imposters >= 300
+    nobody = needed_for("none", Strangers(np.zeros(0), *twos(0)), 0.01, 0.05)
+    assert (nobody.people, nobody.more_people, nobody.more_imposters) == (25, 25, 300)
 
 
 def test_small_clusters_are_put_to_the_nearest():

@@ -28,14 +28,16 @@ class OperatingPoint:
     source : str
         In a few words how it came about: ``faircal threshold``, ``told``, ``default``.
     fpr, confidence : float, optional
-        The rate that is promised, and with what confidence.
+        The rate that is promised, and with what confidence; where `within` is empty, the rate that
+        was counted, and the confidence of the intervals in `measured`.
     within : str
-        Of what: ``global``, ``groups``, ``clusters``; empty where nothing is promised.
+        Of what it is promised: ``global``, ``groups``, ``clusters``; empty where nothing is.
     data, data_sha256 : str
         What it was found on.
     measured : tuple of dict
         The rates that were measured there: ``name``, ``people``, ``imposters``, ``fpr``,
-        ``fpr_low``, ``fpr_high``, ``genuine``, ``fnr``, ``fnr_low``, ``fnr_high``, where known.
+        ``fpr_low``, ``fpr_high``, ``genuine``, ``fnr``, ``fnr_low``, ``fnr_high``; None where it is
+        not known or not told, for which ``fpr_lacking`` and ``fnr_lacking`` have the reason.
 
     Examples
     --------
@@ -56,8 +58,20 @@ class OperatingPoint:
     def __post_init__(self) -> None:
         if self.on not in ("score", "probability"):
             raise ParameterError(f"on: expected score or probability, found {self.on!r}")
-        if not isinstance(self.threshold, int | float) or not math.isfinite(self.threshold):
+        if not _is_number(self.threshold) or not math.isfinite(self.threshold):
             raise ParameterError(f"threshold: expected a finite number, found {self.threshold!r}")
+        for name in ("fpr", "confidence"):
+            value = getattr(self, name)
+            if value is not None and not (_is_number(value) and 0 < value < 1):
+                raise ParameterError(f"{name}: expected a number between 0 and 1, found {value!r}")
+        for name in ("source", "within", "data", "data_sha256"):
+            if not isinstance(getattr(self, name), str):
+                raise ParameterError(f"{name}: expected text, found {getattr(self, name)!r}")
+
+    @property
+    def promised(self) -> bool:
+        """Whether `fpr` is promised, and not only what was counted."""
+        return self.fpr is not None and bool(self.within)
 
     def decide(self, score: Float64, probability: Float64) -> NDArray[np.bool_]:
         """Say which pairs are taken for genuine."""
@@ -73,8 +87,21 @@ class OperatingPoint:
         known = {field.name for field in fields(cls)}
         if not isinstance(value, Mapping) or not known.issuperset(value):
             raise DataError("operating point: expected what 'faircal threshold' writes")
-        measured = tuple(dict(row) for row in value.get("measured", ()))
-        return cls(**{**value, "measured": measured})
+        rows = value.get("measured", ())
+        if not isinstance(rows, list | tuple) or not all(map(_is_row, rows)):
+            raise DataError("operating point: expected measured rows of numbers and texts")
+        return cls(**{**value, "measured": tuple(dict(row) for row in rows)})
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, Mapping) and all(
+        isinstance(key, str) and (value is None or isinstance(value, str) or _is_number(value))
+        for key, value in row.items()
+    )
 
 
 #: Where nobody has told one: more likely genuine than not.

@@ -205,7 +205,15 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
                     f"length {length}; found shape {array.shape}"
                 )
             setattr(self, f"{name}_", float(array[0]) if scalar else array)
+        if not self._is_sound():
+            raise DataError(
+                f"state of {type(self).__name__}: expected arrays that make a map; fit it again"
+            )
         return self
+
+    def _is_sound(self) -> bool:
+        """Whether a state that comes from elsewhere makes a map: arrays of lengths that fit."""
+        return True
 
     def _learn(self, sample: Sample) -> Self:
         if sample.is_constant:

@@ -82,6 +82,9 @@ class HistogramCalibrator(Calibrator):
     def _fit_constant(self, sample: Sample) -> None:
         self.edges_, self.values_ = np.array(self.score_range, float), np.array([sample.fraction])
 
+    def _is_sound(self) -> bool:
+        return len(self.edges_) == len(self.values_) + 1 and bool((np.diff(self.edges_) >= 0).all())
+
     def _predict(self, scores: Floats) -> Floats:
         bins = np.searchsorted(self.edges_[1:-1], scores, side="left")
         return np.take(self.values_, bins)

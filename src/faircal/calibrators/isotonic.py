@@ -48,5 +48,8 @@ class IsotonicCalibrator(Calibrator):
     def _fit_constant(self, sample: Sample) -> None:
         self.knots_, self.values_ = sample.scores[:1].copy(), np.array([sample.fraction])
 
+    def _is_sound(self) -> bool:
+        return len(self.knots_) == len(self.values_) and bool((np.diff(self.knots_) > 0).all())
+
     def _predict(self, scores: Floats) -> Floats:
         return np.asarray(np.interp(scores, self.knots_, self.values_), dtype=np.float64)

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from faircal.about import About
 from faircal.calibrators.classes import ClassCalibrator, make_class_calibrator
 from faircal.classifier.cross_fitting import class_probabilities, cross_fitted, is_frozen
 from faircal.classifier.inputs import (
@@ -42,6 +43,10 @@ Float32 = npt.NDArray[np.float32]
 
 #: Most rows that K-means looks at; a random part where there are more.
 MOST_CLUSTERED = 200_000
+#: Columns of a model file are spread at least so far.
+_SMALLEST = 1e-30
+#: How far maps of a model file may be made surer.
+_SHARPEST = 1e6
 #: What of X is clustered: None for all of it, columns, or a function of the fitted estimator and X.
 Features = Callable[[Any, Any], npt.ArrayLike] | Sequence[int] | Sequence[str] | None
 
@@ -94,8 +99,8 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The one in use; only after `fit`.
     feature_names_ : tuple of str
         The features' columns, where they have names.
-    provenance_ : dict
-        What a model file says of the rows that it was fitted on; ours to fill on the command line.
+    about_ : About
+        What a model file says of the rows that it was fitted on; `faircal.describe` tells it.
     n_clusters_ : int
     cluster_centers_ : ndarray of shape (n_clusters_, d), float32
         In units of the features.
@@ -328,7 +333,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # What is within rounding of one value is one value.
         rounding = 8 * np.finfo(found.dtype).eps * np.abs(found).max(axis=0)
         scale = np.where(spread > rounding, spread, 1.0)
-        self.classes_, self.provenance_ = classes, dict[str, Any]()
+        self.classes_, self.about_ = classes, About()
         self.center_, self.scale_ = center, scale
         vectors = self._scaled(found)
         # Centres need no more rows than this to be where they are.
@@ -415,5 +420,25 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.maps_ = SetMaps.of_state(maps, self.calibrator)
         k, d = self._centers.shape
         sizes = len(self.center_), len(self.scale_), len(self.cluster_counts_), len(classes)
-        if sizes != (d, d, k, self.maps_.overall.n_classes_) or len(self.maps_.sets) != k:
+        fitting = sizes == (d, d, k, self.maps_.overall.n_classes_) and len(self.maps_.sets) == k
+        vectors = self.center_.ndim == self.scale_.ndim == self.cluster_counts_.ndim == 1
+        if not (fitting and vectors and 1 <= k <= self.n_clusters and d):
             raise ModelFileError("damaged: its parts do not fit together; fit it again")
+        if not (self.scale_ >= _SMALLEST).all() or (self.cluster_counts_ < 0).any():
+            raise ModelFileError("damaged: scales and counts below 0; fit it again")
+        self._try_maps(len(classes))
+
+    def _try_maps(self, n_classes: int) -> None:
+        """Raise unless every map makes probabilities of probabilities."""
+        own = {k: pulled for k, pulled in enumerate(self.maps_.sets) if pulled is not None}
+        given = np.full((len(own) + 1, n_classes), 1.0 / n_classes)
+        found = self.maps_.apply(given, np.array([-1, *own]))
+        sound = (
+            np.allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-6)
+            and (found >= 0).all()
+            and all(0 <= pulled.weight <= 1 for pulled in own.values())
+            and 0 < self.maps_.sharpness <= _SHARPEST
+            and self.maps_.strength.rows >= 0
+        )
+        if not sound:
+            raise ModelFileError("damaged: its maps make no probabilities; fit it again")

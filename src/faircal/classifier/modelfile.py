@@ -10,16 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._version import __version__
+from faircal.about import SCHEMA, About, Provenance, own_arrays
 from faircal.calibrators.classes import CLASS_CALIBRATORS, ClassCalibrator, make_class_calibrator
 from faircal.classifier.estimator import FairCalClassifier
-from faircal.container import pack
-from faircal.errors import ParameterError
+from faircal.container import check_numbers, pack
+from faircal.errors import DataError, ParameterError
 from faircal.files import atomic_path
 
 #: In the header of such a file, in the place of a method's name.
 KIND = "classifier"
 #: Parameters that say how the calibration was made; the others are of the estimator.
 _PARAMETERS = ("n_clusters", "calibrator", "shrinkage", "n_init", "random_state")
+#: Arrays in which NaN and infinity say something.
+_UNBOUNDED = ("maps/weights", "maps/pull")
+#: Letters of all classes, were they all as long as the longest: as NumPy keeps them.
+_MOST_LETTERS = 1 << 24
 
 
 def save_classifier(model: FairCalClassifier, path: str | Path) -> None:
@@ -38,6 +43,7 @@ def encode_classifier(model: FairCalClassifier) -> bytes:
         parameters["shrinkage"] = repr(float(parameters["shrinkage"]))
     header = {
         "faircal": __version__,
+        "schema": SCHEMA,
         KIND: "faircal",
         "parameters": {
             name: value if name == "calibrator" else _label(value)
@@ -45,25 +51,56 @@ def encode_classifier(model: FairCalClassifier) -> bytes:
         },
         "classes": [_label(value) for value in model.classes_],
         "feature_names": list(model.feature_names_),
-        "provenance": model.provenance_,
+        "about": model.about_.header(),
     }
-    return pack(header, model._get_state())
+    arrays = model._get_state()
+    check_numbers(arrays, _UNBOUNDED)
+    return pack(header, {**arrays, **model.about_.arrays()})
 
 
 def decode_classifier(
     header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> FairCalClassifier:
     """Rebuild a classifier's calibration from the parts of a file."""
+    own = own_arrays(arrays)
+    check_numbers(own, _UNBOUNDED)
     parameters = dict(header["parameters"])
     parameters["calibrator"] = _lively(parameters["calibrator"])
     if parameters["shrinkage"] != "cv":
         parameters["shrinkage"] = float(parameters["shrinkage"])
     model = FairCalClassifier(**{name: parameters[name] for name in _PARAMETERS})
     model._check_parameters()
-    model._set_state(np.array(header["classes"]), arrays)
-    model.feature_names_ = tuple(map(str, header["feature_names"]))
-    model.provenance_ = dict(header["provenance"])
+    model._set_state(_classes(header["classes"]), own)
+    names = header["feature_names"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError("feature_names: expected a list of names")
+    model.feature_names_ = tuple(names)
+    model.about_ = _about(header, arrays)
     return model
+
+
+def _classes(values: Any) -> NDArray[Any]:
+    """Return the classes: different texts, numbers or truths, all of one kind."""
+    kinds = {type(value) for value in values} if isinstance(values, list) else set()
+    if len(kinds) != 1 or not kinds <= {str, int, float, bool} or len(set(values)) < len(values):
+        raise DataError("classes: expected a list of different names or numbers")
+    if kinds == {str} and len(values) * max(map(len, values)) > _MOST_LETTERS:
+        raise DataError("classes: expected names that are short enough to be kept side by side")
+    found = np.array(values)
+    if found.dtype.kind not in "biufU":
+        raise DataError("classes: expected numbers of at most 64 bits")
+    return found
+
+
+def _about(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> About:
+    """Return what the file says besides; files of schema 0 have data, its hash and its rows."""
+    if "provenance" not in header:
+        return About.restore(header.get("about"), arrays)
+    short = dict(header["provenance"])
+    if not short:
+        return About()
+    counts = {"rows": short.pop("rows", None)}
+    return About(Provenance.from_json({**short, "counts": counts}))
 
 
 def _label(value: Any) -> Any:

@@ -84,7 +84,8 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
         "model_sha256": None if model is None else file_digest(model),
     }
     run: dict[str, Any] = {"settings": settings, "notes": []}
-    if fitted is not None and fitted.provenance_.get("data_sha256") == data.hash():
+    told = None if fitted is None else fitted.about_.provenance
+    if told is not None and told.data_sha256 == data.hash():
         run["notes"].append(
             f"{model} was fitted on these very rows: its figures are too good; measure it on others"
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.classify_rows import Rows, fits_maps, reads_rows
+from faircal.cli.fit import intended_use_option, limit_option
 from faircal.cli.options import (
     check_file,
     json_option,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 @reads_rows
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Model file to write.")
 @fits_maps
+@intended_use_option
+@limit_option
 @seed_option
 @json_option
 def fit(
@@ -43,6 +46,8 @@ def fit(
     clusters: int,
     calibrator: str,
     shrinkage: Shrinkage,
+    intended_use: str,
+    limits: tuple[str, ...],
     seed: int,
     as_json: bool,
 ) -> None:
@@ -55,6 +60,7 @@ def fit(
 
     from faircal.calibrators.classes import CLASS_CALIBRATORS
     from faircal.classifier import FairCalClassifier
+    from faircal.describing import describe
     from faircal.errors import ParameterError
 
     check_file(out)
@@ -82,7 +88,14 @@ def fit(
             units=data.units,
             progress=update,
         )
-    model.provenance_ = {"data": data.name, "data_sha256": data.hash(), "rows": len(data)}
+    settings = {"n_clusters": clusters, "shrinkage": shrinkage, "random_state": seed}
+    describe(
+        model,
+        data,
+        intended_use=intended_use,
+        limits=limits,
+        settings={**settings, "calibrator": calibrator},
+    )
     model.save(out)
     if as_json:
         print_json(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
     from faircal.data import Dataset, PairStream
     from faircal.methods import Method
 
+intended_use_option = click.option(
+    "--intended-use", default="", metavar="TEXT", help="What the model is for, for its card."
+)
+limit_option = click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="TEXT",
+    help="What it is not for, or can't do, for its card; may be repeated.",
+)
+
 
 @click.command(
     epilog="Example: faircal fit faces/ --method faircal --clusters 100 --out faces.faircal"
@@ -59,6 +71,8 @@ if TYPE_CHECKING:
     help="Go on with a training, or a streamed fit, from the checkpoint beside the model file.",
 )
 @stream_option
+@intended_use_option
+@limit_option
 @seed_option
 @json_option
 def command(
@@ -73,6 +87,8 @@ def command(
     settings: tuple[str, ...],
     resume: bool,
     stream: bool,
+    intended_use: str,
+    limits: tuple[str, ...],
     seed: int,
     as_json: bool,
 ) -> None:
@@ -83,7 +99,11 @@ def command(
     said how far that may take a probability from that of an exact fit. Such a fit, and a method
     that trains networks, keeps its state in MODEL.checkpoint while it works: interrupted, it goes
     on with --resume.
+
+    The file also says what it was made of and what for: data, people and groups, versions, what
+    you intend and what limits it has. 'faircal card MODEL' prints that.
     """
+    from faircal.data import PairStream
     from faircal.errors import ParameterError
     from faircal.methods import METHODS, make_method
 
@@ -113,7 +133,19 @@ def command(
         if leave_out is not None:
             loaded = loaded.split(fold_named(loaded, leave_out))[0]
         pairs, notes = loaded, loaded.notes if leave_out is not None else ()
-    _fit(model, pairs, out, resume)
+    words: dict[str, Any] = {"intended_use": intended_use, "limits": limits}
+    told = {
+        **parameters,
+        **more,
+        "method": method,
+        "feature": feature,
+        "leave_out": leave_out,
+        "score_range": source.score_range,
+        "raw": source.raw,
+        "streamed": isinstance(pairs, PairStream),
+    }
+    words["settings"] = {key: value for key, value in told.items() if value is not None}
+    _fit(model, pairs, out, resume, words)
     for text in (*notes, *model.diagnostics_.notes):
         note(f"note: {text}")
     if as_json:
@@ -122,19 +154,26 @@ def command(
         click.echo(str(out))
 
 
-def _fit(model: Method, data: Dataset | PairStream, out: Path, resume: bool) -> None:
+def _fit(
+    model: Method, data: Dataset | PairStream, out: Path, resume: bool, words: Mapping[str, Any]
+) -> None:
     """Fit and save; long work keeps its state beside the model file until that is written."""
     from faircal.data import PairStream
+    from faircal.describing import describe
 
     if not (model.needs.training or isinstance(data, PairStream)):
         with progress_bars() as update:
             update(f"fitting {model.name} on {len(data)} pairs", 0, 1, "")
             model.fit(data, progress=update)
+            update("describing the calibration population", 0, 1, "")
+            describe(model, data, **words, progress=update)
         model.save(out)
         return
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     check_checkpoint(checkpoint, resume, "a fit")
     with kept_in(checkpoint, "it"), progress_bars() as update:
         model.fit(data, progress=update, checkpoint=checkpoint, resume=resume)
+        update("describing the calibration population", 0, 1, "")
+        describe(model, data, **words, progress=update)
     model.save(out)
     checkpoint.unlink(missing_ok=True)

@@ -37,6 +37,11 @@ COMMANDS = {
     "compare": "Tell what differs between two runs, and stop an update that is worse.",
     "classify": "Calibrate and measure the probabilities of any classifier.",
     "reproduce": "Repeat the paper's experiment, with every table and figure.",
+    "card": "Print the model card of a model file.",
+    "export": "Write a model as one ONNX graph.",
+    "serve": "Serve a model over HTTP: verify, enrol, identify.",
+    "keys": "Make and remove API keys of the service.",
+    "monitor": "Tell whether pairs in use still are what a model was calibrated for.",
     "report": "Write the report of a benchmark or an audit again.",
     "methods": "List the methods and their properties.",
 }

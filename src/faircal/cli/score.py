@@ -79,6 +79,12 @@ class Prior(NamedTuple):
     help="Columns to carry over: genuine, fold, attributes (as left_NAME and right_NAME).",
 )
 @click.option(
+    "--add",
+    type=CommaList(),
+    default=(),
+    help="More columns: log_likelihood_ratio, similarity, clusters, outside, decision.",
+)
+@click.option(
     "--prior",
     type=Share(),
     default=None,
@@ -106,6 +112,7 @@ def command(
     feature: str | None,
     fold: str | None,
     keep: tuple[str, ...],
+    add: tuple[str, ...],
     prior: float | str | None,
     calibrated_at: float | None,
     engine: str,  # noqa: ARG001  (one engine so far)
@@ -122,20 +129,30 @@ def command(
     Probabilities hold for the share of genuine pairs that MODEL was fitted at. With --prior they
     hold for another; scores stay as they are. --prior estimate goes through the pairs once before,
     and tells the share that their probabilities speak for; no labels are used.
+
+    --add clusters and outside say where each image lies in the population that MODEL was fitted on
+    (left_cluster, right_cluster, left_outside, right_outside), decision is 1 where MODEL's
+    operating point takes a pair for genuine. The log-likelihood ratio (nats) is the same at any
+    share of genuine pairs; similarity is the cosine, or DATA's own score.
     """
     from faircal._version import __version__
     from faircal.errors import ParameterError
     from faircal.files import file_digest
     from faircal.methods import load_method
-    from faircal.scoring import needed_columns, score_stream
+    from faircal.scoring import Adding, needed_columns, score_stream
 
     if out.suffix not in (".parquet", ".csv"):
         raise ParameterError(
             f"--out {out}: expected a name that ends in .parquet or .csv; choose one"
         )
+    if calibrated_at is not None and prior is None and "log_likelihood_ratio" not in add:
+        raise ParameterError(
+            "--calibrated-at: is for --prior or --add log_likelihood_ratio; give one or neither"
+        )
     check_file(out)
     source.check_kept(out, model)
     fitted = load_method(model)
+    adding = Adding.of(fitted, add, calibrated_at)
     stream = source.open_one(feature, batch=BATCH)
     _check_keep(stream.attributes, keep)
     pairs, notes = _pairs(stream, source, feature, fold, keep)
@@ -148,6 +165,8 @@ def command(
         "feature": feature,
         "fold": fold,
         "keep": keep,
+        "add": add,
+        "calibrated_at": calibrated_at,
         "score_range": source.score_range,
         "raw": source.raw,
         "device": source.device,
@@ -162,6 +181,7 @@ def command(
             keep=keep,
             columns=columns,
             shift=wanted.shift,
+            adding=adding,
             about=about,
             resume=resume,
             progress=update,
@@ -183,12 +203,10 @@ def _prior(
     progress: Progress,
 ) -> Prior:
     """Return the shift of probabilities that is asked for; the share is estimated where told."""
-    from faircal.errors import DataError, ParameterError
+    from faircal.errors import DataError
     from faircal.scoring import Shift, estimate_share, fitted_share
 
     if prior is None:
-        if calibrated_at is not None:
-            raise ParameterError("--calibrated-at: is for --prior; give both or neither")
         return Prior(None, (), {})
     share = fitted_share(model, calibrated_at)
     if isinstance(prior, float):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from faircal.cli.options import (
+    check_file,
     feature_option,
     json_option,
     note,
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from faircal.auditing import Scored
+    from faircal.cli.threshold_found import Found
     from faircal.data import Dataset
     from faircal.methods import Method
-    from faircal.uncertainty.guarantee import Guarantee, Scope
+    from faircal.uncertainty.guarantee import Guarantee, Rule, Scope
     from faircal.uncertainty.strangers import Strangers
 
 #: A share of people that may be taken for others far more often, and be missing among few.
@@ -37,17 +38,24 @@ REFUSED = 1
 
 @click.command(
     epilog="Example: faircal threshold faces.faircal new-people/ --fpr 1e-3 --within groups "
-    "--attribute ethnicity"
+    "--attribute ethnicity --out faces.faircal"
 )
 @click.argument("model", nargs=-1, type=click.Path(path_type=Path), metavar="[MODEL]")
 @reads_data
 @click.option("--fpr", type=float, required=True, help="The false-positive rate not to exceed.")
 @click.option(
+    "--rule",
+    type=click.Choice(["promised", "measured"]),
+    default="promised",
+    show_default=True,
+    help="Which FPR: what is promised of people to come, or what is counted in DATA.",
+)
+@click.option(
     "--confidence",
     type=float,
     default=0.95,
     show_default=True,
-    help="Probability that the promise holds.",
+    help="Probability that the promise holds, and that intervals do.",
 )
 @click.option(
     "--within",
@@ -67,6 +75,24 @@ REFUSED = 1
     default=None,
     help="Clusters (K) to find in DATA  [default: those of MODEL]",
 )
+@click.option(
+    "--prior",
+    type=float,
+    default=None,
+    help="Tell, too, what the threshold is as a probability at this share of genuine pairs.",
+)
+@click.option(
+    "--calibrated-at",
+    type=float,
+    default=None,
+    help="Share of genuine pairs that MODEL was fitted at  [default: what it says itself]",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Write MODEL with this operating point inside; may be MODEL itself.",
+)
 @feature_option
 @click.option("--fold", default=None, help="Use the pairs of this fold only.")
 @seed_option
@@ -75,10 +101,14 @@ def command(
     model: tuple[Path, ...],
     source: Source,
     fpr: float,
+    rule: Rule,
     confidence: float,
     within: Scope,
     attribute: str | None,
     clusters: int | None,
+    prior: float | None,
+    calibrated_at: float | None,
+    out: Path | None,
     feature: str | None,
     fold: str | None,
     seed: int,
@@ -91,17 +121,22 @@ def command(
     groups or clusters it holds in all of them at once; clusters need no attribute, and a pair
     belongs to those of both its images. Clusters of too few people are put to their nearest.
 
+    What is measured at the threshold, FPR and FNR of all pairs and of every group, is always shown.
+
     Where the rate is lower than what can be counted, the tail of the imposters' scores is
     extrapolated. Where that can't be done either there is no threshold, the reason is told, and
-    the exit code is 1.
+    the exit code is 1. --rule measured takes the threshold at which the counted FPR of all pairs is
+    --fpr, as papers do, and promises nothing.
 
     Choose it on people whom MODEL was not fitted on, else it is too low.
     """
     from faircal.auditing import Scored
+    from faircal.cli.threshold_found import find_out
     from faircal.methods import load_method
-    from faircal.uncertainty.guarantee import guarantee, imposters
+    from faircal.uncertainty.guarantee import counted, guarantee, imposters
 
-    _check(model, within, attribute, clusters)
+    _check(model, rule, within, clusters)
+    _check_model(model, source, prior, calibrated_at, out)
     fitted = load_method(model[0]) if model else None
     data = source.load([feature] if feature else (), measuring=fitted is None)
     check_one_feature(data.features, source.path)
@@ -116,40 +151,81 @@ def command(
         raise click.UsageError("DATA has no scores")
     everybody = imposters(scores, pairs.genuine, pairs.people)
     with working("counting"):
-        sets = _sets(within, everybody, pairs, data, fitted, clusters, seed, fpr, confidence)
-        top = data.score_range[1]
-        found = guarantee(
-            everybody,
-            sets,
-            fpr=fpr,
-            confidence=confidence,
-            scope=within,
-            upper=top if scores.max() <= top else math.inf,
-        )
-    for text in notes + _notes(found, pairs, fitted, clusters):
+        if rule == "measured":
+            chosen = counted(everybody, fpr=fpr, confidence=confidence)
+        else:
+            sets = _sets(within, everybody, pairs, data, fitted, clusters, seed, fpr, confidence)
+            top = data.score_range[1]
+            chosen = guarantee(
+                everybody,
+                sets,
+                fpr=fpr,
+                confidence=confidence,
+                scope=within,
+                upper=top if scores.max() <= top else math.inf,
+            )
+        found = find_out(chosen, data, pairs, fitted, prior, calibrated_at)
+    for text in notes + _notes(found, fitted, clusters):
         note(f"note: {text}")
+    written = _write(found, fitted, out, fold)
     if as_json:
-        rows = [row._asdict() for row in found.rows]
-        print_json({**asdict(found), "people_known": pairs.people is not None, "rows": rows})
+        for text in found.resolution():
+            note(f"note: {text}")
+        print_json({**found.as_json(), "out": written})
     else:
         from faircal.cli.threshold_table import show
 
-        show(found, data.name)
-    return REFUSED if found.refused else 0
+        show(found, attribute or data.default_attribute or "pairs")
+        if written is not None:
+            click.echo(f"written: {written}")
+    return REFUSED if chosen.refused else 0
 
 
-def _check(
-    model: tuple[Path, ...], within: str, attribute: str | None, clusters: int | None
-) -> None:
+def _check(model: tuple[Path, ...], rule: str, within: str, clusters: int | None) -> None:
     from faircal.errors import ParameterError
 
     if len(model) > 1:
         extra = " ".join(map(str, model))
         raise ParameterError(f"expected [MODEL] DATA, found {extra} before DATA; give one model")
-    if attribute is not None and within != "groups":
-        raise ParameterError(f"--attribute {attribute}: is for --within groups; give both")
     if clusters is not None and within != "clusters":
         raise ParameterError(f"--clusters {clusters}: is for --within clusters; give both")
+    if rule == "measured" and within != "global":
+        raise ParameterError(f"--rule measured: is of all pairs; leave --within {within} out")
+
+
+def _check_model(
+    model: tuple[Path, ...],
+    source: Source,
+    prior: float | None,
+    calibrated_at: float | None,
+    out: Path | None,
+) -> None:
+    """Raise where what needs a model has none, or what is to be written can't be."""
+    from faircal.calibrators.prior import check_share
+    from faircal.errors import ParameterError
+
+    for name, value in (("--prior", prior), ("--calibrated-at", calibrated_at), ("--out", out)):
+        if value is not None and not model:
+            raise ParameterError(f"{name} {value}: expected a MODEL before DATA; give one")
+    if prior is not None:
+        check_share(prior, "--prior")
+    if out is not None:
+        check_file(out)
+        source.check_kept(out)
+
+
+def _write(found: Found, model: Method | None, out: Path | None, fold: str | None) -> str | None:
+    """Write the model with the operating point, unless it is refused; return where to."""
+    from dataclasses import replace
+
+    if model is None or out is None:
+        return None
+    if found.chosen.refused:
+        note(f"note: no threshold, so {out} is not written")
+        return None
+    model.about_ = replace(model.about_, operating_point=found.point(fold))
+    model.save(out)
+    return str(out)
 
 
 def _sets(
@@ -207,33 +283,33 @@ def _clusters(
     return made.centers, code
 
 
-def _notes(
-    found: Guarantee, pairs: Scored, model: Method | None, clusters: int | None
-) -> list[str]:
+def _notes(found: Found, model: Method | None, clusters: int | None) -> list[str]:
     """Say what the promise rests on, and where it does not reach."""
-    notes = []
-    if pairs.people is None:
+    chosen, notes = found.chosen, []
+    if not found.people_known:
         notes.append(
             "identities are unknown: pairs are taken as independent, and the threshold is too low"
             " where they share people; add identity (left_identity, right_identity)"
         )
     if model is not None:
+        what = "the promise holds" if chosen.rule == "promised" else "rates hold"
         notes.append(
-            "the promise holds for people whom the model was not fitted on; on those it was fitted"
-            " on, scores are better than they will be"
+            f"{what} for people whom the model was not fitted on; on those it was fitted on, scores"
+            " are better than they will be"
         )
     if clusters is not None:
         notes.append("clusters are those of this data: of other people's images they may differ")
-    told = [row for row in found.rows if row not in found.refused]
+    return notes + _unseen(chosen)
+
+
+def _unseen(chosen: Guarantee) -> list[str]:
+    """Say where a kind of people may be missing from the data altogether."""
+    told = [row for row in chosen.rows if row not in chosen.refused]
     fewest = min((row.effective_people for row in told), default=math.inf)
     unseen = (1 - _KIND) ** fewest
-    if unseen > 1 - found.confidence:
-        notes.append(
-            f"the promise is for people like these: of a kind that one in {1 / _KIND:.0f} is of,"
-            f" nobody is among {fewest:.0f} people with a probability of {100 * unseen:.0f} %"
-        )
-    lowest = found.resolved
-    if found.extrapolated or found.refused:
-        best = "" if math.isnan(lowest) else f" (down to {lowest:.2g})"
-        notes.append(f"an FPR of {found.fpr:g} is below what can be counted in every set{best}")
-    return notes
+    if chosen.rule == "measured" or unseen <= 1 - chosen.confidence:
+        return []
+    kind = f"of a kind that one in {1 / _KIND:.0f} is of, nobody is among {fewest:.0f} people"
+    return [
+        f"the promise is for people like these: {kind} with a probability of {100 * unseen:.0f} %"
+    ]

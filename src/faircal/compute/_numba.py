@@ -51,9 +51,9 @@ _BOUNDS = (
 def _cosines_of_singles(vectors, norms, left, right, out):  # type: ignore[no-untyped-def]
     for i in range(len(left)):
         a, b = vectors[left[i]], vectors[right[i]]
-        dot = float32(0)
+        dot = 0.0  # products of singles are exact in double: the sum has no error to speak of
         for j in range(len(a)):
-            dot += a[j] * b[j]
+            dot += float64(a[j]) * float64(b[j])
         cosine = dot / (float64(norms[left[i]]) * float64(norms[right[i]]))
         out[i] = min(max(cosine, -1.0), 1.0)
 
@@ -72,9 +72,9 @@ def _half(context: Any, bits: Any) -> Any:  # noqa: ARG001
 def _cosines_of_halves(vectors, norms, left, right, out):  # type: ignore[no-untyped-def]
     for i in range(len(left)):
         a, b = vectors[left[i]], vectors[right[i]]
-        dot = float32(0)
+        dot = 0.0
         for j in range(len(a)):
-            dot += _half(a[j]) * _half(b[j])
+            dot += float64(_half(a[j])) * float64(_half(b[j]))
         cosine = dot / (float64(norms[left[i]]) * float64(norms[right[i]]))
         out[i] = min(max(cosine, -1.0), 1.0)
 
@@ -84,6 +84,15 @@ def cosines(vectors: Any, norms: Any, left: Any, right: Any, out: Any) -> None:
         _cosines_of_halves(vectors.view(np.uint16), norms, left, right, out)
     else:
         _cosines_of_singles(vectors, norms, left, right, out)
+
+
+@_compiled(void(_MATRIX, _array(float32, 1, fixed=False)))
+def lengths(vectors, out):  # type: ignore[no-untyped-def]
+    for i in range(len(vectors)):
+        square, row = 0.0, vectors[i]
+        for j in range(len(row)):
+            square += float64(row[j]) * float64(row[j])
+        out[i] = sqrt(square)
 
 
 @_compiled(

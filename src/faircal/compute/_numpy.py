@@ -21,9 +21,14 @@ def cosines(
     for start in range(0, len(left), _GATHERED):
         i, j = left[start : start + _GATHERED], right[start : start + _GATHERED]
         a, b = (np.ascontiguousarray(vectors[rows], dtype=np.float32) for rows in (i, j))
-        dot = np.einsum("ij,ij->i", a, b)
+        dot = np.einsum("ij,ij->i", a, b, dtype=np.float64)
         cosine = dot / (norms[i].astype(np.float64) * norms[j])
         np.clip(cosine, -1.0, 1.0, out=out[start : start + _GATHERED])
+
+
+def lengths(vectors: Float32, out: Float32) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        out[:] = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
 
 
 def tilts(

@@ -12,6 +12,7 @@ from faircal.compute import kernels
 from faircal.compute import kmeans as lloyd
 from faircal.compute.kmeans import Found
 from faircal.compute.logistic import Sums, logistic_sums
+from faircal.compute.nearest import Nearest
 from faircal.compute.threads import each
 from faircal.errors import DataError
 from faircal.jobs import Progress, silent
@@ -95,7 +96,7 @@ class _Processor:
         return out
 
     def assign(self, vectors: Float32, centers: Float32) -> NDArray[np.int32]:
-        return lloyd.assign(vectors, centers)
+        return Nearest.of(centers)(vectors)
 
     def logistic_sums(
         self, features: Float64, target: Float64, mass: Float64, starts: NDArray[np.int64]

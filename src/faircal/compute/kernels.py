@@ -5,7 +5,11 @@ Both give the same up to rounding, work on one core and leave threads to the cal
 ``cosines(vectors, norms, left, right, out)``
     Gather and multiply: ``out[i]`` becomes the cosine of rows ``left[i]`` and ``right[i]``, from
     float32 or float16 `vectors` (n, d) in C order, with no copy of the rows. (``cosines_of_any``
-    takes vectors in any order, and copies.)
+    takes vectors in any order, and copies.) Summed in double, in which products of singles are
+    exact: so whoever sums in another order, as an exported graph may, has the same cosine.
+
+``lengths(vectors, out)``
+    ``out[i]`` becomes the length of row i of float32 `vectors` (n, d), summed in double.
 
 ``tilts(profiles, effects, left, right, shift, tilt)``
     SmoothFairCal: ``shift[i]`` and ``tilt[i]`` become those of the pair ``left[i]``, ``right[i]``,
@@ -45,7 +49,7 @@ def _load() -> ModuleType:
 
 
 _kernels = _load()
-cosines, tilts = _kernels.cosines, _kernels.tilts
+cosines, lengths, tilts = _kernels.cosines, _kernels.lengths, _kernels.tilts
 settle, doubtful = _kernels.settle, _kernels.doubtful
 
 

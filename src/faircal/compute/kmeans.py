@@ -79,23 +79,6 @@ def kmeans(
     return best
 
 
-def assign(vectors: Float32, centers: Float32) -> NDArray[np.int32]:
-    """Return the nearest centre of each row of `vectors`, shape (n,)."""
-    labels = np.empty(len(vectors), dtype=np.int32)
-    # As in fitting: far from the origin, float32 products would drown the distances.
-    origin = centers.mean(axis=0, dtype=np.float64).astype(np.float32)
-    columns, half = np.ascontiguousarray((centers - origin).T), _squares(centers - origin) / 2
-
-    def work(block: slice) -> None:
-        near = (vectors[block] - origin) @ columns
-        near -= half  # x·c − ½|c|² is largest for the nearest
-        labels[block] = near.argmax(axis=1)
-
-    with one_blas_thread():
-        each(work, len(vectors), _BLOCK)
-    return labels
-
-
 def _squares(vectors: Float32) -> Float32:
     return np.asarray(np.einsum("ij,ij->i", vectors, vectors), dtype=np.float32)
 

@@ -79,7 +79,7 @@ class _OneBlasThread:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
-            if not self._users:
+            if not self._users and not _at_one():  # asking takes a tenth of the time of setting
                 _let_anyone_set_limits()
                 self._limit = _libraries().limit(limits=1, user_api="blas")
             self._users += 1
@@ -88,10 +88,11 @@ class _OneBlasThread:
         finally:
             with self._lock:
                 self._users -= 1
-                if not self._users:
+                if not self._users and self._limit is not None:
                     _let_anyone_set_limits()
                     self._limit.restore_original_limits()
                     _let_anyone_set_limits()
+                    self._limit = None
 
 
 @cache
@@ -100,6 +101,10 @@ def _libraries() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401
 
     return ThreadpoolController().select(user_api="blas")
+
+
+def _at_one() -> bool:
+    return all(library.get_num_threads() == 1 for library in _libraries().lib_controllers)
 
 
 def _let_anyone_set_limits() -> None:

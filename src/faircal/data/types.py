@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from faircal.compute import Engine, Then, engine, follow
+from faircal.compute import Engine, Then, engine, follow, kernels
 from faircal.compute.threads import each
 from faircal.data.columns import Column
 from faircal.errors import DataError
@@ -85,9 +85,7 @@ class Embeddings:
         norms = np.empty(len(self), dtype=np.float32)
 
         def work(block: slice) -> None:
-            rows = _float32(self.vectors[block])
-            with np.errstate(over="ignore", invalid="ignore"):
-                norms[block] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+            kernels.lengths(_float32(self.vectors[block]), norms[block])
 
         each(work, len(self), _BLOCK)
         return norms

@@ -187,7 +187,11 @@ class CalibratorBank:
     def set_state(self, state: dict[str, Any]) -> Self:
         """Restore what `get_state` gave."""
         own = state["own"].astype(bool)
+        if own.ndim != 1:
+            raise DataError(f"own: expected one entry for each set, found shape {own.shape}")
         keys = [key.removesuffix("_values") for key in state if key.endswith("_values")]
+        for key in keys:
+            _check_lengths(key, state, 1 + int(own.sum()))
         parts = {
             key: np.split(state[f"{key}_values"], np.cumsum(state[f"{key}_lengths"])[:-1])
             for key in keys
@@ -197,6 +201,30 @@ class CalibratorBank:
             for i in range(1 + own.sum())
         ]
         return self._keep(own, restored[1:], restored[0])
+
+
+def _check_lengths(key: str, state: dict[str, Any], expected: int) -> None:
+    """Raise unless the values of all maps in a row are as many as their lengths say."""
+    values, lengths = state[f"{key}_values"], state[f"{key}_lengths"]
+    check_count(f"{key}_lengths", lengths, expected)
+    if np.ndim(values) != 1 or (lengths < 1).any() or lengths.sum() != len(values):
+        raise DataError(f"{key}_values: expected as many as their lengths say; fit it again")
+
+
+def check_truth(name: str, value: object) -> bool:
+    """Return a restored `value`; raise unless it is true or false."""
+    if not isinstance(value, bool):
+        raise DataError(f"{name}: expected true or false, found {value!r}")
+    return value
+
+
+def check_names(name: str, value: Any) -> tuple[str, ...]:
+    """Return restored names; raise unless they are a list of different texts."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise DataError(f"{name}: expected a list of names")
+    if len(set(value)) < len(value):
+        raise DataError(f"{name}: expected different names, found one twice")
+    return tuple(value)
 
 
 def check_count(name: str, values: Any, expected: int) -> None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from faircal.calibrators import Samples
 from faircal.clustering import Clustering
-from faircal.data import Dataset
+from faircal.data import Dataset, Embeddings
 from faircal.errors import DataError
-from faircal.methods.bank import check_count
+from faircal.methods.bank import check_count, check_truth
 from faircal.methods.base import Method
 from faircal.methods.enrolled import Enrolled
 from faircal.methods.inputs import Fitting, Inputs, Space
@@ -94,13 +94,22 @@ class ClusterMethod(Method):
 
         Those of images seen before are remembered, for as long as the embeddings are the same.
         """
+        cluster = self._clusters().of(inputs)
+        return cluster[inputs.left], cluster[inputs.right]
+
+    def know_clusters(
+        self, embeddings: Embeddings, images: Rows, clusters: NDArray[np.int32]
+    ) -> None:
+        """Take the clusters of rows `images` as known, from somebody who has found them already."""
+        self._clusters().tell(embeddings, images, clusters)
+
+    def _clusters(self) -> Enrolled:
         known = self._enrolled
         if known is None or known[0] is not self.clustering_:
             space = Space(self.cluster_centers_.shape[1], self.normalize_)
             known = self.clustering_, Enrolled(space, self.clustering_.assign, np.int32)
             self._enrolled = known
-        cluster = known[1].of(inputs)
-        return cluster[inputs.left], cluster[inputs.right]
+        return known[1]
 
     def _cluster_state(self) -> dict[str, Any]:
         return {
@@ -113,9 +122,13 @@ class ClusterMethod(Method):
 
     def _set_cluster_state(self, state: dict[str, Any]) -> None:
         centers = np.asarray(state["centers"], np.float32)
-        if centers.ndim != 2:
+        if centers.ndim != 2 or not centers.size:
             raise DataError(f"centers: expected a matrix, found shape {centers.shape}")
+        if len(centers) != self.n_clusters:
+            raise DataError(f"centers: expected {self.n_clusters!r} clusters, found {len(centers)}")
         self.clustering_ = Clustering(centers, float(state["inertia"]), int(state["n_iter"]))
         self.cluster_sizes_ = np.asarray(state["cluster_sizes"], np.int64)
         check_count("cluster_sizes", self.cluster_sizes_, len(centers))
-        self.normalize_ = bool(state["normalize"])
+        if (self.cluster_sizes_ < 0).any():
+            raise DataError("cluster_sizes: expected numbers of pairs, found one below 0")
+        self.normalize_ = check_truth("normalize", state["normalize"])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from faircal.methods.inputs import Inputs, Space
 
 #: Images looked at at a time: their vectors are copied.
 _IMAGES = 2**17
+
+#: Values by row, and which of them are there.
+_Known = tuple[NDArray[Any], NDArray[np.bool_]]
 
 
 class Enrolled:
@@ -40,22 +43,37 @@ class Enrolled:
     ) -> None:
         self._space, self._work, self._dtype = space, work, dtype
         self._shape = () if width is None else (width,)
-        self._known: tuple[weakref.ref[Embeddings], NDArray[Any], NDArray[np.bool_]] | None = None
+        # A model must not keep all the vectors alive that it was ever asked about.
+        self._known: WeakKeyDictionary[Embeddings, _Known] = WeakKeyDictionary()
 
     def of(self, inputs: Inputs) -> NDArray[Any]:
         """Return values by row; only those of the images of `inputs` are sure to be there."""
-        embeddings = inputs.declared_embeddings()
-        known = self._known
-        if known is None or known[0]() is not embeddings:
-            self._space.check(embeddings)
-            values = np.empty((len(embeddings), *self._shape), dtype=self._dtype)
-            # A model must not keep all the vectors alive that it was ever asked about.
-            known = weakref.ref(embeddings), values, np.zeros(len(embeddings), dtype=bool)
-            self._known = known
-        _, values, done = known
-        new = inputs.images[~done[inputs.images]]
+        return self.at(inputs.declared_embeddings(), inputs.images)
+
+    def at(self, embeddings: Embeddings, images: NDArray[np.intp]) -> NDArray[Any]:
+        """Return values by row of `embeddings`; only those of `images` are sure to be there.
+
+        Several threads may ask at a time: at worst the same is worked out twice.
+        """
+        values, done = self._kept(embeddings)
+        new = images[~done[images]]
         for start in range(0, len(new), _IMAGES):
             rows = new[start : start + _IMAGES]
-            values[rows] = self._work(embeddings.rows(rows), inputs.engine)
-            done[rows] = True
+            values[rows] = self._work(embeddings.rows(rows), embeddings.engine)
+            done[rows] = True  # after the values: another thread may look
         return values
+
+    def tell(self, embeddings: Embeddings, images: NDArray[np.intp], found: NDArray[Any]) -> None:
+        """Take the values of `images` from somebody who has worked them out."""
+        values, done = self._kept(embeddings)
+        values[images] = found
+        done[images] = True
+
+    def _kept(self, embeddings: Embeddings) -> _Known:
+        known = self._known.get(embeddings)
+        if known is None:
+            self._space.check(embeddings)
+            n = len(embeddings)
+            new = np.empty((n, *self._shape), dtype=self._dtype), np.zeros(n, dtype=bool)
+            known = self._known.setdefault(embeddings, new)
+        return known

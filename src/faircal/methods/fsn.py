@@ -101,7 +101,7 @@ class FSN(ClusterMethod):
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self._set_cluster_state(state)
-        self.shifts_ = state["shifts"]
+        self.shifts_ = np.asarray(state["shifts"], np.float64)
         check_count("shifts", self.shifts_, len(self.cluster_sizes_))
         calibrator = self._calibrator(self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))

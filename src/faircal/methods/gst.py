@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import check_count, prefixed, unprefixed
+from faircal.methods.bank import check_count, check_names, prefixed, unprefixed
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.inputs import Fitting, Float64, Inputs
 from faircal.methods.normalization import fit_shifted, shifted_calibrator, threshold_shifts
@@ -94,9 +94,9 @@ class GST(Method):
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self.attribute_ = state["attribute"]
-        self.groups_ = tuple(state["groups"])
-        self.shifts_ = state["shifts"]
+        (self.attribute_,) = check_names("attribute", [state["attribute"]])
+        self.groups_ = check_names("groups", state["groups"])
+        self.shifts_ = np.asarray(state["shifts"], np.float64)
         check_count("shifts", self.shifts_, len(self.groups_))
         calibrator = self._calibrator(self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))

@@ -22,6 +22,8 @@ _EACH, _IMAGES = 50, 10
 #: How soft borders of regions are: a part of how much further away the second nearest centre is
 #: than the nearest, on average.
 _SOFT = 0.5
+#: Softer than this no border is, and no couple of components rarer.
+_SOFTEST, _RAREST = np.finfo(np.float32).tiny.item(), 1e-100
 #: The matrices and vectors that make a landscape, and their numbers of dimensions.
 _STATE = {"mean": 1, "axes": 2, "centers": 2, "directions": 2, "shares": 1}
 _MIXTURE = {"means": 2, "factors": 3, "constants": 1, "coupling": 2}
@@ -151,8 +153,10 @@ class Landscape:
             "mixture_constants": (parts["constants"], (n,)),
             "mixture_coupling": (parts["coupling"], (n, n)),
         }
-        if not found.softness > 0:
+        if not _SOFTEST <= found.softness < np.inf:
             raise DataError(f"softness: expected a number above 0, found {found.softness}")
+        if not (parts["coupling"] >= _RAREST).all():
+            raise DataError("mixture_coupling: expected probabilities above 0; fit it again")
         for name, (array, expected) in shapes.items():
             if array.shape != expected:
                 raise DataError(f"{name}: expected shape {expected}, found {array.shape}")
@@ -191,7 +195,7 @@ def _softness(vectors: NDArray[Any], centers: Float64) -> float:
         return 1.0
     nearest = np.partition(_distances(vectors, centers), 1, axis=1)[:, :2]
     gap = float((nearest[:, 1] - nearest[:, 0]).mean())
-    return max(_SOFT * gap, np.finfo(np.float32).tiny.item())
+    return max(_SOFT * gap, _SOFTEST)
 
 
 def _array(state: dict[str, Any], key: str, dimensions: int) -> Float64:

@@ -7,16 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircal._version import __version__
-from faircal.about import About, own_arrays
+from faircal.about import SCHEMA, About, check_schema, one_line, own_arrays
 from faircal.calibrators import CALIBRATORS, Calibrator
 from faircal.classifier import FairCalClassifier
 from faircal.classifier.modelfile import KIND, decode_classifier
-from faircal.container import cut, pack, unpack
-from faircal.errors import FairCalError, ModelFileError, NotFittedError, ParameterError
+from faircal.container import FRONT_SIZE, check_numbers, cut, front, pack, unpack
+from faircal.errors import DataError, ModelFileError, NotFittedError, ParameterError
 from faircal.files import atomic_path, existing
 from faircal.methods.base import Diagnostics, Method
+from faircal.registry import short
+
+#: Scores are within this of 0, and their range is no narrower, beside the scores or 1e-9.
+_WIDEST, _NARROWEST = 1e30, 1e-9
 
 
 def save_model(model: Method, path: str | Path) -> None:
@@ -50,10 +55,19 @@ def load_model(path: str | Path) -> Method | FairCalClassifier:
         raise ModelFileError(
             f"{source}: expected a model file, found a folder; give the .faircal file"
         )
+    if not source.is_file():  # a pipe or a device may have no end
+        raise ModelFileError(f"{source}: expected a model file, found none; give the .faircal file")
     try:
-        return decode(source.read_bytes())
+        with source.open("rb") as file:
+            begin = file.read(FRONT_SIZE)
+            front(begin)  # what is no model need not be read
+            return decode(begin + file.read())
     except ModelFileError as error:
         raise ModelFileError(f"{source}: {error}") from error
+    except (OSError, MemoryError, OverflowError) as error:
+        raise ModelFileError(
+            f"{source}: cannot be read ({short(error)}); copy it and try again"
+        ) from error
 
 
 def load_method(path: str | Path) -> Method:
@@ -73,8 +87,10 @@ def encode(model: Method) -> bytes:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for key, value in model._get_state().items():
         (arrays if isinstance(value, np.ndarray) else values)[key] = value
+    check_numbers(arrays)
     header = {
         "faircal": __version__,
+        "schema": SCHEMA,
         "method": model.name,
         "parameters": {key: _plain(value) for key, value in model.get_params(deep=False).items()},
         "score_range": list(model.score_range_),
@@ -87,43 +103,69 @@ def encode(model: Method) -> bytes:
 
 
 def decode(blob: bytes) -> Method | FairCalClassifier:
-    """Rebuild what is in the bytes of a model file."""
-    from faircal.methods import METHODS, make_method
+    """Rebuild what is in the bytes of a model file.
 
+    They may come from anybody: whatever is wrong with them is a `ModelFileError`, nothing of them
+    is run, and memory stays within some forty times their length.
+    """
     header, body = unpack(blob)
+    check_schema(header)
     try:
-        if KIND in header:
-            return decode_classifier(header, cut(header["arrays"], body))
-        parameters = {key: _lively(value) for key, value in header["parameters"].items()}
-        model = make_method(header["method"], **parameters)
-        low, high = header["score_range"]
-        model.score_range_ = (float(low), float(high))
-        model.diagnostics_ = Diagnostics(list(header["notes"]), dict(header["figures"]))
-        arrays = cut(header["arrays"], body)
-        model.about_ = About.restore(header.get("about"), arrays)
-        model._set_state({**header["values"], **own_arrays(arrays)})
-        model._fitted = True
-    except (
-        FairCalError,
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OverflowError,
-    ) as error:
-        writer = str(header.get("faircal", "?"))
-        foreign = isinstance(header.get("method"), str) and header["method"] not in METHODS
-        remedy = "import the file with its method first (--plugin)" if foreign else "fit it again"
-        raise ModelFileError(
-            f"the model cannot be rebuilt ({_line(error)}); it was written by faircal "
-            f"{_line(writer)}, this is {__version__}: {remedy}"
-        ) from error
+        # A cast or a sum that can't be is an error here, not a warning somewhere.
+        with np.errstate(all="raise", under="ignore"):
+            arrays = cut(header["arrays"], body)
+            if KIND in header:
+                return decode_classifier(header, arrays)
+            return _decode_method(header, arrays)
+    except Exception as error:  # the file decides what goes wrong, and where
+        raise ModelFileError(_why_not(header, error)) from error
+
+
+def _decode_method(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Method:
+    from faircal.methods import make_method
+
+    own = own_arrays(arrays)
+    check_numbers(own)
+    parameters = {key: _lively(value) for key, value in header["parameters"].items()}
+    model = make_method(header["method"], **parameters)
+    model.score_range_ = _range(header["score_range"])
+    model.diagnostics_ = _diagnostics(header["notes"], header["figures"])
+    model.about_ = About.restore(header.get("about"), arrays)
+    model._set_state({**header["values"], **own})
+    model.check_parameters()
+    model._fitted = True
     return model
 
 
-def _line(text: object, most: int = 200) -> str:
-    """Return `text` as one short line: it comes from the file, so it can be anything."""
-    return " ".join(str(text).split())[:most]
+def _why_not(header: Mapping[str, Any], error: Exception) -> str:
+    from faircal.methods import METHODS
+
+    writer = one_line(header.get("faircal", "?"))
+    foreign = isinstance(header.get("method"), str) and header["method"] not in METHODS
+    remedy = "import the file with its method first (--plugin)" if foreign else "fit it again"
+    return (
+        f"the model cannot be rebuilt ({one_line(error) or type(error).__name__}); it was written "
+        f"by faircal {writer}, this is {__version__}: {remedy}"
+    )
+
+
+def _range(value: Any) -> tuple[float, float]:
+    """Return the range of scores: two numbers, the higher one noticeably so."""
+    low, high = map(float, value)
+    reach = max(abs(low), abs(high))
+    if not (reach <= _WIDEST and high - low >= _NARROWEST * max(reach, _NARROWEST)):
+        raise DataError(f"score_range: expected two numbers, the lower first; found {value!r}")
+    return low, high
+
+
+def _diagnostics(notes: Any, figures: Any) -> Diagnostics:
+    told = isinstance(notes, list) and all(isinstance(text, str) for text in notes)
+    if not told or not isinstance(figures, dict):
+        raise DataError("notes and figures: expected a list of texts, and numbers by name")
+    for key, value in figures.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _WIDEST:
+            raise DataError(f"figures: expected a number as {key}, found {value!r}")
+    return Diagnostics(list(notes), dict(figures))
 
 
 def _plain(value: Any) -> Any:

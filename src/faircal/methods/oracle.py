@@ -8,7 +8,7 @@ from typing import Any
 from faircal.calibrators import Calibrator
 from faircal.counting import Counts
 from faircal.data import Groups
-from faircal.methods.bank import CalibratorBank, check_count, prefixed, unprefixed
+from faircal.methods.bank import CalibratorBank, check_count, check_names, prefixed, unprefixed
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.inputs import Fitting, Inputs
 
@@ -83,7 +83,7 @@ class Oracle(Method):
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self.attribute_ = state["attribute"]
-        self.groups_ = tuple(state["groups"])
+        (self.attribute_,) = check_names("attribute", [state["attribute"]])
+        self.groups_ = check_names("groups", state["groups"])
         self.bank_ = self._bank().set_state(unprefixed("bank", state))
         check_count("bank", self.bank_.own, len(self.groups_))

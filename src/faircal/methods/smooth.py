@@ -15,7 +15,7 @@ from faircal.compute.engine import check_rows
 from faircal.compute.threads import each, one_blas_thread
 from faircal.data import Dataset
 from faircal.errors import DataError, ParameterError
-from faircal.methods.bank import prefixed, unprefixed
+from faircal.methods.bank import check_truth, prefixed, unprefixed
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.choosing import RIDGES, Chosen, choose
 from faircal.methods.enrolled import Enrolled
@@ -232,7 +232,7 @@ class SmoothFairCal(Method):
     def _profiles(self, inputs: Inputs) -> Float64:
         """Return what pairs need of each image: its own shift and tilt, its memberships."""
         if self._enrolled is None or self._enrolled[0] is not self.effects_:
-            profiler = _Profiler.of(self.landscape_, self.effects_)
+            profiler = Profiler.of(self.landscape_, self.effects_)
             width = 2 + 2 * len(self.landscape_.mixture)
             self._enrolled = self.effects_, Enrolled(self.space_, profiler, np.float64, width)
         return self._enrolled[1].of(inputs)
@@ -253,7 +253,7 @@ class SmoothFairCal(Method):
         self.landscape_ = Landscape.from_state(unprefixed("landscape", state))
         dimension, r = self.landscape_.axes.shape
         r += len(self.landscape_.centers)
-        self.space_ = Space(dimension, bool(state["normalize"]))
+        self.space_ = Space(dimension, check_truth("normalize", state["normalize"]))
         self.association_ = float(state["association"])
         self.ridge_, self.effects_ = float(state["ridge"]), np.asarray(state["effects"], float)
         expected = (2, 1 + len(self.landscape_.mixture) + r)
@@ -265,7 +265,7 @@ class SmoothFairCal(Method):
 
 
 @dataclass(frozen=True, eq=False)
-class _Profiler:
+class Profiler:
     """Works out what pairs need of an image; all that is linear in it is one product."""
 
     landscape: Landscape
@@ -274,7 +274,8 @@ class _Profiler:
     of_regions: Float64
 
     @classmethod
-    def of(cls, landscape: Landscape, effects: Float64) -> _Profiler:
+    def of(cls, landscape: Landscape, effects: Float64) -> Profiler:
+        """Join what is linear in an image; `effects` are u and v."""
         n, r = len(landscape.mixture), landscape.axes.shape[1]
         constant, _, coordinates, regions = np.split(effects, [1, 1 + n, 1 + n + r], axis=1)
         linear = landscape.axes @ np.hstack([coordinates.T, landscape.directions])
@@ -283,6 +284,8 @@ class _Profiler:
         return cls(landscape, linear, shift, np.ascontiguousarray(regions.T))
 
     def __call__(self, vectors: NDArray[np.float32], _: Engine) -> Float64:
+        """Return the profiles of vectors, shape (n, 2 + 2J)."""
+
         def work(block: slice) -> Float64:
             some = vectors[block].astype(np.float64)
             found = some @ self.linear + self.constant

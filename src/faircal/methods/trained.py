@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator, make_calibrator
 from faircal.errors import DataError, ParameterError
-from faircal.methods.bank import prefixed, unprefixed
+from faircal.methods.bank import check_names, check_truth, prefixed, unprefixed
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.inputs import Inputs, Space
 from faircal.registry import did_you_mean
@@ -124,8 +124,9 @@ class TrainedMethod(Method, Generic[R]):
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        self.attribute_ = state["attribute"]
-        self.space_ = Space(int(state["dimension"]), bool(state["normalize"]))
+        (self.attribute_,) = check_names("attribute", [state["attribute"]])
+        normalize = check_truth("normalize", state["normalize"])
+        self.space_ = Space(int(state["dimension"]), normalize)
         # A later version's presets may differ, and so may the devices of another machine.
         self.recipe_ = type(self.recipe())(**{k: _fixed(v) for k, v in state["recipe"].items()})
         self.device = "auto"

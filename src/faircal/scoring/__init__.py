@@ -1,14 +1,17 @@
 """Scoring pairs of any number with a fitted method: read, scored and written at the same time."""
 
-from faircal.scoring.prior import Shift, estimate_share, fitted_share
+from faircal.scoring.adding import Adding
+from faircal.scoring.prior import Shift, estimate_share, fitted_share, probability_at
 from faircal.scoring.run import score_stream
 from faircal.scoring.table import needed_columns, score_part
 
 __all__ = [
+    "Adding",
     "Shift",
     "estimate_share",
     "fitted_share",
     "needed_columns",
+    "probability_at",
     "score_part",
     "score_stream",
 ]

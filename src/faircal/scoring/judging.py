@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.about import DEFAULT_POINT, OperatingPoint, Places
 from faircal.calibrators.prior import log_likelihood_ratio, shift_prior
-from faircal.clustering import Clustering
 from faircal.data import Embeddings, Groups
 from faircal.errors import DataError
 from faircal.methods import Method
 from faircal.methods.inputs import Space
+from faircal.scoring.placing import Placing, space_of
 from faircal.scoring.prior import fitted_share
 
 Float64 = NDArray[np.float64]
@@ -76,26 +77,25 @@ class Judge:
         cls, model: Method, point: OperatingPoint | None = None, prior: float | None = None
     ) -> Judge:
         """Return a judge at the point that is told, else at the model's own, else the default."""
-        return cls(model, point or model.about_.operating_point or DEFAULT_POINT, prior)
+        made = cls(model, point or model.about_.operating_point or DEFAULT_POINT, prior)
+        _ = (
+            made.calibrated_at
+        )  # a model that does not say it is an error now, not at the first pair
+        return made
 
-    @property
+    @cached_property
     def calibrated_at(self) -> float:
         """The share of genuine pairs that the model was fitted at."""
-        return fitted_share(self.model)
+        return fitted_share(self.model, what="likelihood ratio")
 
-    @property
+    @cached_property
     def space(self) -> Space | None:
         """What embeddings must be like; None where nothing tells."""
-        population = self.model.about_.population
-        found: Space | None = getattr(self.model, "space_", None)
-        if found is not None:
-            return found
-        normalize = bool(getattr(self.model, "normalize_", True))
-        if hasattr(self.model, "cluster_centers_"):
-            return Space(self.model.cluster_centers_.shape[1], normalize)
-        if population is not None and len(population.centers):
-            return Space(population.centers.shape[1], normalize)
-        return None
+        return space_of(self.model)
+
+    @cached_property
+    def _placing(self) -> Placing | None:
+        return Placing.of_model(self.model)
 
     def __call__(
         self, embeddings: Embeddings, left: Rows, right: Rows, groups: Groups | None = None
@@ -114,6 +114,7 @@ class Judge:
             raise DataError(
                 f"embedding {int(bad[0]) + 1}: expected finite numbers, not all 0; embed it again"
             )
+        places = self.places(embeddings)  # first: it tells the model the clusters
         said = self.model.compare(embeddings, left, right, groups)
         share = self.calibrated_at
         probability = said.probability
@@ -125,14 +126,11 @@ class Judge:
             probability,
             log_likelihood_ratio(said.probability, calibrated_at=share),
             self.point.decide(said.score, said.probability),
-            self.places(embeddings),
+            places,
         )
 
     def places(self, embeddings: Embeddings) -> Places | None:
         """Say where images lie; None where the model file has no population."""
-        population = self.model.about_.population
-        if population is None or not len(population.centers):
+        if self._placing is None:
             return None
-        vectors = embeddings.rows(np.arange(len(embeddings)))
-        found = Clustering(population.centers, 0.0, 0).assign(vectors, embeddings.engine)
-        return population.place(vectors, found)
+        return self._placing.once(embeddings)

@@ -27,6 +27,8 @@ Codes = NDArray[np.int64]
 
 #: From more pairs than these a share is not estimated: so many are drawn at random.
 MOST_PAIRS = 4_000_000
+#: Probabilities of the same score may differ by this much.
+_ROUNDING = 1e-9
 
 
 class Parts(Protocol):
@@ -51,17 +53,50 @@ class Shift(NamedTuple):
         return shift_prior(probability, calibrated_at=self.calibrated_at, prior=self.prior)
 
 
-def fitted_share(model: Method, given: float | None = None) -> float:
-    """Return the share of genuine pairs that `model` was fitted at, or that is `given` instead."""
+def fitted_share(model: Method, given: float | None = None, what: str = "--prior") -> float:
+    """Return the share of genuine pairs that `model` was fitted at, or that is `given` instead.
+
+    `what` needs to know it, for an error where nobody does.
+    """
     if given is not None:
         return check_share(given, "--calibrated-at")
     share = model.diagnostics_.figures.get(SHARE_FIGURE)
     if share is None:
         raise ParameterError(
-            "--prior: the model does not say at which share of genuine pairs it was fitted, as "
+            f"{what}: the model does not say at which share of genuine pairs it was fitted, as "
             "older ones don't; say it with --calibrated-at, or fit it again"
         )
     return check_share(share, "the model's share of genuine pairs")
+
+
+def probability_at(threshold: float, score: Float64, probability: Float64) -> float:
+    """Return what probability a score of `threshold` stands for; NaN where the score can't tell.
+
+    Some methods rank by the probability itself. Of others it is read off the two measured pairs
+    whose scores are next to the threshold, as long as higher scores never mean lower probabilities.
+
+    Parameters
+    ----------
+    threshold : float
+    score, probability : ndarray of float64, shape (n_pairs,)
+        What the model says of pairs.
+
+    Examples
+    --------
+    >>> round(probability_at(0.3, np.array([0.2, 0.4]), np.array([0.1, 0.5])), 6)
+    0.3
+    >>> probability_at(0.3, np.array([0.2, 0.4]), np.array([0.5, 0.1]))
+    nan
+    """
+    if score is probability or np.array_equal(score, probability):
+        return min(max(float(threshold), 0.0), 1.0)
+    order = np.lexsort((probability, score))
+    at, said = score[order], probability[order]
+    step, gain = np.diff(at), np.diff(said)
+    falls = (gain < -_ROUNDING).any() or (gain[step == 0] > _ROUNDING).any()
+    if falls or not len(at) or not at[0] <= threshold <= at[-1]:
+        return float("nan")
+    return float(np.interp(threshold, at, said))
 
 
 def estimate_share(

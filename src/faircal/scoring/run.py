@@ -12,6 +12,7 @@ import pyarrow as pa
 from faircal.data.ahead import ahead
 from faircal.jobs import Progress, silent
 from faircal.methods import Method
+from faircal.scoring.adding import Adding
 from faircal.scoring.prior import Parts, Shift
 from faircal.scoring.table import score_part
 from faircal.scoring.work import Work
@@ -25,6 +26,7 @@ def score_stream(
     keep: Sequence[str] = (),
     columns: Collection[str] | None = None,
     shift: Shift | None = None,
+    adding: Adding | None = None,
     about: Mapping[str, Any],
     resume: bool = False,
     progress: Progress = silent,
@@ -46,6 +48,8 @@ def score_stream(
         What is read of the pairs (`PairStream.parts`).
     shift : Shift, optional
         Moves probabilities to another share of genuine pairs.
+    adding : Adding, optional
+        More columns.
     about : mapping
         Model, data and options, by name: what must be the same for a run to go on.
     resume : bool
@@ -60,7 +64,7 @@ def score_stream(
     work: Work | None = None
     try:
         with Work.start(out, about, resume) as work:
-            scored = _scored(model, stream, keep, columns, shift, work.pairs)
+            scored = _scored(model, stream, keep, columns, shift, adding, work.pairs)
             with closing(ahead(scored, 1)) as tables:
                 for table in tables:
                     work.write(table)
@@ -78,8 +82,9 @@ def _scored(
     keep: Sequence[str],
     columns: Collection[str] | None,
     shift: Shift | None,
+    adding: Adding | None,
     start: int,
 ) -> Generator[pa.Table, None, None]:
     with closing(stream.parts(start, columns)) as parts:
         for part in parts:
-            yield score_part(model, part, keep, shift)
+            yield score_part(model, part, keep, shift, adding)

@@ -12,13 +12,18 @@ from faircal.data import Dataset
 from faircal.data.columns import Column
 from faircal.data.writers import decoded
 from faircal.methods import Method
+from faircal.scoring.adding import Adding
 from faircal.scoring.prior import Shift
 
 _SIDES = ("left", "right")
 
 
 def score_part(
-    model: Method, part: Dataset, keep: Sequence[str] = (), shift: Shift | None = None
+    model: Method,
+    part: Dataset,
+    keep: Sequence[str] = (),
+    shift: Shift | None = None,
+    adding: Adding | None = None,
 ) -> pa.Table:
     """Return what `model` says of each pair: ``left``, ``right``, ``score``, ``probability``.
 
@@ -31,11 +36,16 @@ def score_part(
         ``right_NAME``).
     shift : Shift, optional
         Moves probabilities to another share of genuine pairs; scores stay.
+    adding : Adding, optional
+        More columns, after these two.
     """
+    places = None if adding is None else adding.places(part)  # before the model looks for them
     output = model.apply(part)
     columns: dict[str, Any] = _ids(part)
     probability = output.probability if shift is None else shift(output.probability)
     columns |= {"score": output.score, "probability": probability}
+    if adding is not None:
+        columns |= adding.columns(part, output, places)
     if "genuine" in keep:
         columns["genuine"] = part.genuine.astype(np.int8)
     if "fold" in keep:

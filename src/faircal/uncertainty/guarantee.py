@@ -19,19 +19,22 @@ from numpy.typing import NDArray
 
 from faircal.data import Groups
 from faircal.errors import DataError, ParameterError
+from faircal.metrics.intervals import trials_needed
 from faircal.results import GLOBAL
 from faircal.uncertainty.crowd import Crowd
-from faircal.uncertainty.enough import NOT_ENOUGH
-from faircal.uncertainty.planning import FEWEST_PEOPLE
+from faircal.uncertainty.enough import NOT_ENOUGH, lacking
+from faircal.uncertainty.planning import FEWEST_PEOPLE, people_needed
 from faircal.uncertainty.sharing import Float64
 from faircal.uncertainty.strangers import Strangers
 from faircal.uncertainty.tail import Tail, fit_tail
 
 Scope = Literal["global", "groups", "clusters"]
+#: How a threshold is chosen: so that a rate is promised, or so that it is what was counted.
+Rule = Literal["promised", "measured"]
 
 #: How a threshold was found: from counted errors, or by the tail's law beyond what can be counted.
 COUNTED, EXTRAPOLATED = "counted", "extrapolated"
-#: Of all pairs, where the promise is for groups or clusters: only measured.
+#: Of all pairs, where the promise is for groups or clusters or there is none: only measured.
 MEASURED = "measured"
 REFUSED = "refused: "
 
@@ -57,9 +60,19 @@ class Row(NamedTuple):
     status: str
 
 
+class Need(NamedTuple):
+    """What a set would take for a rate to be counted: people, each in as many pairs as now."""
+
+    name: str
+    people: int
+    more_people: int
+    imposters: int
+    more_imposters: int
+
+
 @dataclass(frozen=True)
 class Guarantee:
-    """A threshold and what is promised of it; see `guarantee`.
+    """A threshold and what is promised of it; see `guarantee` and `counted`.
 
     Attributes
     ----------
@@ -73,6 +86,10 @@ class Guarantee:
     resolved : float
         The lowest rate that counting could promise in every set; NaN with too few people in one.
     rows : tuple of Row
+    needed : tuple of Need
+        What it would take to count so low a rate, of sets where that can't be done.
+    rule : {"promised", "measured"}
+        Where only measured, the counted FPR is at most `fpr` and nothing is promised.
     """
 
     threshold: float
@@ -82,6 +99,8 @@ class Guarantee:
     scope: Scope
     resolved: float
     rows: tuple[Row, ...]
+    needed: tuple[Need, ...] = ()
+    rule: Rule = "promised"
 
     @property
     def refused(self) -> tuple[Row, ...]:
@@ -172,7 +191,62 @@ def guarantee(
         rows.append(row)
     threshold = at if len(told) == len(asked) else math.nan
     resolved = float(np.max([each.resolved(risk) for each in asked.values()]))
-    return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows))
+    short = [name for name, (_, status) in needed.items() if status != COUNTED]
+    more = tuple(needed_for(name, asked[name], fpr, risk) for name in short)
+    return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows), more)
+
+
+def counted(everybody: Strangers, *, fpr: float, confidence: float = 0.95) -> Guarantee:
+    """Find the lowest threshold at which the *counted* FPR of all pairs is at most `fpr`.
+
+    Nothing is promised: with other people the rate is higher about as often as not. What it does
+    not exceed, with the wanted confidence, is in the row. Refused where an audit would not tell so
+    low a rate.
+
+    Examples
+    --------
+    >>> everybody = Strangers(np.linspace(-1, 0.999, 2000), np.arange(2000), np.arange(2000, 4000))
+    >>> found = counted(everybody, fpr=0.01)
+    >>> round(found.threshold, 3), found.rows[0].errors, found.rows[0].status
+    (0.98, 20, 'measured')
+    """
+    _check(fpr, confidence)
+    n, risk = len(everybody.scores), 1 - confidence
+    at, status = math.nan, MEASURED
+    why = lacking("fpr", n, everybody.sharing.effective_people, fpr)
+    if why is None:
+        falling = -np.sort(-everybody.scores)
+        below = falling[math.floor(fpr * n * (1 + 1e-12))]  # the first that must be none
+        higher = int(np.searchsorted(-falling, -below))  # of equal scores all or none
+        at = float(falling[higher - 1] if higher else np.nextafter(below, np.inf))
+    else:
+        status = f"{REFUSED}{why}"
+    row = _row(GLOBAL, everybody, at, math.nan, status, fpr, confidence)
+    resolved = everybody.resolved(risk)
+    more = () if why is None else (needed_for(GLOBAL, everybody, fpr),)
+    return Guarantee(at, at, fpr, confidence, "global", resolved, (row,), more, "measured")
+
+
+def needed_for(name: str, each: Strangers, fpr: float, risk: float | None = None) -> Need:
+    """Return about how many people and imposter pairs would let a rate of `fpr` be counted.
+
+    People like these, each in as many pairs: so many times the people make so many times the
+    effective pairs. Without an error these show a rate r; what shows a lower one grows as r / fpr
+    and as the design effect, which is another there. Without `risk` nothing is to be promised, and
+    it is what an audit needs to tell the rate.
+    """
+    sharing, pairs = each.sharing, len(each.scores)
+    people, trials = people_needed(fpr), trials_needed(fpr)
+    if sharing.people < FEWEST_PEOPLE:
+        imposters = max(trials, math.ceil(pairs * people / max(sharing.people, 1)))
+        return Need(name, people, people - sharing.people, imposters, imposters - pairs)
+    times = max(people / sharing.effective_people, trials / pairs, 1.0)
+    if risk is not None:
+        shown = each.upper_bound(0, risk)
+        effect = each.dependence.design_effect
+        times = max(times, shown / fpr * float(effect(fpr)) / float(effect(shown)))
+    people, imposters = math.ceil(times * sharing.people), math.ceil(times * pairs)
+    return Need(name, people, people - sharing.people, imposters, imposters - pairs)
 
 
 def group_sets(

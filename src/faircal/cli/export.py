@@ -1,0 +1,102 @@
+"""``faircal export``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from faircal.cli.options import check_file, json_option, note, print_json, printable, working
+
+if TYPE_CHECKING:
+    from faircal.exporting import Agreement, Exported
+    from faircal.methods import Method
+
+
+@click.command(epilog="Example: faircal export faces.faircal --onnx faces.onnx")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--onnx", "target", type=click.Path(path_type=Path), required=True, help="File to write."
+)
+@click.option(
+    "--prior",
+    type=float,
+    default=None,
+    help="Share of genuine pairs that probabilities are for  [default: that of the fit]",
+)
+@json_option
+def command(model: Path, target: Path, prior: float | None, as_json: bool) -> None:
+    """Write a model as one ONNX graph: normalise, cosine, nearest cluster, probability.
+
+    The graph takes the embeddings of both images of each pair (left, right; float32) and gives
+    probability, score, similarity, log-likelihood ratio, clusters, whether an image is outside of
+    the calibration population, and the decision at the model's operating point, where it has one.
+    It runs in onnxruntime without faircal, and holds no image and no embedding.
+
+    Where onnxruntime is installed, graph and model are asked about the same made-up pairs before
+    the file is written. Methods that train a network cannot be exported.
+    """
+    from faircal.errors import ModelFileError
+    from faircal.exporting import export_onnx
+    from faircal.files import atomic_path, existing, file_digest
+    from faircal.methods import load_method
+
+    check_file(target)
+    fitted = load_method(existing(model))
+    digest = file_digest(model)
+    with atomic_path(target) as temporary, working("exporting"):
+        written = export_onnx(fitted, temporary, prior=prior, model_sha256=digest)
+        agreement = _agreement(fitted, temporary, prior)
+        if agreement is not None and not agreement.fine:
+            raise ModelFileError(
+                f"{target}: not written: probabilities of graph and model differ by "
+                f"{agreement.exact:.1g}; report it"
+            )
+    written = replace(written, path=target)
+    for text in (*written.notes, *_doubts(agreement)):
+        note(f"note: {text}")
+    _show(written, agreement, as_json)
+
+
+def _agreement(model: Method, path: Path, prior: float | None) -> Agreement | None:
+    """Ask graph and model about the same pairs; None where there is no onnxruntime."""
+    from faircal.errors import MissingExtraError
+    from faircal.exporting import check_export
+
+    try:
+        return check_export(model, path, prior=prior)
+    except MissingExtraError:
+        return None
+
+
+def _doubts(agreement: Agreement | None) -> list[str]:
+    if agreement is None:
+        return ["not tried out: onnxruntime is not installed (pip install 'faircal[onnx]')"]
+    if not agreement.beyond:
+        return []
+    text = (
+        f"{agreement.beyond} of {agreement.pairs} made-up pairs differ by more than 1e-5: maps are "
+        "so steep in places that the last digit of a cosine counts; beta is smoother"
+    )
+    return [text]
+
+
+def _show(written: Exported, agreement: Agreement | None, as_json: bool) -> None:
+    if as_json:
+        tried = None if agreement is None else asdict(agreement)
+        print_json({**asdict(written), "agreement": tried})
+        return
+    click.echo(f"graph: {written.path} ({written.bytes / 1e6:.2f} MB)")
+    for title, ports in (("takes", written.inputs), ("gives", written.outputs)):
+        for name, meaning in ports.items():
+            click.echo(f"{title} {name}: {meaning}")
+            title = " " * len(title)
+    if "groups" in written.metadata:
+        click.echo(f"groups, from 0: {printable(written.metadata['groups'])}")
+    if agreement is not None:
+        click.echo(
+            f"tried out on {agreement.pairs} made-up pairs: probabilities differ by at most "
+            f"{agreement.largest:.1e} ({agreement.exact:.1e} where cosines are exact)"
+        )

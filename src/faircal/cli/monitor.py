@@ -1,0 +1,209 @@
+"""``faircal monitor``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from faircal.cli.options import (
+    check_file,
+    check_folder,
+    feature_option,
+    json_option,
+    note,
+    print_json,
+    printable,
+    progress_bars,
+    working,
+)
+
+if TYPE_CHECKING:
+    from faircal.cli.monitor_read import Folder, Scored
+    from faircal.cli.monitor_state import Kept
+    from faircal.methods import Method
+
+#: Unless told, and unless a state says otherwise.
+_FALSE_ALARMS = 0.01
+
+
+@click.command(
+    epilog="Example: faircal monitor faces.faircal today.parquet --state faces.watch --out watch/"
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="Folder for a report.")
+@click.option(
+    "--false-alarms",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    default=None,
+    help="Chance that all tests together ever raise an alarm while nothing changes  "
+    f"[default: {_FALSE_ALARMS}]",
+)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="File that keeps counts between calls: each adds what is new.",
+)
+@click.option(
+    "--prior",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=None,
+    help="Share of genuine pairs that the files were scored for with --prior  "
+    "[default: that of the fit]",
+)
+@click.option(
+    "--ordered",
+    is_flag=True,
+    help="Pairs within each file are in the order of time, too  [default: taken in random order, "
+    "unless they have a column at]",
+)
+@feature_option
+@json_option
+def command(
+    model: Path,
+    scores: tuple[Path, ...],
+    out: Path | None,
+    false_alarms: float | None,
+    state: Path | None,
+    prior: float | None,
+    ordered: bool,
+    feature: str | None,
+    as_json: bool,
+) -> int:
+    """Tell whether pairs in use still are what MODEL was calibrated for.
+
+    SCORES are files that 'faircal score' wrote, exports of the service's decisions, or dataset
+    folders, which are scored on the way; files in the order of time. Score with --add
+    clusters,outside to have clusters watched, and with --keep genuine where labels are known.
+
+    Watched are the shares of images in each cluster, how scores are spread, the share of images
+    outside of the calibration population, and, where a column genuine has labels, whether
+    probabilities mean what they say. The exit code is 1 when recalibration is due, 0 while all is
+    quiet or there is not enough data yet, 2 where something cannot be read.
+
+    With --state a nightly job adds the day's file to what was seen before, and false alarms stay at
+    the rate that was set, however long it runs.
+    """
+    from faircal.cli.monitor_read import open_all
+    from faircal.cli.monitor_table import show
+    from faircal.report.monitoring import Monitored, write_monitoring
+    from faircal.scoring import Shift, fitted_share
+
+    _check(scores, model, out, state)
+    fitted, kept = _begin(model, state, false_alarms)
+    shift = None if prior is None else Shift(fitted_share(fitted), prior)
+    with working("opening"):
+        sources = open_all(scores, fitted, kept.population, feature, shift, kept.model_sha256)
+    _check_new(sources, kept)
+    counted = _count(sources, kept, ordered)
+    verdict = kept.watch.verdict()
+    notes = [text for source in sources for text in source.notes]
+    notes += sorted(
+        {found.details["caveat"] for found in verdict.findings if found.details.get("caveat")}
+    )
+    provenance = fitted.about_.provenance
+    found = Monitored(
+        verdict=verdict,
+        population=kept.population,
+        timeline=kept.timeline,
+        model={
+            "name": model.name,
+            "method": fitted.title,
+            "sha256": kept.model_sha256,
+            "data": provenance.data if provenance else "",
+            "simulated": bool(provenance and provenance.simulated),
+        },
+        false_alarms=kept.false_alarms,
+        sources=counted,
+        notes=notes,
+    )
+    paths = {} if out is None else write_monitoring(out, found)
+    if state is not None:  # the last, so that a call that failed can be made again
+        kept.save(state)
+    for text in notes:
+        note(f"note: {printable(text)}")
+    if as_json:
+        print_json({**found.as_json(), "files": {key: str(path) for key, path in paths.items()}})
+    else:
+        show(found)
+        for name, path in paths.items():
+            click.echo(f"{name}: {path}")
+    return int(found.verdict.due)
+
+
+def _check(scores: tuple[Path, ...], model: Path, out: Path | None, state: Path | None) -> None:
+    """Raise where something can't be written, or would overwrite what is read."""
+    from faircal.errors import ParameterError
+
+    if out is not None:
+        check_folder(out)
+    if state is not None:
+        check_file(state)
+        if state.resolve() in {path.resolve() for path in (model, *scores)}:
+            raise ParameterError(f"--state {state}: is read by this command; choose another path")
+    if len({path.resolve() for path in scores}) < len(scores):
+        raise ParameterError("SCORES: a file is given twice; give each once")
+
+
+def _begin(path: Path, state: Path | None, false_alarms: float | None) -> tuple[Method, Kept]:
+    """Read the model, and begin to watch it, or go on from a state."""
+    from faircal.cli.monitor_state import Kept
+    from faircal.errors import DataError
+    from faircal.files import file_digest
+    from faircal.methods import load_method
+
+    fitted = load_method(path)
+    population = fitted.about_.population
+    if population is None or not population.watchable:
+        raise DataError(
+            f"{path}: does not say what its calibration population was like, as models of earlier "
+            "versions don't; fit it again ('faircal fit'; in Python call faircal.describe before "
+            "save)"
+        )
+    digest = file_digest(path)
+    if state is not None and state.exists():
+        return fitted, Kept.load(state, fitted, population, digest, false_alarms)
+    rate = _FALSE_ALARMS if false_alarms is None else false_alarms
+    return fitted, Kept.begin(fitted, population, digest, rate)
+
+
+def _check_new(sources: list[Scored | Folder], kept: Kept) -> None:
+    """Raise where something was counted before."""
+    from faircal.errors import DataError
+
+    with working("looking for what was counted before"):
+        for source in sources:
+            digest = source.digest
+            if digest in kept.files:
+                raise DataError(
+                    f"{source.path}: was counted before, in this call or in an earlier one with "
+                    "the same --state; leave it out"
+                )
+            kept.files.append(digest)
+
+
+def _count(sources: list[Scored | Folder], kept: Kept, ordered: bool) -> dict[str, int]:
+    """Go through all pairs; return how many there were, by path."""
+    from faircal.cli.monitor_order import in_random_order
+
+    counted: dict[str, int] = {}
+    total, done = sum(map(len, sources)), 0
+    with progress_bars() as update:
+        for source in sources:
+            counted[str(source.path)] = 0
+            timed = ordered or source.timed
+            chunks = source.chunks()
+            if not timed:
+                update("reading", 0, 1, source.name)
+                chunks = in_random_order(chunks, len(source))
+            for number, chunk in enumerate(chunks):
+                update("reading", 0, 0, "")
+                kept.add(chunk, source.name, joins=bool(number) and not timed)
+                counted[str(source.path)] += len(chunk.labelled)
+                done += len(chunk.labelled)
+                update("counting", done, total, source.name)
+        update("counting", 0, 0, "")
+    return counted

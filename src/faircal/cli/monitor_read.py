@@ -1,0 +1,306 @@
+"""The pairs that ``faircal monitor`` watches: scored tables and dataset folders, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from faircal.cli.monitor_columns import SIDES, Columns, codes
+from faircal.data import PairStream, open_stream
+from faircal.data.batches import TableFile, open_table
+from faircal.data.tables import find_table, require_columns
+from faircal.errors import DataError
+from faircal.files import existing, file_digest
+from faircal.monitoring import Seen
+from faircal.monitoring.seen import Known
+from faircal.scoring import Shift
+from faircal.scoring.placing import Placing, space_of
+
+if TYPE_CHECKING:
+    from faircal.about import Population
+    from faircal.methods import Method
+
+#: The most pairs in a part, and about how many parts a file is shown as where it is short.
+_MOST, _LEAST, _PARTS = 1 << 18, 2_000, 12
+
+
+class Chunk(NamedTuple):
+    """Pairs in the order of time: what was seen of them, and which are known to be what.
+
+    `genuine` has an element for each pair that is `labelled`; `told` is the probability that users
+    were told.
+    """
+
+    seen: Seen
+    told: NDArray[np.float64]
+    genuine: NDArray[np.bool_]
+    labelled: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A table that ``faircal score`` or the service wrote.
+
+    Attributes
+    ----------
+    path : Path
+    table : TableFile
+    limits : tuple of two float
+        No score of the model lies beyond them.
+    clusters : int
+        How many the model's population has.
+    shift : Shift, optional
+        How probabilities in it were moved to another share of genuine pairs.
+    sha256 : str
+        Of the model file: decisions of another one are passed over, and `passed` says how many.
+    """
+
+    path: Path
+    table: TableFile
+    limits: tuple[float, float]
+    clusters: int
+    shift: Shift | None = None
+    sha256: str = ""
+    passed: list[int] = field(default_factory=list)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        model: Method,
+        population: Population,
+        shift: Shift | None,
+        sha256: str = "",
+    ) -> Scored:
+        """Open a table; one that lacks a column is refused."""
+        table = open_table(path)
+        require_columns(table.schema, ("score", "probability"), str(path))
+        for name in ("cluster", "outside", "identity"):
+            sides = [f"{side}_{name}" in table.schema.names for side in SIDES]
+            if any(sides) and not all(sides):
+                raise DataError(
+                    f"{path}: expected left_{name} and right_{name}, found one of them; "
+                    "give both or neither"
+                )
+        return cls(path, table, _limits(model), len(population.centers), shift, sha256)
+
+    @property
+    def name(self) -> str:
+        """Shown in the report."""
+        return self.path.name
+
+    @property
+    def digest(self) -> str:
+        """Tells whether it was counted before."""
+        return file_digest(self.path)
+
+    @property
+    def timed(self) -> bool:
+        """Whether pairs are known to be in the order of time, as the service's decisions are."""
+        return "at" in self.table.schema.names
+
+    def __len__(self) -> int:
+        return self.table.n_rows
+
+    @property
+    def notes(self) -> list[str]:
+        """What cannot be watched, and how it could."""
+        there = set(self.table.schema.names)
+        found = [
+            f"{self.path}: no columns left_{name}, right_{name}: {what} is not watched; "
+            "score with --add clusters,outside"
+            for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
+            if f"left_{name}" not in there
+        ]
+        if sum(self.passed):
+            found.append(f"{self.path}: {sum(self.passed)} decisions of other models passed over")
+        return found
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the pairs part by part."""
+        there = self.table.schema.names
+        wanted = [*SIDES, "score", "probability", "genuine", "kind", "model"]
+        wanted += [f"{s}_{name}" for name in ("cluster", "outside", "identity") for s in SIDES]
+        start = 0
+        for read in self.table.read([n for n in wanted if n in there], 0, _size(len(self))):
+            chunk = self._chunk(read, start)
+            start += len(read)
+            if len(chunk.seen.score):
+                yield chunk
+
+    def _chunk(self, table: pa.Table, start: int) -> Chunk:
+        numbers = np.arange(len(table))
+        if "kind" in table.column_names:
+            numbers = self._verified(table)
+            table = table.take(pa.array(numbers))
+        of = Columns(table, str(self.path), start + numbers + 1)
+        labelled = of.known("genuine")
+        told = of.shares("probability")
+        seen = Seen(
+            score=of.scores("score", self.limits),
+            probability=told
+            if self.shift is None
+            else Shift(self.shift.prior, self.shift.calibrated_at)(told),
+            left_cluster=of.whole("left_cluster", self.clusters),
+            right_cluster=of.whole("right_cluster", self.clusters),
+            left_outside=of.flags("left_outside"),
+            right_outside=of.flags("right_outside"),
+            **of.people(),
+        )
+        genuine = of.flags("genuine", labelled)
+        found = np.zeros(0, bool) if genuine is None else genuine[labelled]
+        return Chunk(seen, told, found, labelled)
+
+    def _verified(self, table: pa.Table) -> NDArray[np.intp]:
+        """Return the rows of the service's decisions that are pairs as they come.
+
+        Enrolments have no score; the best of many whom identification found is no pair as they
+        come; and a model that was swapped had scores of its own.
+        """
+        pairs = ~np.asarray(table["score"].is_null())
+        pairs &= np.asarray(pc.equal(table["kind"].cast(pa.string()), "verify").fill_null(False))
+        if self.sha256 and "model" in table.column_names:
+            ours = np.asarray(
+                pc.equal(table["model"].cast(pa.string()), self.sha256).fill_null(False)
+            )
+            self.passed.append(int((pairs & ~ours).sum()))
+            pairs &= ours
+        return np.flatnonzero(pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Folder:
+    """A dataset folder, whose pairs are scored on the way.
+
+    With `shift` users are told probabilities for another share of genuine pairs.
+    """
+
+    path: Path
+    model: Method
+    population: Population
+    stream: PairStream
+    shift: Shift | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        model: Method,
+        population: Population,
+        feature: str | None,
+        shift: Shift | None,
+    ) -> Folder:
+        """Open a folder with one feature: the one named, or the only one."""
+        from faircal.cli.source import check_one_feature
+
+        normalize = bool(getattr(model, "normalize_", True))
+        named = [feature] if feature else None
+        found = open_stream(
+            path,
+            features=named,
+            normalize=normalize,
+            score_range=model.score_range_,
+            batch=_size(open_table(find_table(path, "pairs")).n_rows),
+        )
+        check_one_feature(found.features, path)
+        space = space_of(model)
+        if space is not None and found.embeddings is not None:
+            space.check(found.embeddings)
+        return cls(path, model, population, found, shift)
+
+    @property
+    def name(self) -> str:
+        """Shown in the report."""
+        return self.path.resolve().name
+
+    @property
+    def digest(self) -> str:
+        """Tells whether it was counted before."""
+        return self.stream.fingerprint()
+
+    @property
+    def timed(self) -> bool:
+        """Whether pairs are known to be in the order of time: those of a dataset are sorted."""
+        return False
+
+    @property
+    def notes(self) -> list[str]:
+        """What cannot be watched, and how it could."""
+        if self.stream.embeddings is None or not len(self.population.centers):
+            return [f"{self.path}: no embeddings: clusters and the share outside are not watched"]
+        return []
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the pairs part by part, scored."""
+        placing, held = Placing.of_model(self.model), self.stream.embeddings
+        who, known = self._people()
+        with closing(self.stream.parts()) as parts:
+            for part in parts:
+                pairs = part.pairs
+                by_image: list[NDArray[Any] | None] = [None, None, who]
+                if placing is not None and held is not None:
+                    places = placing(held, part.used_images())  # first: it tells the model
+                    by_image[:2] = places.cluster, places.outside
+                said = self.model.apply(part)
+                cluster, outside, person = (
+                    (None, None) if values is None else (values[pairs.left], values[pairs.right])
+                    for values in by_image
+                )
+                labelled = np.full(len(pairs), pairs.genuine is not None)
+                genuine = np.zeros(0, bool) if pairs.genuine is None else pairs.genuine
+                seen = Seen(
+                    said.score,
+                    said.probability,
+                    *(cluster[0], cluster[1], outside[0], outside[1], person[0], person[1], known),
+                )
+                told = said.probability if self.shift is None else self.shift(said.probability)
+                yield Chunk(seen, told, genuine, labelled)
+
+    def _people(self) -> tuple[NDArray[np.int64] | None, Known]:
+        """Return who is in each image: identities, or images where they are not known."""
+        images = self.stream.images
+        if images is None:
+            return None, "images"
+        if images.identity is None:
+            return codes(images.ids), "images"
+        names = codes(pa.array([*images.identity.names, None], pa.string()))
+        return names[images.identity.codes], "people"
+
+
+def open_all(
+    paths: Sequence[Path],
+    model: Method,
+    population: Population,
+    feature: str | None,
+    shift: Shift | None,
+    sha256: str = "",
+) -> list[Scored | Folder]:
+    """Open everything before anything is read, so that what is wrong is said first."""
+    return [
+        Folder.open(path, model, population, feature, shift)
+        if existing(path).is_dir()
+        else Scored.open(path, model, population, shift, sha256)
+        for path in paths
+    ]
+
+
+def _limits(model: Method) -> tuple[float, float]:
+    """Return what scores of a model surely lie between: some are moved, and some probabilities."""
+    low, high = model.score_range_
+    span = high - low
+    return min(low - span, 0.0), max(high + span, 1.0)
+
+
+def _size(n_rows: int) -> int:
+    return min(max(-(-n_rows // _PARTS), _LEAST), _MOST)

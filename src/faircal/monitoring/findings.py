@@ -1,0 +1,201 @@
+"""Looks in words and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, get_args
+
+import numpy as np
+
+from faircal.about import Population
+from faircal.monitoring.calibration import FEWEST, Labels
+from faircal.monitoring.comparing import Compared, Window
+from faircal.monitoring.records import Record
+from faircal.monitoring.reference import Reference
+from faircal.monitoring.tolerance import Tolerance
+from faircal.monitoring.verdict import Finding, Name
+
+NAMES: tuple[Name, ...] = get_args(Name)
+_TITLES = {
+    "clusters": "Cluster occupancy",
+    "scores": "Scores",
+    "outside": "Images out of the population",
+    "calibration": "Calibration on feedback",
+}
+_CAVEATS = {
+    "people": "",
+    "images": (
+        "people are unknown: each is taken to have as many images as in calibration; "
+        "give identities to be surer"
+    ),
+    "nobody": (
+        "nobody tells who is in the pairs: at least a quarter as many people as in calibration are "
+        "taken for granted; fewer can raise a false alarm"
+    ),
+}
+
+
+class Rates(Protocol):
+    """What is needed of a watch."""
+
+    population: Population
+    reference: Reference
+    tolerance: Tolerance
+    false_alarms: float
+    pairs: int
+    labels: int
+
+
+def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
+    """Put a look in words; None stands for none yet."""
+    population, tolerance = rates.population, rates.tolerance
+    if record is None:
+        return _nothing(name, population, rates)
+    if name == "calibration":
+        return _calibration(record, tolerance, rates)
+    window = Window.of(rates.reference, record.counts, tolerance)
+    compared: Compared = getattr(window, name)()
+    limit = float(getattr(tolerance, name))
+    details: dict[str, Any] = {
+        "tolerance": limit,
+        "window_end": record.end,
+        "window_pairs": record.length,
+        "known": window.known,
+        "caveat": _CAVEATS[window.known],
+        "share_genuine": round(window.share_genuine, 6),
+    }
+    words = {"clusters": _clusters, "scores": _scores, "outside": _outside}[name](
+        compared, limit, window, details
+    )
+    return Finding(
+        name,
+        _TITLES[name],
+        compared.beyond.distance,
+        compared.beyond.p_value,
+        record.level(name, rates.false_alarms),
+        record.alarm,
+        True,
+        _where(record) + words,
+        details,
+    )
+
+
+def _nothing(name: Name, population: Population, rates: Rates) -> Finding:
+    if name == "calibration":
+        words = (
+            f"{rates.labels} labels so far: not enough; 50 are, with {FEWEST} of each class"
+            if rates.labels
+            else "no labels have come in; without them nobody can tell whether probabilities hold"
+        )
+    elif name != "scores" and not len(population.centers):
+        words = "the model was calibrated on scores only: nothing is known of images"
+    elif rates.pairs >= 500:
+        words = "clusters of the images in use were not told"
+    else:
+        words = f"{rates.pairs} pairs so far: not enough; the first look is at 500"
+    nan = float("nan")
+    return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
+
+
+def _where(record: Record) -> str:
+    span = f"pairs {record.end - record.length + 1:,} to {record.end:,}"
+    return f"Alarm at {span}: " if record.alarm else f"Quiet; last look at {span}: "
+
+
+def _clusters(found: Compared, limit: float, _: Window, details: dict[str, Any]) -> str:
+    details["regions"] = {"found": _list(found.found), "expected": _list(found.expected)}
+    change = np.abs(found.found - found.expected)
+    most = int(np.argmax(change))
+    return (
+        f"regions' shares differ from calibration by {200 * found.beyond.distance:.1f} % of "
+        f"themselves beyond chance ({200 * limit:.1f} % are tolerated); most in region {most}: "
+        f"{found.found[most]:.1%} of images, expected {found.expected[most]:.1%}"
+    )
+
+
+def _scores(found: Compared, limit: float, window: Window, details: dict[str, Any]) -> str:
+    details["bins"] = {"found": _list(found.found), "expected": _list(found.expected)}
+    apart = np.cumsum(found.found - found.expected)
+    details["largest_gap"] = float(np.abs(apart).max())
+    higher = "lower" if apart.sum() > 0 else "higher"
+    return (
+        f"scores are {higher} than genuine and imposter pairs of calibration explain; distribution "
+        f"functions are {found.beyond.distance:.3f} apart beyond chance ({limit:.3f} tolerated), "
+        f"with {window.share_genuine:.2%} of pairs taken as genuine, which fits best"
+    )
+
+
+def _outside(found: Compared, limit: float, _: Window, details: dict[str, Any]) -> str:
+    details["found"], details["expected"] = float(found.found[1]), float(found.expected[1])
+    return (
+        f"{found.found[1]:.2%} of images lie further from every cluster than those of calibration "
+        f"did; {found.expected[1]:.2%} were expected, {limit:.2%} more are tolerated"
+    )
+
+
+def _calibration(record: Record, tolerance: Tolerance, rates: Rates) -> Finding:
+    labels = Labels.of(record.counts, tolerance)
+    told, fitted = labels.compare()
+    probability, count, genuine = labels.curve()
+    errors = np.sqrt(np.diag(fitted.covariance))
+    share = labels.classes[1] / max(sum(labels.classes), 1)
+    details = {
+        "tolerance": 1.0,
+        "window_end": record.end,
+        "window_labels": record.length,
+        "intercept": fitted.intercept,
+        "slope": fitted.slope,
+        "intercept_error": float(errors[0]),
+        "slope_error": float(errors[1]),
+        "share_genuine": share,
+        "remedy": _remedy(fitted.intercept, fitted.slope, tolerance) if record.alarm else "",
+        "curve": {
+            "probability": _list(probability),
+            "labels": count.tolist(),
+            "genuine": genuine.tolist(),
+        },
+    }
+    span = f"labels {record.end - record.length + 1:,} to {record.end:,}"
+    front = f"Alarm at {span}: " if record.alarm else f"Quiet; last look at {span}: "
+    words = front + (
+        f"log-odds fit as {fitted.intercept:+.2f} {fitted.slope:+.2f} × those told (0 and 1 are "
+        f"right; ± {errors[0]:.2f} and ± {errors[1]:.2f}); {share:.2%} of labels are genuine"
+    )
+    if record.alarm:
+        words += f". {details['remedy']}"
+    return Finding(
+        "calibration",
+        _TITLES["calibration"],
+        told.distance,
+        told.p_value,
+        record.level("calibration", rates.false_alarms),
+        record.alarm,
+        True,
+        words,
+        details,
+    )
+
+
+def _remedy(intercept: float, slope: float, tolerance: Tolerance) -> str:
+    if abs(slope - 1) <= tolerance.slope:
+        times = float(np.exp(intercept))
+        return (
+            f"Odds are off by a factor of {times:.2g}, alike for all: the share of genuine pairs "
+            "is another; set --prior to it, no new calibration is needed"
+        )
+    sure = "too sure" if slope < 1 else "not sure enough"
+    return f"Probabilities are {sure}: calibrate again on pairs as they come in use"
+
+
+def summary(findings: Sequence[Finding], pairs: int) -> str:
+    """Put all findings in one sentence."""
+    alarms = [found.title.lower() for found in findings if found.alarm]
+    if alarms:
+        return f"Recalibration is due: {', '.join(alarms)} (after {pairs:,} pairs)."
+    if not any(found.enough for found in findings):
+        return f"Not enough to tell: {pairs:,} pairs."
+    return f"Nothing has changed beyond what is tolerated, as far as {pairs:,} pairs tell."
+
+
+def _list(values: Any, digits: int = 6) -> list[float]:
+    return [round(float(value), digits) for value in values]

@@ -1,0 +1,100 @@
+"""How shares vary with who takes part: people dealt to lots, and counts kept by lot.
+
+People (and all pairs of theirs) of one lot are independent of those of another, so sums over lots
+tell the variance of any share, whatever a person's images and pairs have in common. Nothing is kept
+by person, and counts of the same lots add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float64 = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+
+#: Fewer effective lots tell no variance.
+FEWEST_LOTS = 6.0
+
+
+def lots_of(numbers: Int64, lots: int) -> Int64:
+    """Return the lot of each number: the same for the same, else as if drawn (splitmix64)."""
+    mixed = numbers.astype(np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = mixed + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed = mixed ^ (mixed >> np.uint64(31))
+    return (mixed % np.uint64(lots)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Shares of some things in B bins, and how they vary with people.
+
+    Attributes
+    ----------
+    share : ndarray of shape (B,)
+    moves : ndarray of shape (G, B)
+        How far each lot moves the shares: squares, summed over lots, are variances.
+    twice : ndarray of shape (B, B)
+        What these have too much, of pairs that are counted in two lots.
+    alone : ndarray of shape (B, B)
+        Covariance were all pairs independent: less than that is chance.
+    freedom : float
+        Effective number of lots, less 1.
+    """
+
+    share: Float64
+    moves: Float64
+    twice: Float64
+    alone: Float64
+    freedom: float
+
+    @classmethod
+    def of(cls, lots: NDArray[np.integer], counts: NDArray[np.integer] | None = None) -> Shares:
+        """Take counts by lot, (G, B), and by bin, (B,), of pairs that may be in two lots."""
+        table = lots.astype(np.float64)
+        touched = table.sum(axis=0)
+        single = touched if counts is None else counts.astype(np.float64)
+        n = max(float(single.sum()), 1.0)
+        share = single / n
+        weight = table.sum(axis=1)
+        moves = (table - weight[:, None] * share) / n
+        heavy = float((weight**2).sum())
+        effective = float(weight.sum()) ** 2 / heavy if heavy else 1.0
+        # What lots have in common, in proportion to their size, does not vary with people.
+        if heavy:
+            moves -= weight[:, None] * (moves.sum(axis=0) / max(weight.sum(), 1.0))
+        moves *= np.sqrt(effective / max(effective - 1, 0.5))
+        twice = _within(touched - single, share) / n**2
+        return cls(share, moves, twice, _within(single, share) / n**2, effective - 1)
+
+    def mixed(self, other: Shares, part: float) -> Shares:
+        """Return the shares in a mixture with `part` of `other`, which has the same lots."""
+        mine = 1 - part
+        return Shares(
+            mine * self.share + part * other.share,
+            mine * self.moves + part * other.moves,
+            mine**2 * self.twice + part**2 * other.twice,
+            mine**2 * self.alone + part**2 * other.alone,
+            min(self.freedom, other.freedom) if 0 < part < 1 else (other if part else self).freedom,
+        )
+
+    def covariance(self, by: Float64) -> Float64:
+        """Return the covariance of ``by @ share``, of shape (m, m) for `by` of shape (m, B)."""
+        moved = self.moves @ by.T
+        found: Float64 = moved.T @ moved - by @ self.twice @ by.T
+        least: Float64 = by @ self.alone @ by.T
+        # The scale must not fall below that of independent pairs.
+        times = np.trace(least) / max(np.trace(found), 1e-300)
+        return least if times > 1 else found
+
+
+def _within(counts: Float64, share: Float64) -> Float64:
+    """Return the sum over things of (e − share)(e − share)ᵀ, e the unit vector of its bin."""
+    cross = np.outer(counts, share)
+    found: Float64 = np.diag(counts) - cross - cross.T + counts.sum() * np.outer(share, share)
+    return found

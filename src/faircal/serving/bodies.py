@@ -1,0 +1,158 @@
+"""Bodies of requests: read within limits, and parsed without a trace of them in any error."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from faircal.serving.problems import Refused, unprocessable
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+#: Seconds within which a body must have come.
+PATIENCE = 60.0
+#: A body of more bytes is parsed off the event loop.
+LARGE = 64 * 1024
+ARROW = "application/vnd.apache.arrow.stream"
+JSON = "application/json"
+
+
+class Reader:
+    """Reads bodies; all that are under way together stay within a budget of bytes.
+
+    Parameters
+    ----------
+    budget : int
+        Bytes; a body that would go beyond is refused for the moment.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._left = budget
+
+    @asynccontextmanager
+    async def body(self, request: Request, limit: int) -> AsyncIterator[bytearray]:
+        """Give the body of a request, of at most `limit` bytes; it counts while it is in use."""
+        length = _declared(request)
+        if length is not None and length > limit:
+            raise _too_large(limit)
+        held = _Held(self)
+        try:
+            held.grow(length or 0)
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    body = await _fill(request, limit, held)
+            except TimeoutError:
+                raise Refused(
+                    408, "slow", f"the body did not come within {PATIENCE:g} s; send it faster"
+                ) from None
+            yield body
+        finally:
+            self._left += held.size
+
+
+class _Held:
+    """What a request has taken of the budget."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self.size = reader, 0
+
+    def grow(self, size: int) -> None:
+        """Take as much as makes `size` bytes."""
+        more = size - self.size
+        if more <= 0:
+            return
+        if more > self._reader._left:
+            raise _busy()
+        self._reader._left -= more
+        self.size = size
+
+
+async def _fill(request: Request, limit: int, held: _Held) -> bytearray:
+    from starlette.requests import ClientDisconnect
+
+    body = bytearray()
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        held.grow(len(body))
+        if not message.get("more_body", False):
+            return body
+
+
+def _busy() -> Refused:
+    return Refused(
+        429,
+        "busy",
+        "other large requests are under way; try again in a moment",
+        headers={"Retry-After": "1"},
+    )
+
+
+def _declared(request: Request) -> int | None:
+    """Return the length that is declared, None for a body in chunks."""
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Refused(
+            415, "encoding", "compressed bodies are not taken; send it without Content-Encoding"
+        )
+    told = request.headers.get("content-length")
+    if told is None:
+        if "transfer-encoding" not in request.headers:
+            raise Refused(411, "length", "expected a Content-Length; say how long the body is")
+        return None
+    if not told.isascii() or not told.isdecimal() or len(told) > 18:
+        raise Refused(400, "length", "Content-Length: expected a whole number; correct it")
+    return int(told)
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused(
+        413,
+        "too_large",
+        f"expected a body of at most {limit:,} bytes; send fewer pairs, or Arrow with float16",
+        headers={"Connection": "close"},
+    )
+
+
+def kind_of(request: Request, *kinds: str) -> str:
+    """Return which of `kinds` the body is; another one is refused."""
+    told = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if told not in kinds:
+        raise Refused(415, "media_type", f"Content-Type: expected {' or '.join(kinds)}; set it")
+    return told
+
+
+def parse(body: bytes | bytearray) -> dict[str, Any]:
+    """Return the JSON object in a body.
+
+    Examples
+    --------
+    >>> parse(b'{"left": [1, 2.5]}')
+    {'left': [1, 2.5]}
+    """
+    from pydantic_core import from_json
+
+    try:
+        # Strict: no NaN, no Infinity, at most some 200 levels.
+        found = from_json(bytes(body), allow_inf_nan=False, cache_strings="keys")
+    except ValueError:
+        raise Refused(
+            400, "json", "the body is not JSON (UTF-8, no NaN or Infinity); correct it"
+        ) from None
+    except RecursionError:
+        raise Refused(400, "json", "the body is nested too deeply; make it flat") from None
+    if not isinstance(found, dict):
+        raise unprocessable("expected a JSON object; see /openapi.json", code="json")
+    return found
+
+
+def only(found: dict[str, Any], *names: str) -> None:
+    """Refuse fields that are not among `names`: a misspelt one must not be passed over."""
+    if not found.keys() <= set(names):
+        raise unprocessable(f"unknown field; expected {', '.join(names)}", code="field")

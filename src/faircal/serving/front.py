@@ -1,0 +1,105 @@
+"""What all routes share: the gate, the reader of bodies, and threads for what takes time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from starlette.responses import Response
+
+from faircal.errors import FairCalError
+from faircal.serving.bodies import JSON, LARGE, Reader, kind_of, parse
+from faircal.serving.fields import Picture, Template, Vector, check_length
+from faircal.serving.gate import Access
+from faircal.serving.metrics import Metrics
+from faircal.serving.problems import Refused, answer_to
+from faircal.serving.store.base import Store
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from faircal.serving.service import Service
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Bytes of a request that is not a batch and has no pictures; 16,000-d vectors fit.
+_SMALL = 1024 * 1024
+#: Batches that are read or judged at a time, in bodies of the largest size.
+_BODIES = 6
+#: Requests that wait for the database at a time.
+_WAITING = 8
+
+
+class Front:
+    """Between HTTP and the service."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        told = service.settings
+        self.access, self.metrics = Access(service), Metrics(service)
+        self.reader = Reader(_BODIES * told.max_body)
+        pictures = 2 * (told.max_picture * 4 // 3 + 4) if service.takes_pictures else 0
+        #: Bytes of a request that is not a batch.
+        self.small = min(_SMALL + pictures, max(told.max_body, 1))
+        # Two kinds of threads: a database that does not answer must not hold up what computes.
+        self._heavy = ThreadPoolExecutor(2, "faircal-work")
+        self._waiting = ThreadPoolExecutor(_WAITING, "faircal-store")
+
+    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what takes the processor's time off the event loop."""
+        call = partial(function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._heavy, call)
+
+    async def ask(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what may wait for the database off the event loop."""
+        call = partial(function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._waiting, call)
+
+    async def json(self, request: Request, limit: int | None = None) -> dict[str, Any]:
+        """Return the JSON object that a request brings."""
+        kind_of(request, JSON)
+        async with self.reader.body(request, limit or self.small) as body:
+            return parse(body) if len(body) <= LARGE else await self.work(parse, body)
+
+    def store(self) -> Store:
+        """Return the store; refuse where there is none."""
+        if self.service.store is None:
+            raise Refused(409, "no_storage", "there is no storage here; serve with --database PATH")
+        return self.service.store
+
+    async def vector(self, side: Vector | Template | Picture, where: str) -> Vector:
+        """Return the embedding that one side of a pair stands for."""
+        if isinstance(side, Template):
+            known = await self.ask(self.store().vectors, [side.id])
+            if side.id not in known:
+                raise Refused(404, "template", "no such template; enrol it first", where)
+            return known[side.id]
+        if isinstance(side, Picture):
+            try:
+                found = await self.work(self.service.embed, side.data)
+            except FairCalError as error:
+                raise answer_to(error, where) from error
+            check_length(len(found), where, self.service.dimension)
+            return found
+        return side
+
+    def close(self) -> None:
+        """End the threads, after what they do now."""
+        self._heavy.shutdown(cancel_futures=True)
+        self._waiting.shutdown(wait=False, cancel_futures=True)
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an answer in JSON."""
+    body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(
+        body.encode("utf-8", "backslashreplace"),
+        status,
+        dict(headers or {}),
+        media_type="application/json",
+    )

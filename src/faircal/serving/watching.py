@@ -1,0 +1,196 @@
+"""What the service has seen, brought to the watch in groups, and its state kept over restarts."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.calibrators.prior import shift_prior
+from faircal.container import cut, pack, unpack
+from faircal.errors import FairCalError, StorageError
+from faircal.methods import Method
+from faircal.monitoring import Seen, Verdict, Watch
+from faircal.serving.loaded import Loaded
+from faircal.serving.store.base import Store
+from faircal.serving.verified import Verified, VerifiedBatch
+
+#: Where the store keeps what the watch remembers.
+STATE = "watch"
+#: Pairs of batches that are counted at a feeding, about one a second; of more, some at random: to
+#: count a pair can take longer than to judge it.
+MOST_PAIRS = 20_000
+
+_log = logging.getLogger("faircal.serving")
+
+
+class Saw(NamedTuple):
+    """A pair that was put aside, and the templates in it."""
+
+    verified: Verified
+    left: str | None
+    right: str | None
+
+
+class Watching:
+    """A `Watch` that is fed from many threads.
+
+    Pairs are put aside (`saw`) at next to no cost, and counted later (`feed`), off the event loop.
+    A model without a population can't be watched: `watch` is None then.
+    """
+
+    def __init__(self, false_alarms: float) -> None:
+        self._false_alarms = false_alarms
+        self._lock = threading.Lock()
+        self._singles: deque[Saw] = deque()
+        self._batches: deque[VerifiedBatch] = deque()
+        self._digest, self._share = "", 0.5
+        self._rng = np.random.default_rng(0)
+        self.watch: Watch | None = None
+        self.verdict: Verdict | None = None
+
+    def begin(self, loaded: Loaded, state: bytes | None = None) -> None:
+        """Watch another model; go on from `state` where it is of this model."""
+        with self._lock:
+            self._singles.clear()
+            self._batches.clear()
+            self._digest, self._share, self.verdict = loaded.digest, loaded.calibrated_at, None
+            model = loaded.model
+            self.watch = self._restored(model, loaded.digest, state) or self._new(model)
+
+    def _new(self, model: Method) -> Watch | None:
+        if model.about_.population is None:
+            return None
+        try:
+            return Watch.of(model, false_alarms=self._false_alarms)
+        except FairCalError as error:
+            _log.warning("pairs are not monitored: %s", error)
+            return None
+
+    def _restored(self, model: Method, digest: str, blob: bytes | None) -> Watch | None:
+        if blob is None:
+            return None
+        try:
+            header, body = unpack(blob)
+            if header["model"] != digest or header["false_alarms"] != self._false_alarms:
+                return None
+            return Watch.restore(model, {**header["values"], **cut(header["arrays"], body)})
+        except (FairCalError, LookupError, TypeError, ValueError):
+            _log.warning("what monitoring had seen before can't be read; it begins anew")
+            return None
+
+    def saw(self, verified: Verified, left: str | None = None, right: str | None = None) -> None:
+        """Put a pair aside; `left` and `right` are ids of templates, where it has some."""
+        if self.watch is not None:
+            self._singles.append(Saw(verified, left, right))
+
+    def saw_many(self, batch: VerifiedBatch) -> None:
+        """Put the pairs of a batch aside."""
+        if self.watch is not None:
+            self._batches.append(batch)
+
+    def feed(self) -> None:
+        """Let the watch count what was put aside."""
+        with self._lock:
+            singles = [self._singles.popleft() for _ in range(len(self._singles))]
+            batches = [self._batches.popleft() for _ in range(len(self._batches))]
+            if self.watch is None:
+                return
+            if singles:
+                self.watch.add(_seen(singles, self._share))
+            keep = MOST_PAIRS / max(sum(map(len, batches)), 1)
+            for batch in batches:
+                self.watch.add(_seen_batch(batch, self._share, self._some(batch, keep)))
+
+    def _some(self, batch: VerifiedBatch, keep: float) -> NDArray[np.intp]:
+        rows = np.arange(len(batch))
+        return rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
+
+    def feedback(self, probability: float, genuine: bool) -> None:
+        """Let the watch know whether a pair was genuine."""
+        with self._lock:
+            if self.watch is not None:
+                self.watch.feedback(np.array([probability]), np.array([genuine]))
+
+    def look(self) -> Verdict | None:
+        """Return what the watch says now; None where nothing is watched."""
+        self.feed()
+        with self._lock:
+            self.verdict = None if self.watch is None else self.watch.verdict()
+            return self.verdict
+
+    def save(self, store: Store) -> None:
+        """Keep what the watch remembers."""
+        self.feed()
+        with self._lock:
+            if self.watch is None:
+                return
+            values: dict[str, Any] = {}
+            arrays: dict[str, NDArray[Any]] = {}
+            for key, value in self.watch.get_state().items():
+                (arrays if isinstance(value, np.ndarray) else values)[key] = value
+            header = {"model": self._digest, "false_alarms": self._false_alarms, "values": values}
+            blob = pack(header, arrays)
+        try:
+            store.put_state(STATE, blob)
+        except StorageError as error:
+            _log.warning("what monitoring has seen can't be kept: %s", error)
+
+
+def _seen(pairs: list[Saw], share: float) -> Seen:
+    verified = [pair.verified for pair in pairs]
+
+    def side(name: str, k: int) -> NDArray[Any] | None:
+        values = [getattr(each, name) for each in verified]
+        return None if None in values else np.array([value[k] for value in values])
+
+    # What one model said: pairs of another are cleared away when it takes over.
+    said = [_unshifted(np.array([each.probability]), each.prior, share)[0] for each in verified]
+    return Seen(
+        np.array([each.score for each in verified]),
+        np.array(said),
+        side("clusters", 0),
+        side("clusters", 1),
+        side("outside", 0),
+        side("outside", 1),
+        _people([pair.left for pair in pairs]),
+        _people([pair.right for pair in pairs]),
+    )
+
+
+def _seen_batch(batch: VerifiedBatch, share: float, rows: NDArray[np.intp]) -> Seen:
+    columns = {
+        name: None if values is None else values[rows] for name, values in batch.columns().items()
+    }
+    return Seen(
+        columns["score"],
+        _unshifted(np.asarray(columns["probability"]), batch.prior, share),
+        columns["left_cluster"],
+        columns["right_cluster"],
+        columns["left_outside"],
+        columns["right_outside"],
+    )
+
+
+def _unshifted(probability: NDArray[np.float64], prior: float, share: float) -> NDArray[np.float64]:
+    """Return probabilities as the model itself gave them, at the share of its fit."""
+    if prior == share:
+        return probability
+    return shift_prior(probability, calibrated_at=prior, prior=share)
+
+
+def _people(templates: list[str | None]) -> NDArray[np.int64] | None:
+    """Return a number for each template, −1 where there is none; None where there are none."""
+    if not any(templates):
+        return None
+    return np.array([-1 if name is None else _number(name) for name in templates], dtype=np.int64)
+
+
+def _number(name: str) -> int:
+    said = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(said, "big") >> 1
