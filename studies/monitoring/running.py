@@ -66,19 +66,17 @@ def settings() -> list[Setting]:
         Setting("quiet", "small", "faircal", 10, 20, Stream(labels=0.1)),
         Setting("quiet", "rfw-like", "faircal", 10, 20, Stream(in_order=False)),
     ]
-    for preset, method in (
-        ("rfw-like", "faircal"),
-        ("rfw-like", "baseline"),
-        ("bfw-like", "faircal"),
-    ):
-        for change in ("share_plus_20_points", "imposters_plus_0.05"):
-            stream = Stream(change=change)
-            changed.append(Setting("changed", preset, method, 10, 20, stream))
-            stream = Stream(change=change, known="images")
+    for change in ("share_plus_20_points", "imposters_plus_0.05"):
+        for preset, method, known in (
+            ("rfw-like", "faircal", "people"),
+            ("rfw-like", "faircal", "nobody"),
+            ("rfw-like", "baseline", "people"),
+            ("bfw-like", "faircal", "people"),
+            ("bfw-like", "faircal", "images"),
+        ):
+            stream = Stream(change=change, known=known)
             changed.append(Setting("changed", preset, method, 10, 20, stream))
     for change in ("share_plus_20_points", "imposters_plus_0.05"):
-        stream = Stream(change=change, known="nobody")
-        changed.append(Setting("changed", "rfw-like", "faircal", 10, 20, stream))
         stream = Stream(change=change, quiet=1_000_000)
         changed.append(Setting("changed", "rfw-like", "faircal", 4, 50, stream))
         stream = Stream(change=change, in_order=False)
@@ -89,11 +87,11 @@ def settings() -> list[Setting]:
             ("bfw-like", "people", 160),
         ):
             stream = Stream(change=change, known=known, use=use)
-            limits.append(Setting("limits", preset, "faircal", 10, 20, stream))
-    for preset in ("small", "rfw-like", "bfw-like"):
-        limits.append(
-            Setting("limits", preset, "faircal", 10, 20, Stream(change="share_times_1.2"))
-        )
+            limits.append(Setting("limits", preset, "faircal", 10, 10, stream))
+    limits += [
+        Setting("limits", preset, "faircal", 10, 10, Stream(change="share_times_1.2"))
+        for preset in ("small", "rfw-like", "bfw-like")
+    ]
     return [*quiet, *changed, *limits]
 
 

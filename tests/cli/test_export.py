@@ -48,7 +48,7 @@ def test_json(world, run_here):
     assert done.code == 0
     assert told["path"] == "m.onnx"
     assert told["bytes"] == Path("m.onnx").stat().st_size
-    assert told["agreement"]["exact"] < 1e-12
+    assert told["agreement"]["largest"] < 1e-9
     assert told["metadata"]["model_sha256"] == file_digest(Path("faircal.faircal"))
     assert told["metadata"]["prior"] == "0.01"
     assert list(told["inputs"]) == ["left", "right"]

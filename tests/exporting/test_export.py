@@ -17,12 +17,12 @@ from faircal import MissingExtraError, NotFittedError, ParameterError
 from faircal.calibrators import BetaCalibrator
 from faircal.data import Embeddings, Groups
 from faircal.exporting import PairInputs, check_export, export_onnx, exports
-from faircal.exporting.checking import differences, made_up, run, without_rounding
+from faircal.exporting.checking import differences, made_up, run
 from faircal.methods import METHODS, make_method
 from faircal.scoring.judging import Judge
 
-#: All that a graph adds to its model: rounding in double precision.
-ROUNDING = 1e-12
+#: All that a graph adds to its model is rounding in double precision; a steep map makes more of it.
+ROUNDING = 1e-9
 
 
 def feed_of(data, model, rows=slice(None)):
@@ -42,22 +42,19 @@ class TestEqual:
     def test_every_method_and_calibrator(self, method, calibrator, exported, fitted):
         model = fitted(method, calibrator)
         found = check_export(model, exported(method, calibrator).path, pairs=3000)
-        assert found.exact <= ROUNDING
-        assert found.fine
-        # The last digits of the model's own cosines; a steep map makes more of them.
-        assert found.largest <= 1e-5 or found.beyond <= 30
+        assert found.largest <= ROUNDING
 
     def test_pairs_of_a_dataset(self, method, exported, fitted, parts):
         model, test = fitted(method), parts[1]
         feed = feed_of(test, model)
         probability, score = run(exported(method).path, feed, "probability", "score")
         said = model.apply(test)
-        np.testing.assert_allclose(probability, said.probability, rtol=0, atol=1e-5)
-        np.testing.assert_allclose(score, said.score, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(probability, said.probability, rtol=0, atol=ROUNDING)
+        np.testing.assert_allclose(score, said.score, rtol=0, atol=ROUNDING)
 
     @pytest.mark.parametrize(
         "which",
-        [("faircal", "beta"), ("smooth", "beta"), ("oracle", "beta"), ("faircal", "histogram")],
+        [("faircal", "isotonic"), ("smooth", "beta"), ("oracle", "beta"), ("faircal", "histogram")],
         ids="-".join,
     )
     def test_a_hundred_thousand_pairs(self, which, exported, fitted):
@@ -65,17 +62,11 @@ class TestEqual:
         vectors = made_up(model, 100_000, rng)
         apart = differences(model, exported(*which).path, vectors, rng)
         assert len(apart) == 100_000
-        assert apart.max() <= 1e-5
-
-    def test_steep_maps_where_cosines_are_exact(self, exported, fitted):
-        model, rng = fitted("faircal", "isotonic"), np.random.default_rng(2)
-        vectors = without_rounding(made_up(model, 100_000, rng))
-        apart = differences(model, exported("faircal", "isotonic").path, vectors, rng)
         assert apart.max() <= ROUNDING
 
     def test_likelihood_ratio_of_all_sizes(self, exported, fitted):
         model, rng = fitted("faircal"), np.random.default_rng(0)
-        vectors = without_rounding(made_up(model, 500, rng))
+        vectors = made_up(model, 500, rng)
         vectors[500] = -vectors[0]
         vectors[501] = vectors[1]
         (ratio,) = run(
@@ -104,8 +95,7 @@ class TestEdges:
         model = make_method(method, **settings.get(method, {})).fit(data)
         written = export_onnx(model, tmp_path / "m.onnx")
         found = check_export(model, written.path, pairs=2000)
-        assert found.exact <= ROUNDING
-        assert found.largest <= 1e-5
+        assert found.largest <= ROUNDING
 
     def test_swapping_sides_changes_nothing(self, method, exported, fitted, parts):
         feed = feed_of(parts[1], fitted(method))
@@ -180,18 +170,16 @@ class TestOutputs:
             groups = test.groups(model.attribute_).renamed(model.groups_)
         left, right = test.pairs.left, test.pairs.right
         judged = Judge.of(model)(test.embeddings, left, right, groups)
-        np.testing.assert_allclose(found["similarity"], judged.similarity, atol=1e-6)
-        np.testing.assert_allclose(
-            found["log_likelihood_ratio"], judged.log_likelihood_ratio, atol=1e-4
-        )
-        clear = np.abs(judged.score - 0.3) > 1e-6
-        assert (found["same"] == judged.same)[clear].all()
+        for name in ("similarity", "score", "probability", "log_likelihood_ratio"):
+            np.testing.assert_allclose(
+                found[name], getattr(judged, name), rtol=0, atol=ROUNDING, err_msg=name
+            )
+        assert (found["same"] == judged.same).all()
         assert 0 < judged.same.sum() < len(test)
         assert (found["left_cluster"] == judged.places.cluster[left]).all()
         assert (found["right_cluster"] == judged.places.cluster[right]).all()
-        close = np.abs(judged.places.distance - 0.9) < 1e-6
-        assert (found["left_outside"] == judged.places.outside[left])[~close[left]].all()
-        assert (found["right_outside"] == judged.places.outside[right])[~close[right]].all()
+        assert (found["left_outside"] == judged.places.outside[left]).all()
+        assert (found["right_outside"] == judged.places.outside[right]).all()
         assert 0 < judged.places.outside.sum() < len(judged.places.outside)
 
     def test_point_on_probability(self, described, tmp_path, parts):
@@ -226,9 +214,9 @@ class TestOutputs:
         judged = Judge.of(model, prior=0.001)(
             parts[1].embeddings, parts[1].pairs.left, parts[1].pairs.right
         )
-        np.testing.assert_allclose(probability, judged.probability, atol=1e-5)
-        np.testing.assert_allclose(score, judged.score, atol=1e-5)
-        np.testing.assert_allclose(ratio, judged.log_likelihood_ratio, atol=1e-4)
+        np.testing.assert_allclose(probability, judged.probability, rtol=0, atol=ROUNDING)
+        np.testing.assert_allclose(score, judged.score, rtol=0, atol=ROUNDING)
+        np.testing.assert_allclose(ratio, judged.log_likelihood_ratio, rtol=0, atol=ROUNDING)
         assert check_export(model, written.path, prior=0.001, pairs=100).fine
         assert not check_export(model, written.path, pairs=100).fine
         assert written.metadata["prior"] == "0.001"

@@ -17,8 +17,8 @@ from faircal.about import About, OperatingPoint, Provenance
 from faircal.classifier import FairCalClassifier
 from faircal.data import Labelled
 from faircal.describing import describe
+from faircal.methods.modelfile import decode, encode
 from faircal.report.card import card_facts, card_html, card_markdown
-from faircal.report.card_chart import score_chart
 
 #: Markup, a table's border, a terminal's commands, and letters that turn the text round.
 EVIL = "<script>alert(1)</script> | [x](javascript:1) \x1b[2J\u202e\n# \"'&"
@@ -75,10 +75,17 @@ def hostile(faces):
     return made
 
 
+def replace_about(model, point):
+    """Return another model like it, with another operating point."""
+    made = decode(encode(model))
+    made.about_ = replace(made.about_, operating_point=point)
+    return made
+
+
 class Reader(HTMLParser):
     """Gathers elements, and checks that they are closed in order."""
 
-    EMPTY = ("meta", "link", "line", "path")
+    EMPTY = ("meta", "link", "line", "path", "rect")
 
     def __init__(self, text):
         super().__init__()
@@ -102,6 +109,15 @@ class Reader(HTMLParser):
 
     def handle_data(self, data):
         self.text.append(data)
+
+
+class TestPoint:
+    def test_a_counted_rate_is_not_called_promised(self, model):
+        point = replace(model.about_.operating_point, within="")
+        made = replace_about(model, point)
+        text = card_markdown(made)
+        assert "At most 0.10 % false positives were counted there; no rate is promised." in text
+        assert "Promised" not in text
 
 
 class TestMarkdown:
@@ -187,39 +203,16 @@ class TestHtml:
         assert "\u202e" not in text
         assert "&lt;script&gt;alert(1)" in text
 
-    def test_chart(self, model):
-        page = card_html(model)
-        assert page.count('<path class="') == 2
-        assert "<title id=" in page
-        assert "Half of the imposter pairs are below" in page
+    def test_chart(self, model, faces):
+        text = card_html(model)
+        drawn = text[text.index("<figure>") : text.index("</figure>")]
+        assert drawn.count("<path") == 2
+        said = re.search(r"genuine: nine in ten between (\S+) and (\S+)\.", drawn)
+        ends = np.quantile(faces.scores[faces.genuine], [0.05, 0.95])
+        np.testing.assert_allclose(list(map(float, said.groups())), ends, atol=0.03)
 
     def test_no_chart_without_scores(self, hostile, classifier):
         assert "<svg" not in card_html(hostile) + card_html(classifier)
-
-
-class TestChart:
-    def test_areas(self):
-        quantiles = {"0.5": {"genuine": 0.5, "imposter": 0.0}}
-        chart = score_chart(
-            {"edges": [0, 1, 2, 3, 4], "genuine": [0, 0, 2, 0], "imposter": [0, 1, 1, 0]}
-            | {"quantiles": quantiles}
-        )
-        assert [curve.kind for curve in chart.curves] == ["imposter", "genuine"]
-        # The ends, where there is nothing, are left out: two bins over the whole width.
-        imposter, genuine = (curve.path for curve in chart.curves)
-        assert imposter == "M12.0 168 V97.0 H220.0 V97.0 H428.0 V168 Z"
-        assert genuine == "M12.0 168 V168.0 H220.0 V26.0 H428.0 V168 Z"
-
-    def test_many_bins_are_joined(self):
-        counts = [1] * 1000
-        found = score_chart(
-            {"edges": list(range(1001)), "genuine": counts, "imposter": counts}
-            | {"quantiles": {"0.5": {"genuine": 500.0, "imposter": 500.0}}}
-        )
-        assert found.curves[0].path.count("H") <= 80
-
-    def test_one_class_only(self):
-        assert score_chart({"edges": [0, 1], "genuine": [0], "imposter": [3]}) is None
 
 
 class TestFacts:

@@ -48,6 +48,24 @@ def test_a_method_with_products_of_matrices_but_for_rounding(smooth, halves):
     np.testing.assert_allclose(found.probability, smooth.apply(halves[1]).probability[rows], 1e-9)
 
 
+def test_a_model_of_other_scores_is_refused():
+    """It would take a cosine for a score of its own, and be sure of it."""
+    rows, rng = np.arange(200), np.random.default_rng(0)
+    genuine = rows % 2 == 0
+    data = faircal.Dataset(
+        pairs={
+            "score": np.clip(rng.normal(40 + 30 * genuine, 10), 0, 100),
+            "genuine": genuine,
+            "left": rows,
+            "right": rows + 200,
+        },
+        attributes={"ethnicity": ["a"] * 400},
+        score_range=(0, 100),
+    )
+    with pytest.raises(ParameterError, match="no cosines"):
+        Judge.of(faircal.Baseline().fit(data))
+
+
 def test_one_pair_gets_what_it_gets_among_many(model, halves):
     test = halves[1]
     judge = Judge.of(model)

@@ -38,8 +38,8 @@ while line := sys.stdin.readline():
         finally:
             os._exit(code)
     print(child, flush=True)
-    os.waitpid(child, 0)
-    print("ended", flush=True)
+    _, status = os.waitpid(child, 0)
+    print("ended", os.waitstatus_to_exitcode(status), flush=True)
 """
 
 
@@ -54,9 +54,11 @@ class Running:
         Where its standard error goes.
     command : sequence of str, optional
         In place of ``python -m faircal``.
+    environment : mapping, optional
+        More of it.
     """
 
-    def __init__(self, *words, log, command=(sys.executable, "-m", "faircal")):
+    def __init__(self, *words, log, command=(sys.executable, "-m", "faircal"), environment=None):
         self.log = Path(log)
         with self.log.open("ab") as file:
             self.process = subprocess.Popen(
@@ -64,6 +66,7 @@ class Running:
                 stdout=subprocess.PIPE,
                 stderr=file,
                 text=True,
+                env={**os.environ, **(environment or {})},
             )
         self.pid = self.process.pid
         self._found(self.process.stdout.readline())
@@ -158,13 +161,15 @@ class _Forked(Running):
             self._wait()
 
     def end(self):
-        """Ask it to end."""
+        """Ask it to end; return its exit code."""
         self.signal(signal.SIGTERM)
-        self._wait()
+        return self._wait()
 
     def _wait(self):
-        assert self._spawner.stdout.readline() == "ended\n"
+        said, code = self._spawner.stdout.readline().split()
+        assert said == "ended"
         self._ended = True
+        return int(code)
 
 
 def eventually(test, seconds=30.0):

@@ -72,7 +72,7 @@ def test_decisions_that_are_too_old_go_with_their_pairs(start, vectors):
     service.recorder.flush()
     keeper._forget()
     kept = service.store.decisions(None, 10)
-    assert [line.id for line in kept][0] == batch
+    assert kept[0].id == batch
     assert len(kept) == 2
     old = datetime.now(UTC) - timedelta(days=31)
     service.store.record([replace(kept[1], id="old", at=old)])

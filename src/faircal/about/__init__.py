@@ -25,6 +25,7 @@ __all__ = [
     "Provenance",
     "check_schema",
     "one_line",
+    "own_arrays",
 ]
 
 #: Before the names of the arrays in a model file that are of the population.
@@ -75,8 +76,6 @@ class About:
         )
         if not all(part is None or isinstance(part, Mapping) for part in (point, values)):
             raise DataError("about: expected what 'faircal fit' and 'faircal threshold' write")
-        if point is not None:
-            _check_point(point)
         own = {
             key.removeprefix(_PREFIX): np.asarray(value)
             for key, value in arrays.items()
@@ -87,29 +86,6 @@ class About:
             None if values is None else Population.restore(values, own),
             None if point is None else OperatingPoint.from_json(point),
         )
-
-
-def _check_point(point: Mapping[str, Any]) -> None:
-    """Raise unless a point read from a file is flat: texts, numbers, and rows of such."""
-    rows = point.get("measured", [])
-    flat = {key: value for key, value in point.items() if key != "measured"}
-    told = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
-    texts = ("on", "source", "within", "data", "data_sha256")
-    kinds = [isinstance(point[key], str) for key in texts if key in point]
-    numbers = [_is_number(flat[key], optional=True) for key in ("fpr", "confidence") if key in flat]
-    plain = told and all(
-        value is None or isinstance(value, str) or _is_number(value)
-        for part in (flat, *rows)
-        for value in part.values()
-    )
-    if not (plain and all(kinds) and all(numbers)):
-        raise DataError("operating point: expected what 'faircal threshold' writes")
-
-
-def _is_number(value: object, optional: bool = False) -> bool:
-    if value is None:
-        return optional
-    return isinstance(value, int | float) and abs(value) < 1e300
 
 
 def own_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -59,10 +59,14 @@ class Population:
         Pairs in them: in bins of all, and in those of their strata.
     ranked_lots : ndarray of shape (2, 2, G, S), int64
     place_lots : ndarray of shape (2, G, R), int64
-        Images as pairs use them, each in its person's lot; where each image would lie had its
-        person not taken part in the clustering.
-    outside_lots : ndarray of shape (2, G), int64
-        Those of them that would be outside.
+        Images as pairs use them: both of a pair in the lots of both people; where each image would
+        lie had its person not taken part in the clustering.
+    place_pairs : ndarray of shape (2, 2, R, R), int64
+        Pairs by the regions of left and right image: those in one lot, then those in two.
+    outside_lots : ndarray of shape (2, G, 2), int64
+        Images within, and those that would be outside, counted as in `place_lots`.
+    outside_pairs : ndarray of shape (2, 2, 2, 2), int64
+        As `place_pairs`, by whether left and right image would be outside.
     lots_of : str
         Who was dealt to lots: ``people``, or ``images``, or ``pairs`` where nothing else is known.
     people : int
@@ -83,7 +87,9 @@ class Population:
     ranked_counts: Int64 = field(default_factory=_none(2, 2, 1))
     ranked_lots: Int64 = field(default_factory=_none(2, 2, 0, 1))
     place_lots: Int64 = field(default_factory=_none(2, 0, 1))
-    outside_lots: Int64 = field(default_factory=_none(2, 0))
+    place_pairs: Int64 = field(default_factory=_none(2, 2, 1, 1))
+    outside_lots: Int64 = field(default_factory=_none(2, 0, 2))
+    outside_pairs: Int64 = field(default_factory=_none(2, 2, 2, 2))
     lots_of: str = "pairs"
     people: int = 0
     effects: Mapping[str, float] = field(default_factory=dict)
@@ -157,7 +163,9 @@ _SHAPES: dict[str, tuple[str, tuple[str, ...]]] = {
     "ranked_counts": ("counts", ("2", "2", "S")),
     "ranked_lots": ("counts", ("2", "2", "G", "S")),
     "place_lots": ("counts", ("2", "G", "R")),
-    "outside_lots": ("counts", ("2", "G")),
+    "place_pairs": ("counts", ("2", "2", "R", "R")),
+    "outside_lots": ("counts", ("2", "G", "2")),
+    "outside_pairs": ("counts", ("2", "2", "2", "2")),
 }
 
 

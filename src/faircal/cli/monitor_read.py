@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,9 +114,11 @@ class Scored:
     def notes(self) -> list[str]:
         """What cannot be watched, and how it could."""
         there = set(self.table.schema.names)
+        remedy = "score with --add clusters,outside"
+        if "kind" in there:
+            remedy = "the service watches it by itself, see GET /v1/monitor"
         found = [
-            f"{self.path}: no columns left_{name}, right_{name}: {what} is not watched; "
-            "score with --add clusters,outside"
+            f"{self.path}: no columns left_{name}, right_{name}: {what} is not watched; {remedy}"
             for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
             if f"left_{name}" not in there
         ]
@@ -127,10 +129,11 @@ class Scored:
     def chunks(self) -> Iterator[Chunk]:
         """Yield the pairs part by part."""
         there = self.table.schema.names
-        wanted = [*SIDES, "score", "probability", "genuine", "kind", "model"]
+        wanted = [*SIDES, "score", "probability", "genuine", "kind", "model", "at"]
         wanted += [f"{s}_{name}" for name in ("cluster", "outside", "identity") for s in SIDES]
         start = 0
-        for read in self.table.read([n for n in wanted if n in there], 0, _size(len(self))):
+        reads = self.table.read([n for n in wanted if n in there], 0, _size(len(self)))
+        for read in _together(reads) if self.timed else reads:
             chunk = self._chunk(read, start)
             start += len(read)
             if len(chunk.seen.score):
@@ -300,6 +303,21 @@ def _limits(model: Method) -> tuple[float, float]:
     low, high = model.score_range_
     span = high - low
     return min(low - span, 0.0), max(high + span, 1.0)
+
+
+def _together(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the same rows, cut between moments: pairs of a batch came together, sorted perhaps."""
+    held: pa.Table | None = None
+    for table in tables:
+        rows = table if held is None else pa.concat_tables([held, table])
+        earlier = np.asarray(pc.not_equal(rows["at"], rows["at"][-1]).fill_null(False))
+        end = int(np.flatnonzero(earlier)[-1]) + 1 if earlier.any() else 0
+        end = end if end or len(rows) < _MOST else len(rows)
+        if end:
+            yield rows.slice(0, end)
+        held = rows.slice(end)
+    if held is not None and len(held):
+        yield held
 
 
 def _size(n_rows: int) -> int:

@@ -35,7 +35,7 @@ def describe(
     model : Method or FairCalClassifier
         Fitted on `data`. Its ``about_`` is replaced; an operating point stays.
     data : Dataset, PairStream or Labelled
-        What it was fitted on. A stream is gone through once more.
+        What it was fitted on. A stream is gone through twice more.
     intended_use : str
         What the model is for, in the words of whoever answers for it.
     limits : sequence of str

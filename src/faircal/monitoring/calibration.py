@@ -18,16 +18,22 @@ _WIDTH, _MOST, LOTS, _IN_A_ROW = 0.25, 12.0, 16, 4
 BINS = round(2 * _MOST / _WIDTH)
 SIZE = LOTS * BINS * 2
 _CENTERS: Float64 = -_MOST + _WIDTH * (np.arange(BINS, dtype=np.float64) + 0.5)
-#: Labels of each class that are needed, and what is taken for granted before any (variances).
+#: Labels of each class that are needed.
 FEWEST = 8
-_PRIOR = np.array([1 / 25.0, 1 / 4.0])
+#: How firmly intercept and slope are held to 0 and 1 before any label (1 / variance).
+_PRIOR = np.array([1 / 25.0, 4.0])
 
 
 class Recalibrated(NamedTuple):
-    """Log-odds that fit the labels: ``intercept + slope · log-odds told``; and their spread."""
+    """Log-odds that fit the labels: ``told + intercept + (slope − 1) (told − center)``.
+
+    `center` is the mean of the log-odds told, each as much as the label can tell there: pairs in
+    doubt more than pairs that are sure. So the two hardly depend on each other.
+    """
 
     intercept: float
     slope: float
+    center: float
     covariance: Float64
     freedom: float
 
@@ -52,7 +58,7 @@ def count(
     of = number // block - start // block
     lot = (number // _IN_A_ROW) % LOTS
     if person is not None:
-        lot = np.where(person < 0, lot, lots_of(person, LOTS))
+        lot = np.where(person == -1, lot, lots_of(person, LOTS))
     cell = ((of * LOTS + lot) * BINS + bins) * 2 + genuine
     blocks = int(of[-1]) + 1
     return np.bincount(cell, minlength=blocks * SIZE).reshape(blocks, SIZE)
@@ -91,23 +97,24 @@ class Labels:
         return expit(_CENTERS[there]), by_bin[there].sum(axis=1), by_bin[there, 1]
 
     def recalibrate(self) -> Recalibrated:
-        """Fit intercept and slope by maximum likelihood, held weakly to (0, 1).
+        """Fit intercept and slope by maximum likelihood, held weakly to 0 and 1.
 
         The covariance is that over lots, or that of independent labels where it is larger.
         """
         labels, genuine = self.table.sum(axis=2).astype(float), self.table[:, :, 1].astype(float)
-        design = np.stack([np.ones(BINS), _CENTERS])
         n, y = labels.sum(axis=0), genuine.sum(axis=0)
-        start = np.array([0.0, 1.0])
-        at = start.copy()
-        for _ in range(50):
-            told = expit(at @ design)
+        doubt = n * expit(_CENTERS) * expit(-_CENTERS)
+        center = float(doubt @ _CENTERS / max(float(doubt.sum()), 1e-300))
+        design = np.stack([np.ones(BINS), _CENTERS - center])
+        at = np.zeros(2)
+        for _ in range(100):
+            told = expit(_CENTERS + at @ design)
             inform = (design * (n * told * (1 - told))) @ design.T + np.diag(_PRIOR)
-            step = np.linalg.solve(inform, design @ (y - n * told) - _PRIOR * (at - start))
+            step = np.linalg.solve(inform, design @ (y - n * told) - _PRIOR * at)
             at = at + np.clip(step, -1.0, 1.0)
             if np.abs(step).max() < 1e-9:
                 break
-        told = expit(at @ design)
+        told = expit(_CENTERS + at @ design)
         inverse = np.linalg.inv((design * (n * told * (1 - told))) @ design.T + np.diag(_PRIOR))
         pulls = (genuine - labels * told) @ design.T @ inverse
         weight = labels.sum(axis=1)
@@ -116,7 +123,8 @@ class Labels:
         over = pulls.T @ pulls * effective / max(effective - 1, 0.5)
         ratio = float(np.trace(over @ np.linalg.inv(inverse))) / 2
         covariance = over if ratio > 1 else inverse
-        return Recalibrated(float(at[0]), float(at[1]), covariance, max(effective - 1, 1.0))
+        slope, freedom = 1 + float(at[1]), max(effective - 1, 1.0)
+        return Recalibrated(float(at[0]), slope, center, covariance, freedom)
 
     def compare(self) -> tuple[Beyond, Recalibrated]:
         """Say how far off probabilities are, in units of what is tolerated."""

@@ -22,6 +22,8 @@ FEWER_PEOPLE = 4.0
 _LACKING = 0.05
 #: A region with less than this part of its due share counts as if it had that.
 _TINY = 0.05
+#: The part of the false-alarm rate that each way of counting scores has.
+_WAYS = (("all_scores", 0.2), ("scores", 0.8))
 #: Rounds of weighing and estimating the share of genuine pairs.
 _ROUNDS = 4
 
@@ -44,7 +46,9 @@ class Layout(NamedTuple):
             "ranked": (2, self.bins),  # in bins of all pairs, and in those of strata
             "ranked_lots": (2, LOTS, self.bins),
             "place_lots": (LOTS, self.regions),
+            "place_pairs": (2, self.regions, self.regions),
             "outside_lots": (LOTS, 2),
+            "outside_pairs": (2, 2, 2),
             "known": (3,),  # pairs whose people, whose images only, of whom nobody is known
         }
 
@@ -153,22 +157,23 @@ class Window:
 
         The distance is that between distribution functions, root mean square over pairs. Scores
         of all pairs tell of any change, those by stratum of one that is not of the mix of people
-        alone; of two looks the one that tells more counts, at twice its chance.
+        alone; the one that tells more counts, and its chance is the larger for it (`_WAYS`).
         """
-        told = [
-            self._compare(name, some.found, some.expected, some.by, self.tolerance.scores)
-            for name, some in zip(("all_scores", "scores"), self._fitted, strict=False)
-        ]
-        best = min(told, key=lambda compared: compared.beyond.p_value)
-        chance = min(best.beyond.p_value * len(told), 1.0)
-        return best._replace(beyond=best.beyond._replace(p_value=chance))
+        told = []
+        ways = _WAYS if len(self._fitted) > 1 else (("all_scores", 1.0),)
+        for (name, part), some in zip(ways, self._fitted, strict=True):
+            limit = self.tolerance.scores
+            found = self._compare(name, some.found, some.expected, some.by, limit)
+            chance = min(found.beyond.p_value / part, 1.0)
+            told.append(found._replace(beyond=found.beyond._replace(p_value=chance)))
+        return min(told, key=lambda compared: compared.beyond.p_value)
 
     # --------------------------------------------------------- clusters, outside
 
     @property
-    def sides(self) -> int:
-        """Images of pairs whose cluster is known."""
-        return int(self.tables["place_lots"].sum())
+    def placed(self) -> int:
+        """Pairs whose clusters are known."""
+        return int(self.tables["place_pairs"].sum())
 
     def clusters(self) -> Compared:
         """Hold regions' shares against those of calibration.
@@ -179,18 +184,18 @@ class Window:
         expected = self.reference.places.mixed(self.share_genuine)
         least = _TINY / len(expected.share)
         by = np.diag(0.5 / np.sqrt(np.maximum(expected.share, least)))
-        found = Shares.of(self.tables["place_lots"])
+        found = Shares.of_images(self.tables["place_lots"], self.tables["place_pairs"])
         return self._compare("clusters", found, expected, by, self.tolerance.clusters)
 
     @property
     def flagged(self) -> int:
-        """Images of pairs of which it is known whether they are outside."""
-        return int(self.tables["outside_lots"].sum())
+        """Pairs of which it is known whether their images are outside."""
+        return int(self.tables["outside_pairs"].sum())
 
     def outside(self) -> Compared:
         """Hold the share of images outside against that of calibration; fewer is no fault."""
         expected = self.reference.outside.mixed(self.share_genuine)
-        found = Shares.of(self.tables["outside_lots"])
+        found = Shares.of_images(self.tables["outside_lots"], self.tables["outside_pairs"])
         by = np.array([[0.0, 1.0]])
         compared = self._compare("outside", found, expected, by, self.tolerance.outside)
         if found.share[1] > expected.share[1]:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.about import Population
+from faircal.data.columns import UNKNOWN
 from faircal.errors import DataError
 from faircal.monitoring.comparing import LOTS, Layout
-from faircal.monitoring.lots import Int64, lots_of
+from faircal.monitoring.lots import Int64, count_images, lots_of
 from faircal.monitoring.seen import Seen
 from faircal.monitoring.strata import rank_in
 
@@ -107,27 +108,27 @@ def count(columns: Columns, population: Population, start: int, block: int) -> I
     of = (start + columns.slot) // block - start // block
     blocks = int(number[-1]) // block - start // block + 1
     lots = _lots(columns, number)
-    placed = columns.cluster >= 0
     of_all = np.searchsorted(population.ranked_edges[0], columns.score, side="right")
-    rows, by_stratum = _by_stratum(columns, population, placed[0] & placed[1])
+    rows = np.flatnonzero((columns.cluster >= 0).all(axis=0))
+    region = population.region[columns.cluster[:, rows]] if len(rows) else columns.cluster[:, rows]
+    flagged = np.flatnonzero((columns.outside >= 0).all(axis=0))
+    nobody = (columns.person == UNKNOWN).all(axis=0)
+    known = np.where(nobody, 2, columns.images.astype(np.int64))
+    in_strata = rows if population.stratified else rows[:0]
+    stratum = population.stratum[region[0], region[1]][: len(in_strata)]
+    by_stratum = rank_in(population.ranked_edges, stratum, columns.score[in_strata])
     ranked = [
         _rank(of, lots, of_all, blocks, layout.bins),
-        _rank(of[rows], lots[:, rows], by_stratum, blocks, layout.bins),
+        _rank(of[in_strata], lots[:, in_strata], by_stratum, blocks, layout.bins),
     ]
-    cell = (of * LOTS + lots)[placed]
-    region = population.region[columns.cluster[placed]] if placed.any() else cell
-    flagged = columns.outside >= 0
-    flags = ((of * LOTS + lots) * 2 + columns.outside)[flagged]
-    nobody = (columns.person < 0).all(axis=0)
-    known = np.where(nobody, 2, columns.images.astype(np.int64))
     tables = [
         *(counts for counts, _ in ranked),
         *(by_lot for _, by_lot in ranked),
-        _tally(cell * layout.regions + region, blocks, LOTS * layout.regions),
-        _tally(flags, blocks, LOTS * 2),
-        _tally(of * 3 + known, blocks, 3),
+        *count_images(of[rows], lots[:, rows], region, blocks, LOTS, layout.regions),
+        *count_images(of[flagged], lots[:, flagged], columns.outside[:, flagged], blocks, LOTS, 2),
+        np.bincount(of * 3 + known, minlength=blocks * 3),
     ]
-    return np.concatenate(tables, axis=1)
+    return np.concatenate([table.reshape(blocks, -1) for table in tables], axis=1)
 
 
 def _rank(of: Int64, lots: Int64, ranked: Int64, blocks: int, bins: int) -> tuple[Int64, Int64]:
@@ -138,18 +139,6 @@ def _rank(of: Int64, lots: Int64, ranked: Int64, blocks: int, bins: int) -> tupl
     return _tally(of * bins + ranked, blocks, bins), _tally(touched, blocks, LOTS * bins)
 
 
-def _by_stratum(
-    columns: Columns, population: Population, placed: NDArray[np.bool_]
-) -> tuple[Int64, Int64]:
-    """Return the pairs whose stratum is known, and the bins of their scores in it."""
-    if not population.stratified:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    rows = np.flatnonzero(placed)
-    sides = population.region[columns.cluster[:, rows]]
-    stratum = population.stratum[sides[0], sides[1]]
-    return rows, rank_in(population.ranked_edges, stratum, columns.score[rows])
-
-
 def _tally(cells: Int64, blocks: int, size: int) -> Int64:
     return np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
 
@@ -157,8 +146,10 @@ def _tally(cells: Int64, blocks: int, size: int) -> Int64:
 def _lots(columns: Columns, number: Int64) -> Int64:
     """Return the lot of each side, (2, n)."""
     left, right = columns.person
-    sides = np.stack([np.where(left < 0, right, left), np.where(right < 0, left, right)])
-    unknown = sides[0] < 0
+    sides = np.stack(
+        [np.where(left == UNKNOWN, right, left), np.where(right == UNKNOWN, left, right)]
+    )
+    unknown = sides[0] == UNKNOWN
     if unknown.all():
         return np.tile((number // _IN_A_ROW) % LOTS, (2, 1))
     lots = lots_of(sides, LOTS)

@@ -35,6 +35,9 @@ _CAVEATS = {
 }
 
 
+_CHANCE = "; chance brings as much, with people so few"
+
+
 class Rates(Protocol):
     """What is needed of a watch."""
 
@@ -64,9 +67,10 @@ def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
         "caveat": _CAVEATS[window.known],
         "share_genuine": round(window.share_genuine, 6),
     }
-    words = {"clusters": _clusters, "scores": _scores, "outside": _outside}[name](
-        compared, limit, window, details
-    )
+    say = {"clusters": _clusters, "scores": _scores, "outside": _outside}[name]
+    words = _front(record, "pairs", compared.enough) + say(compared, limit, window, details)
+    if not record.alarm and compared.beyond.distance > limit:
+        words += _CHANCE
     return Finding(
         name,
         _TITLES[name],
@@ -74,8 +78,8 @@ def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
         compared.beyond.p_value,
         record.level(name, rates.false_alarms),
         record.alarm,
-        True,
-        _where(record) + words,
+        compared.enough,
+        words,
         details,
     )
 
@@ -97,31 +101,31 @@ def _nothing(name: Name, population: Population, rates: Rates) -> Finding:
     return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
 
 
-def _where(record: Record) -> str:
-    span = f"pairs {record.end - record.length + 1:,} to {record.end:,}"
-    return f"Alarm at {span}: " if record.alarm else f"Quiet; last look at {span}: "
+def _front(record: Record, what: str, enough: bool = True) -> str:
+    span = f"{what} {record.end - record.length + 1:,} to {record.end:,}"
+    if record.alarm:
+        return f"Alarm at {span}: "
+    return f"Quiet; last look at {span}: " if enough else f"Too few people in {span} to tell: "
 
 
 def _clusters(found: Compared, limit: float, _: Window, details: dict[str, Any]) -> str:
     details["regions"] = {"found": _list(found.found), "expected": _list(found.expected)}
-    change = np.abs(found.found - found.expected)
-    most = int(np.argmax(change))
+    most = int(np.argmax(np.abs(found.found - found.expected)))
     return (
-        f"regions' shares differ from calibration by {200 * found.beyond.distance:.1f} % of "
-        f"themselves beyond chance ({200 * limit:.1f} % are tolerated); most in region {most}: "
-        f"{found.found[most]:.1%} of images, expected {found.expected[most]:.1%}"
+        f"regions' shares of images are off by {200 * found.beyond.distance:.1f} % of themselves "
+        f"({200 * limit:.1f} % tolerated); most in region {most}, with {found.found[most]:.1%} "
+        f"where {found.expected[most]:.1%} were expected"
     )
 
 
 def _scores(found: Compared, limit: float, window: Window, details: dict[str, Any]) -> str:
     details["bins"] = {"found": _list(found.found), "expected": _list(found.expected)}
-    apart = np.cumsum(found.found - found.expected)
-    details["largest_gap"] = float(np.abs(apart).max())
-    higher = "lower" if apart.sum() > 0 else "higher"
+    details["largest_gap"] = float(np.abs(np.cumsum(found.found - found.expected)).max())
     return (
-        f"scores are {higher} than genuine and imposter pairs of calibration explain; distribution "
-        f"functions are {found.beyond.distance:.3f} apart beyond chance ({limit:.3f} tolerated), "
-        f"with {window.share_genuine:.2%} of pairs taken as genuine, which fits best"
+        "the distribution function of scores is "
+        f"{found.beyond.distance:.3f} from that of genuine and imposter pairs of calibration "
+        f"({limit:.3f} tolerated), with {window.share_genuine:.2%} of pairs genuine, which fits "
+        "best"
     )
 
 
@@ -145,6 +149,7 @@ def _calibration(record: Record, tolerance: Tolerance, rates: Rates) -> Finding:
         "window_labels": record.length,
         "intercept": fitted.intercept,
         "slope": fitted.slope,
+        "center": fitted.center,
         "intercept_error": float(errors[0]),
         "slope_error": float(errors[1]),
         "share_genuine": share,
@@ -155,14 +160,15 @@ def _calibration(record: Record, tolerance: Tolerance, rates: Rates) -> Finding:
             "genuine": genuine.tolist(),
         },
     }
-    span = f"labels {record.end - record.length + 1:,} to {record.end:,}"
-    front = f"Alarm at {span}: " if record.alarm else f"Quiet; last look at {span}: "
-    words = front + (
-        f"log-odds fit as {fitted.intercept:+.2f} {fitted.slope:+.2f} × those told (0 and 1 are "
-        f"right; ± {errors[0]:.2f} and ± {errors[1]:.2f}); {share:.2%} of labels are genuine"
+    words = _front(record, "labels") + (
+        f"log-odds of pairs in doubt are off by {fitted.intercept:+.2f} ± {errors[0]:.2f}, and "
+        f"{fitted.slope:.2f} ± {errors[1]:.2f} times those told fit best (1 is right); "
+        f"{share:.2%} of labels are genuine"
     )
     if record.alarm:
         words += f". {details['remedy']}"
+    elif told.distance > 1:
+        words += _CHANCE
     return Finding(
         "calibration",
         _TITLES["calibration"],

@@ -54,23 +54,41 @@ class Shares:
     freedom: float
 
     @classmethod
-    def of(cls, lots: NDArray[np.integer], counts: NDArray[np.integer] | None = None) -> Shares:
-        """Take counts by lot, (G, B), and by bin, (B,), of pairs that may be in two lots."""
-        table = lots.astype(np.float64)
-        touched = table.sum(axis=0)
-        single = touched if counts is None else counts.astype(np.float64)
+    def of(cls, lots: NDArray[np.integer], counts: NDArray[np.integer]) -> Shares:
+        """Take pairs: counts by lot, (G, B), of both people, and by bin, (B,)."""
+        table, single = lots.astype(np.float64), counts.astype(np.float64)
         n = max(float(single.sum()), 1.0)
         share = single / n
+        twice = _within(table.sum(axis=0) - single, share) / n**2
+        return cls._of(table, share, n, twice, _within(single, share) / n**2)
+
+    @classmethod
+    def of_images(cls, lots: NDArray[np.integer], pairs: NDArray[np.integer]) -> Shares:
+        """Take images of pairs: counts by lot, (G, B), and pairs by left and right bin, (2, B, B).
+
+        Both images of a pair are counted in the lots of both people, as the two were chosen
+        together; `pairs` are those with one lot, then those with two.
+        """
+        table, joint = lots.astype(np.float64), pairs.astype(np.float64)
+        sides = joint.sum(axis=(0, 1)) + joint.sum(axis=(0, 2))
+        n = max(float(sides.sum()), 1.0)
+        share = sides / n
+        twice = _of_pairs(joint[1], share) / n**2
+        return cls._of(table, share, n, twice, _of_pairs(joint.sum(axis=0), share) / n**2)
+
+    @classmethod
+    def _of(
+        cls, table: Float64, share: Float64, n: float, twice: Float64, alone: Float64
+    ) -> Shares:
         weight = table.sum(axis=1)
         moves = (table - weight[:, None] * share) / n
         heavy = float((weight**2).sum())
         effective = float(weight.sum()) ** 2 / heavy if heavy else 1.0
         # What lots have in common, in proportion to their size, does not vary with people.
         if heavy:
-            moves -= weight[:, None] * (moves.sum(axis=0) / max(weight.sum(), 1.0))
+            moves -= weight[:, None] * (moves.sum(axis=0) / float(weight.sum()))
         moves *= np.sqrt(effective / max(effective - 1, 0.5))
-        twice = _within(touched - single, share) / n**2
-        return cls(share, moves, twice, _within(single, share) / n**2, effective - 1)
+        return cls(share, moves, twice, alone, effective - 1)
 
     def mixed(self, other: Shares, part: float) -> Shares:
         """Return the shares in a mixture with `part` of `other`, which has the same lots."""
@@ -98,3 +116,37 @@ def _within(counts: Float64, share: Float64) -> Float64:
     cross = np.outer(counts, share)
     found: Float64 = np.diag(counts) - cross - cross.T + counts.sum() * np.outer(share, share)
     return found
+
+
+def _of_pairs(joint: Float64, share: Float64) -> Float64:
+    """Return the sum over pairs of (e + f − 2 share)(e + f − 2 share)ᵀ, e and f its two bins'."""
+    sides = joint.sum(axis=0) + joint.sum(axis=1)
+    cross = 2 * np.outer(sides, share)
+    square = 4 * joint.sum() * np.outer(share, share)
+    found: Float64 = np.diag(sides) + joint + joint.T - cross - cross.T + square
+    return found
+
+
+def count_images(
+    of: Int64, lots: Int64, bins: Int64, blocks: int, n_lots: int, n_bins: int
+) -> tuple[Int64, Int64]:
+    """Count images of pairs for `Shares.of_images`, block by block.
+
+    Parameters
+    ----------
+    of : ndarray of shape (n,)
+        The block of each pair.
+    lots, bins : ndarray of shape (2, n)
+        Of left and right.
+
+    Returns
+    -------
+    (ndarray of shape (blocks, n_lots, n_bins), ndarray of shape (blocks, 2, n_bins, n_bins))
+    """
+    two = lots[0] != lots[1]
+    cells = [(of * n_lots + lot) * n_bins + found for lot in lots for found in bins]
+    touched = np.concatenate([*cells[:2], *(cell[two] for cell in cells[2:])])
+    by_lot = np.bincount(touched, minlength=blocks * n_lots * n_bins)
+    joint = ((of * 2 + two) * n_bins + bins[0]) * n_bins + bins[1]
+    pairs = np.bincount(joint, minlength=blocks * 2 * n_bins * n_bins)
+    return by_lot.reshape(blocks, n_lots, n_bins), pairs.reshape(blocks, 2, n_bins, n_bins)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
 from faircal.about import Population
 from faircal.monitoring.lots import Shares
 
@@ -41,11 +39,11 @@ class Reference:
     @cached_property
     def places(self) -> Classes:
         """Images in regions."""
-        return Classes(*(Shares.of(lots) for lots in self.population.place_lots))
+        of = self.population
+        return Classes(*map(Shares.of_images, of.place_lots, of.place_pairs))
 
     @cached_property
     def outside(self) -> Classes:
         """Images within and outside."""
         of = self.population
-        within = of.place_lots.sum(axis=2) - of.outside_lots
-        return Classes(*(Shares.of(lots) for lots in np.stack([within, of.outside_lots], axis=2)))
+        return Classes(*map(Shares.of_images, of.outside_lots, of.outside_pairs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from faircal.about import Population
 from faircal.clustering import kmeans
 from faircal.data import Dataset, Embeddings, PairStream
 from faircal.methods import Method
-from faircal.monitoring.lots import Shares
+from faircal.monitoring.lots import Shares, count_images
 from faircal.monitoring.placing import place_without_own
 from faircal.monitoring.strata import BINS, edges_of, rank_in, stratify
 from faircal.monitoring.taking import Taken
@@ -26,6 +27,8 @@ LOTS = 64
 _PICTURE_BINS = 80
 #: Clusters of models that have none; images each must have; images they are made of.
 _CLUSTERS, _PER_CLUSTER, _CLUSTERED = 50, 20, 10_000
+#: Images that tell how much of a model's own centres is whose; of more, some do.
+_LOOKED_AT = 100_000
 #: Regions: the most, the fewest, and people each must have.
 _REGIONS, _FEWEST_REGIONS, _PER_REGION = 12, 4, 12
 #: The share of images of people like those of calibration that is beyond reach.
@@ -65,19 +68,20 @@ def survey(model: Method, data: Dataset | PairStream, *, random_state: int = 0) 
     tables = [_rank(of, taken.genuine, lots) for of in ranked]
     by_image = [_rank(of, taken.genuine, image_lots)[1] for of in ranked]
     effects = {
-        key: _effect(table[1], image, table[0])
+        key: _effect(Shares.of, (table[1], table[0]), (image, table[0]))
         for key, table, image in zip(("all_scores", "scores"), tables, by_image, strict=False)
     }
     effects.setdefault("scores", effects["all_scores"])
     if placed is None:
         placed = _NOWHERE
-        places = np.zeros((2, LOTS, 1), np.int64)
-        outside = places[:, :, 0]
+        places, outside = (
+            (np.zeros((2, LOTS, b), np.int64), np.zeros((2, 2, b, b), np.int64)) for b in (1, 2)
+        )
     else:
         places, outside = _count(placed, taken.genuine, lots)
         images = _count(placed, taken.genuine, image_lots)
-        effects["clusters"] = _effect(places, images[0])
-        effects["outside"] = _effect(_flags(places, outside), _flags(*images))
+        effects["clusters"] = _effect(Shares.of_images, places, images[0])
+        effects["outside"] = _effect(Shares.of_images, outside, images[1])
     if len(tables) == 1:
         tables.append((np.zeros_like(tables[0][0]), np.zeros_like(tables[0][1])))
     picture = np.linspace(*_limits(taken.similarity), _PICTURE_BINS + 1)
@@ -96,8 +100,10 @@ def survey(model: Method, data: Dataset | PairStream, *, random_state: int = 0) 
         ranked_edges=edges,
         ranked_counts=np.stack([counts for counts, _ in tables]),
         ranked_lots=np.stack([by_lot for _, by_lot in tables]),
-        place_lots=places,
-        outside_lots=outside,
+        place_lots=places[0],
+        place_pairs=places[1],
+        outside_lots=outside[0],
+        outside_pairs=outside[1],
         lots_of=taken.lots_of,
         people=taken.n_people,
         effects={key: round(value, 4) for key, value in effects.items()},
@@ -166,18 +172,21 @@ def _rank(ranked: Int64, genuine: NDArray[np.bool_], lots: Int64) -> tuple[Int64
     return counts, np.bincount(touched, minlength=2 * LOTS * BINS).reshape(2, LOTS, BINS)
 
 
-def _effect(people: Int64, images: Int64, counts: Int64 | None = None) -> float:
+def _effect(
+    shares: Callable[[Int64, Int64], Shares],
+    people: tuple[Int64, Int64],
+    images: tuple[Int64, Int64],
+) -> float:
     """Return how many times larger variances are over people than over images, at least 1.
 
-    Tables are (2, G, B); the larger of the two classes counts.
+    The larger of the two classes counts.
     """
     worst = 1.0
-    by = np.tri(people.shape[2])
+    by = np.tri(people[0].shape[2])
     for kind in range(2):
-        single = None if counts is None else counts[kind]
         over, under = (
-            float(np.trace(Shares.of(table[kind], single).covariance(by)))
-            for table in (people, images)
+            float(np.trace(shares(lots[kind], counts[kind]).covariance(by)))
+            for lots, counts in (people, images)
         )
         if under > 0:
             worst = max(worst, over / under)
@@ -197,8 +206,9 @@ def _place(
     """Cluster, unless the model has, and say where images of pairs lie."""
     rows = taken.used
     centers: Float32 | None = getattr(model, "cluster_centers_", None)
-    if centers is None and len(rows) > _CLUSTERED:
-        rows = np.sort(rng.choice(rows, _CLUSTERED, replace=False))
+    most = _CLUSTERED if centers is None else _LOOKED_AT
+    if len(rows) > most:
+        rows = np.sort(rng.choice(rows, most, replace=False))
     clustered = embeddings.rows(rows.astype(np.intp))
     if centers is None:
         count = int(np.clip(len(rows) // _PER_CLUSTER, 1, _CLUSTERS))
@@ -218,8 +228,8 @@ def _place(
     )
     reach = _reach(found.cluster, found.distance, len(centers))
     sizes = np.bincount(found.cluster[of].ravel(), minlength=len(centers))
-    most = int(np.clip(taken.n_people // _PER_REGION, _FEWEST_REGIONS, _REGIONS))
-    region = _regions(centers, sizes, most)
+    few = int(np.clip(taken.n_people // _PER_REGION, _FEWEST_REGIONS, _REGIONS))
+    region = _regions(centers, sizes, few)
     outside = found.distance > reach[found.cluster]
     means = np.zeros((int(region.max()) + 1, centers.shape[1]))
     np.add.at(means, region, centers * np.maximum(sizes, 1)[:, None])
@@ -234,19 +244,17 @@ def _place(
     )
 
 
-def _count(placed: _Placed, genuine: NDArray[np.bool_], lots: Int64) -> tuple[Int64, Int64]:
-    """Count images of pairs by class, lot and region, and those outside by class and lot."""
+Counted = tuple[Int64, Int64]
+
+
+def _count(placed: _Placed, genuine: NDArray[np.bool_], lots: Int64) -> tuple[Counted, Counted]:
+    """Count images of pairs, by class: regions, and whether they are outside."""
+    kind = genuine.astype(np.int64)
     regions = int(placed.region.max()) + 1
-    cell = genuine.astype(np.int64) * LOTS + lots
-    size = 2 * LOTS * regions
-    found = np.bincount((cell * regions + placed.side).ravel(), minlength=size)
-    far = np.bincount(cell[placed.outside], minlength=2 * LOTS)
-    return found.reshape(2, LOTS, regions), far.reshape(2, LOTS)
-
-
-def _flags(places: Int64, far: Int64) -> Int64:
-    """Return counts within and outside, by class and lot."""
-    return np.stack([places.sum(axis=2) - far, far], axis=2)
+    return (
+        count_images(kind, lots, placed.side, 2, LOTS, regions),
+        count_images(kind, lots, placed.outside.astype(np.int64), 2, LOTS, 2),
+    )
 
 
 def _reach(cluster: Int64, distance: Float32, k: int) -> Float32:

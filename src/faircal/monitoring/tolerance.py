@@ -20,15 +20,15 @@ class Tolerance:
     outside : float
         More images out of the population, as a share of all.
     intercept, slope : float
-        Of log-odds: a share of genuine pairs that is off by so much at even odds, and surer, or
-        less sure, than is right by this part.
+        Of log-odds: how far they may be off for pairs in doubt, and by what part they may be
+        surer, or less sure, than is right.
     """
 
     clusters: float = 0.01
-    scores: float = 0.0075
+    scores: float = 0.005
     outside: float = 0.02
-    intercept: float = 0.25
-    slope: float = 0.2
+    intercept: float = 0.5
+    slope: float = 0.25
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

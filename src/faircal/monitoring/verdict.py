@@ -28,11 +28,16 @@ class Finding:
     alarm : bool
         Once raised it stays: begin a new watch when the model was calibrated again.
     enough : bool
-        Whether there was enough to look at, at least once.
+        Whether there was enough to look at, at least once: pairs, and people in them.
     words : str
         All of it in a sentence or two.
     details : dict
-        Numbers behind it, as JSON knows them.
+        Numbers behind it, as JSON knows them. ``window_end``, ``window_pairs`` (of calibration
+        ``window_labels``), ``tolerance``, ``share_genuine``; ``known`` (``people``, ``images``,
+        ``nobody``) and a ``caveat``; of clusters ``regions`` and of scores ``bins``, shares
+        ``found`` and ``expected``; of outside ``found`` and ``expected``; of calibration
+        ``intercept`` and ``slope`` with errors, ``remedy``, and ``curve``: ``probability``,
+        ``labels``, ``genuine``.
     """
 
     name: Name

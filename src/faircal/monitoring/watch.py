@@ -170,8 +170,12 @@ class Watch:
             raise DataError("genuine: expected true or false for each label")
         if not len(said):
             return
+        # Labels of one call have no order: sorted ones would look like a change.
+        order = np.random.default_rng(self.labels).permutation(len(said))
+        said, turned_out = said[order], turned_out[order].astype(bool)
+        who = None if who is None else who[order]
         size = LABELS if self.in_order else _ENDLESS
-        blocks = calibration.count(said, turned_out.astype(bool), who, self.labels, size)
+        blocks = calibration.count(said, turned_out, who, self.labels, size)
         self.labels += len(said)
         self._label_part = self._push(
             self._label_ladder, self._label_part, blocks, self.labels, size, self._look_at_labels
@@ -197,9 +201,9 @@ class Watch:
     def _look(self, record: Record) -> None:
         window = Window.of(self.reference, record.counts, self.tolerance)
         self._keep("scores", record, window.scores().beyond.p_value)
-        if window.sides >= record.length:
+        if 2 * window.placed >= record.length:
             self._keep("clusters", record, window.clusters().beyond.p_value)
-        if window.flagged >= record.length:
+        if 2 * window.flagged >= record.length:
             self._keep("outside", record, window.outside().beyond.p_value)
 
     def _look_at_labels(self, record: Record) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
 from faircal._version import __version__
 from faircal.classifier import FairCalClassifier
 from faircal.methods import Method
-from faircal.report.card_chart import score_chart
 from faircal.report.card_facts import card_facts
 from faircal.report.card_parts import Part, Sheet, parts_of
+from faircal.report.svg import score_histogram
 
 __all__ = ["card_facts", "card_html", "card_markdown"]
 
@@ -64,9 +66,25 @@ def card_html(model: Method | FairCalClassifier, *, file: str | Path | None = No
         kind=facts["model"]["kind"],
         simulated=facts["population"]["simulated"],
         parts=parts_of(facts),
-        chart=score_chart(facts["population"]["scores"]),
+        chart=_chart(facts["population"]["scores"]),
         style=_resource("page.css") + _resource("card.css"),
         version=__version__,
+    )
+
+
+def _chart(scores: Mapping[str, Any] | None) -> Markup | None:
+    """Draw the scores that `card_facts` tells of; None where there are none of either kind."""
+    if scores is None or not (sum(scores["genuine"]) and sum(scores["imposter"])):
+        return None
+    return Markup(  # noqa: S704 - svg.py escapes all text
+        score_histogram(
+            scores["edges"],
+            scores["genuine"],
+            scores["imposter"],
+            title="Similarity of calibration pairs",
+            x_label="similarity (cosine)",
+            width=420,  # narrow enough that text can be read on a phone
+        )
     )
 
 

@@ -133,9 +133,7 @@ def _deciding(point: Mapping[str, Any] | None) -> Iterator[Part]:
             "'faircal threshold MODEL DATA --fpr 0.001' finds one with a promised rate."
         )
     elif point["fpr"] is not None:
-        sure = f", with {percent(point['confidence'])} confidence" if point["confidence"] else ""
-        within = f" ({_text(point['within'])})" if point["within"] else ""
-        words.append(f"Promised false-positive rate: {percent(point['fpr'])}{within}{sure}.")
+        words.append(_rate_in_words(point))
     facts = [
         (name, point[key])
         for name, key in (
@@ -152,6 +150,14 @@ def _deciding(point: Mapping[str, Any] | None) -> Iterator[Part]:
         facts=_facts(facts),
         tables=tuple(_measured(point["measured"])),
     )
+
+
+def _rate_in_words(point: Mapping[str, Any]) -> str:
+    rate = percent(point["fpr"])
+    if not point["within"]:
+        return f"At most {rate} false positives were counted there; no rate is promised."
+    sure = f", with {percent(point['confidence'])} confidence" if point["confidence"] else ""
+    return f"Promised false-positive rate: {rate} ({_text(point['within'])}){sure}."
 
 
 def _measured(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sheet]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from faircal.about import DEFAULT_POINT, OperatingPoint, Places
 from faircal.calibrators.prior import log_likelihood_ratio, shift_prior
 from faircal.data import Embeddings, Groups
-from faircal.errors import DataError
+from faircal.data.dataset import COSINE_RANGE
+from faircal.errors import DataError, ParameterError
 from faircal.methods import Method
 from faircal.methods.inputs import Space
 from faircal.scoring.placing import Placing, space_of
@@ -50,7 +51,7 @@ class Judge:
     Parameters
     ----------
     model : Method
-        Fitted.
+        Fitted, on cosines.
     point : OperatingPoint, optional
         The model's own, else a probability of one half, unless told.
     prior : float, optional
@@ -72,15 +73,20 @@ class Judge:
     point: OperatingPoint = field(default=DEFAULT_POINT)
     prior: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.model.score_range_ != COSINE_RANGE:
+            raise ParameterError(
+                f"the model was fitted on scores in {self.model.score_range_}, which are no "
+                "cosines of embeddings; fit it on embeddings"
+            )
+
     @classmethod
     def of(
         cls, model: Method, point: OperatingPoint | None = None, prior: float | None = None
     ) -> Judge:
         """Return a judge at the point that is told, else at the model's own, else the default."""
         made = cls(model, point or model.about_.operating_point or DEFAULT_POINT, prior)
-        _ = (
-            made.calibrated_at
-        )  # a model that does not say it is an error now, not at the first pair
+        _ = made.calibrated_at  # one that does not say it is an error now, not at the first pair
         return made
 
     @cached_property

@@ -80,7 +80,7 @@ class Placing:
     def once(self, embeddings: Embeddings) -> Places:
         """Return the places of all rows of embeddings that will not be seen again."""
         n, images = len(embeddings), np.arange(len(embeddings))
-        if n <= BLOCK:
+        if n <= BLOCK or embeddings.engine is not CPU:
             places = self._place(embeddings.rows(images), embeddings.engine)
         else:
             places = Places(np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.bool_))

@@ -38,8 +38,7 @@ def make_app(service: Service) -> FastAPI:
     front, keeper = Front(service), Keeper(service)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.keeper = keeper
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:  # noqa: ARG001
         keeper.start()
         yield
         keeper.close()
@@ -55,6 +54,7 @@ def make_app(service: Service) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
+    app.state.keeper = keeper  # before it is started: a signal may come first
     for make in (verify_router, templates_router, decisions_router, model_router, health_router):
         app.include_router(make(front))
     if service.settings.page:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal.errors import DataError
+from faircal.serving.fields import template_id
 from faircal.serving.pairs import Side
 from faircal.serving.problems import Refused, unprocessable
 from faircal.serving.verified import VerifiedBatch
@@ -122,7 +123,10 @@ def side_of(table: pa.Table, name: str) -> Side:
 def _values(parts: list[pa.Array], name: str, rows: NDArray[np.intp], *, by_row: bool) -> Side:
     """Return a side; `by_row` says whether the values of `parts` are rows of the table."""
     if _is_text(parts[0].type):
-        return Side(name, rows, ids=[word for part in parts for word in part.to_pylist()])
+        # A dictionary may have millions of words that no row has.
+        used, rows = np.unique(rows, return_inverse=True)
+        words = pa.concat_arrays(parts).take(pa.array(used)).to_pylist()
+        return Side(name, rows, ids=[template_id(word, name) for word in words])
     found, before = [], 0
     for part in parts:
         found.append(_matrix(part, _Where(name, before if by_row else None)))

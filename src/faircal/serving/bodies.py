@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from faircal.serving.problems import Refused, unprocessable
+from faircal.serving.store.base import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -128,8 +129,10 @@ def kind_of(request: Request, *kinds: str) -> str:
     return told
 
 
-def parse(body: bytes | bytearray) -> dict[str, Any]:
-    """Return the JSON object in a body.
+def parse(
+    body: bytes | bytearray, pairs: int = 1, dimension: int = MOST_DIMENSIONS
+) -> dict[str, Any]:
+    """Return the JSON object in a body, which may be of so many pairs of embeddings.
 
     Examples
     --------
@@ -138,6 +141,8 @@ def parse(body: bytes | bytearray) -> dict[str, Any]:
     """
     from pydantic_core import from_json
 
+    if len(body) > LARGE:
+        _check_amount(body, pairs, dimension)
     try:
         # Strict: no NaN, no Infinity, at most some 200 levels.
         found = from_json(bytes(body), allow_inf_nan=False, cache_strings="keys")
@@ -150,6 +155,19 @@ def parse(body: bytes | bytearray) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise unprocessable("expected a JSON object; see /openapi.json", code="json")
     return found
+
+
+def _check_amount(body: bytes | bytearray, pairs: int, dimension: int) -> None:
+    """Refuse what no such pairs can need, before it is parsed.
+
+    64 MB of ``[[[]]]`` or ``0,`` become gigabytes of objects, and seconds in which nobody else is
+    answered. Ids may have such characters in them, too: each pair has some to spare.
+    """
+    for marks, most in ((b",", 2 * dimension + 8), (b"[", 8), (b"{", 8), (b'"', 40)):
+        if body.count(marks) > most * pairs + 1000:
+            raise Refused(
+                413, "too_many", "more numbers, lists or names than the largest request needs"
+            )
 
 
 def only(found: dict[str, Any], *names: str) -> None:

@@ -91,10 +91,15 @@ def candidates_of(
         said.log_likelihood_ratio, max(enrolled, len(names)), enrolled_prior
     )
     order = np.lexsort([-said.similarity, -said.score])
-    numbers = (said.similarity, said.score, said.probability, said.log_likelihood_ratio)
     found = [
         Candidate(
-            names[i], *(float(each[i]) for each in numbers), bool(said.same[i]), float(likely[i])
+            names[i],
+            float(said.similarity[i]),
+            float(said.score[i]),
+            float(said.probability[i]),
+            float(said.log_likelihood_ratio[i]),
+            bool(said.same[i]),
+            float(likely[i]),
         )
         for i in order
     ]

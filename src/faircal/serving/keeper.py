@@ -32,7 +32,7 @@ class Keeper:
     def __init__(self, service: Service, tick: float = 0.5) -> None:
         self._service, self._tick = service, tick
         self._stop, self._wake = threading.Event(), threading.Event()
-        self._stamp = self._look()
+        self._stamp: tuple[int, ...] | None = None  # it may have changed while all else began
         self._chores: list[tuple[float, Callable[[], object]]] = [
             (POLL, self._poll),
             (FEED, service.watching.feed),

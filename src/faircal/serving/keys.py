@@ -11,6 +11,7 @@ import hmac
 import json
 import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -142,13 +143,17 @@ class KeyRing:
         return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
     def _write(self, keys: tuple[Key, ...]) -> None:
-        """Put a new file in place of the old one: a reader never sees half of it."""
+        """Put a new file in place of the old one: a reader never sees half of it.
+
+        A new file is its owner's alone; one that a service of another account may read stays so.
+        """
         content = {"format": _FORMAT, "version": _VERSION, "keys": [_line(key) for key in keys]}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(".tmp", f".{self.path.name}.", self.path.parent)
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:  # mode 0600 from the start
+                    self._keep_mode(file.fileno())
                     json.dump(content, file, indent=2, ensure_ascii=False)
                     file.write("\n")
                     file.flush()
@@ -161,6 +166,10 @@ class KeyRing:
                 f"cannot write {self.path}: {error.strerror}; choose a folder you may write to"
             ) from error
         self._keys, self._stamp, self.fault = keys, self._look(), None
+
+    def _keep_mode(self, handle: int) -> None:
+        if os.name == "posix" and self.path.exists():
+            os.fchmod(handle, stat.S_IMODE(self.path.stat().st_mode) & ~_WRITABLE)
 
 
 def _hash(presented: str) -> str:

@@ -48,11 +48,14 @@ class Loaded:
     @classmethod
     def read(cls, settings: Settings) -> Loaded:
         """Read the model file and judge one pair with it, so that it is known to work, and warm."""
-        blob = existing(settings.model).read_bytes() if settings.model.is_file() else b""
         try:
+            blob = existing(settings.model).read_bytes()
             model = decode(blob)
+        except OSError as error:  # no permission, a folder, a disk that fails, gone meanwhile
+            raise ModelFileError(
+                f"{settings.model}: can't be read ({error.strerror}); check the file"
+            ) from error
         except ModelFileError as error:
-            existing(settings.model)  # that it is not there is the better line
             raise ModelFileError(f"{settings.model}: {error}") from error
         if isinstance(model, FairCalClassifier):
             raise ModelFileError(
@@ -141,8 +144,11 @@ def groups_of(left: list[str | None], right: list[str | None]) -> Groups:
     """
     names = tuple(sorted({name for name in (*left, *right) if name is not None}))
     code = {name: i for i, name in enumerate(names)}
-    sides = [[UNKNOWN if name is None else code[name] for name in side] for side in (left, right)]
-    return Groups(names, *(np.array(side, dtype=np.int32) for side in sides))
+
+    def codes(side: list[str | None]) -> NDArray[np.int32]:
+        return np.array([UNKNOWN if n is None else code[n] for n in side], dtype=np.int32)
+
+    return Groups(names, codes(left), codes(right))
 
 
 def check_groups(loaded: Loaded, left: str | None, right: str | None) -> None:

@@ -17,8 +17,21 @@ def start_logging(level: str) -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level.upper())
-    # It tells of every start, stop and odd client; what counts we tell ourselves.
-    logging.getLogger("uvicorn.error").setLevel("CRITICAL" if level != "debug" else "DEBUG")
+    # They tell of every start, odd client and failed connection; what counts we tell ourselves.
+    for name in ("uvicorn.error", "psycopg.pool"):
+        logging.getLogger(name).setLevel("CRITICAL" if level != "debug" else "DEBUG")
+    others = logging.StreamHandler(sys.stderr)
+    others.setFormatter(logging.Formatter(_FORMAT))
+    others.addFilter(_withheld)
+    logging.getLogger().handlers = [others]
+
+
+def _withheld(record: logging.LogRecord) -> bool:
+    """Say who of all others said something, not what: it could quote what was sent."""
+    kind = record.exc_info[0] if record.exc_info else None
+    record.msg = f"{record.name} says something" + (f" ({kind.__name__})" if kind else "")
+    record.args = None
+    return _one_line(record)
 
 
 def _one_line(record: logging.LogRecord) -> bool:

@@ -120,7 +120,8 @@ class Recorder:
                 same=None if not found else best is not None and best.same,
                 left=template,
                 right=None if best is None else best.id,
-            )
+            ),
+            done=not found,  # a template is in the store, or out of it, whatever comes
         )
         return made
 

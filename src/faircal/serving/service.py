@@ -365,7 +365,8 @@ class Service:
         if store is None:
             return
         if not self.recorder.close():
-            _log.error("decisions could not be recorded before the end")
+            lost = self.recorder.waiting
+            _log.error("%d decisions that were answered could not be recorded, and are lost", lost)
         self.watching.save(store)
         self.store = None
         store.close()

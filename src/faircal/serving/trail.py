@@ -71,9 +71,10 @@ class Trail(Generic[T]):
                 "try again in a moment"
             )
 
-    def put(self, record: T, weight: int = 1) -> None:
-        """Queue a record; a large one weighs more."""
-        self.check()
+    def put(self, record: T, weight: int = 1, *, done: bool = False) -> None:
+        """Queue a record; a large one weighs more. One of what is `done` already always is."""
+        if not done:
+            self.check()
         with self._lock:
             self._waiting.append((record, weight))
             self._weight += weight

@@ -97,8 +97,12 @@ class Watching:
     def feed(self) -> None:
         """Let the watch count what was put aside."""
         with self._lock:
-            singles = [self._singles.popleft() for _ in range(len(self._singles))]
-            batches = [self._batches.popleft() for _ in range(len(self._batches))]
+            # A request that began with the model before may end after it was replaced.
+            now = self._digest
+            took = [self._singles.popleft() for _ in range(len(self._singles))]
+            singles = [each for each in took if each.verified.model == now]
+            taken = [self._batches.popleft() for _ in range(len(self._batches))]
+            batches = [each for each in taken if each.model == now]
             if self.watch is None:
                 return
             if singles:
@@ -130,10 +134,9 @@ class Watching:
         with self._lock:
             if self.watch is None:
                 return
-            values: dict[str, Any] = {}
-            arrays: dict[str, NDArray[Any]] = {}
-            for key, value in self.watch.get_state().items():
-                (arrays if isinstance(value, np.ndarray) else values)[key] = value
+            state = self.watch.get_state()
+            arrays = {key: each for key, each in state.items() if isinstance(each, np.ndarray)}
+            values = {key: each for key, each in state.items() if key not in arrays}
             header = {"model": self._digest, "false_alarms": self._false_alarms, "values": values}
             blob = pack(header, arrays)
         try:
@@ -149,7 +152,6 @@ def _seen(pairs: list[Saw], share: float) -> Seen:
         values = [getattr(each, name) for each in verified]
         return None if None in values else np.array([value[k] for value in values])
 
-    # What one model said: pairs of another are cleared away when it takes over.
     said = [_unshifted(np.array([each.probability]), each.prior, share)[0] for each in verified]
     return Seen(
         np.array([each.score for each in verified]),

@@ -29,15 +29,15 @@ def health_router(front: Front) -> APIRouter:
     @router.get("/readyz", openapi_extra=OPEN, summary="Can it decide?")
     async def readyz(request: Request) -> Response:  # noqa: ARG001
         """Say whether decisions can be made and recorded now; 503 where not."""
-        service.recorder.check()
-        if service.store is not None:
-            try:
+        try:
+            service.recorder.check()
+            if service.store is not None:
                 async with asyncio.timeout(PATIENCE):
                     await front.ask(service.store.check)
-            except TimeoutError:
-                raise _not_ready("the database does not answer in time") from None
-            except FairCalError as error:
-                raise _not_ready(str(error)) from error
+        except TimeoutError:
+            raise _not_ready("the database does not answer in time") from None
+        except FairCalError as error:
+            raise _not_ready(str(error)) from error
         return answer({"status": "ready"})
 
     @router.get("/metrics", openapi_extra=GET, summary="Numbers for Prometheus")

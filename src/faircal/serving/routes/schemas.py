@@ -27,7 +27,7 @@ _IMAGE: Schema = {
 }
 
 
-def _object(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
+def _object(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
     found: Schema = {
         "type": "object",
         "properties": properties,
@@ -92,7 +92,7 @@ _ERRORS = {
     "503": "The database does not answer, so nothing is decided; see Retry-After.",
     "507": "The database has no room left, so nothing is decided.",
 }
-_SECURITY = [{"bearer": []}, {"header": []}]
+_SECURITY: list[Schema] = [{"bearer": []}, {"header": []}]
 
 
 def _json(schema: Schema, words: str = "Done.") -> Schema:

@@ -22,6 +22,8 @@ from faircal.serving.verified import VerifiedBatch, point_json
 if TYPE_CHECKING:
     from faircal.data import Groups
 
+#: Length of embeddings that JSON has room for where the model does not tell.
+_COMMON = 512
 _FIELDS = ("left", "right", "left_group", "right_group", "prior")
 
 
@@ -71,9 +73,8 @@ def verify_router(front: Front) -> APIRouter:
         kind = kind_of(request, JSON, ARROW)
         async with front.reader.body(request, service.settings.max_body) as body:
             loaded = service.loaded
-            made = await front.work(
-                _from_arrow if kind == ARROW else _from_json, body, service.settings.max_pairs
-            )
+            read = _from_arrow if kind == ARROW else _from_json
+            made = await front.work(read, body, service.settings.max_pairs, loaded.dimension)
             left, right, groups, prior = made
             if left.ids or right.ids:
                 known = await front.ask(front.store().vectors, list({*left.ids, *right.ids}))
@@ -93,11 +94,11 @@ def verify_router(front: Front) -> APIRouter:
 Made = tuple[Side, Side, "Groups | None", float | None]
 
 
-def _from_json(body: bytearray, max_pairs: int) -> Made:
-    return read_batch(parse(body), max_pairs)
+def _from_json(body: bytearray, max_pairs: int, dimension: int | None) -> Made:
+    return read_batch(parse(body, max_pairs, dimension or _COMMON), max_pairs)
 
 
-def _from_arrow(body: bytearray, max_pairs: int) -> Made:
+def _from_arrow(body: bytearray, max_pairs: int, dimension: int | None) -> Made:  # noqa: ARG001
     table = read_table(body, max_pairs)
     told = [texts_of(table, name) for name in ("left_group", "right_group")]
     groups = None if told[0] is None or told[1] is None else groups_of(told[0], told[1])

@@ -1,0 +1,64 @@
+"""What ``faircal monitor`` takes of an export of the service's decisions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+
+import faircal
+from faircal.cli.monitor_order import in_random_order
+from faircal.cli.monitor_read import Scored, _together
+from faircal.monitoring.counting import Columns
+
+
+@pytest.fixture(scope="module")
+def model():
+    data = faircal.simulate("small", seed=0, people=100, pairs=1000)
+    found = faircal.Baseline().fit(data)
+    faircal.describe(found, data)
+    return found
+
+
+def opened(model, tmp_path, /, **columns):
+    path = tmp_path / "decisions.csv"
+    pacsv.write_csv(pa.table(columns), path)
+    return Scored.open(path, model, model.about_.population, None, "ours")
+
+
+def test_only_verifications_of_this_model_count(model, tmp_path):
+    source = opened(
+        model,
+        tmp_path,
+        at=[f"2026-01-01T00:00:0{i}" for i in range(6)],
+        kind=["verify", "identify", "enrol", "delete", "verify", "verify"],
+        model=["ours", "ours", "ours", "ours", "theirs", "ours"],
+        score=[0.1, 0.9, None, None, 0.3, 0.4],
+        probability=[0.1, 0.9, None, None, 0.3, 0.4],
+        genuine=[None, 1, None, None, 1, 0],
+    )
+    chunks = list(source.chunks())
+    assert [score for chunk in chunks for score in chunk.seen.score] == [0.1, 0.4]
+    assert [label for chunk in chunks for label in chunk.genuine] == [False]
+    assert any("1 decisions of other models passed over" in text for text in source.notes)
+    assert not any("--add" in text for text in source.notes)  # no remedy for an export
+
+
+def test_pairs_of_one_batch_stay_together():
+    at = pa.array(list("aabbbbbcd"))
+    table = pa.table({"at": at, "n": list(range(9))})
+    cut = list(_together(table.slice(start, 3) for start in (0, 3, 6)))
+    assert [part["at"].to_pylist() for part in cut] == [list("aa"), list("bbbbbc"), ["d"]]
+    assert pa.concat_tables(cut)["n"].to_pylist() == list(range(9))
+    assert list(_together([])) == []
+
+
+def test_random_order_is_not_undone_by_the_watch(model, tmp_path):
+    score = np.linspace(0, 1, 3000)
+    source = opened(model, tmp_path, score=score, probability=score)
+    (chunk,) = in_random_order(source.chunks(), len(source))
+    columns = Columns.join([chunk.seen], seed=0)
+    places = np.empty(len(score))
+    places[columns.slot] = columns.score
+    assert abs(np.corrcoef(places, score)[0, 1]) < 0.1
