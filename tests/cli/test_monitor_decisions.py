@@ -8,9 +8,11 @@ import pyarrow.csv as pacsv
 import pytest
 
 import faircal
+from faircal.calibrators.prior import shift_prior
 from faircal.cli.monitor_order import in_random_order
 from faircal.cli.monitor_read import Scored, _together
 from faircal.monitoring.counting import Columns
+from faircal.scoring import fitted_share
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +39,37 @@ def test_only_verifications_of_this_model_count(model, tmp_path):
         score=[0.1, 0.9, None, None, 0.3, 0.4],
         probability=[0.1, 0.9, None, None, 0.3, 0.4],
         genuine=[None, 1, None, None, 1, 0],
+        left_cluster=[1, None, None, None, 99, 0],
+        right_cluster=[2, None, None, None, 99, 3],
+        left_outside=[0, None, None, None, 0, 1],
+        right_outside=[0, None, None, None, 0, 0],
     )
     chunks = list(source.chunks())
     assert [score for chunk in chunks for score in chunk.seen.score] == [0.1, 0.4]
     assert [label for chunk in chunks for label in chunk.genuine] == [False]
+    assert [place for chunk in chunks for place in chunk.seen.left_cluster] == [1, 0]
+    assert [flag for chunk in chunks for flag in chunk.seen.left_outside] == [False, True]
     assert any("1 decisions of other models passed over" in text for text in source.notes)
     assert not any("--add" in text for text in source.notes)  # no remedy for an export
+
+
+def test_each_row_holds_for_the_share_of_its_request(model, tmp_path):
+    share = fitted_share(model)
+    source = opened(
+        model,
+        tmp_path,
+        kind=["verify"] * 3,
+        score=[0.1, 0.2, 0.3],
+        probability=[0.5, 0.5, 0.5],
+        prior=[share, 0.01, 0.9],
+        left_cluster=pa.nulls(3),
+        right_cluster=pa.nulls(3),
+    )
+    (chunk,) = source.chunks()
+    expected = [0.5, *(shift_prior([0.5], calibrated_at=p, prior=share)[0] for p in (0.01, 0.9))]
+    np.testing.assert_allclose(chunk.seen.probability, expected)
+    np.testing.assert_array_equal(chunk.told, 0.5)  # labels are held against what was told
+    assert chunk.seen.left_cluster is None
 
 
 def test_pairs_of_one_batch_stay_together():

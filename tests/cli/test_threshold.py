@@ -240,6 +240,36 @@ def test_a_fold_is_named_in_the_operating_point(faces, model, tmp_path, run_here
     assert (point.within, point.promised) == ("", False)
 
 
+@pytest.mark.parametrize(("fold", "own"), [("5", False), ("1", True), (None, True)])
+def test_people_of_the_fit_are_known_by_their_fingerprint(faces, tmp_path, fold, own, run_here):
+    made = tmp_path / "m.faircal"
+    words = ["--method", "baseline", "--leave-out", "5", "--out", str(made)]
+    assert run_here(["fit", str(faces), *words]).code == 0
+    picked = [] if fold is None else ["--fold", fold]
+    words = [str(made), str(faces), *picked, "--fpr", "0.1", "--json", "--out", str(made)]
+    done = run_here(["threshold", *words])
+    assert json.loads(done.out)["own_people"] is own
+    assert ("WARNING: the model was fitted on these very people" in done.err) is own
+    assert "whom the model was not fitted on" not in done.err
+    source = faircal.load_model(made).about_.operating_point.source
+    assert ("on the people of the fit" in source) is own
+
+
+def test_groups_above_the_rate_are_named(tmp_path, run_here):
+    rng = np.random.default_rng(0)
+    lines = ["score,genuine,ethnicity"]
+    for name, shift in (("A", 0.0), ("B", 0.1)):
+        scores = np.clip(np.append(rng.normal(shift, 0.1, 2000), rng.normal(0.6, 0.1, 200)), -1, 1)
+        lines += [f"{score},{int(i >= 2000)},{name}" for i, score in enumerate(scores)]
+    table = tmp_path / "scores.csv"
+    table.write_text("\n".join(lines) + "\n")
+    done = run_here(["threshold", str(table), "--fpr", "0.1", "--json"])
+    assert json.loads(done.out)["exceeded"] == ["B"]
+    assert "note: B: measured above 10 %, surely" in done.err
+    done = run_here(["threshold", str(table), "--fpr", "0.1", "--within", "groups", "--json"])
+    assert json.loads(done.out)["exceeded"] == []
+
+
 def test_a_refused_threshold_is_not_written(faces, model, tmp_path, run_here):
     out = tmp_path / "m.faircal"
     done = run_here(["threshold", model, faces, "--fpr", "1e-7", "--out", str(out)])

@@ -133,7 +133,7 @@ def test_several_threads_ask_about_the_same_images(model, halves):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_the_point_decides_and_the_prior_does_not(model, halves):
+def test_the_point_decides_on_the_score_or_on_what_is_told(model, halves):
     rows = np.arange(200)
     judge = Judge.of(model)
     assert judge.point is model.about_.operating_point
@@ -146,7 +146,7 @@ def test_the_point_decides_and_the_prior_does_not(model, halves):
     expected = shift_prior(plain.probability, calibrated_at=share, prior=0.001)
     np.testing.assert_array_equal(moved.probability, expected)
     told = Judge.of(model, OperatingPoint(0.9, "probability"), prior=0.001)
-    np.testing.assert_array_equal(judged(told, halves[1], rows)[1].same, plain.probability >= 0.9)
+    np.testing.assert_array_equal(judged(told, halves[1], rows)[1].same, expected >= 0.9)
 
 
 def test_without_a_population_nothing_is_said_of_places(make, halves):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import httpx
 
-#: Imports once, then forks for every line it reads: the words of the command, and where what it
-#: says on standard output and error goes. So a start takes tenths of a second, not seconds.
+#: Imports once, then forks for every line it reads: the words of the command, where what it says on
+#: standard output and error goes, and Python to run first. So a start takes tenths of a second.
 SPAWNER = """
 import json, os, sys
 import faircal.cli.serve, faircal.serving.app, faircal.serving.server, faircal.report.card
@@ -24,7 +24,7 @@ from faircal.serving.app import make_app
 import fastapi, uvicorn, prometheus_client, psycopg_pool, pgvector.psycopg, cryptography
 
 while line := sys.stdin.readline():
-    words, out, err = json.loads(line)
+    words, out, err, first = json.loads(line)
     child = os.fork()
     if not child:
         for name, number in ((out, 1), (err, 2)):
@@ -32,6 +32,7 @@ while line := sys.stdin.readline():
             os.dup2(opened, number)
         code = 1
         try:
+            exec(first)
             main(words)
         except SystemExit as ended:
             code = ended.code
@@ -52,17 +53,15 @@ class Running:
         Arguments of the command, from the model on; the port is any that is free.
     log : Path
         Where its standard error goes.
-    command : sequence of str, optional
-        In place of ``python -m faircal``.
     environment : mapping, optional
         More of it.
     """
 
-    def __init__(self, *words, log, command=(sys.executable, "-m", "faircal"), environment=None):
+    def __init__(self, *words, log, environment=None):
         self.log = Path(log)
         with self.log.open("ab") as file:
             self.process = subprocess.Popen(
-                [*command, "serve", *map(str, words), "--port", "0"],
+                [sys.executable, "-m", "faircal", "serve", *map(str, words), "--port", "0"],
                 stdout=subprocess.PIPE,
                 stderr=file,
                 text=True,
@@ -74,6 +73,7 @@ class Running:
     def _found(self, line):
         self.address = line.strip()
         if not self.address.startswith("http"):
+            self.kill()
             raise RuntimeError(f"not started: {self.said()}")
         self.port = int(self.address.rpartition(":")[2])
 
@@ -125,10 +125,11 @@ class Spawner:
         )
         self._count = 0
 
-    def start(self, *words, log):
-        """Return a service that runs."""
+    def start(self, *words, log, first=""):
+        """Return a service that runs; `first` is Python that its process runs before."""
         self._count += 1
-        return _Forked(self._process, words, Path(log), self._folder / f"out-{self._count}")
+        out = self._folder / f"out-{self._count}"
+        return _Forked(self._process, words, Path(log), out, first)
 
     def close(self):
         self._process.stdin.close()
@@ -139,9 +140,9 @@ class Spawner:
 class _Forked(Running):
     """A service that a `Spawner` started."""
 
-    def __init__(self, spawner, words, log, out):
+    def __init__(self, spawner, words, log, out, first):
         self.log, self._spawner, self._ended = log, spawner, False
-        line = json.dumps([["serve", *map(str, words), "--port", "0"], str(out), str(log)])
+        line = json.dumps([["serve", *map(str, words), "--port", "0"], str(out), str(log), first])
         spawner.stdin.write(line + "\n")
         spawner.stdin.flush()
         self.pid = int(spawner.stdout.readline())

@@ -114,6 +114,29 @@ def test_the_answer_is_of_the_kind_that_is_accepted(client, pairs):
     assert about[b"faircal.model"].decode() == client.service.model_digest
 
 
+def test_the_share_of_genuine_pairs_comes_as_metadata(client, pairs, judged):
+    sides = pa.table({"left": fixed(pairs[0]), "right": fixed(pairs[1])})
+    lists = {"left": pairs[0].tolist(), "right": pairs[1].tolist(), "prior": 0.01}
+    wanted = client.post("/v1/verify/batch", json=lists).json()
+    found = read(send(client, sides.replace_schema_metadata({"faircal.prior": "0.01"})))
+    assert found["probability"].to_pylist() == pytest.approx(wanted["probability"])
+    assert found["probability"].to_numpy() != pytest.approx(judged.probability)
+    assert found.schema.metadata[b"faircal.prior"] == b"0.01"
+    for wrong in ("1", "nan", "", "half", "0.5" + "0" * 100):
+        refused = send(client, sides.replace_schema_metadata({"faircal.prior": wrong}))
+        assert refused.status_code == 422
+        assert refused.json()["error"]["where"] == "faircal.prior"
+
+
+def test_groups_of_one_side_only_are_refused(client, pairs):
+    sides = {"left": fixed(pairs[0]), "right": fixed(pairs[1])}
+    groups = pa.array(["A"] * 20)
+    refused = send(client, pa.table({**sides, "left_group": groups}))
+    assert (refused.status_code, refused.json()["error"]["where"]) == (422, "right_group")
+    both = {"left_group": groups, "right_group": groups}
+    assert send(client, pa.table({**sides, **both})).status_code == 200
+
+
 def bad_tables(pairs):
     left = pairs[0]
     spoilt = left.copy()

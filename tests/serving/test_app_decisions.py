@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 import faircal
-from faircal.errors import ParameterError
+from faircal.errors import ParameterError, StorageAwayError
 from faircal.serving import Settings
 from faircal.serving.keeper import Keeper
+from faircal.serving.recorder import Recorder
+from faircal.serving.store import Decision, open_store
 
 
 def pair(vectors, k=0):
@@ -84,3 +87,46 @@ def test_decisions_that_are_too_old_go_with_their_pairs(start, vectors):
 def test_a_time_to_keep_decisions_is_checked(model_path, days):
     with pytest.raises(ParameterError, match="--keep-decisions"):
         Settings(model_path, keep_days=days)
+
+
+def test_a_commit_whose_answer_got_lost_is_not_recorded_twice(tmp_path):
+    store = open_store(str(tmp_path / "s.db"))
+    write, calls = store.record, []
+
+    def record(decisions, states=None):
+        write(decisions, states)
+        calls.append(len(decisions))
+        if len(calls) == 1:
+            raise StorageAwayError("the connection was cut")
+
+    store.record = record
+    recorder = Recorder(store)
+    first, second = (Decision(name, datetime.now(UTC), "verify", "k", "m") for name in "ab")
+    with pytest.raises(StorageAwayError):
+        recorder._write([first])
+    recorder._write([first, second])  # the next group has one more
+    assert [line.id for line in store.decisions(None, 10)] == ["a", "b"]
+    assert recorder.close()
+    store.close()
+
+
+def test_an_export_says_where_images_lie_and_which_templates_were_in_a_batch(start, vectors):
+    client = start()
+    for name, k in (("anna", 1), ("ben Ω", 3)):
+        said = client.post("/v1/templates", json={"id": name, "embedding": vectors[k].tolist()})
+        assert said.status_code < 300
+    many = {"left": [vectors[0].tolist()] * 3, "right": ["anna", "ben Ω", "anna"], "prior": 0.01}
+    told = client.post("/v1/verify/batch", json=many).json()
+    client.post("/v1/feedback", json={"decision": f"{told['id']}.1", "genuine": False})
+    single = client.post("/v1/verify", json=pair(vectors)).json()
+    lines = list(csv.DictReader(client.get("/v1/decisions?format=csv").text.splitlines()))
+    lines = [line for line in lines if line["kind"] == "verify"]
+    assert [line["left"] for line in lines] == [""] * 4
+    assert [line["right"] for line in lines] == ["anna", "ben Ω", "anna", ""]
+    assert [line["genuine"] for line in lines] == ["", "0", "", ""]
+    assert [float(line["prior"]) for line in lines] == [0.01] * 3 + [single["prior"]]
+    for name in ("left_cluster", "right_cluster", "left_outside", "right_outside"):
+        side, what = name.split("_")
+        assert [int(line[name]) for line in lines[:3]] == [int(value) for value in told[name]]
+        of_one = single["clusters" if what == "cluster" else "outside"][side == "right"]
+        assert int(lines[3][name]) == of_one

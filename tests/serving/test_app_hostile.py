@@ -48,6 +48,7 @@ def wrong_vectors():
     yield from ("[]", "{}", "null", "true", "7", '"abc"', f'"{number}"', "[[1,2],[3,4]]")
     yield json.dumps([0.0] * D)
     yield json.dumps([1e-30] * D)
+    yield json.dumps([1e30] * D)
     yield json.dumps(GOOD[:-1])
     yield json.dumps([*GOOD, 1.0])
     yield json.dumps([GOOD])

@@ -40,19 +40,22 @@ def test_a_pair_is_judged_as_the_model_judges_it(client, fitted_model, vectors):
         "on": "probability",
         "source": "default",
         "fpr": None,
+        "promised": False,
     }
 
 
-def test_probability_at_another_share_and_the_same_decision(client, fitted_model, vectors):
+@pytest.mark.parametrize("on", ["score", "probability"])
+def test_probability_and_decision_at_another_share(start, fitted_model, vectors, on):
+    client = start(threshold=0.0 if on == "score" else 0.5, on=on)
     plain = client.post("/v1/verify", json=body(vectors)).json()
     rare = client.post("/v1/verify", json=body(vectors, prior=0.001)).json()
     judged = expected(fitted_model, vectors, prior=0.001)
     assert rare["probability"] == pytest.approx(judged.probability[0], rel=1e-4)
     assert rare["prior"] == 0.001
-    assert (rare["same"], rare["log_likelihood_ratio"]) == (
-        plain["same"],
-        plain["log_likelihood_ratio"],
-    )
+    assert rare["log_likelihood_ratio"] == plain["log_likelihood_ratio"]
+    assert plain["same"]
+    # A decision on the score stays; one on the probability is on the one that is told.
+    assert rare["same"] == (on == "score")
 
 
 def test_a_told_threshold_is_used_and_told(start, vectors):
@@ -120,7 +123,8 @@ def test_every_decision_is_in_the_trail_without_a_vector(client, vectors):
     assert [line["score"] for line in lines] == [each["score"] for each in made]
     assert set(lines[0]) == {
         "id", "at", "kind", "key", "model", "score", "probability", "threshold", "same",
-        "outside", "left", "right", "genuine",
+        "left_cluster", "right_cluster", "left_outside", "right_outside", "prior", "left", "right",
+        "genuine",
     }  # fmt: skip
 
 

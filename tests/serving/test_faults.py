@@ -17,7 +17,6 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import httpx
 import numpy as np
@@ -31,7 +30,7 @@ from faircal.scoring.judging import Judge
 from faircal.serving.app import make_app
 from faircal.serving.keeper import Keeper
 from faircal.serving.logs import _withheld
-from tests.serving.running import Running, Spawner, eventually
+from tests.serving.running import Spawner, eventually
 
 #: Seconds in which an answer must come, whatever is wrong; on a busy machine.
 BOUND = 10.0
@@ -250,20 +249,15 @@ def test_a_database_that_goes_away_is_told_and_found_again(
 
 #: The next best thing to a small disk: SQLite's own limit, which it tells the same way.
 LIMITED = """
-import os, sys
-from faircal.cli.main import main
+import os
 from faircal.serving.store.sqlite import SqliteStore
 
-ballast, sys.argv = sys.argv[1], sys.argv[1:]
-writing = SqliteStore._writing
-
-def limited(self, patient=False):
-    pages = 60 if os.path.exists(ballast) else 1_000_000
-    self._writer.execute(f"PRAGMA max_page_count = {pages}")
+def limited(self, patient=False, writing=SqliteStore._writing, exists=os.path.exists):
+    pages = 60 if exists({ballast!r}) else 1_000_000
+    self._writer.execute(f"PRAGMA max_page_count = {{pages}}")
     return writing(self, patient)
 
 SqliteStore._writing = limited
-main()
 """
 
 
@@ -296,12 +290,10 @@ def test_a_full_disk_is_told_and_nothing_is_lost(spawner, kind, model_path, tmp_
     with mount as mounted:
         ballast = disk / "ballast"
         ballast.write_bytes(bytes(1_000_000))
-        start = spawner.start
-        if not mounted:
-            start = partial(Running, command=[sys.executable, "-c", LIMITED, ballast])
+        first = "" if mounted else LIMITED.format(ballast=str(ballast))
         words = (model_path, "--database", disk / "store.db", "--no-page", "--no-access-log")
         with (
-            start(*words, log=tmp_path / "log") as running,
+            spawner.start(*words, log=tmp_path / "log", first=first) as running,
             running.client() as client,
         ):
             done = []

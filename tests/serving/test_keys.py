@@ -127,6 +127,8 @@ def content(**line):
         content(name="a", scopes=["root"], sha256="00" * 32),
         content(name="a", scopes=["verify"], sha256="00"),
         content(name="a", scopes=["verify"], sha256=7),
+        content(name="", scopes=["verify"], sha256="00" * 32),
+        content(name="a\0b", scopes=["verify"], sha256="00" * 32),
         "[" * 100_000,
         "\udcff",
     ],

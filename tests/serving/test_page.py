@@ -143,8 +143,9 @@ def test_says_of_a_pair_what_the_model_says(serve, fitted, name):
     assert service.counts.pairs == 2
 
 
-def test_another_share_of_genuine_pairs_changes_the_probability_only(serve, fitted):
-    client, _ = serve()
+@pytest.mark.parametrize("on", ["score", "probability"])
+def test_another_share_of_genuine_pairs_changes_the_probability(serve, fitted, on):
+    client, _ = serve(threshold=0.5, on=on)
     pair = fitted[1]["same"]
     usual, rare = (plain(post(client, filled(pair, prior=p))) for p in ("", "1 in 1,000,000"))
     assert "1 pair in 1,000,000 is genuine" in rare
@@ -155,8 +156,9 @@ def test_another_share_of_genuine_pairs_changes_the_probability_only(serve, fitt
     assert chances[0] != chances[1]
     ratios = [re.search(r"([−\d.]+) nats", t)[1] for t in (usual, rare)]
     assert ratios[0] == ratios[1]
-    assert "at the share of calibration" in rare
-    assert "Same person" in rare
+    # A decision on the score stays; one on the probability is on the one that is told.
+    assert ("Same person" in rare) == (on == "score")
+    assert f"where its {on} is at least 0.5" in rare
 
 
 def test_a_face_from_elsewhere_is_warned_of(serve, fitted):
@@ -532,9 +534,7 @@ def population(genuine, imposter):
 
 
 class Known:
-    """Stands for a judge: the page asks for the population and the share of calibration only."""
-
-    calibrated_at = 0.5
+    """Stands for a judge: the page asks for the population only."""
 
     def __init__(self, found):
         self.model = type("Model", (), {"about_": About(population=found)})
@@ -575,12 +575,21 @@ def test_a_threshold_is_drawn_where_it_is_on_the_axis():
     assert "threshold" not in answer(verified(score=0.7), known).histogram
 
 
+def test_what_was_only_counted_is_not_called_a_promise():
+    counted = OperatingPoint(0.4, fpr=0.001, confidence=0.95)
+    assert "at most" not in rule(counted)
+    assert not verified(point=counted).as_json()["operating_point"]["promised"]
+    promised = OperatingPoint(0.4, fpr=0.001, confidence=0.95, within="global")
+    assert "at most 0.1 %" in rule(promised)
+    assert verified(point=promised).as_json()["operating_point"]["promised"]
+
+
 def test_clusters_and_scores_in_words():
     numbers = dict(answer(verified(), Known(None)).numbers)
-    assert numbers["Clusters"] == "1 and 3"
+    assert numbers["Clusters"] == "0 and 2"  # as the API has them
     assert numbers["Score (cosine)"] == "0.5000"
     numbers = dict(answer(verified(clusters=(4, 4), score=0.7), Known(None)).numbers)
-    assert numbers["Clusters"] == "both in 5"
+    assert numbers["Clusters"] == "both in 4"
     assert numbers["Score (what the model ranks by)"] == "0.7000"
     assert "Clusters" not in dict(answer(verified(clusters=None), Known(None)).numbers)
 
@@ -608,4 +617,5 @@ def test_words_of_shares():
     assert one_in(1 / 3) == "1 pair in 3"
     assert one_in(0.75) == "75 % of pairs"
     assert evidence(0.0).startswith("No evidence")
-    assert rule(OperatingPoint(0.3, fpr=1e-4)).endswith("at most 0.01 % of pairs of two people are")
+    point = OperatingPoint(0.3, fpr=1e-4, within="groups")
+    assert rule(point).endswith("at most 0.01 % of pairs of two people are")

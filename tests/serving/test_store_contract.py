@@ -32,7 +32,11 @@ def decision(number, **fields):
         probability=1 / 3,
         threshold=0.5,
         same=False,
-        outside=True,
+        left_cluster=3,
+        right_cluster=0,
+        left_outside=True,
+        right_outside=False,
+        prior=0.1,
         left="anna",
         right=None,
     )
@@ -219,7 +223,9 @@ def test_the_key_must_be_the_right_one(store, place):
 
 def test_decisions_come_back_in_order_of_recording(store):
     made = [decision(number) for number in (3, 1, 2)]
-    made += [decision(4, score=None, probability=None, threshold=None, same=None, outside=None)]
+    made += [
+        decision(4, score=None, probability=None, threshold=None, same=None, left_cluster=None)
+    ]
     made += [decision(5, kind="enrol", left="Борис", right="anna", genuine=True)]
     store.record(made[:3])
     store.record([])
@@ -242,6 +248,14 @@ def test_decisions_are_recorded_all_or_none(store):
         store.record([decision(2, at=datetime(2026, 3, 1))])
 
 
+def test_states_are_recorded_with_their_decisions_or_not_at_all(store):
+    store.record([decision(1)], {"batch/d1": b"pairs"})
+    assert store.get_state("batch/d1") == b"pairs"
+    with pytest.raises(StorageError):
+        store.record([decision(2), decision(1)], {"batch/d2": b"pairs"})
+    assert store.get_state("batch/d2") is None
+
+
 def test_numbers_that_are_none_are_kept_as_none(store):
     store.record([decision(1, score=float("nan"), probability=np.float64(0.5), same=np.True_)])
     assert store.decision("d1") == decision(1, score=None, probability=0.5, same=True)
@@ -258,12 +272,52 @@ def test_feedback_is_kept(store):
 
 def test_old_decisions_can_be_forgotten(store):
     store.record([decision(number) for number in range(5)])
-    for name in ("batch/d1", "batch/d4", "d1"):
+    names = ("batch/d1", "batch/d1/genuine", "batch/d4", "batch/d4/genuine", "d1")
+    for name in names:
         store.put_state(name, b"pairs")
     assert store.forget_before(START + timedelta(seconds=3)) == 3
     assert [one.id for one in store.decisions(None, 10)] == ["d3", "d4"]
-    kept = [store.get_state(name) for name in ("batch/d1", "batch/d4", "d1")]
-    assert kept == [None, b"pairs", b"pairs"]
+    kept = [store.get_state(name) for name in names]
+    assert kept == [None, None, b"pairs", b"pairs", b"pairs"]
+
+
+def test_many_old_decisions_go_part_by_part(store, monkeypatch):
+    monkeypatch.setattr("faircal.serving.store.trail._PART", 2)
+    parts = []
+
+    def others(pause):  # between two parts somebody else can write
+        parts.append(len(store.decisions(None, 10)))
+        store.put_state("other", bytes([len(parts)]))
+
+    monkeypatch.setattr("faircal.serving.store.trail.sleep", others)
+    store.record([decision(number) for number in range(6)])
+    assert store.forget_before(START + timedelta(seconds=5)) == 5
+    assert parts == [4, 2]
+    assert [one.id for one in store.decisions(None, 10)] == ["d5"]
+
+
+def test_a_state_is_changed_by_one_at_a_time(store, place):
+    assert not store.change_state("count", lambda before: before + b"x")
+    assert store.get_state("count") is None
+    store.put_state("count", b"")
+    other = open_store(*place)
+    try:
+        threads = [
+            threading.Thread(
+                target=lambda one: [
+                    one.change_state("count", lambda before: before + b"x") for _ in range(10)
+                ],
+                args=(one,),
+            )
+            for one in (store, other, store)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        other.close()
+    assert store.get_state("count") == b"x" * 30
 
 
 def test_states_are_kept_by_name(store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -302,3 +303,16 @@ def test_bad_settings_are_refused(settings, said):
         guarantee(found, **settings)
     with pytest.raises(DataError, match="groups: expected at least one, found none"):
         guarantee(found, {}, fpr=0.01, scope="groups")
+
+
+def test_no_counted_score_depends_on_its_last_digit():
+    scores = np.array([0.1, 0.3, 0.3 + 1e-12, 0.7])
+    found = counted(Strangers(np.linspace(0, 1, 2000), *twos(2000)), fpr=0.01)
+    for at, most in ((0.7, 1e-9), (0.3 + 1e-12, 1e-12), (0.1, 1e-9)):
+        moved = replace(found, threshold=at, told_threshold=at).apart_from(scores)
+        assert 0 < at - moved.threshold <= most * 1.01
+        assert moved.told_threshold == moved.threshold
+        np.testing.assert_array_equal(scores >= moved.threshold, scores >= at)
+    between = replace(found, threshold=0.5, told_threshold=float("nan")).apart_from(scores)
+    assert between.threshold == 0.5
+    assert np.isnan(between.told_threshold)

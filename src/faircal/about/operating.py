@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ class OperatingPoint:
     ----------
     threshold : float
     on : {"score", "probability"}
-        Which value: what the model ranks by, or P(genuine) at the share it was fitted at.
+        Which value: what the model ranks by, or P(genuine) as it is told, at whatever share.
     source : str
         In a few words how it came about: ``faircal threshold``, ``told``, ``default``.
     fpr, confidence : float, optional
@@ -69,6 +69,11 @@ class OperatingPoint:
                 raise ParameterError(f"{name}: expected text, found {getattr(self, name)!r}")
 
     @property
+    def exceeded(self) -> tuple[str, ...]:
+        """Groups whose measured FPR is surely above the rate that all pairs together keep to."""
+        return () if self.fpr is None else above(self.measured, self.fpr)
+
+    @property
     def promised(self) -> bool:
         """Whether `fpr` is promised, and not only what was counted."""
         return self.fpr is not None and bool(self.within)
@@ -102,6 +107,12 @@ def _is_row(row: object) -> bool:
         isinstance(key, str) and (value is None or isinstance(value, str) or _is_number(value))
         for key, value in row.items()
     )
+
+
+def above(measured: Iterable[Mapping[str, Any]], rate: float) -> tuple[str, ...]:
+    """Return the names of measured rows whose FPR is surely above `rate`: its whole interval is."""
+    rows = [row for row in measured if row.get("fpr_low") is not None]
+    return tuple(str(row["name"]) for row in rows if row["fpr_low"] > rate)
 
 
 #: Where nobody has told one: more likely genuine than not.

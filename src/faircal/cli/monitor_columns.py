@@ -61,8 +61,8 @@ class Columns:
         return found
 
     def whole(self, name: str, below: int) -> NDArray[np.int32] | None:
-        """Return whole numbers from 0 to `below`; None without the column."""
-        if name not in self.table.column_names:
+        """Return whole numbers from 0 to `below`; None where the column is missing or empty."""
+        if not self.known(name).any():
             return None
         found = self.numbers(name)
         bad = (found != np.round(found)) | (found < 0) | (found >= below)
@@ -71,8 +71,8 @@ class Columns:
         return found.astype(np.int32)
 
     def flags(self, name: str, known: NDArray[np.bool_] | None = None) -> Any:
-        """Return 0/1/true/false as booleans; None without the column, False where not `known`."""
-        if name not in self.table.column_names:
+        """Return 0/1/true/false as booleans, False where not `known`; None where all are empty."""
+        if not self.known(name).any():
             return None
         array = as_arrow(self.table[name], f"{self.where}, column '{name}'")
         if known is not None and not known.all():
@@ -87,6 +87,20 @@ class Columns:
                     r"row (\d+)", lambda m: f"row {self.rows[int(m[1]) - 1]}", str(error), count=1
                 )
             ) from None
+
+    def unshifted(self, told: NDArray[np.float64], share: float) -> NDArray[np.float64] | None:
+        """Return a service's probabilities at the share of the fit; None without a column prior.
+
+        Each row holds for the share of genuine pairs in its `prior`: requests may differ.
+        """
+        if "kind" not in self.table.column_names or not self.known("prior").any():
+            return None
+        prior = self.numbers("prior")
+        bad = (prior <= 0) | (prior >= 1)
+        self._check("prior", bad, prior, "a share between 0 and 1", "export the decisions again")
+        genuine = told * (share / prior)
+        found = genuine / (genuine + (1 - told) * ((1 - share) / (1 - prior)))
+        return np.where(prior == share, told, found)
 
     def people(self) -> dict[str, Any]:
         """Return who is on each side: identities, else ids; nobody where rows are numbered."""

@@ -21,7 +21,7 @@ from faircal.errors import DataError
 from faircal.files import existing, file_digest
 from faircal.monitoring import Seen
 from faircal.monitoring.seen import Known
-from faircal.scoring import Shift
+from faircal.scoring import Shift, fitted_share
 from faircal.scoring.placing import Placing, space_of
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class Scored:
         How probabilities in it were moved to another share of genuine pairs.
     sha256 : str
         Of the model file: decisions of another one are passed over, and `passed` says how many.
+    share : float
+        Share of genuine pairs that the model was fitted at, where a column `prior` needs it.
     """
 
     path: Path
@@ -69,6 +71,7 @@ class Scored:
     clusters: int
     shift: Shift | None = None
     sha256: str = ""
+    share: float = 0.5
     passed: list[int] = field(default_factory=list)
 
     @classmethod
@@ -90,7 +93,9 @@ class Scored:
                     f"{path}: expected left_{name} and right_{name}, found one of them; "
                     "give both or neither"
                 )
-        return cls(path, table, _limits(model), len(population.centers), shift, sha256)
+        exported = {"kind", "prior"} <= set(table.schema.names)
+        share = fitted_share(model, what="column prior") if exported else 0.5
+        return cls(path, table, _limits(model), len(population.centers), shift, sha256, share)
 
     @property
     def name(self) -> str:
@@ -114,11 +119,9 @@ class Scored:
     def notes(self) -> list[str]:
         """What cannot be watched, and how it could."""
         there = set(self.table.schema.names)
-        remedy = "score with --add clusters,outside"
-        if "kind" in there:
-            remedy = "the service watches it by itself, see GET /v1/monitor"
         found = [
-            f"{self.path}: no columns left_{name}, right_{name}: {what} is not watched; {remedy}"
+            f"{self.path}: no columns left_{name}, right_{name}: {what} is not watched; "
+            "score with --add clusters,outside"
             for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
             if f"left_{name}" not in there
         ]
@@ -129,7 +132,7 @@ class Scored:
     def chunks(self) -> Iterator[Chunk]:
         """Yield the pairs part by part."""
         there = self.table.schema.names
-        wanted = [*SIDES, "score", "probability", "genuine", "kind", "model", "at"]
+        wanted = [*SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior"]
         wanted += [f"{s}_{name}" for name in ("cluster", "outside", "identity") for s in SIDES]
         start = 0
         reads = self.table.read([n for n in wanted if n in there], 0, _size(len(self)))
@@ -147,11 +150,13 @@ class Scored:
         of = Columns(table, str(self.path), start + numbers + 1)
         labelled = of.known("genuine")
         told = of.shares("probability")
+        said = of.unshifted(told, self.share)
+        if said is None:
+            shift = self.shift
+            said = told if shift is None else Shift(shift.prior, shift.calibrated_at)(told)
         seen = Seen(
             score=of.scores("score", self.limits),
-            probability=told
-            if self.shift is None
-            else Shift(self.shift.prior, self.shift.calibrated_at)(told),
+            probability=said,
             left_cluster=of.whole("left_cluster", self.clusters),
             right_cluster=of.whole("right_cluster", self.clusters),
             left_outside=of.flags("left_outside"),

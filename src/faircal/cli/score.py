@@ -76,7 +76,7 @@ class Prior(NamedTuple):
     "--keep",
     type=CommaList(),
     default=(),
-    help="Columns to carry over: genuine, fold, attributes (as left_NAME and right_NAME).",
+    help="Columns to carry over: genuine, fold, identity, attributes (as left_NAME, right_NAME).",
 )
 @click.option(
     "--add",
@@ -260,7 +260,7 @@ def _check_keep(attributes: Collection[str], keep: tuple[str, ...]) -> None:
     from faircal.errors import ParameterError
     from faircal.registry import did_you_mean
 
-    known = ["genuine", "fold", *attributes]
+    known = ["genuine", "fold", "identity", *attributes]
     for name in keep:
         if name not in known:
             raise ParameterError(f"--keep {name}: no such column; {did_you_mean(name, known)}")

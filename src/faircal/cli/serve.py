@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -199,6 +200,8 @@ def _serve(settings: Settings, log_level: str) -> None:
     from faircal.serving.server import run
 
     start_logging(log_level)
+    if hasattr(signal, "SIGHUP"):  # until it is listened for, it would end the process
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     service = Service(settings)
     for text in _notes(settings, service):
         note(f"note: {text}")

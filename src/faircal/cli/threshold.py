@@ -131,7 +131,7 @@ def command(
     Choose it on people whom MODEL was not fitted on, else it is too low.
     """
     from faircal.auditing import Scored
-    from faircal.cli.threshold_found import find_out
+    from faircal.cli.threshold_found import find_out, fitted_on
     from faircal.methods import load_method
     from faircal.uncertainty.guarantee import counted, guarantee, imposters
 
@@ -141,6 +141,7 @@ def command(
     data = source.load([feature] if feature else (), measuring=fitted is None)
     check_one_feature(data.features, source.path)
     notes: list[str] = []
+    own = fitted is not None and fitted_on(fitted, data, fold)
     if fold is not None:
         notes += data.notes
         data = data.split(fold_named(data, fold))[1]
@@ -164,7 +165,8 @@ def command(
                 scope=within,
                 upper=top if scores.max() <= top else math.inf,
             )
-        found = find_out(chosen, data, pairs, fitted, prior, calibrated_at)
+        chosen = chosen.apart_from(scores)
+        found = find_out(chosen, data, pairs, fitted, prior, calibrated_at, own)
     for text in notes + _notes(found, fitted, clusters):
         note(f"note: {text}")
     written = _write(found, fitted, out, fold)
@@ -291,15 +293,30 @@ def _notes(found: Found, model: Method | None, clusters: int | None) -> list[str
             "identities are unknown: pairs are taken as independent, and the threshold is too low"
             " where they share people; add identity (left_identity, right_identity)"
         )
-    if model is not None:
-        what = "the promise holds" if chosen.rule == "promised" else "rates hold"
+    if model is not None and found.own_people is not False:
+        notes.append(_of_people(found))
+    if found.exceeded:
         notes.append(
-            f"{what} for people whom the model was not fitted on; on those it was fitted on, scores"
-            " are better than they will be"
+            f"{', '.join(found.exceeded)}: measured above {100 * chosen.fpr:g} %, surely. A rate of"
+            " all pairs is not one of every group; --within groups finds a threshold that is"
         )
     if clusters is not None:
         notes.append("clusters are those of this data: of other people's images they may differ")
     return notes + _unseen(chosen)
+
+
+def _of_people(found: Found) -> str:
+    if found.own_people:
+        return (
+            "WARNING: the model was fitted on these very people, on whom its scores are better than"
+            " on others: the threshold is too low. Choose it on people left out:"
+            " 'faircal fit --leave-out FOLD', then --fold FOLD here"
+        )
+    what = "the promise holds" if found.chosen.rule == "promised" else "rates hold"
+    return (
+        f"{what} for people whom the model was not fitted on; on those it was fitted on, scores"
+        " are better than they will be"
+    )
 
 
 def _unseen(chosen: Guarantee) -> list[str]:

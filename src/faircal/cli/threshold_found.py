@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from faircal.uncertainty.guarantee import Guarantee
 
 
+#: In the source of an operating point that nobody should use.
+OWN = ", on the people of the fit: too low for others"
+
+
 class Meaning(NamedTuple):
     """What the threshold says: a probability at one share of genuine pairs or another.
 
@@ -42,6 +46,8 @@ class Found:
         What was measured at the threshold; empty where there is none.
     meaning : Meaning, optional
         None where the score does not tell the probability.
+    own_people : bool, optional
+        Whether the model was fitted on the people of the pairs; None where nothing tells.
     """
 
     chosen: Guarantee
@@ -49,6 +55,15 @@ class Found:
     people_known: bool
     rates: list[Rates]
     meaning: Meaning | None
+    own_people: bool | None = None
+
+    @property
+    def exceeded(self) -> tuple[str, ...]:
+        """Groups whose FPR is surely above the wanted one, where no group was promised any."""
+        from faircal.about.operating import above
+
+        rows = [row.as_json() for row in self.rates]
+        return () if self.chosen.scope == "groups" else above(rows, self.chosen.fpr)
 
     def as_json(self) -> dict[str, Any]:
         """Return everything by name."""
@@ -59,6 +74,8 @@ class Found:
             "extrapolated": [row.name for row in chosen.extrapolated],
             "refused": [row.name for row in chosen.refused],
             "people_known": self.people_known,
+            "own_people": self.own_people,
+            "exceeded": list(self.exceeded),
             "rows": [row._asdict() for row in chosen.rows],
             "needed": [need._asdict() for need in chosen.needed],
             "measured": [row.as_json() for row in self.rates],
@@ -73,7 +90,7 @@ class Found:
         return OperatingPoint(
             threshold=chosen.threshold,
             on="score",
-            source=f"faircal threshold --rule {chosen.rule}",
+            source=f"faircal threshold --rule {chosen.rule}{OWN if self.own_people else ''}",
             fpr=chosen.fpr,
             confidence=chosen.confidence,
             within=chosen.scope if chosen.rule == "promised" else "",
@@ -114,6 +131,7 @@ def find_out(
     model: Method | None,
     prior: float | None,
     calibrated_at: float | None,
+    own: bool | None = None,
 ) -> Found:
     """Measure what there is at the threshold that was chosen, and say what it means."""
     from faircal.auditing.operating import rates_at
@@ -122,7 +140,28 @@ def find_out(
     if not math.isnan(at):
         rates = rates_at(pairs, at, level=chosen.confidence)
     meaning = None if model is None else _meaning(at, pairs, model, prior, calibrated_at)
-    return Found(chosen, data, pairs.people is not None, rates, meaning)
+    return Found(chosen, data, pairs.people is not None, rates, meaning, own)
+
+
+def fitted_on(model: Method, data: Dataset, fold: str | None) -> bool | None:
+    """Say whether `model` was fitted on these people; None where nothing tells.
+
+    Its file knows the fingerprint of what it was fitted on, and which fold was left out.
+    """
+    from faircal.cli.source import fold_named
+    from faircal.errors import FairCalError
+
+    made = model.about_.provenance
+    if made is None:
+        return None
+    left_out = made.settings.get("leave_out")
+    if left_out is None:
+        return True if data.hash() == made.data_sha256 else None
+    try:
+        rest = data.split(fold_named(data, str(left_out)))[0]
+    except FairCalError:  # no such fold: other data
+        return None
+    return fold != str(left_out) if rest.hash() == made.data_sha256 else None
 
 
 def _meaning(

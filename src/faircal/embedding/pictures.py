@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +44,19 @@ _UNDO = {
 }
 
 
-def read_picture(path: Path, least: int | None = None) -> Image | None:
+def read_picture(
+    path: Path | BinaryIO, least: int | None = None, formats: tuple[str, ...] | None = None
+) -> Image | None:
     """Return a picture as RGB, turned as the camera said; None where it can't be read.
 
     With `least`, a JPEG may be decoded at a half, a quarter or an eighth of its size, so long as
-    both sides stay at that many pixels or more: several times as fast.
+    both sides stay at that many pixels or more: several times as fast. `formats` are the kinds that
+    are read, all that Pillow knows unless told.
     """
     from PIL import Image
 
     try:
-        with Image.open(path) as file:
+        with Image.open(path, formats=formats) as file:
             if least is not None:
                 file.draft("RGB", (least, least))
             undo = _UNDO.get(_orientation(file))

@@ -177,7 +177,7 @@ def _say(
         output("log_likelihood_ratio", ratio, "genuine over imposter, nats")
     point = model.about_.operating_point
     if point is not None:
-        same = (score if point.on == "score" else probability) >= point.threshold
+        same = (score if point.on == "score" else wanted) >= point.threshold
         output("same", same, "taken for genuine at the operating point")
     _say_places(model, pairs, output)
 

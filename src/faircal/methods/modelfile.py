@@ -50,6 +50,11 @@ def load_model(path: str | Path) -> Method | FairCalClassifier:
     >>> bool((again.predict_proba(test) == model.predict_proba(test)).all())
     True
     """
+    return read_model(path)[0]
+
+
+def read_model(path: str | Path) -> tuple[Method | FairCalClassifier, bytes]:
+    """Read a model file as `load_model` does; return its bytes, too, for who must know them."""
     source = existing(path)
     if source.is_dir():
         raise ModelFileError(
@@ -61,7 +66,8 @@ def load_model(path: str | Path) -> Method | FairCalClassifier:
         with source.open("rb") as file:
             begin = file.read(FRONT_SIZE)
             front(begin)  # what is no model need not be read
-            return decode(begin + file.read())
+            blob = begin + file.read()
+        return decode(blob), blob
     except ModelFileError as error:
         raise ModelFileError(f"{source}: {error}") from error
     except (OSError, MemoryError, OverflowError) as error:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from faircal.clustering import Clustering
 from faircal.compute import CPU, Engine
@@ -90,9 +91,8 @@ def place_without_own(
 
 def _sums(vectors: Float32, rows: Int64, of: Int64, cells: int) -> Float32:
     """Sum rows of `vectors` by cell."""
-    order = np.argsort(of, kind="stable")
-    starts = np.searchsorted(of[order], np.arange(cells))
-    found: Float32 = np.add.reduceat(vectors[rows[order]], starts, axis=0)
+    ones = np.ones(len(rows), np.float32)
+    found: Float32 = csr_array((ones, (of, rows)), shape=(cells, len(vectors))) @ vectors
     return found
 
 

@@ -27,6 +27,8 @@ def edges_of(score: Float64, genuine: NDArray[np.bool_]) -> Float64:
 
     Rounding, as in a table of text, then moves few pairs to another bin.
     """
+    if genuine.all():  # of many pairs those that were taken can lack a rare class
+        return np.full(BINS - 1, score.min())
     imposters = _at(np.sort(score[~genuine]), _LEVELS)
     higher = np.sort(score[genuine & (score > imposters[-1])])
     above = _at(higher, _ABOVE) if len(higher) else np.full(len(_ABOVE), imposters[-1])

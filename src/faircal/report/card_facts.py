@@ -137,7 +137,8 @@ def _shown(value: Any) -> Any:
 
 
 def _of_point(point: OperatingPoint | None) -> dict[str, Any]:
-    return {"in_file": point is not None, **(point or DEFAULT_POINT).as_json()}
+    told = point or DEFAULT_POINT
+    return {"in_file": point is not None, **told.as_json(), "exceeded": list(told.exceeded)}
 
 
 def _of_scores(population: Population | None) -> dict[str, Any] | None:

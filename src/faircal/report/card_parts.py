@@ -134,6 +134,9 @@ def _deciding(point: Mapping[str, Any] | None) -> Iterator[Part]:
         )
     elif point["fpr"] is not None:
         words.append(_rate_in_words(point))
+    if point["exceeded"]:
+        names = ", ".join(map(_text, point["exceeded"]))
+        words.append(f"It does not hold in every group: measured above that rate in {names}.")
     facts = [
         (name, point[key])
         for name, key in (

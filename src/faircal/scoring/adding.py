@@ -15,7 +15,7 @@ from faircal.errors import DataError, ParameterError
 from faircal.methods import Method, Output
 from faircal.registry import did_you_mean
 from faircal.scoring.placing import Placing
-from faircal.scoring.prior import fitted_share
+from faircal.scoring.prior import Float64, fitted_share
 
 #: What can be added, and the columns that it comes to.
 COLUMNS = {
@@ -95,11 +95,19 @@ class Adding:
             )
         return self.placing(part.embeddings, part.used_images())
 
-    def columns(self, part: Dataset, output: Output, places: Places | None) -> dict[str, Any]:
-        """Return the columns, a value a pair, in the order they were asked for."""
+    def columns(
+        self, part: Dataset, output: Output, told: Float64, places: Places | None
+    ) -> dict[str, Any]:
+        """Return the columns, a value a pair, in the order they were asked for.
+
+        `told` are the probabilities for the share of genuine pairs that is wanted.
+        """
         found: dict[str, Any] = {}
         for name in self.names:
-            found |= zip(COLUMNS[name], self._values(name, part, output, places), strict=True)
+            if name == "decision" and self.point is not None:
+                found[name] = self.point.decide(output.score, told).astype(np.int8)
+            else:
+                found |= zip(COLUMNS[name], self._values(name, part, output, places), strict=True)
         return found
 
     def _values(
@@ -109,8 +117,6 @@ class Adding:
             return (log_likelihood_ratio(output.probability, calibrated_at=self.share),)
         if name == "similarity":
             return (part.scores,)
-        if name == "decision" and self.point is not None:
-            return (self.point.decide(output.score, output.probability).astype(np.int8),)
         if places is None:
             raise ParameterError(f"{name}: expected a model with a population, found none")
         sides = part.pairs.left, part.pairs.right

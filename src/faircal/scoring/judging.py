@@ -56,7 +56,7 @@ class Judge:
         The model's own, else a probability of one half, unless told.
     prior : float, optional
         Share of genuine pairs that probabilities are wanted for; that of the fit unless told.
-        Decisions do not depend on it.
+        Decisions on the score do not depend on it.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Judge:
             said.score,
             probability,
             log_likelihood_ratio(said.probability, calibrated_at=share),
-            self.point.decide(said.score, said.probability),
+            self.point.decide(said.score, probability),
             places,
         )
 

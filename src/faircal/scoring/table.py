@@ -11,11 +11,14 @@ import pyarrow as pa
 from faircal.data import Dataset
 from faircal.data.columns import Column
 from faircal.data.writers import decoded
+from faircal.errors import DataError
 from faircal.methods import Method
 from faircal.scoring.adding import Adding
 from faircal.scoring.prior import Shift
 
 _SIDES = ("left", "right")
+#: Who is in an image; kept where it is asked for by this name.
+IDENTITY = "identity"
 
 
 def score_part(
@@ -32,8 +35,8 @@ def score_part(
     model : Method
     part : Dataset
     keep : sequence of str
-        What to carry over: ``genuine``, ``fold``, and attributes (as ``left_NAME`` and
-        ``right_NAME``).
+        What to carry over: ``genuine``, ``fold``, and ``identity`` and attributes (as
+        ``left_NAME`` and ``right_NAME``).
     shift : Shift, optional
         Moves probabilities to another share of genuine pairs; scores stay.
     adding : Adding, optional
@@ -45,7 +48,7 @@ def score_part(
     probability = output.probability if shift is None else shift(output.probability)
     columns |= {"score": output.score, "probability": probability}
     if adding is not None:
-        columns |= adding.columns(part, output, places)
+        columns |= adding.columns(part, output, probability, places)
     if "genuine" in keep:
         columns["genuine"] = part.genuine.astype(np.int8)
     if "fold" in keep:
@@ -53,11 +56,19 @@ def score_part(
     for name in keep:
         if name in ("genuine", "fold"):
             continue
-        column = part.images.attributes[name]
+        column = _column(part, name)
         for side in _SIDES:
             codes = column.take(getattr(part.pairs, side))
             columns[f"{side}_{name}"] = decoded(Column(codes, column.names))
     return pa.table(columns)
+
+
+def _column(part: Dataset, name: str) -> Column:
+    if name != IDENTITY:
+        return part.images.attributes[name]
+    if part.images.identity is None:
+        raise DataError(f"{part.where}: --keep identity: the data does not tell who is in it")
+    return part.images.identity
 
 
 def _ids(part: Dataset) -> dict[str, Any]:

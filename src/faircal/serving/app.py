@@ -60,10 +60,11 @@ def make_app(service: Service) -> FastAPI:
     if service.settings.page:
         from faircal.serving.page import page_router
 
-        app.include_router(page_router(service, front.access, front.reader))
+        app.include_router(page_router(service, front.access))
     app.add_middleware(
         Gate,
         metrics=front.metrics,
+        counts=service.counts,
         access_log=service.settings.access_log,
     )
     app.add_exception_handler(HTTPException, _answered)

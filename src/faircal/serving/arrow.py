@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal.data import Groups
 from faircal.errors import DataError
-from faircal.serving.fields import template_id
+from faircal.serving.fields import share, template_id
+from faircal.serving.loaded import groups_of
 from faircal.serving.pairs import Side
 from faircal.serving.problems import Refused, unprocessable
 from faircal.serving.verified import VerifiedBatch
@@ -23,6 +25,8 @@ MOST_DICTIONARIES = 8
 #: Columns that a batch may have.
 COLUMNS = ("left", "right", "left_group", "right_group")
 
+#: Letters of a number in a stream's metadata.
+_LONGEST_NUMBER = 40
 _FLOATS = (pa.float16(), pa.float32(), pa.float64())
 
 
@@ -172,12 +176,31 @@ def _first(flags: Any) -> int:
     return int(np.argmax(flags.to_numpy(zero_copy_only=False)))
 
 
-def texts_of(table: pa.Table, name: str) -> list[str | None] | None:
-    """Return a column of text, None where there is none."""
-    if name not in table.column_names:
+def groups_in(table: pa.Table) -> Groups | None:
+    """Return the groups of the pairs, None where there are none; of one side they are no use."""
+    names = ("left_group", "right_group")
+    lacking = [name for name in names if name not in table.column_names]
+    if len(lacking) == 1:
+        raise unprocessable("expected groups of both sides, or of none", lacking[0])
+    return None if lacking else groups_of(*(table.column(name).to_pylist() for name in names))
+
+
+def prior_in(table: pa.Table) -> float | None:
+    """Return the wanted share of genuine pairs in the metadata of the schema, None where none is.
+
+    Examples
+    --------
+    >>> prior_in(pa.table({}).replace_schema_metadata({"faircal.prior": "0.001"}))
+    0.001
+    """
+    told = (table.schema.metadata or {}).get(b"faircal.prior")
+    if told is None:
         return None
-    found: list[str | None] = table.column(name).to_pylist()
-    return found
+    try:
+        value = float(told) if len(told) <= _LONGEST_NUMBER else np.nan
+    except ValueError:
+        value = np.nan  # which is refused
+    return share({"faircal.prior": value}, "faircal.prior")
 
 
 def write_batch(batch: VerifiedBatch) -> bytes:

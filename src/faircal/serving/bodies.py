@@ -41,8 +41,7 @@ class Reader:
             raise _too_large(limit)
         held = _Held(self)
         try:
-            held.grow(length or 0)
-            try:
+            try:  # what is declared takes nothing of the budget: it may never come
                 async with asyncio.timeout(PATIENCE):
                     body = await _fill(request, limit, held)
             except TimeoutError:

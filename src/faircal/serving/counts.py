@@ -20,6 +20,8 @@ class Counts:
 
     Attributes
     ----------
+    requests : int
+        Of the API and of the page's form, whatever was answered.
     pairs, same : int
         Judged, and taken for genuine.
     outside, placed : int
@@ -31,6 +33,7 @@ class Counts:
         Models taken, and not taken, while running.
     """
 
+    requests: int = 0
     pairs: int = 0
     same: int = 0
     outside: int = 0
@@ -56,10 +59,6 @@ class Counts:
         with self._lock:
             for name, value in more.items():
                 setattr(self, name, getattr(self, name) + value)
-
-    def did(self, kind: str) -> None:
-        """Count what was done once."""
-        self.add(**{kind: 1})
 
     def saw(self, verified: Verified) -> None:
         """Count a pair."""

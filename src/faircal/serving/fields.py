@@ -47,7 +47,8 @@ def vector(value: Any, where: str, dimension: int | None) -> Vector:
             found = np.array(value, dtype=np.float32)
     except OverflowError:  # a whole number of hundreds of digits
         raise _not_usable(where) from None
-    square = float(np.dot(found, found))
+    with np.errstate(over="ignore"):  # the same
+        square = float(np.dot(found, found))
     if not 0 < square < np.inf:
         raise _not_usable(where)
     return found

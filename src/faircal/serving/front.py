@@ -31,8 +31,12 @@ T = TypeVar("T")
 _SMALL = 1024 * 1024
 #: Batches that are read or judged at a time, in bodies of the largest size.
 _BODIES = 6
-#: Requests that wait for the database at a time.
-_WAITING = 8
+#: Requests that are no batches, of the largest size, whose bodies are read at a time.
+_SINGLES = 64
+#: Threads for what computes, and for what waits for the database.
+_HEAVY, _WAITING = 2, 8
+#: Calls that such threads do or have yet to do; more would only wait for nothing.
+_MOST_CALLS = 256
 
 
 class Front:
@@ -42,28 +46,29 @@ class Front:
         self.service = service
         told = service.settings
         self.access, self.metrics = Access(service), Metrics(service)
+        #: Of batches.
         self.reader = Reader(_BODIES * told.max_body)
         pictures = 2 * (told.max_picture * 4 // 3 + 4) if service.takes_pictures else 0
         #: Bytes of a request that is not a batch.
         self.small = min(_SMALL + pictures, max(told.max_body, 1))
+        # Of their own: slow batches must not keep single pairs out.
+        self._singles = Reader(_SINGLES * self.small)
         # Two kinds of threads: a database that does not answer must not hold up what computes.
-        self._heavy = ThreadPoolExecutor(2, "faircal-work")
-        self._waiting = ThreadPoolExecutor(_WAITING, "faircal-store")
+        self._heavy = _Threads(_HEAVY, "faircal-work")
+        self._waiting = _Threads(_WAITING, "faircal-store")
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do what takes the processor's time off the event loop."""
-        call = partial(function, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._heavy, call)
+        return await self._heavy.call(partial(function, *args, **kwargs))
 
     async def ask(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do what may wait for the database off the event loop."""
-        call = partial(function, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._waiting, call)
+        return await self._waiting.call(partial(function, *args, **kwargs))
 
     async def json(self, request: Request, limit: int | None = None) -> dict[str, Any]:
         """Return the JSON object that a request brings."""
         kind_of(request, JSON)
-        async with self.reader.body(request, limit or self.small) as body:
+        async with self._singles.body(request, limit or self.small) as body:
             return parse(body) if len(body) <= LARGE else await self.work(parse, body)
 
     def store(self) -> Store:
@@ -90,8 +95,31 @@ class Front:
 
     def close(self) -> None:
         """End the threads, after what they do now."""
-        self._heavy.shutdown(cancel_futures=True)
-        self._waiting.shutdown(wait=False, cancel_futures=True)
+        self._heavy.pool.shutdown(cancel_futures=True)
+        self._waiting.pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Threads:
+    """Threads, and how many calls they have been given and not done; for one event loop."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        self.pool = ThreadPoolExecutor(threads, name)
+        self._calls = 0
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Have a thread call `function`; refuse where too many calls are before it."""
+        if self._calls >= _MOST_CALLS:
+            raise Refused(
+                503,
+                "busy",
+                "too many requests wait here already; try again in a moment",
+                headers={"Retry-After": "1"},
+            )
+        self._calls += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.pool, function)
+        finally:
+            self._calls -= 1
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

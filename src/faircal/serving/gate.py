@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from faircal.serving.counts import Counts
     from faircal.serving.keys import Key
     from faircal.serving.metrics import Metrics
     from faircal.serving.service import Service
@@ -110,8 +111,9 @@ class Gate:
     parts of an embedding; what stays are the kinds of errors and where in the code they were.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, access_log: bool) -> None:
-        self._app, self._metrics, self._access_log = app, metrics, access_log
+    def __init__(self, app: ASGIApp, metrics: Metrics, counts: Counts, access_log: bool) -> None:
+        self._app, self._metrics, self._counts = app, metrics, counts
+        self._access_log = access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -146,6 +148,8 @@ class Gate:
         route = getattr(scope.get("route"), "path", "(none)")
         method = scope["method"] if scope["method"] in _METHODS else "(other)"
         self._metrics.answered(method, route, status, seconds)
+        if route.startswith("/v1/") or (method, route) == ("POST", "/"):
+            self._counts.add(requests=1)  # not what only watches, such as the page's own counters
         if self._access_log:
             key = scope.get("faircal.key") or "-"
             _access.info(

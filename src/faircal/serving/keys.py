@@ -102,10 +102,7 @@ class KeyRing:
 
     def add(self, name: str, scopes: Sequence[str]) -> str:
         """Make a key, write the file, and return the key: it can't be had again."""
-        if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
-            raise ParameterError(
-                f"name of a key: expected printable text of 1 to {_LONGEST_NAME} characters"
-            )
+        _check_name(name)
         if any(key.name == name for key in self.keys):
             raise ParameterError(f"there is a key {name!r} already; remove it or take another name")
         token = _PREFIX + secrets.token_urlsafe(32)
@@ -176,6 +173,13 @@ def _hash(presented: str) -> str:
     return hashlib.sha256(presented.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _check_name(name: str) -> None:
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise ParameterError(
+            f"name of a key: expected printable text of 1 to {_LONGEST_NAME} characters"
+        )
+
+
 def _scopes(names: Sequence[str]) -> frozenset[str]:
     for name in names:
         if name not in SCOPES:
@@ -218,4 +222,6 @@ def _key(line: dict[str, Any]) -> Key:
     sha256, scopes = line["sha256"], _scopes(line["scopes"])
     if len(bytes.fromhex(sha256)) != hashlib.sha256().digest_size:
         raise ValueError("not a SHA-256")
-    return Key(str(line["name"]), scopes, sha256.lower(), str(line.get("created", "")))
+    name = str(line["name"])
+    _check_name(name)
+    return Key(name, scopes, sha256.lower(), str(line.get("created", "")))

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.calibrators.prior import shift_prior
+from faircal.calibrators.prior import SHARE_FIGURE, shift_prior
 from faircal.classifier import FairCalClassifier
 from faircal.data import Embeddings, Groups
 from faircal.data.columns import UNKNOWN
-from faircal.errors import DataError, FairCalError, ModelFileError
-from faircal.files import existing
+from faircal.errors import DataError, ModelFileError, ParameterError
 from faircal.methods import Method
-from faircal.methods.modelfile import decode
+from faircal.methods.modelfile import read_model
 from faircal.scoring.judging import Judge, Judged
 from faircal.serving.settings import Settings
 
@@ -48,28 +47,22 @@ class Loaded:
     @classmethod
     def read(cls, settings: Settings) -> Loaded:
         """Read the model file and judge one pair with it, so that it is known to work, and warm."""
-        try:
-            blob = existing(settings.model).read_bytes()
-            model = decode(blob)
-        except OSError as error:  # no permission, a folder, a disk that fails, gone meanwhile
-            raise ModelFileError(
-                f"{settings.model}: can't be read ({error.strerror}); check the file"
-            ) from error
-        except ModelFileError as error:
-            raise ModelFileError(f"{settings.model}: {error}") from error
+        model, blob = read_model(settings.model)
         if isinstance(model, FairCalClassifier):
             raise ModelFileError(
                 f"{settings.model}: expected a model of pairs, found one of a classifier; "
                 "fit one with 'faircal fit'"
             )
-        judge = Judge.of(model, settings.point, settings.prior)
-        try:
-            share = judge.calibrated_at
-        except FairCalError as error:
+        if SHARE_FIGURE not in model.diagnostics_.figures:
             raise ModelFileError(
                 f"{settings.model}: does not say at which share of genuine pairs it was fitted, "
                 "as older ones don't; fit it again"
-            ) from error
+            )
+        try:
+            judge = Judge.of(model, settings.point, settings.prior)
+        except ParameterError as error:
+            raise ModelFileError(f"{settings.model}: {error}") from error
+        share = judge.calibrated_at
         prior = share if settings.prior is None else settings.prior
         loaded = cls(judge, hashlib.sha256(blob).hexdigest(), share, prior)
         loaded.try_out()
@@ -118,7 +111,8 @@ class Loaded:
             return judged
         # Not by another judge: that would have to get ready anew for every request.
         shifted = shift_prior(judged.probability, calibrated_at=given, prior=self.prior)
-        return replace(judged, probability=shifted)
+        same = self.judge.point.decide(judged.score, shifted)
+        return replace(judged, probability=shifted, same=same)
 
     def embeddings(self, vectors: NDArray[Any]) -> Embeddings:
         """Return vectors, shape (n, d), float16 or float32, as the model takes them."""

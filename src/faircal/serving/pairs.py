@@ -28,7 +28,7 @@ class Side:
         Which of the vectors, or of the ids, each pair has.
     vectors : ndarray of shape (n, d), optional
     ids : list of str
-        Of templates, in place of vectors.
+        Of templates, in place of vectors or beside those that were looked up.
     """
 
     name: str
@@ -49,7 +49,12 @@ class Side:
         names = list(dict.fromkeys(self.ids))
         place = {name: i for i, name in enumerate(names)}
         rows = np.array([place[name] for name in self.ids], dtype=np.intp)[self.rows]
-        return Side(self.name, rows, vectors=np.stack([known[name] for name in names]))
+        return Side(self.name, rows, np.stack([known[name] for name in names]), names)
+
+    @property
+    def templates(self) -> list[str] | None:
+        """The template of each pair; None where vectors were sent."""
+        return [self.ids[row] for row in self.rows] if self.ids else None
 
 
 def joined(

@@ -79,8 +79,7 @@ class Embedder:
                 f"expected at most {MAX_PIXELS:,} pixels, found {pixels:,}; send a smaller picture"
             )
         least = self._network.preprocessing.size if self._detector.blind else None
-        source: Any = BytesIO(picture)  # a file as good as one that has a path
-        read = read_picture(source, least)
+        read = read_picture(BytesIO(picture), least, _FORMATS)
         if read is None:
             raise DataError("the picture is damaged; send it again")
         return read

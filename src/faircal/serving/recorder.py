@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from faircal.serving.batches import BatchRecord, label_pair, pack_batch, pairs_of, state_name
+from faircal.errors import StorageAwayError, StorageError, StorageFullError
+from faircal.serving.batches import BatchRecord, label_pair, pairs_of
 from faircal.serving.identify import Candidate
 from faircal.serving.loaded import Loaded
 from faircal.serving.store.base import Decision, Kind, Store
@@ -61,6 +62,8 @@ class Recorder:
         """Record what was said of a pair; `left` and `right` are ids of templates."""
         if self._trail is None:
             return
+        nowhere = (None, None)
+        clusters, outside = verified.clusters or nowhere, verified.outside or nowhere
         self._trail.put(
             Decision(
                 id=verified.id,
@@ -72,7 +75,11 @@ class Recorder:
                 probability=verified.probability,
                 threshold=verified.point.threshold,
                 same=verified.same,
-                outside=verified.out_of_population,
+                left_cluster=clusters[0],
+                right_cluster=clusters[1],
+                left_outside=outside[0],
+                right_outside=outside[1],
+                prior=verified.prior,
                 left=left,
                 right=right,
             )
@@ -89,9 +96,10 @@ class Recorder:
             key=key,
             model=batch.model,
             threshold=batch.point.threshold,
+            prior=batch.prior,
         )
         weight = 1 + len(batch) // _PAIRS_A_LINE
-        self._trail.put(BatchRecord(line, pack_batch(batch)), weight)
+        self._trail.put(BatchRecord.of(line, batch), weight)
 
     def other(
         self,
@@ -165,12 +173,23 @@ class Recorder:
     def _write(self, records: Sequence[Decision | BatchRecord]) -> None:
         if self._store is None:
             return
-        lines = []
-        for record in records:
-            if isinstance(record, BatchRecord):
-                # Before its line, so that no line is without its pairs.
-                self._store.put_state(state_name(record.decision.id), record.packed)
-                lines.append(record.decision)
-            else:
-                lines.append(record)
-        self._store.record(lines)
+        try:
+            _record(self._store, records)
+        except (StorageAwayError, StorageFullError):
+            raise
+        except StorageError:
+            # Some may be there: the answer to a commit can get lost.
+            there = self._store.decision
+            _record(self._store, [one for one in records if there(_line(one).id) is None])
+
+
+def _line(record: Decision | BatchRecord) -> Decision:
+    return record.decision if isinstance(record, BatchRecord) else record
+
+
+def _record(store: Store, records: Sequence[Decision | BatchRecord]) -> None:
+    states: dict[str, bytes] = {}
+    for record in records:
+        if isinstance(record, BatchRecord):
+            states |= record.states
+    store.record([_line(record) for record in records], states)

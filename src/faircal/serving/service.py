@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,8 +24,8 @@ from faircal.serving.recorder import Recorder
 from faircal.serving.settings import Settings
 from faircal.serving.store import open_store
 from faircal.serving.store.base import Decision, Store
-from faircal.serving.verified import Verified, VerifiedBatch, new_id
-from faircal.serving.watching import STATE, Watching
+from faircal.serving.verified import Verified, VerifiedBatch, image_numbers, new_id
+from faircal.serving.watching import Watching
 
 if TYPE_CHECKING:
     from faircal.serving.pictures import Embedder
@@ -87,10 +88,8 @@ class Service:
         self._check_templates(self._loaded)
         self.recorder = Recorder(self.store)
         self.counts = Counts()
-        self.watching = Watching(settings.false_alarms)
-        self.watching.begin(
-            self._loaded, None if self.store is None else self.store.get_state(STATE)
-        )
+        self.watching = Watching(settings.false_alarms, f"{settings.host}:{settings.port}")
+        self.watching.begin(self._loaded, self.watching.kept(self.store, self._loaded))
         self.started = time.time()
 
     # --------------------------------------------------------------- the model
@@ -145,8 +144,11 @@ class Service:
                 self.counts.add(refused_swaps=1)
                 _log.warning("the model file is not taken, the old one stays: %s", error)
                 raise ModelFileError(f"{error}; the model in use stays") from error
+            if self.store is not None:
+                self.watching.save(self.store)
+            state = self.watching.kept(self.store, loaded)  # it may have been in use before
             self._loaded = loaded
-            self.watching.begin(loaded)
+            self.watching.begin(loaded, state)
             self.counts.add(swaps=1)
             _log.info("another model is in use: %s", loaded.digest[:16])
             return True
@@ -243,16 +245,29 @@ class Service:
         groups: Groups | None = None,
         prior: float | None = None,
         key: str = "",
+        left_ids: Sequence[str] | None = None,
+        right_ids: Sequence[str] | None = None,
         loaded: Loaded | None = None,
     ) -> VerifiedBatch:
-        """Judge pairs of rows of `embeddings`; otherwise as `verify`."""
+        """Judge pairs of rows of `embeddings`; otherwise as `verify`, ids one for each pair."""
         self.recorder.check()
         loaded = (loaded or self._loaded).at(prior)
         if loaded.needs_groups and groups is None:
             check_groups(loaded, None, None)
         judged = loaded.compare(embeddings, left, right, groups)
         point = loaded.judge.point
-        batch = VerifiedBatch(new_id(), judged, left, right, point, loaded.digest, loaded.prior)
+        batch = VerifiedBatch(
+            new_id(),
+            judged,
+            left,
+            right,
+            point,
+            loaded.digest,
+            loaded.prior,
+            left_ids,
+            right_ids,
+            image_numbers(embeddings.vectors),
+        )
         self.recorder.batch(batch, key=key)
         self.counts.saw_many(batch)
         self.watching.saw_many(batch)
@@ -320,7 +335,7 @@ class Service:
         if told.first and found.kind == "verify" and found.probability is not None:
             self.counts.add(feedback=1)
             if ours:
-                self.watching.feedback(found.probability, genuine)
+                self.watching.feedback(found.probability, genuine, found.left or found.right)
         return found
 
     def storage(self) -> Store:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,12 +114,17 @@ def point_json(point: OperatingPoint) -> dict[str, Any]:
         "on": point.on,
         "source": point.source,
         "fpr": point.fpr,
+        "promised": point.promised,
     }
 
 
 @dataclass(frozen=True, eq=False)
 class VerifiedBatch:
-    """What is said of many pairs; `left` and `right` are their rows in ``judged.places``."""
+    """What is said of many pairs; `left` and `right` are their rows in ``judged.places``.
+
+    `left_ids` and `right_ids` are the templates of each pair, where its vectors are of some.
+    `images` are numbers of the rows, the same for the same vector in any batch.
+    """
 
     id: str
     judged: Judged
@@ -127,6 +133,9 @@ class VerifiedBatch:
     point: OperatingPoint
     model: str
     prior: float
+    left_ids: Sequence[str] | None = None
+    right_ids: Sequence[str] | None = None
+    images: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.left)
@@ -156,3 +165,22 @@ class VerifiedBatch:
         if places is None:
             return None
         return np.asarray(places.outside[self.left] | places.outside[self.right])
+
+
+def image_numbers(vectors: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each row of (n, d) vectors, the same wherever the same vector comes.
+
+    Made of its first numbers, which no two images have in common; it is not kept anywhere.
+
+    >>> one, other, again = image_numbers(np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0]]))
+    >>> bool(one == again), bool(one == other)
+    (True, False)
+    """
+    first = np.zeros((len(vectors), 8), dtype=np.float32)
+    some = vectors[:, :8]
+    first[:, : some.shape[1]] = some
+    found = np.zeros(len(vectors), dtype=np.uint64)
+    for part in first.view(np.uint64).T:
+        found = (found ^ part) * np.uint64(0x9E3779B97F4A7C15)
+        found ^= found >> np.uint64(29)
+    return (found >> np.uint64(2)).astype(np.int64)

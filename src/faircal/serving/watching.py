@@ -6,6 +6,7 @@ import hashlib
 import logging
 import threading
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +21,13 @@ from faircal.serving.loaded import Loaded
 from faircal.serving.store.base import Store
 from faircal.serving.verified import Verified, VerifiedBatch
 
-#: Where the store keeps what the watch remembers.
-STATE = "watch"
 #: Pairs of batches that are counted at a feeding, about one a second; of more, some at random: to
 #: count a pair can take longer than to judge it.
 MOST_PAIRS = 20_000
+#: Pairs of one image that are counted of a batch: more of the same face tell next to nothing.
+MOST_OF_ONE = 8
+#: Pairs and batches that may wait to be counted, a database being slow; the oldest are left out.
+_MOST_WAITING, _MOST_BATCHES = 100_000, 100
 
 _log = logging.getLogger("faircal.serving")
 
@@ -42,13 +45,20 @@ class Watching:
 
     Pairs are put aside (`saw`) at next to no cost, and counted later (`feed`), off the event loop.
     A model without a population can't be watched: `watch` is None then.
+
+    Parameters
+    ----------
+    false_alarms : float
+    where : str
+        Where the service listens: what the watch remembers is kept by model and place, so that
+        processes with one database do not overwrite each other's.
     """
 
-    def __init__(self, false_alarms: float) -> None:
-        self._false_alarms = false_alarms
+    def __init__(self, false_alarms: float, where: str = "") -> None:
+        self._false_alarms, self._where = false_alarms, where
         self._lock = threading.Lock()
-        self._singles: deque[Saw] = deque()
-        self._batches: deque[VerifiedBatch] = deque()
+        self._singles: deque[Saw] = deque(maxlen=_MOST_WAITING)
+        self._batches: deque[VerifiedBatch] = deque(maxlen=_MOST_BATCHES)
         self._digest, self._share = "", 0.5
         self._rng = np.random.default_rng(0)
         self.watch: Watch | None = None
@@ -62,6 +72,17 @@ class Watching:
             self._digest, self._share, self.verdict = loaded.digest, loaded.calibrated_at, None
             model = loaded.model
             self.watch = self._restored(model, loaded.digest, state) or self._new(model)
+
+    def kept(self, store: Store | None, loaded: Loaded) -> bytes | None:
+        """Return what the watch of a model remembered, where that was kept."""
+        try:
+            return None if store is None else store.get_state(self._name(loaded.digest))
+        except StorageError as error:
+            _log.warning("what monitoring had seen before can't be read: %s", error)
+            return None
+
+    def _name(self, digest: str) -> str:
+        return f"watch/{digest[:16]}/{self._where[-150:]}"
 
     def _new(self, model: Method) -> Watch | None:
         if model.about_.population is None:
@@ -107,19 +128,28 @@ class Watching:
                 return
             if singles:
                 self.watch.add(_seen(singles, self._share))
-            keep = MOST_PAIRS / max(sum(map(len, batches)), 1)
-            for batch in batches:
-                self.watch.add(_seen_batch(batch, self._share, self._some(batch, keep)))
+            found = [(batch, self._some(batch)) for batch in batches]
+            keep = MOST_PAIRS / max(sum(len(rows) for _, rows in found), 1)
+            for batch, rows in found:
+                some = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
+                self.watch.add(_seen_batch(batch, self._share, some))
 
-    def _some(self, batch: VerifiedBatch, keep: float) -> NDArray[np.intp]:
+    def _some(self, batch: VerifiedBatch) -> NDArray[np.intp]:
+        """Return pairs of a batch, at random where an image is in more than `MOST_OF_ONE`."""
         rows = np.arange(len(batch))
-        return rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
+        if batch.images is None:
+            return rows
+        for side in (batch.left, batch.right):
+            rows = self._rng.permutation(rows)
+            rows = rows[_how_often(batch.images[side[rows]]) < MOST_OF_ONE]
+        return np.sort(rows)
 
-    def feedback(self, probability: float, genuine: bool) -> None:
-        """Let the watch know whether a pair was genuine."""
+    def feedback(self, probability: float, genuine: bool, template: str | None = None) -> None:
+        """Let the watch know whether a pair was genuine, and of a template in it."""
+        person = _people([template])
         with self._lock:
             if self.watch is not None:
-                self.watch.feedback(np.array([probability]), np.array([genuine]))
+                self.watch.feedback(np.array([probability]), np.array([genuine]), person)
 
     def look(self) -> Verdict | None:
         """Return what the watch says now; None where nothing is watched."""
@@ -138,9 +168,9 @@ class Watching:
             arrays = {key: each for key, each in state.items() if isinstance(each, np.ndarray)}
             values = {key: each for key, each in state.items() if key not in arrays}
             header = {"model": self._digest, "false_alarms": self._false_alarms, "values": values}
-            blob = pack(header, arrays)
+            blob, name = pack(header, arrays), self._name(self._digest)
         try:
-            store.put_state(STATE, blob)
+            store.put_state(name, blob)
         except StorageError as error:
             _log.warning("what monitoring has seen can't be kept: %s", error)
 
@@ -169,6 +199,7 @@ def _seen_batch(batch: VerifiedBatch, share: float, rows: NDArray[np.intp]) -> S
     columns = {
         name: None if values is None else values[rows] for name, values in batch.columns().items()
     }
+    both = batch.left_ids is not None and batch.right_ids is not None
     return Seen(
         columns["score"],
         _unshifted(np.asarray(columns["probability"]), batch.prior, share),
@@ -176,7 +207,39 @@ def _seen_batch(batch: VerifiedBatch, share: float, rows: NDArray[np.intp]) -> S
         columns["right_cluster"],
         columns["left_outside"],
         columns["right_outside"],
+        _who(batch.left_ids, batch.images, batch.left, rows),
+        _who(batch.right_ids, batch.images, batch.right, rows),
+        "people" if both else "images",
     )
+
+
+def _how_often(numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return how often each number came before.
+
+    >>> _how_often(np.array([7, 5, 7, 7]))
+    array([0, 0, 1, 2])
+    """
+    order = np.argsort(numbers, kind="stable")
+    _, counts = np.unique(numbers, return_counts=True)
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    found = np.empty(len(numbers), dtype=np.intp)
+    found[order] = np.arange(len(numbers)) - starts
+    return found
+
+
+def _who(
+    ids: Sequence[str] | None,
+    images: NDArray[np.int64] | None,
+    side: NDArray[np.intp],
+    rows: NDArray[np.intp],
+) -> NDArray[np.int64] | None:
+    """Return who is on a side of pairs: their templates, else their images.
+
+    One face held against a thousand makes a thousand pairs that are far from independent.
+    """
+    if ids is not None:
+        return _people([ids[row] for row in rows])
+    return None if images is None else images[side[rows]]
 
 
 def _unshifted(probability: NDArray[np.float64], prior: float, share: float) -> NDArray[np.float64]:
@@ -186,11 +249,12 @@ def _unshifted(probability: NDArray[np.float64], prior: float, share: float) -> 
     return shift_prior(probability, calibrated_at=prior, prior=share)
 
 
-def _people(templates: list[str | None]) -> NDArray[np.int64] | None:
+def _people(templates: Sequence[str | None]) -> NDArray[np.int64] | None:
     """Return a number for each template, −1 where there is none; None where there are none."""
     if not any(templates):
         return None
-    return np.array([-1 if name is None else _number(name) for name in templates], dtype=np.int64)
+    numbers = {name: -1 if name is None else _number(name) for name in set(templates)}
+    return np.array([numbers[name] for name in templates], dtype=np.int64)
 
 
 def _number(name: str) -> int:

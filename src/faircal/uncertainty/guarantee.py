@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Literal, NamedTuple
 
@@ -101,6 +101,25 @@ class Guarantee:
     rows: tuple[Row, ...]
     needed: tuple[Need, ...] = ()
     rule: Rule = "promised"
+
+    def apart_from(self, scores: Float64) -> Guarantee:
+        """Return the same with thresholds a hair below the scores they are equal to.
+
+        A score comes out with another last digit where sums are taken in another order, as in an
+        exported graph: no pair that was counted may depend on that. The hair is 1e-9, or half of
+        what is free below.
+        """
+        below = np.sort(scores)
+
+        def moved(threshold: float) -> float:
+            at = int(np.searchsorted(below, threshold))  # scores below it
+            if at == len(below) or below[at] != threshold:  # also NaN
+                return threshold
+            free = math.inf if at == 0 else threshold - float(below[at - 1])
+            return threshold - min(1e-9, free / 2)
+
+        told = moved(self.told_threshold)
+        return replace(self, threshold=moved(self.threshold), told_threshold=told)
 
     @property
     def refused(self) -> tuple[Row, ...]:

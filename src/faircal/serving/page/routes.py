@@ -30,16 +30,15 @@ _STATIC = {
     "page.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-
+#: Forms of the largest size that are read or answered at a time.
+_FORMS = 4
 
 _NO_KEY = Declined(
     401, "A key is needed", "Fill in your API key on the page, and ask for the card there."
 )
 
 
-def page_router(
-    service: Service, access: Access | None = None, reader: Reader | None = None
-) -> APIRouter:
+def page_router(service: Service, access: Access | None = None) -> APIRouter:
     """Return the routes of a service's page; none of them is in the OpenAPI description.
 
     Parameters
@@ -47,14 +46,13 @@ def page_router(
     service : Service
     access : Access, optional
         The application's own, so that the form is no way round its rate limit.
-    reader : Reader, optional
-        Likewise, for the memory that all bodies together may take.
     """
     router = APIRouter(include_in_schema=False)
     draw, gate = _Drawing(service), access or Access(service)
     told = service.settings
-    bodies = reader or Reader(told.max_body)
     most_bytes = min(told.max_body, 2 * told.max_picture + 2 * MOST_TEXT)
+    # Not the API's: forms are read before their keys are known, and must not fill its memory.
+    bodies = Reader(_FORMS * most_bytes)
 
     @router.get("/")
     def show() -> Response:

@@ -57,7 +57,7 @@ def answer(said: Verified, judge: Judge) -> Answer:
     return Answer(
         same=said.same,
         title="Same person" if said.same else "Different people",
-        rule=_rule_here(said, judge.calibrated_at),
+        rule=rule(said.point),
         chance=share_in_words(said.probability).replace(
             " in ", "\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}"
         ),
@@ -81,23 +81,15 @@ def rule(point: OperatingPoint) -> str:
     --------
     >>> rule(OperatingPoint(0.5, "probability", "default"))
     'a pair is taken for one person where its probability is at least 0.5'
-    >>> rule(OperatingPoint(0.41234, fpr=0.001, confidence=0.95))
+    >>> rule(OperatingPoint(0.41234, fpr=0.001, confidence=0.95, within="global"))
     'a pair is taken for one person where its score is at least 0.4123, so that at most 0.1 % of
     pairs of two people are (95 % sure)'
     """
     text = f"a pair is taken for one person where its {point.on} is at least {point.threshold:.4g}"
-    if point.fpr is not None:
+    if point.promised and point.fpr is not None:
         text += f", so that at most {100 * point.fpr:.3g} % of pairs of two people are"
         if point.confidence is not None:
             text += f" ({100 * point.confidence:.3g} % sure)"
-    return text
-
-
-def _rule_here(said: Verified, calibrated_at: float) -> str:
-    """Say the rule; its probability is that of calibration, whatever share the answer is for."""
-    text = rule(said.point)
-    if said.point.on == "probability" and said.prior != calibrated_at:
-        text += f" at the share of calibration ({one_in(calibrated_at)})"
     return text
 
 
@@ -148,8 +140,7 @@ def _numbers(said: Verified) -> list[tuple[str, str]]:
         ("Log-likelihood ratio", f"{decimals(nats, 2)} nats ({tens} in powers of ten)"),
     ]
     if said.clusters is not None:
-        # Regions have numbers from 1 on for people, as everything that is counted.
-        one, other = (cluster + 1 for cluster in said.clusters)
+        one, other = said.clusters  # from 0 on, as everywhere else
         found.append(("Clusters", f"both in {one}" if one == other else f"{one} and {other}"))
     return found
 

@@ -53,7 +53,6 @@ def decisions_router(front: Front) -> APIRouter:
         front.access.admit(request, "admin")
         # A pair of a batch stands for the batch: what an export ended with is where to go on.
         store, after = front.store(), (query_text(request, "after") or "").partition(".")[0] or None
-        service.recorder.check()
         await front.ask(service.recorder.flush, 2.0)
         if request.query_params.get("format") == "csv":
             limit = query_whole(request, "limit", _ALL, _ALL)

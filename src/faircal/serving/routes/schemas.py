@@ -49,6 +49,7 @@ _POINT = _object(
     on={"enum": ["score", "probability"]},
     source={"type": "string"},
     fpr={"type": ["number", "null"]},
+    promised={**_BOOL, "description": "Whether at most `fpr` is promised, or was only counted."},
 )
 _PAIR_OF = {
     "score": {**_NUMBER, "description": "What the model ranks by."},
@@ -135,10 +136,19 @@ _COLUMNS = {name: {"type": "array", "items": {}} for name in _PAIR_OF}
 BATCH = _route(
     {
         "oneOf": [
-            _object(("left", "right"), left=_LISTS, right=_LISTS, prior=_SHARE),
+            _object(
+                ("left", "right"),
+                left=_LISTS,
+                right=_LISTS,
+                **{name: {"type": "array", "items": _TEXT} for name in _GROUPS},
+                prior=_SHARE,
+            ),
             _object(
                 ("pairs",),
-                pairs={"type": "array", "items": _object(("left", "right"), left=_X, right=_X)},
+                pairs={
+                    "type": "array",
+                    "items": _object(("left", "right"), left=_X, right=_X, **_GROUPS),
+                },
                 prior=_SHARE,
             ),
         ]
@@ -149,8 +159,9 @@ BATCH["requestBody"]["content"][_ARROW] = {
     "schema": {
         **_STREAM,
         "description": "Columns left and right: fixed_size_list of float16, float32 or float64, "
-        "lists of one length, or text (ids of templates); dictionary-encoded or not. Not "
-        "compressed.",
+        "lists of one length, or text (ids of templates); dictionary-encoded or not; "
+        "left_group and right_group: text. Not compressed. The schema's metadata may have "
+        "faircal.prior, the share of genuine pairs that probabilities are wanted for.",
     }
 }
 BATCH["responses"]["200"]["content"][_ARROW] = {"schema": _STREAM}

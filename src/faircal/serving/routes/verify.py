@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from faircal.serving import fields
-from faircal.serving.arrow import read_table, side_of, texts_of, write_batch
+from faircal.serving.arrow import groups_in, prior_in, read_table, side_of, write_batch
 from faircal.serving.bodies import ARROW, JSON, kind_of, only, parse
 from faircal.serving.front import Front, answer
 from faircal.serving.jsonbatch import read_batch
-from faircal.serving.loaded import Loaded, groups_of
+from faircal.serving.loaded import Loaded
 from faircal.serving.pairs import Side, joined
 from faircal.serving.routes.schemas import BATCH, VERIFY
 from faircal.serving.verified import VerifiedBatch, point_json
@@ -36,7 +36,8 @@ def verify_router(front: Front) -> APIRouter:
         """Say of two faces whether they are of one person, and how likely that is.
 
         `probability` holds for the share of genuine pairs in `prior`; `log_likelihood_ratio` (nats)
-        for any. The decision is made at `operating_point` and does not depend on `prior`.
+        for any. The decision is made at `operating_point`; one on the score does not depend on
+        `prior`.
         """
         key = front.access.admit(request, "verify")
         found = await front.json(request)
@@ -100,9 +101,7 @@ def _from_json(body: bytearray, max_pairs: int, dimension: int | None) -> Made:
 
 def _from_arrow(body: bytearray, max_pairs: int, dimension: int | None) -> Made:  # noqa: ARG001
     table = read_table(body, max_pairs)
-    told = [texts_of(table, name) for name in ("left_group", "right_group")]
-    groups = None if told[0] is None or told[1] is None else groups_of(told[0], told[1])
-    return side_of(table, "left"), side_of(table, "right"), groups, None
+    return side_of(table, "left"), side_of(table, "right"), groups_in(table), prior_in(table)
 
 
 def _judged(
@@ -116,7 +115,15 @@ def _judged(
 ) -> VerifiedBatch:
     embeddings, i, j = joined(left, right, loaded.dimension, loaded.normalize)
     return front.service.verify_many(
-        embeddings, i, j, groups=groups, prior=prior, key=key, loaded=loaded
+        embeddings,
+        i,
+        j,
+        groups=groups,
+        prior=prior,
+        key=key,
+        left_ids=left.templates,
+        right_ids=right.templates,
+        loaded=loaded,
     )
 
 

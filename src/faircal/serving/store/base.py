@@ -7,7 +7,7 @@ synchronous, can be used from many threads, and have written for good what they 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -42,6 +42,8 @@ class Decision:
 
     `left` and `right` are ids of templates, None where a vector or picture came with the request;
     `key` is the name of the API key; `genuine` is the truth, where somebody told it afterwards.
+    `left_cluster` and `left_outside` say where the left image lies in the model's population, None
+    where it knows none; `prior` is the share of genuine pairs that `probability` holds for.
     """
 
     id: str
@@ -53,7 +55,11 @@ class Decision:
     probability: float | None = None
     threshold: float | None = None
     same: bool | None = None
-    outside: bool | None = None
+    left_cluster: int | None = None
+    right_cluster: int | None = None
+    left_outside: bool | None = None
+    right_outside: bool | None = None
+    prior: float | None = None
     left: str | None = None
     right: str | None = None
     genuine: bool | None = None
@@ -87,8 +93,10 @@ class Store(Protocol):
     def count(self) -> int:
         """Return how many templates there are."""
 
-    def record(self, decisions: Sequence[Decision]) -> None:
-        """Add decisions to the audit trail, all or none."""
+    def record(
+        self, decisions: Sequence[Decision], states: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Add decisions to the audit trail, and states that go with them, all or none."""
 
     def decision(self, id: str) -> Decision | None:  # noqa: A002
         """Return a decision, None where there is none."""
@@ -102,11 +110,16 @@ class Store(Protocol):
     def forget_before(self, moment: datetime) -> int:
         """Delete the decisions made before `moment`; return how many.
 
-        With one of id ``x`` goes the state ``batch/x``, where the pairs of a batch are kept.
+        With one of id ``x`` go the states ``batch/x`` and ``batch/x/genuine``, where the pairs of
+        a batch and their labels are kept. Many are deleted in parts, so that others can write in
+        between.
         """
 
     def put_state(self, name: str, value: bytes) -> None:
         """Keep bytes under a name, in place of what was there."""
+
+    def change_state(self, name: str, change: Callable[[bytes], bytes]) -> bool:
+        """Keep what `change` makes of a state, while nobody else writes; False without one."""
 
     def get_state(self, name: str) -> bytes | None:
         """Return the bytes kept under a name, None where there are none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -25,7 +26,9 @@ CREATE TABLE faircal.removed (seq {counter}, n bigint NOT NULL);
 CREATE TABLE faircal.decisions (
     seq {counter}, id {text} NOT NULL UNIQUE, at bigint NOT NULL, kind {text} NOT NULL,
     key_name {text} NOT NULL, model {text} NOT NULL, score {real}, probability {real},
-    threshold {real}, same {bool}, outside {bool}, left_id {text}, right_id {text}, genuine {bool}
+    threshold {real}, same {bool}, left_cluster integer, right_cluster integer,
+    left_outside {bool}, right_outside {bool}, prior {real}, left_id {text}, right_id {text},
+    genuine {bool}
 );
 CREATE INDEX {index};
 CREATE TABLE faircal.states (name {text} PRIMARY KEY, value {bytes} NOT NULL)
@@ -33,10 +36,11 @@ CREATE TABLE faircal.states (name {text} PRIMARY KEY, value {bytes} NOT NULL)
 
 #: Columns of a decision, in the order of its fields.
 DECISION = (
-    "id, at, kind, key_name, model, score, probability, threshold, same, outside, "
-    "left_id, right_id, genuine"
+    "id, at, kind, key_name, model, score, probability, threshold, same, left_cluster, "
+    "right_cluster, left_outside, right_outside, prior, left_id, right_id, genuine"
 )
-
+_FIELDS = tuple(field.name for field in fields(Decision))
+_FLAGS = ("same", "left_outside", "right_outside", "genuine")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -85,7 +89,11 @@ def from_decision(one: Decision) -> tuple[Any, ...]:
         _number(one.probability),
         _number(one.threshold),
         _flag(one.same),
-        _flag(one.outside),
+        _whole(one.left_cluster),
+        _whole(one.right_cluster),
+        _flag(one.left_outside),
+        _flag(one.right_outside),
+        _number(one.prior),
         one.left,
         one.right,
         _flag(one.genuine),
@@ -94,29 +102,18 @@ def from_decision(one: Decision) -> tuple[Any, ...]:
 
 def to_decision(row: Sequence[Any]) -> Decision:
     """Return the decision of a row."""
-    id_, at, kind, key, model, score, probability, threshold, same, outside, left, right, truth = (
-        row
-    )
-    return Decision(
-        id=id_,
-        at=moment(at),
-        kind=kind,
-        key=key,
-        model=model,
-        score=score,
-        probability=probability,
-        threshold=threshold,
-        same=_flag(same),
-        outside=_flag(outside),
-        left=left,
-        right=right,
-        genuine=_flag(truth),
-    )
+    told = dict(zip(_FIELDS, row, strict=True))
+    flags = {name: _flag(told[name]) for name in _FLAGS}
+    return Decision(**{**told, **flags, "at": moment(told["at"])})
 
 
 def _number(value: float | None) -> float | None:
     """Return a float that every database keeps alike: no NaN, no NumPy scalar."""
     return None if value is None or math.isnan(value) else float(value)
+
+
+def _whole(value: int | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _flag(value: Any) -> bool | None:
