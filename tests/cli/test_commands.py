@@ -227,9 +227,15 @@ def test_fit_says_that_folds_were_drawn(faces, tmp_path, run_command):
     shutil.copytree(faces, folder)
     pairs = pacsv.read_csv(folder / "pairs.csv")
     pacsv.write_csv(pairs.drop_columns("fold"), folder / "pairs.csv")
-    words = ("fit", folder, "--method", "baseline", "--out", tmp_path / "m")
-    assert run_command(*words).stderr == ""
-    assert "note: folds drawn: 5" in run_command(*words, "--leave-out", 2).stderr
+    out = tmp_path / "m"
+    words = ("fit", folder, "--method", "baseline", "--out", out)
+    threshold = f"next: faircal threshold {out}"
+    end = f"--fpr 0.001 --out {out}"
+    assert run_command(*words).stderr == f"{threshold} DATA {end}, on people left out\n"
+    said = run_command(*words, "--leave-out", 2).stderr
+    assert "note: folds drawn: 5" in said
+    assert said.endswith(f"\n{threshold} {folder} --fold 2 {end}\n")
+    assert run_command(*words, "--json").stderr == ""
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

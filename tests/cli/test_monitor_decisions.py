@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -89,3 +91,13 @@ def test_random_order_is_not_undone_by_the_watch(model, tmp_path):
     places = np.empty(len(score))
     places[columns.slot] = columns.score
     assert abs(np.corrcoef(places, score)[0, 1]) < 0.1
+
+
+def test_a_night_without_decisions_is_quiet(model, run_here, tmp_path):
+    model.save(tmp_path / "m.faircal")
+    path = tmp_path / "night.csv"
+    path.write_text("id,at,kind,key,model,score,probability,same\r\n")
+    done = run_here(["monitor", str(tmp_path / "m.faircal"), str(path), "--json"])
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["pairs"] == 0
+    assert "there are no pairs in it" in done.err

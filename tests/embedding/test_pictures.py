@@ -216,13 +216,13 @@ def test_two_threads_leave_the_warnings_as_they_were(tmp_path, smooth, monkeypat
     image.fromarray(smooth).save(path)
     opened, second_in, first_out = image.open, threading.Event(), threading.Event()
 
-    def take_turns(file):
+    def take_turns(file, **options):
         if threading.current_thread().name == "first":
             assert second_in.wait(10)
         else:
             second_in.set()
             assert first_out.wait(10)
-        return opened(file)
+        return opened(file, **options)
 
     monkeypatch.setattr(image, "open", take_turns)
     before = list(warnings.filters)

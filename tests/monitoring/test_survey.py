@@ -26,7 +26,8 @@ def test_counts_are_of_the_pairs(parts):
         assert found.ranked_counts[way].sum(axis=1).tolist() == [imposters, genuine]
     for pairs in (found.place_pairs, found.outside_pairs):
         assert pairs.sum(axis=(1, 2, 3)).tolist() == [imposters, genuine]
-    assert found.place_lots.sum() == 2 * (found.place_pairs.sum() + found.place_pairs[:, 1].sum())
+    for lots in (found.place_lots, found.outside_lots):
+        assert lots.sum(axis=(1, 2)).tolist() == [2 * imposters, 2 * genuine]
     assert found.genuine_counts.sum() == genuine
     assert found.imposter_counts.sum() == imposters
     # A genuine pair is in the lot of its person, an imposter pair in those of both, mostly two.

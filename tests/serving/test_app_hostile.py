@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from faircal.serving import Service, Settings
+from faircal.serving.bodies import only
+from faircal.serving.problems import Refused
 
 D = 128
 #: A number that is in no answer and no log unless something of the request is.
@@ -142,6 +144,33 @@ def test_wrong_bodies_on_every_route(client, caplog, number):
             # An empty object is all that a reload needs.
             assert 400 <= said.status_code < 500 or (path, body) == ("/v1/model", b"{}"), said.text
             quiet(said, caplog)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("lefft", "'lefft'"),
+        ("\u00e9t\u00e9", "'\u00e9t\u00e9'"),
+        ("a\n\x1b[2J\u202e\ud800", r"'a\n\x1b[2J\u202e\ud800'"),
+        ("k" * 40, f"'{'k' * 40}'"),
+        ("k" * 41, "'\u2026'"),
+        ("\n" * 30, "'\u2026'"),
+        (f"{MARK}", "'\u2026'"),
+        (f"-{MARK}", "'\u2026'"),
+        ("", "'\u2026'"),
+    ],
+)
+def test_an_unknown_field_is_named_where_its_name_is_a_short_word(name, shown):
+    with pytest.raises(Refused) as found:
+        only({"left": 1, name: 2}, "left", "right")
+    assert found.value.message == f"unknown field {shown}; expected left, right"
+
+
+def test_where_a_body_stops_being_json_is_told(client):
+    said = post(client, "/v1/verify", b'{"left": [1,\n NaN]}').json()["error"]["message"]
+    assert said == (
+        "the body is not JSON (UTF-8, no NaN or Infinity), at line 2, column 2; correct it"
+    )
 
 
 @pytest.mark.parametrize(

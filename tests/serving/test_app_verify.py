@@ -122,7 +122,7 @@ def test_every_decision_is_in_the_trail_without_a_vector(client, vectors):
     assert [line["id"] for line in lines] == [each["id"] for each in made]
     assert [line["score"] for line in lines] == [each["score"] for each in made]
     assert set(lines[0]) == {
-        "id", "at", "kind", "key", "model", "score", "probability", "threshold", "same",
+        "id", "at", "kind", "key", "model", "score", "probability", "threshold", "on", "same",
         "left_cluster", "right_cluster", "left_outside", "right_outside", "prior", "left", "right",
         "genuine",
     }  # fmt: skip

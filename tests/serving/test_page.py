@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import re
+from dataclasses import replace
 from html import unescape
 
 import httpx
@@ -18,6 +19,7 @@ import faircal
 from faircal.about import About, OperatingPoint, Population
 from faircal.describing import describe
 from faircal.errors import DataError, StorageAwayError, StorageFullError
+from faircal.monitoring import Verdict
 from faircal.scoring.judging import Judge
 from faircal.serving.keys import KeyRing
 from faircal.serving.page import page_router
@@ -169,6 +171,25 @@ def test_a_face_from_elsewhere_is_warned_of(serve, fitted):
     assert f"The second face is {UNLIKE}" in plain(post(client, filled((left, strange))))
     assert f"Both faces are {UNLIKE}" in plain(post(client, filled((strange, 2 * strange))))
     assert UNLIKE not in plain(post(client, filled(fitted[1]["same"])))
+
+
+def test_that_recalibration_is_due_is_said_above_the_answer(serve, fitted, tmp_path):
+    client, service = serve()
+    words = "Recalibration is due: <scores> (after 500 pairs)."
+    service.watching.verdict = Verdict(False, (), 500, 0, words)
+    assert 'id="due"' not in client.get("/").text
+    service.watching.verdict = Verdict(True, (), 500, 0, words)
+    for page in (client.get("/"), post(client, filled(fitted[1]["same"]))):
+        said = plain(page)
+        assert words in said
+        assert "may no longer hold" in said
+        assert "<scores>" not in page.text
+    assert said.index(words) < said.index("Same person", said.index("Skip to"))
+    ring = KeyRing.at(tmp_path / "keys.json")
+    ring.add("gate", ["verify"])
+    client, service = serve(keys=tmp_path / "keys.json")
+    service.watching.verdict = Verdict(True, (), 500, 0, words)
+    assert 'id="due"' not in client.get("/").text  # what is counted is for those who have a key
 
 
 def test_a_model_without_a_population_says_so(serve, fitted):
@@ -582,6 +603,15 @@ def test_what_was_only_counted_is_not_called_a_promise():
     promised = OperatingPoint(0.4, fpr=0.001, confidence=0.95, within="global")
     assert "at most 0.1 %" in rule(promised)
     assert verified(point=promised).as_json()["operating_point"]["promised"]
+
+
+def test_groups_where_a_promise_does_not_hold_are_named():
+    rows = tuple({"name": name, "fpr_low": low} for name, low in (("<b>A", 0.002), ("B", 0.0001)))
+    point = OperatingPoint(0.4, fpr=0.001, confidence=0.95, within="global", measured=rows)
+    assert rule(point).endswith("(95 % sure); measured above that among <b>A")
+    assert "measured above" not in rule(replace(point, fpr=0.003))
+    many = tuple({"name": f"g{n}", "fpr_low": 0.1} for n in range(11))
+    assert rule(replace(point, measured=many)).endswith("g6, g7 and 3 more")
 
 
 def test_clusters_and_scores_in_words():

@@ -8,12 +8,17 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import httpx
 import pytest
 
 import faircal
+from faircal.about import OperatingPoint
 from faircal.cli.main import main
+from faircal.cli.serve import _summary
+from faircal.serving import Service, Settings
+from faircal.serving.keys import KeyRing
 from faircal.serving.store import open_store
 
 
@@ -68,6 +73,8 @@ def test_a_life_with_load_swap_and_end(serve, data, model_path, vectors):
     _, told = process.communicate(timeout=20)
     assert process.returncode == 0
     assert "no keys" in told
+    assert f"model {before[:16]} (faircal), same where probability >= 0.5 (no promise)" in told
+    assert "database SQLite (not encrypted), keys none\n" in told
     assert "POST /v1/verify 200" in told
     assert str(vectors[0][0])[:6] not in told
     store = open_store(str(model_path.with_suffix(".db")))
@@ -75,6 +82,30 @@ def test_a_life_with_load_swap_and_end(serve, data, model_path, vectors):
     assert (kinds.count("verify"), kinds.count("enrol")) == (len(codes), 1)
     assert store.count() == 1
     store.close()
+
+
+def test_what_is_served_is_told_without_its_secrets(model_path, tmp_path):
+    model = faircal.load_model(model_path)
+    point = OperatingPoint(0.41, fpr=0.001, confidence=0.95, within="groups")
+    model.about_ = replace(model.about_, operating_point=point)
+    model.save(model_path)
+    key = KeyRing.at(tmp_path / "keys.json").add("gate", ["verify"])
+    settings = Settings(
+        model_path,
+        database="postgresql://me:pass-word@host/faces",
+        encryption_key=b"k" * 32,
+        keys=tmp_path / "keys.json",
+        prior=0.01,
+    )
+    service = Service(settings, store=open_store(str(tmp_path / "s.db")))
+    said = _summary(settings, service)
+    digest = service.model_digest[:16]
+    service.close()
+    assert said == (
+        f"model {digest} ({model.name}), same where score >= 0.41 (FPR 0.001 promised, groups), "
+        "prior 0.01, database PostgreSQL (encrypted), keys 1"
+    )
+    assert key not in said
 
 
 def test_lies_and_dawdlers_on_the_wire(serve):

@@ -81,9 +81,11 @@ def test_what_waits_to_be_counted_is_bounded(start, vectors, monkeypatch):
     service = start().service
     for _ in range(9):
         service.verify(vectors[0], vectors[1])
-    service.watching.feed()
+    rows = np.arange(2)
+    for _ in range(3):
+        service.verify_many(service.loaded.embeddings(vectors[:4]), rows, rows + 2)
     service.watching.look()
-    assert service.watch.pairs == 4
+    assert service.watch.pairs == 4 + 2 * 2
 
 
 def test_each_model_and_place_has_a_state_of_its_own(start, data, vectors, model_path):

@@ -59,8 +59,8 @@ class Population:
         Pairs in them: in bins of all, and in those of their strata.
     ranked_lots : ndarray of shape (2, 2, G, S), int64
     place_lots : ndarray of shape (2, G, R), int64
-        Images as pairs use them: both of a pair in the lots of both people; where each image would
-        lie had its person not taken part in the clustering.
+        Images as pairs use them, each in its person's lot; where each image would lie had its
+        person not taken part in the clustering.
     place_pairs : ndarray of shape (2, 2, R, R), int64
         Pairs by the regions of left and right image: those in one lot, then those in two.
     outside_lots : ndarray of shape (2, G, 2), int64

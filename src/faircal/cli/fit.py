@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,6 +153,20 @@ def command(
         print_json({"model": str(out), "method": method, "figures": model.diagnostics_.figures})
     else:
         click.echo(str(out))
+        note(_next(out, source, feature, leave_out))
+
+
+def _next(out: Path, source: Source, feature: str | None, fold: str | None) -> str:
+    """Say what comes after a fit: a threshold, found on people whom the model does not know."""
+    data = ["DATA"] if fold is None else [str(source.path), "--fold", fold]
+    read = ["--raw"] if source.raw else []
+    if source.score_range is not None:
+        read.append("--score-range={:g},{:g}".format(*source.score_range))
+    if feature is not None:
+        read += ["--feature", feature]
+    end = ["--fpr", "0.001", "--out", str(out)]
+    words = shlex.join(["faircal", "threshold", str(out), *data, *read, *end])
+    return f"next: {words}" + ("" if fold is not None else ", on people left out")
 
 
 def _fit(

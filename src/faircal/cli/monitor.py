@@ -95,12 +95,15 @@ def command(
     _check(scores, model, out, state)
     fitted, kept = _begin(model, state, false_alarms)
     shift = None if prior is None else Shift(fitted_share(fitted), prior)
+    empty = [path for path in scores if _is_header_only(path)]  # a night without decisions
+    scores = tuple(path for path in scores if path not in empty)
     with working("opening"):
         sources = open_all(scores, fitted, kept.population, feature, shift, kept.model_sha256)
     _check_new(sources, kept)
     counted = _count(sources, kept, ordered)
     verdict = kept.watch.verdict()
-    notes = [text for source in sources for text in source.notes]
+    notes = [f"{path}: there are no pairs in it" for path in empty]
+    notes += [text for source in sources for text in source.notes]
     notes += sorted(
         {found.details["caveat"] for found in verdict.findings if found.details.get("caveat")}
     )
@@ -146,6 +149,14 @@ def _check(scores: tuple[Path, ...], model: Path, out: Path | None, state: Path 
             raise ParameterError(f"--state {state}: is read by this command; choose another path")
     if len({path.resolve() for path in scores}) < len(scores):
         raise ParameterError("SCORES: a file is given twice; give each once")
+
+
+def _is_header_only(path: Path) -> bool:
+    """Say whether a file is a CSV table with names of columns and no row."""
+    if path.suffix != ".csv" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b"probability" in file.readline(1 << 16) and not file.readline(1 << 16).strip()
 
 
 def _begin(path: Path, state: Path | None, false_alarms: float | None) -> tuple[Method, Kept]:

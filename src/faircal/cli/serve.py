@@ -203,9 +203,28 @@ def _serve(settings: Settings, log_level: str) -> None:
     if hasattr(signal, "SIGHUP"):  # until it is listened for, it would end the process
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     service = Service(settings)
+    note(_summary(settings, service))
     for text in _notes(settings, service):
         note(f"note: {text}")
     run(service, click.echo)
+
+
+def _summary(settings: Settings, service: Service) -> str:
+    """Say what is served, in one line; a database's URL may have a password in it, and is not."""
+    from faircal.serving.keys import KeyRing
+
+    loaded, point = service.loaded, service.judge.point
+    promise = f"FPR {point.fpr:g} promised, {point.within}" if point.promised else "no promise"
+    scheme, mark, _ = (settings.database or NONE).partition("://")
+    kind = "PostgreSQL" if mark and scheme.startswith("postgres") else "SQLite"
+    sealed = "not encrypted" if settings.encryption_key is None else "encrypted"
+    database = NONE if settings.database is None else f"{kind} ({sealed})"
+    keys = NONE if settings.keys is None else len(KeyRing.load(settings.keys).keys)
+    return (
+        f"model {loaded.digest[:16]} ({loaded.model.name}), same where {point.on} >= "
+        f"{point.threshold:.6g} ({promise}), prior {loaded.prior:.6g}, database {database}, "
+        f"keys {keys}"
+    )
 
 
 def _notes(settings: Settings, service: Service) -> list[str]:

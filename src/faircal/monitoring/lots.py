@@ -40,7 +40,8 @@ class Shares:
     moves : ndarray of shape (G, B)
         How far each lot moves the shares: squares, summed over lots, are variances.
     twice : ndarray of shape (B, B)
-        What these have too much, of pairs that are counted in two lots.
+        What these have too much, of pairs that are counted in two lots; less than nothing where
+        they lack something.
     alone : ndarray of shape (B, B)
         Covariance were all pairs independent: less than that is chance.
     freedom : float
@@ -66,15 +67,15 @@ class Shares:
     def of_images(cls, lots: NDArray[np.integer], pairs: NDArray[np.integer]) -> Shares:
         """Take images of pairs: counts by lot, (G, B), and pairs by left and right bin, (2, B, B).
 
-        Both images of a pair are counted in the lots of both people, as the two were chosen
-        together; `pairs` are those with one lot, then those with two.
+        `pairs` are those with one lot, then those with two: the two people of such a pair were
+        chosen together, of one group often, which sums over lots do not see.
         """
         table, joint = lots.astype(np.float64), pairs.astype(np.float64)
         sides = joint.sum(axis=(0, 1)) + joint.sum(axis=(0, 2))
         n = max(float(sides.sum()), 1.0)
         share = sides / n
-        twice = _of_pairs(joint[1], share) / n**2
-        return cls._of(table, share, n, twice, _of_pairs(joint.sum(axis=0), share) / n**2)
+        alone = _within(sides, share) + _between(joint.sum(axis=0), share)
+        return cls._of(table, share, n, -_between(joint[1], share) / n**2, alone / n**2)
 
     @classmethod
     def _of(
@@ -118,12 +119,11 @@ def _within(counts: Float64, share: Float64) -> Float64:
     return found
 
 
-def _of_pairs(joint: Float64, share: Float64) -> Float64:
-    """Return the sum over pairs of (e + f − 2 share)(e + f − 2 share)ᵀ, e and f its two bins'."""
-    sides = joint.sum(axis=0) + joint.sum(axis=1)
-    cross = 2 * np.outer(sides, share)
-    square = 4 * joint.sum() * np.outer(share, share)
-    found: Float64 = np.diag(sides) + joint + joint.T - cross - cross.T + square
+def _between(joint: Float64, share: Float64) -> Float64:
+    """Return the sum over pairs of (e − share)(f − share)ᵀ and its transpose, of its two bins."""
+    cross = np.outer(joint.sum(axis=0) + joint.sum(axis=1), share)
+    square = 2 * joint.sum() * np.outer(share, share)
+    found: Float64 = joint + joint.T - cross - cross.T + square
     return found
 
 
@@ -144,9 +144,8 @@ def count_images(
     (ndarray of shape (blocks, n_lots, n_bins), ndarray of shape (blocks, 2, n_bins, n_bins))
     """
     two = lots[0] != lots[1]
-    cells = [(of * n_lots + lot) * n_bins + found for lot in lots for found in bins]
-    touched = np.concatenate([*cells[:2], *(cell[two] for cell in cells[2:])])
-    by_lot = np.bincount(touched, minlength=blocks * n_lots * n_bins)
+    cells = ((of * n_lots + lots) * n_bins + bins).ravel()
+    by_lot = np.bincount(cells, minlength=blocks * n_lots * n_bins)
     joint = ((of * 2 + two) * n_bins + bins[0]) * n_bins + bins[1]
     pairs = np.bincount(joint, minlength=blocks * 2 * n_bins * n_bins)
     return by_lot.reshape(blocks, n_lots, n_bins), pairs.reshape(blocks, 2, n_bins, n_bins)

@@ -148,6 +148,8 @@ def label_pair(store: Store, name: str, genuine: bool) -> Decision | None:
 
     def change(labels: bytes) -> bytes:
         was.append(labels[row])  # another process may have labelled it meanwhile
+        if labels[row] != _UNKNOWN:  # the first label stays
+            return labels
         return labels[:row] + bytes([genuine]) + labels[row + 1 :]
 
     if not store.change_state(_labels_name(batch), change):  # deleted meanwhile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 PATIENCE = 60.0
 #: A body of more bytes is parsed off the event loop.
 LARGE = 64 * 1024
+#: Letters of a field's name that an error repeats.
+_LONGEST_NAME = 40
 ARROW = "application/vnd.apache.arrow.stream"
 JSON = "application/json"
 
@@ -145,15 +148,23 @@ def parse(
     try:
         # Strict: no NaN, no Infinity, at most some 200 levels.
         found = from_json(bytes(body), allow_inf_nan=False, cache_strings="keys")
-    except ValueError:
+    except ValueError as error:
         raise Refused(
-            400, "json", "the body is not JSON (UTF-8, no NaN or Infinity); correct it"
+            400,
+            "json",
+            f"the body is not JSON (UTF-8, no NaN or Infinity){_place(error)}; correct it",
         ) from None
     except RecursionError:
         raise Refused(400, "json", "the body is nested too deeply; make it flat") from None
     if not isinstance(found, dict):
         raise unprocessable("expected a JSON object; see /openapi.json", code="json")
     return found
+
+
+def _place(error: ValueError) -> str:
+    """Say where a body stops being JSON: two numbers, and nothing else of what the parser says."""
+    found = re.search(r" at line (\d+) column (\d+)$", str(error))
+    return "" if found is None else f", at line {found[1]}, column {found[2]}"
 
 
 def _check_amount(body: bytes | bytearray, pairs: int, dimension: int) -> None:
@@ -171,5 +182,21 @@ def _check_amount(body: bytes | bytearray, pairs: int, dimension: int) -> None:
 
 def only(found: dict[str, Any], *names: str) -> None:
     """Refuse fields that are not among `names`: a misspelt one must not be passed over."""
-    if not found.keys() <= set(names):
-        raise unprocessable(f"unknown field; expected {', '.join(names)}", code="field")
+    unknown = next((name for name in found if name not in names), None)
+    if unknown is not None:
+        raise unprocessable(
+            f"unknown field {_shown(unknown)}; expected {', '.join(names)}", code="field"
+        )
+
+
+def _shown(name: str) -> str:
+    """Return the name of a field as an error may have it: a short word.
+
+    What is long, or begins as numbers do, may be anything: a picture, an embedding, a key.
+
+    >>> print(_shown("lefft"), _shown("0.25"), _shown("k" * 41))
+    'lefft' '…' '…'
+    """
+    shown = repr(name)
+    fine = name[:1].isalpha() or name.startswith("_")
+    return shown if fine and len(shown) <= _LONGEST_NAME + 2 else "'…'"

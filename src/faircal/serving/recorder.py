@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from faircal.errors import StorageAwayError, StorageError, StorageFullError
+from faircal.errors import ConflictError, StorageAwayError, StorageError, StorageFullError
 from faircal.serving.batches import BatchRecord, label_pair, pairs_of
 from faircal.serving.identify import Candidate
 from faircal.serving.loaded import Loaded
@@ -74,6 +74,7 @@ class Recorder:
                 score=verified.score,
                 probability=verified.probability,
                 threshold=verified.point.threshold,
+                on=verified.point.on,
                 same=verified.same,
                 left_cluster=clusters[0],
                 right_cluster=clusters[1],
@@ -96,6 +97,7 @@ class Recorder:
             key=key,
             model=batch.model,
             threshold=batch.point.threshold,
+            on=batch.point.on,
             prior=batch.prior,
         )
         weight = 1 + len(batch) // _PAIRS_A_LINE
@@ -125,6 +127,7 @@ class Recorder:
                 score=None if best is None else best.score,
                 probability=None if best is None else best.probability,
                 threshold=loaded.judge.point.threshold if found else None,
+                on=loaded.judge.point.on if found else None,
                 same=None if not found else best is not None and best.same,
                 left=template,
                 right=None if best is None else best.id,
@@ -134,15 +137,26 @@ class Recorder:
         return made
 
     def label(self, store: Store, decision: str, genuine: bool) -> Labelled | None:
-        """Keep whether the pair of a decision was genuine; None where there is no such one."""
+        """Keep whether the pair of a decision was genuine; None where there is no such one.
+
+        Raises
+        ------
+        ConflictError
+            Where somebody has told the contrary before: that stays.
+        """
         if self._trail is not None:
             self._trail.flush(2.0)  # it may have been made a moment ago
         with self._labelling:  # the pairs of a batch are written together
             before = store.decision(decision)
             if before is None:
                 before = label_pair(store, decision, genuine)
-            elif store.feedback(decision, genuine) is None:  # deleted meanwhile
-                return None
+            elif before.genuine is None and store.feedback(decision, genuine) is None:
+                return None  # deleted meanwhile
+        if before is not None and before.genuine not in (None, genuine):
+            raise ConflictError(
+                f"decision: it was told to be {'genuine' if before.genuine else 'of two people'} "
+                "before, and stays so; correct it where it was told from"
+            )
         return None if before is None else Labelled(before, before.genuine is None)
 
     def lines(

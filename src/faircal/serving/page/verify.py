@@ -52,6 +52,7 @@ class Page:
         photos = service.takes_pictures
         offered = {"photo": photos, "numbers": True, "name": service.store is not None}
         prior, made = self.judge.prior, self.judge.model.about_.provenance
+        verdict = service.verdict if self.known else None
         return {
             "filled": filled,
             "wrong": self.wrong,
@@ -65,6 +66,7 @@ class Page:
             "keys": service.has_keys,
             "known": self.known,
             "simulated": made is not None and made.simulated,
+            "due": verdict.words if verdict is not None and verdict.due else "",
             "facts": model_facts(self.judge, service.model_digest) if self.known else [],
             "counters": live(service) if self.known else [],
         }

@@ -27,6 +27,8 @@ UNKNOWN = (
     "The model file does not say on whom it was calibrated: nobody can tell whether these faces "
     "are like those."
 )
+#: Groups that are named in a sentence.
+_MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,15 @@ def rule(point: OperatingPoint) -> str:
         text += f", so that at most {100 * point.fpr:.3g} % of pairs of two people are"
         if point.confidence is not None:
             text += f" ({100 * point.confidence:.3g} % sure)"
+        if point.exceeded:  # all pairs together keep to it, and these do not
+            text += f"; measured above that among {_listed(point.exceeded)}"
     return text
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Say names, of many only the first few."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _warnings(said: Verified) -> list[str]:

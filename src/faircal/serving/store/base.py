@@ -41,7 +41,8 @@ class Decision:
     """One line of the audit trail: who asked what, and what was answered. Nothing biometric.
 
     `left` and `right` are ids of templates, None where a vector or picture came with the request;
-    `key` is the name of the API key; `genuine` is the truth, where somebody told it afterwards.
+    `key` is the name of the API key; `on` is what the threshold is on, score or probability;
+    `genuine` is the truth, where somebody told it afterwards.
     `left_cluster` and `left_outside` say where the left image lies in the model's population, None
     where it knows none; `prior` is the share of genuine pairs that `probability` holds for.
     """
@@ -54,6 +55,7 @@ class Decision:
     score: float | None = None
     probability: float | None = None
     threshold: float | None = None
+    on: str | None = None
     same: bool | None = None
     left_cluster: int | None = None
     right_cluster: int | None = None

@@ -26,7 +26,7 @@ CREATE TABLE faircal.removed (seq {counter}, n bigint NOT NULL);
 CREATE TABLE faircal.decisions (
     seq {counter}, id {text} NOT NULL UNIQUE, at bigint NOT NULL, kind {text} NOT NULL,
     key_name {text} NOT NULL, model {text} NOT NULL, score {real}, probability {real},
-    threshold {real}, same {bool}, left_cluster integer, right_cluster integer,
+    threshold {real}, threshold_on {text}, same {bool}, left_cluster integer, right_cluster integer,
     left_outside {bool}, right_outside {bool}, prior {real}, left_id {text}, right_id {text},
     genuine {bool}
 );
@@ -36,8 +36,8 @@ CREATE TABLE faircal.states (name {text} PRIMARY KEY, value {bytes} NOT NULL)
 
 #: Columns of a decision, in the order of its fields.
 DECISION = (
-    "id, at, kind, key_name, model, score, probability, threshold, same, left_cluster, "
-    "right_cluster, left_outside, right_outside, prior, left_id, right_id, genuine"
+    "id, at, kind, key_name, model, score, probability, threshold, threshold_on, same, "
+    "left_cluster, right_cluster, left_outside, right_outside, prior, left_id, right_id, genuine"
 )
 _FIELDS = tuple(field.name for field in fields(Decision))
 _FLAGS = ("same", "left_outside", "right_outside", "genuine")
@@ -88,6 +88,7 @@ def from_decision(one: Decision) -> tuple[Any, ...]:
         _number(one.score),
         _number(one.probability),
         _number(one.threshold),
+        one.on,
         _flag(one.same),
         _whole(one.left_cluster),
         _whole(one.right_cluster),
