@@ -1,4 +1,7 @@
-"""What is answered when a request can't be: one line of JSON, with nothing of the request in it but an unknown field's name."""
+"""What is answered when a request can't be: one line of JSON.
+
+Nothing of the request is in it but the short name of a field that nobody knows.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Refused(Exception):  # noqa: N818  (an answer, rather than an error of our
     code : str
         For machines.
     message : str
-        One line that says what was expected and what to do; never what was sent, but for the short name of an unknown field.
+        One line that says what was expected and what to do; never what was sent.
     where : str, optional
         The part of the request: ``left``, ``pairs[3].right``.
     headers : mapping, optional

@@ -68,6 +68,10 @@ _VERIFIED = _object(
     out_of_population={"type": ["boolean", "null"]},
     model={"type": "string", "description": "SHA-256 of the model file."},
     prior=_SHARE,
+    recalibration_due={
+        "type": ["boolean", "null"],
+        "description": "Whether monitoring found that pairs are no longer those of calibration.",
+    },
 )
 _ERROR = _object(
     ("error",),

@@ -61,7 +61,9 @@ def verify_router(front: Front) -> APIRouter:
             right_id=ids[1],
             loaded=loaded,
         )
-        return answer(verified.as_json())
+        verdict = service.verdict
+        due = None if service.watch is None else verdict is not None and verdict.due
+        return answer({**verified.as_json(), "recalibration_due": due})
 
     @router.post("/v1/verify/batch", openapi_extra=BATCH, summary="Judge many pairs")
     async def verify_batch(request: Request) -> Response:
