@@ -68,8 +68,9 @@ def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
         "share_genuine": round(window.share_genuine, 6),
     }
     say = {"clusters": _clusters, "scores": _scores, "outside": _outside}[name]
-    words = _front(record, "pairs", compared.enough) + say(compared, limit, window, details)
-    if not record.alarm and compared.beyond.distance > limit:
+    moved = compared.beyond.distance > limit
+    words = _front(record, "pairs", compared.enough, moved) + say(compared, limit, window, details)
+    if not record.alarm and moved:
         words += _CHANCE
     return Finding(
         name,
@@ -101,20 +102,22 @@ def _nothing(name: Name, population: Population, rates: Rates) -> Finding:
     return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
 
 
-def _front(record: Record, what: str, enough: bool = True) -> str:
+def _front(record: Record, what: str, enough: bool, moved: bool) -> str:
     span = f"{what} {record.end - record.length + 1:,} to {record.end:,}"
     if record.alarm:
         return f"Alarm at {span}: "
-    return f"Quiet; last look at {span}: " if enough else f"Too few people in {span} to tell: "
+    if not enough:
+        return f"Too few people in {span} to tell: "
+    return f"{'Moved, not surely' if moved else 'Quiet'}; last look at {span}: "
 
 
 def _clusters(found: Compared, limit: float, _: Window, details: dict[str, Any]) -> str:
     details["regions"] = {"found": _list(found.found), "expected": _list(found.expected)}
     most = int(np.argmax(np.abs(found.found - found.expected)))
     return (
-        f"regions' shares of images are off by {200 * found.beyond.distance:.1f} % of themselves "
-        f"({200 * limit:.1f} % tolerated); most in region {most}, with {found.found[most]:.1%} "
-        f"where {found.expected[most]:.1%} were expected"
+        f"regions' shares of images changed by {found.beyond.distance:.3f} beyond what chance "
+        f"brings ({limit:.3f} tolerated; half the change relative to the share), most in region "
+        f"{most}, with {found.found[most]:.1%} where {found.expected[most]:.1%} were expected"
     )
 
 
@@ -154,13 +157,14 @@ def _calibration(record: Record, tolerance: Tolerance, rates: Rates) -> Finding:
         "slope_error": float(errors[1]),
         "share_genuine": share,
         "remedy": _remedy(fitted.intercept, fitted.slope, tolerance) if record.alarm else "",
+        "only_prior": abs(fitted.slope - 1) <= tolerance.slope,
         "curve": {
             "probability": _list(probability),
             "labels": count.tolist(),
             "genuine": genuine.tolist(),
         },
     }
-    words = _front(record, "labels") + (
+    words = _front(record, "labels", True, told.distance > 1) + (
         f"log-odds of pairs in doubt are off by {fitted.intercept:+.2f} ± {errors[0]:.2f}, and "
         f"{fitted.slope:.2f} ± {errors[1]:.2f} times those told fit best (1 is right); "
         f"{share:.2%} of labels are genuine"
@@ -196,11 +200,21 @@ def _remedy(intercept: float, slope: float, tolerance: Tolerance) -> str:
 def summary(findings: Sequence[Finding], pairs: int) -> str:
     """Put all findings in one sentence."""
     alarms = [found.title.lower() for found in findings if found.alarm]
+    after = f"{pairs:,} pair{'' if pairs == 1 else 's'}"
     if alarms:
-        return f"Recalibration is due: {', '.join(alarms)} (after {pairs:,} pairs)."
+        prior = all(found.details.get("only_prior") for found in findings if found.alarm)
+        what = "Another --prior is due" if prior else "Recalibration is due"
+        return f"{what}: {', '.join(alarms)} (after {after})."
     if not any(found.enough for found in findings):
-        return f"Not enough to tell: {pairs:,} pairs."
-    return f"Nothing has changed beyond what is tolerated, as far as {pairs:,} pairs tell."
+        return f"Not enough to tell: {after}."
+    moved = [
+        found.title.lower()
+        for found in findings
+        if found.enough and found.statistic > found.details["tolerance"]
+    ]
+    if moved:
+        return f"No alarm yet: {', '.join(moved)} moved, which chance may have done in {after}."
+    return f"Nothing has changed beyond what is tolerated, as far as {after} tell."
 
 
 def _list(values: Any, digits: int = 6) -> list[float]:
