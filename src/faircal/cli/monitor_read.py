@@ -19,10 +19,11 @@ from faircal.data.batches import TableFile, open_table
 from faircal.data.tables import find_table, require_columns
 from faircal.errors import DataError
 from faircal.files import existing, file_digest
+from faircal.methods.clusters import space_of
 from faircal.monitoring import Seen
 from faircal.monitoring.seen import Known
 from faircal.scoring import Shift, fitted_share
-from faircal.scoring.placing import Placing, space_of
+from faircal.scoring.placing import Placing
 
 if TYPE_CHECKING:
     from faircal.about import Population

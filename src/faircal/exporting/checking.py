@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from faircal.calibrators.prior import shift_prior
 from faircal.data import Embeddings, Groups
 from faircal.errors import MissingExtraError, ModelFileError
-from faircal.exporting.export import places_of, share_of, space_of
+from faircal.exporting.export import share_of
 from faircal.methods import Method
+from faircal.methods.clusters import centers_of, space_of
 from faircal.registry import short
 
 Float32 = NDArray[np.float32]
@@ -78,7 +79,7 @@ def made_up(model: Method, pairs: int, rng: np.random.Generator) -> Float32:
 
     They lie around the centres that the model knows; cosines are anything up to 1.
     """
-    space, centers = space_of(model), places_of(model)
+    space, centers = space_of(model), centers_of(model)
     d = _DIMENSION if space is None else space.dimension
     found = rng.standard_normal((2 * pairs, d), dtype=np.float32) / np.float32(np.sqrt(d))
     if centers is not None:

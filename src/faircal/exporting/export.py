@@ -20,8 +20,8 @@ from faircal.exporting.graph import Graph, Value
 from faircal.exporting.methods import Said, build_of
 from faircal.exporting.pairs import PAIRS, PairInputs
 from faircal.exporting.writing import check_installed, to_onnx, write
-from faircal.methods import ClusterMethod, Method
-from faircal.methods.inputs import Space
+from faircal.methods import Method
+from faircal.methods.clusters import centers_of, space_of
 from faircal.methods.modelfile import encode
 
 #: Above so many bytes a graph is called large.
@@ -117,16 +117,6 @@ def export_onnx(
     )
 
 
-def space_of(model: Method) -> Space | None:
-    """Return what embeddings a model takes; None where it takes any."""
-    found: Space | None = getattr(model, "space_", None)
-    if found is not None:
-        return found
-    normalize = bool(getattr(model, "normalize_", True))
-    centers = places_of(model)
-    return None if centers is None else Space(centers.shape[1], normalize)
-
-
 def _pairs(model: Method, graph: Graph) -> tuple[PairInputs, Said]:
     if not model._fitted:
         raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
@@ -139,14 +129,6 @@ def _pairs(model: Method, graph: Graph) -> tuple[PairInputs, Said]:
     space = space_of(model)
     pairs = PairInputs(graph, space and space.dimension, space is None or space.normalize)
     return pairs, build(model, pairs)
-
-
-def places_of(model: Method) -> Any:
-    """Return the centres of the model's clusters, or else of its population's; None: no such."""
-    if isinstance(model, ClusterMethod):
-        return model.cluster_centers_
-    population = model.about_.population
-    return population.centers if population is not None and len(population.centers) else None
 
 
 def share_of(model: Method) -> float | None:
@@ -183,7 +165,7 @@ def _say(
 
 
 def _say_places(model: Method, pairs: PairInputs, output: Any) -> None:
-    centers, population = places_of(model), model.about_.population
+    centers, population = centers_of(model), model.about_.population
     if centers is None:
         return
     for side in (pairs.left, pairs.right):

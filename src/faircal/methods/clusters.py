@@ -132,3 +132,20 @@ class ClusterMethod(Method):
         if (self.cluster_sizes_ < 0).any():
             raise DataError("cluster_sizes: expected numbers of pairs, found one below 0")
         self.normalize_ = check_truth("normalize", state["normalize"])
+
+
+def centers_of(model: Method) -> NDArray[np.float32] | None:
+    """Return the centres of a model's clusters, or else of its population's; None: no such."""
+    if isinstance(model, ClusterMethod):
+        return model.cluster_centers_
+    population = model.about_.population
+    return population.centers if population is not None and len(population.centers) else None
+
+
+def space_of(model: Method) -> Space | None:
+    """Return what the embeddings that `model` is asked about must be like; None: nothing tells."""
+    found: Space | None = getattr(model, "space_", None)
+    centers = centers_of(model)
+    if found is not None or centers is None:
+        return found
+    return Space(centers.shape[1], bool(getattr(model, "normalize_", True)))

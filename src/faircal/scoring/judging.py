@@ -14,8 +14,9 @@ from faircal.data import Embeddings, Groups
 from faircal.data.dataset import COSINE_RANGE
 from faircal.errors import DataError, ParameterError
 from faircal.methods import Method
+from faircal.methods.clusters import space_of
 from faircal.methods.inputs import Space
-from faircal.scoring.placing import Placing, space_of
+from faircal.scoring.placing import Placing
 from faircal.scoring.prior import fitted_share
 
 Float64 = NDArray[np.float64]

@@ -13,7 +13,7 @@ from faircal.compute.nearest import BLOCK, Nearest
 from faircal.compute.threads import each, one_blas_thread
 from faircal.data import Embeddings
 from faircal.methods import Method
-from faircal.methods.clusters import ClusterMethod
+from faircal.methods.clusters import ClusterMethod, space_of
 from faircal.methods.enrolled import Enrolled
 from faircal.methods.inputs import Space
 
@@ -21,20 +21,6 @@ Rows = NDArray[np.intp]
 
 #: What is kept of an image: `Places`, by row.
 _PLACE = np.dtype([("cluster", np.int32), ("distance", np.float32), ("outside", np.bool_)])
-
-
-def space_of(model: Method) -> Space | None:
-    """Return what the embeddings that `model` is asked about must be like; None: nothing tells."""
-    found: Space | None = getattr(model, "space_", None)
-    if found is not None:
-        return found
-    normalize = bool(getattr(model, "normalize_", True))
-    population = model.about_.population
-    if isinstance(model, ClusterMethod):
-        return Space(model.cluster_centers_.shape[1], normalize)
-    if population is not None and len(population.centers):
-        return Space(population.centers.shape[1], normalize)
-    return None
 
 
 class Placing:
