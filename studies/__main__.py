@@ -1,8 +1,9 @@
 """The study of SmoothFairCal: run what is missing, keep it, write the document.
 
-Two others have their own parts:
+Others have their own parts:
 python -m studies uncertainty --help         intervals and promises
 python -m studies classes --help             classifiers
+python -m studies monitoring --help          false alarms and power of monitoring
 
 python -m studies --data FOLDER              every part but cost; what is kept is not run again
 python -m studies real networks --data …     some parts
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from studies.cells import keep, read, run_cell
 from studies.classes import running as classes
+from studies.monitoring import running as monitoring
 from studies.page import write
 from studies.parts import PARTS, USUAL, cells_of
 from studies.sets import Sets
@@ -40,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return running.main(arguments[1:])
     if arguments[:1] == ["classes"]:
         return classes.main(arguments[1:])
+    if arguments[:1] == ["monitoring"]:
+        return monitoring.main(arguments[1:])
     options = _options(arguments)
     results, docs = RESULTS, DOCS
     if options.quick:

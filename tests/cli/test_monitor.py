@@ -117,6 +117,14 @@ def test_people_of_one_group_only_raise_the_alarm(monitor, sources):
     assert any("fit again" in text for text in done.found["advice"])
 
 
+@pytest.mark.parametrize(("more", "once"), [((), True), (("--ordered",), False)])
+def test_one_file_in_no_order_is_looked_at_once_with_the_whole_rate(monitor, more, once):
+    found = monitor("quiet.parquet", "--json", *more).found
+    (scores,) = (each for each in found["findings"] if each["name"] == "scores")
+    assert (scores["details"]["window_pairs"] == found["pairs"]) is once
+    assert (scores["level"] > 0.002) is once
+
+
 def test_folder_and_scored_file_give_the_same(monitor):
     """But for who is known: a folder knows identities, a file only its images."""
     folder, file = (monitor(name, "--json").found for name in ("quiet", "quiet.parquet"))

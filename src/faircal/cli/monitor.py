@@ -100,6 +100,8 @@ def command(
     with working("opening"):
         sources = open_all(scores, fitted, kept.population, feature, shift, kept.model_sha256)
     _check_new(sources, kept)
+    if state is None and len(sources) == 1 and not (ordered or sources[0].timed):
+        kept.look_once(fitted)  # nothing comes before or after: all of it at once is surest
     counted = _count(sources, kept, ordered)
     verdict = kept.watch.verdict()
     notes = [f"{path}: there are no pairs in it" for path in empty]

@@ -56,6 +56,10 @@ class Kept:
         watch = Watch.of(model, false_alarms=false_alarms)
         return cls(population, watch, model_sha256, false_alarms)
 
+    def look_once(self, model: Method) -> None:
+        """Look at all pairs together, when all are there; for pairs in no order of time."""
+        self.watch = Watch.of(model, false_alarms=self.false_alarms, in_order=False)
+
     def add(self, chunk: Chunk, source: str, *, joins: bool = False) -> None:
         """Count pairs, and feedback where there is some; `joins` the latest stretch of time."""
         told = chunk.told[chunk.labelled]
