@@ -81,7 +81,7 @@ def log_likelihood_ratio(probability: npt.ArrayLike, *, calibrated_at: float) ->
     Examples
     --------
     >>> log_likelihood_ratio([0.0, 0.1, 0.5, 1.0], calibrated_at=0.1).round(2)
-    array([-25.4 ,   0.  ,   2.2 ,  29.8 ])
+    array([-25.4,   0. ,   2.2,  29.8])
     """
     share = check_share(calibrated_at, "calibrated_at")
     with np.errstate(divide="ignore"):
