@@ -58,9 +58,7 @@ async def _pace(
     place = urlsplit(address)
     free: asyncio.LifoQueue[_Line] = asyncio.LifoQueue()
     for _ in range(lines):
-        line = _Line(str(place.hostname), int(place.port or 80))
-        await line.open()
-        free.put_nowait(line)
+        free.put_nowait(_Line(str(place.hostname), int(place.port or 80)))
     took, statuses = list[float](), Counter[int]()
 
     async def one(number: int, due: float) -> None:
@@ -69,7 +67,7 @@ async def _pace(
             status = await line.ask(requests[number % len(requests)])
         except (OSError, asyncio.IncompleteReadError, ValueError):
             status = 0
-            await line.open()
+            line.drop()
         free.put_nowait(line)
         took.append(time.perf_counter() - due)
         statuses[status] += 1
@@ -86,21 +84,27 @@ async def _pace(
 
 
 class _Line:
-    """One connection that is kept."""
+    """One connection, opened when it is needed and kept; a server closes those that are silent."""
 
     def __init__(self, host: str, port: int) -> None:
         self._place = host, port
+        self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def open(self) -> None:
-        self._reader, self._writer = await asyncio.open_connection(*self._place)
+    def drop(self) -> None:
+        if self._open is not None:
+            self._open[1].close()
+        self._open = None
 
     async def ask(self, request: bytes) -> int:
-        self._writer.write(request)
-        head = await self._reader.readuntil(b"\r\n\r\n")
+        if self._open is None or self._open[0].at_eof():
+            self._open = await asyncio.open_connection(*self._place)
+        reader, writer = self._open
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
         status = int(head[9:12])
         length = 0
         for line in head.lower().split(b"\r\n"):
             if line.startswith(b"content-length:"):
                 length = int(line[15:])
-        await self._reader.readexactly(length)
+        await reader.readexactly(length)
         return status
