@@ -65,6 +65,12 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
     return body + hashlib.sha256(body).digest()
 
 
+def divided(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what of a state goes into a header, and its arrays."""
+    arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
+    return {key: value for key, value in state.items() if key not in arrays}, arrays
+
+
 def unpack(blob: bytes) -> tuple[dict[str, Any], memoryview]:
     """Check magic, version and checksum; return the header and the part with the arrays."""
     length = front(blob)

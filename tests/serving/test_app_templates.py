@@ -33,6 +33,10 @@ def test_the_same_id_again_is_a_conflict_unless_replaced(client, vectors):
     assert enrol(client, "anna", vectors[1]).status_code == 409
     assert enrol(client, "anna", vectors[1], replace=True).status_code == 201
     said = client.post("/v1/templates/anna/verify", json={"embedding": vectors[1].tolist()})
+    plain = client.post(
+        "/v1/verify", json={"left": vectors[0].tolist(), "right": vectors[1].tolist()}
+    )
+    assert said.json().keys() == {*plain.json(), "template"}
     assert said.json()["similarity"] == pytest.approx(1)
 
 

@@ -6,10 +6,8 @@ The service is a process of its own here, and what is asked of it goes over the 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
 import logging
-import os
 import signal
 import sqlite3
 import subprocess
@@ -30,7 +28,7 @@ from faircal.scoring.judging import Judge
 from faircal.serving.app import make_app
 from faircal.serving.keeper import Keeper
 from faircal.serving.logs import _withheld
-from tests.serving.running import Spawner, eventually
+from tests.serving.running import Spawner, eventually, small_disk
 
 #: Seconds in which an answer must come, whatever is wrong; on a busy machine.
 BOUND = 10.0
@@ -259,19 +257,6 @@ def limited(self, patient=False, writing=SqliteStore._writing, exists=os.path.ex
 
 SqliteStore._writing = limited
 """
-
-
-@contextlib.contextmanager
-def small_disk(folder):
-    """Mount a disk of 2 MB in `folder`; False where this machine does not allow it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    where = os.fsencode(folder)
-    mounted = libc.mount(b"tmpfs", where, b"tmpfs", 0, b"size=2m") == 0
-    try:
-        yield mounted
-    finally:
-        if mounted and libc.umount2(where, 2) != 0:
-            raise OSError(ctypes.get_errno(), f"cannot unmount {folder}")
 
 
 def fill(path):

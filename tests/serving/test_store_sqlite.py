@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import os
 import sqlite3
 import stat
 import threading
@@ -16,6 +14,7 @@ import pytest
 from faircal.errors import ParameterError, StorageAwayError, StorageError, StorageFullError
 from faircal.serving.store import Decision, open_store
 from faircal.serving.store.rows import moment
+from tests.serving.running import small_disk
 
 KEY = bytes(range(32))
 
@@ -230,19 +229,6 @@ def test_a_full_database_says_so_and_works_again(store, path):
     store.enrol("again", np.ones(512))
     assert store.count() == len(done) + 1
     assert is_sound(path)
-
-
-@contextlib.contextmanager
-def small_disk(folder: Path):
-    """Mount a disk of 2 MB in `folder`; False where this machine does not allow it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    where = os.fsencode(folder)
-    mounted = libc.mount(b"tmpfs", where, b"tmpfs", 0, b"size=2m") == 0
-    try:
-        yield mounted
-    finally:
-        if mounted and libc.umount2(where, 2) != 0:
-            raise OSError(ctypes.get_errno(), f"cannot unmount {folder}")
 
 
 def test_a_full_disk_says_so_and_works_again(tmp_path):

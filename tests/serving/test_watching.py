@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import faircal
+from faircal.monitoring.seen import number_of
 from faircal.serving import watching
 
 
@@ -71,7 +72,7 @@ def test_labels_tell_whose_template_it_was(start, vectors, monkeypatch):
         said = client.post("/v1/verify", json={"left": vectors[0].tolist(), "right": right})
         label = {"decision": said.json()["id"], "genuine": True}
         assert client.post("/v1/feedback", json=label).status_code == 200
-    assert people[0].tolist() == [watching._number("anna")]
+    assert people[0].tolist() == [number_of("anna")]
     assert people[1] is None
 
 

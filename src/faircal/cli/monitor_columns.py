@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from faircal.data.columns import UNKNOWN, as_arrow, as_text, first_true, parse_genuine
+from faircal.data.columns import UNKNOWN, as_arrow, as_floats, as_text, first_true, parse_genuine
 from faircal.errors import DataError
-from faircal.monitoring.seen import Known
+from faircal.monitoring.seen import Known, number_of
 
 SIDES = ("left", "right")
 _WHOLE_NUMBER = re.compile(r"0|[1-9]\d{0,17}")
@@ -33,14 +32,8 @@ class Columns:
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return finite numbers."""
-        array = as_arrow(self.table[name], f"{self.where}, column '{name}'")
-        try:
-            found = np.asarray(pc.cast(array, pa.float64()).fill_null(np.nan), dtype=np.float64)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise DataError(
-                f"{self.where}, column '{name}': expected numbers, found {array.type}; "
-                "give a file that 'faircal score' wrote"
-            ) from None
+        remedy = "give a file that 'faircal score' wrote"
+        found = as_floats(self.table[name], f"{self.where}, column '{name}'", remedy)
         bad = ~np.isfinite(found)
         self._check(name, bad, found, "a finite number", "score those pairs again or remove them")
         return found
@@ -142,8 +135,4 @@ def codes(values: Any, where: str = "ids") -> NDArray[np.int64]:
 
 
 def _code(name: str) -> int:
-    if _WHOLE_NUMBER.fullmatch(name):
-        return int(name)
-    # Above all ids that are numbers; one below 0 would be unknown.
-    raw = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
-    return raw >> 2 | 1 << 62
+    return int(name) if _WHOLE_NUMBER.fullmatch(name) else number_of(name)

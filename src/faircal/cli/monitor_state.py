@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from faircal.container import cut, pack, unpack
+from faircal.container import cut, divided, pack, unpack
 from faircal.errors import DataError, FairCalError, ModelFileError
 from faircal.files import atomic_path
 from faircal.monitoring import Watch
@@ -75,14 +73,13 @@ class Kept:
 
     def save(self, path: Path) -> None:
         """Write everything to one checksummed file, atomically."""
-        state = self.watch.get_state()
-        arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
+        values, arrays = divided(self.watch.get_state())
         header = {
             "kind": _KIND,
             "version": _VERSION,
             "model_sha256": self.model_sha256,
             "false_alarms": self.false_alarms,
-            "watch": {key: value for key, value in state.items() if key not in arrays},
+            "watch": values,
             "timeline": [stretch._asdict() for stretch in self.timeline],
             "files": self.files[-_FILES:],
         }

@@ -234,6 +234,12 @@ seed_option = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+calibrated_at_option = click.option(
+    "--calibrated-at",
+    type=float,
+    default=None,
+    help="Share of genuine pairs that MODEL was fitted at  [default: what it says itself]",
+)
 jobs_option = click.option(
     "--jobs", type=click.IntRange(1), default=None, help="Cells at a time  [default: cores]"
 )

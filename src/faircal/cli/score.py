@@ -12,6 +12,7 @@ import click
 
 from faircal.cli.options import (
     CommaList,
+    calibrated_at_option,
     check_file,
     feature_option,
     json_option,
@@ -90,12 +91,7 @@ class Prior(NamedTuple):
     default=None,
     help="Give probabilities for this share of genuine pairs, such as 0.001, or estimate it.",
 )
-@click.option(
-    "--calibrated-at",
-    type=float,
-    default=None,
-    help="Share of genuine pairs that MODEL was fitted at  [default: what it says itself]",
-)
+@calibrated_at_option
 @click.option(
     "--engine",
     type=click.Choice(["local"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.options import (
+    calibrated_at_option,
     check_file,
     feature_option,
     json_option,
@@ -81,12 +82,7 @@ REFUSED = 1
     default=None,
     help="Tell, too, what the threshold is as a probability at this share of genuine pairs.",
 )
-@click.option(
-    "--calibrated-at",
-    type=float,
-    default=None,
-    help="Share of genuine pairs that MODEL was fitted at  [default: what it says itself]",
-)
+@calibrated_at_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

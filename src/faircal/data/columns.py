@@ -225,6 +225,15 @@ def parse_fold(values: Any, where: str, span: Span = WHOLE, text: bool = False) 
     return np.take(spelt, np.asarray(coded.indices))
 
 
+def as_floats(values: Any, where: str, remedy: str) -> NDArray[np.float64]:
+    """Return a column of numbers as float64, NaN where there is none; `where` names it."""
+    array = as_arrow(values, where)
+    try:
+        return np.asarray(pc.cast(array, pa.float64()).fill_null(np.nan), dtype=np.float64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(f"{where}: expected numbers, found {array.type}; {remedy}") from None
+
+
 def parse_scores(
     values: Any,
     name: str,
@@ -233,14 +242,8 @@ def parse_scores(
     span: Span = WHOLE,
 ) -> NDArray[np.float64]:
     """Read a score column; finite, and inside `limits`, where there are any, but for rounding."""
-    array = as_arrow(values, f"{where}, column '{name}'")
-    try:
-        scores = np.asarray(pc.cast(array, pa.float64()).fill_null(np.nan), dtype=np.float64)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise DataError(
-            f"{where}, column '{name}': expected numbers, found {array.type}; "
-            "correct the column or name another one as score"
-        ) from None
+    remedy = "correct the column or name another one as score"
+    scores = as_floats(values, f"{where}, column '{name}'", remedy)
     bad = ~np.isfinite(scores)
     if bad.any():
         raise DataError(

@@ -16,6 +16,7 @@ from faircal.describing.limits import limits_of_pairs, limits_of_rows
 from faircal.errors import NotFittedError, ParameterError
 from faircal.jobs import Progress, silent
 from faircal.methods import Method
+from faircal.monitoring import survey
 from faircal.results import versions
 
 
@@ -67,7 +68,7 @@ def describe(
             raise ParameterError("expected the Labelled rows that the classifier was fitted on")
         found, population = _of_rows(model, data), None
     else:
-        found, population = _of_pairs(model, data, progress), _survey(model, data)
+        found, population = _of_pairs(model, data, progress)
     provenance = Provenance(
         data=data.name,
         data_sha256=data.fingerprint() if isinstance(data, PairStream) else data.hash(),
@@ -93,7 +94,7 @@ class _Found(NamedTuple):
     limits: tuple[str, ...]
 
 
-def _of_pairs(model: Method, data: Any, progress: Progress) -> _Found:
+def _of_pairs(model: Method, data: Any, progress: Progress) -> tuple[_Found, Population]:
     if not isinstance(data, Dataset | PairStream):
         raise ParameterError("expected the Dataset or PairStream that the model was fitted on")
     if not model._fitted:
@@ -102,13 +103,7 @@ def _of_pairs(model: Method, data: Any, progress: Progress) -> _Found:
     simulated = bool(data.provenance.get("simulated", False))
     limits = tuple(limits_of_pairs(model, data.feature, counted, simulated))
     groups = {name: of.images for name, of in counted.groups.items()}
-    return _Found(counted.counts(), groups, simulated, limits)
-
-
-def _survey(model: Method, data: Any) -> Population:
-    from faircal.monitoring import survey
-
-    return survey(model, data)
+    return _Found(counted.counts(), groups, simulated, limits), survey(model, data)
 
 
 def _of_rows(model: FairCalClassifier, data: Labelled) -> _Found:

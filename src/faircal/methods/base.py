@@ -230,6 +230,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         left: NDArray[np.intp],
         right: NDArray[np.intp],
         groups: Groups | None = None,
+        scores: Scores | None = None,
     ) -> Output:
         """Return score and probability of pairs of rows of `embeddings`: `apply` without a dataset.
 
@@ -241,6 +242,8 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             Rows.
         groups : Groups, optional
             Of the pairs, for a method that needs them to be applied.
+        scores : Scores, optional
+            Of the pairs, where the caller wants the cosines, too: they are worked out once.
 
         Examples
         --------
@@ -264,7 +267,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 group_names=() if groups is None else groups.names,
                 memo=Memo({}),
                 job=Job(),
-                scores=Scores(None, embeddings, left, right),
+                scores=scores or Scores(None, embeddings, left, right),
                 left=left,
                 right=right,
                 genuine=np.empty(0, dtype=bool),

@@ -14,7 +14,7 @@ from faircal.about import SCHEMA, About, check_schema, one_line, own_arrays
 from faircal.calibrators import CALIBRATORS, Calibrator
 from faircal.classifier import FairCalClassifier
 from faircal.classifier.modelfile import KIND, decode_classifier
-from faircal.container import FRONT_SIZE, check_numbers, cut, front, pack, unpack
+from faircal.container import FRONT_SIZE, check_numbers, cut, divided, front, pack, unpack
 from faircal.errors import DataError, ModelFileError, NotFittedError, ParameterError
 from faircal.files import atomic_path, existing
 from faircal.methods.base import Diagnostics, Method
@@ -89,10 +89,7 @@ def load_method(path: str | Path) -> Method:
 
 def encode(model: Method) -> bytes:
     """Return the bytes of a model file; the same model gives the same bytes."""
-    values: dict[str, Any] = {}
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for key, value in model._get_state().items():
-        (arrays if isinstance(value, np.ndarray) else values)[key] = value
+    values, arrays = divided(model._get_state())
     check_numbers(arrays)
     header = {
         "faircal": __version__,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from faircal.data import Dataset, Embeddings, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Pairs
 from faircal.methods import Method
+from faircal.monitoring.seen import number_of
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -125,11 +125,5 @@ def _numbers_by_name(part: Dataset) -> Int64 | None:
     people = part.people
     if people is None or (people.left < 0).any() or (people.right < 0).any():
         return None
-    hashed = np.array(
-        [
-            int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little", signed=True)
-            for name in people.names
-        ],
-        np.int64,
-    )
-    return np.stack([hashed[people.left], hashed[people.right]])
+    numbers = np.array([number_of(name) for name in people.names], np.int64)
+    return np.stack([numbers[people.left], numbers[people.right]])

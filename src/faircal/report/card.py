@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from faircal._version import __version__
@@ -16,6 +14,7 @@ from faircal.classifier import FairCalClassifier
 from faircal.methods import Method
 from faircal.report.card_facts import card_facts
 from faircal.report.card_parts import Part, Sheet, parts_of
+from faircal.report.rendering import render, resource
 from faircal.report.svg import score_histogram
 
 __all__ = ["card_facts", "card_html", "card_markdown"]
@@ -58,16 +57,14 @@ def card_html(model: Method | FairCalClassifier, *, file: str | Path | None = No
         As for `card_markdown`.
     """
     facts = card_facts(model, file=file)
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(_resource("card.html")).render(
+    return render(
+        "card.html",
         title=facts["model"]["title"],
         kind=facts["model"]["kind"],
         simulated=facts["population"]["simulated"],
         parts=parts_of(facts),
         chart=_chart(facts["population"]["scores"]),
-        style=_resource("page.css") + _resource("card.css"),
+        style=resource("page.css") + resource("card.css"),
         version=__version__,
     )
 
@@ -86,10 +83,6 @@ def _chart(scores: Mapping[str, Any] | None) -> Markup | None:
             width=420,  # narrow enough that text can be read on a phone
         )
     )
-
-
-def _resource(name: str) -> str:
-    return files("faircal.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _section(part: Part) -> Iterator[str]:

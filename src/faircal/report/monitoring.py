@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from jinja2 import Environment, StrictUndefined
 
 from faircal._version import __version__
 from faircal.about import Population
@@ -21,6 +18,7 @@ from faircal.monitoring import Verdict
 from faircal.report.monitoring_pictures import TITLES, pictures
 from faircal.report.monitoring_time import Stretch
 from faircal.report.monitoring_words import GLOSSARY, STATES, advice, headline, promise, verdict_of
+from faircal.report.rendering import render, resource
 from faircal.results import REPORT, versions, without_nan, write_rows
 
 RECORD, TABLE = "monitor.json", "monitor.csv"
@@ -105,13 +103,11 @@ def write_monitoring(folder: str | Path, found: Monitored) -> dict[str, Path]:
 
 def monitoring_page(found: Monitored) -> str:
     """Return the page: self-contained, opens offline, has no script."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"figure": _figure, "share": _share}
     drawn = pictures(found.verdict, found.population, found.timeline)
     said = headline(found.verdict)
-    return environment.from_string(_resource("monitor.html")).render(
+    return render(
+        "monitor.html",
+        {"figure": _figure, "share": _share},
         found=found,
         verdict=found.verdict,
         words={finding.name: verdict_of(finding) for finding in found.verdict.findings},
@@ -123,7 +119,7 @@ def monitoring_page(found: Monitored) -> str:
         sections=[(name, TITLES[name]) for name in drawn],
         facts=_facts(found),
         glossary=GLOSSARY,
-        style=_resource("page.css"),
+        style=resource("page.css"),
         version=__version__,
     )
 
@@ -175,7 +171,3 @@ def _figure(value: float | None) -> str:
 
 def _share(value: float | None) -> str:
     return "–" if value is None or value != value else f"{100 * value:.3g} %"
-
-
-def _resource(name: str) -> str:
-    return files("faircal.report").joinpath(name).read_text(encoding="utf-8")

@@ -9,11 +9,8 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined
 
 from faircal._version import __version__
 from faircal.errors import MissingExtraError
@@ -23,6 +20,7 @@ from faircal.report.figures import Drawing, Figure, Panels
 from faircal.report.kinds import subject_of
 from faircal.report.outline import ABOUT
 from faircal.report.paper import PAPER, Reproduction, reproduction
+from faircal.report.rendering import render, resource
 from faircal.report.store import Store
 from faircal.report.subject import Subject
 from faircal.report.tables import Table, Value
@@ -36,10 +34,6 @@ _QUESTIONS = {
     "changes": "What do the methods change?",
     "limits": "What this cannot tell",
 }
-
-
-#: Letters that turn the direction of what follows: a name with one would turn a sentence round.
-_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 
 
 @dataclass(frozen=True)
@@ -88,12 +82,10 @@ def write_page(store: Store, paper: Reproduction | None, pictures: Pictures) -> 
     """Write ``report.html``; return its path."""
     subject, names = subject_of(store), store.results.attributes
     explored = subject.explorer(store) if subject.explorer else None
-    script = "" if explored is None else "\n".join(map(_resource, _SCRIPTS))
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"published": _published, "ends": _ends}
-    text = environment.from_string(_resource("page.html")).render(
+    script = "" if explored is None else "\n".join(map(resource, _SCRIPTS))
+    text = render(
+        "page.html",
+        {"published": _published, "ends": _ends},
         dataset=store.results.dataset,
         kind=subject.kinds.get(store.kind, store.kind),
         subject=subject,
@@ -112,18 +104,14 @@ def write_page(store: Store, paper: Reproduction | None, pictures: Pictures) -> 
         interval_kind=store.run.get("interval_kind", ""),
         notes=_notes(store.run) + (paper.notes if paper else []),
         facts=_facts(store.run, subject.facts),
-        style=_resource("page.css"),
+        style=resource("page.css"),
         script=script,
         script_hash=b64encode(sha256(script.encode()).digest()).decode(),
         version=__version__,
     )
     path = store.folder / REPORT
-    write_text(path, text.translate(_TURNING))
+    write_text(path, text)
     return path
-
-
-def _resource(name: str) -> str:
-    return files("faircal.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def _part(

@@ -12,6 +12,7 @@ from faircal.about import DEFAULT_POINT, OperatingPoint, Places
 from faircal.calibrators.prior import log_likelihood_ratio, shift_prior
 from faircal.data import Embeddings, Groups
 from faircal.data.dataset import COSINE_RANGE
+from faircal.data.types import Scores
 from faircal.errors import DataError, ParameterError
 from faircal.methods import Method
 from faircal.methods.clusters import space_of
@@ -122,13 +123,14 @@ class Judge:
                 f"embedding {int(bad[0]) + 1}: expected finite numbers, not all 0; embed it again"
             )
         places = self.places(embeddings)  # first: it tells the model the clusters
-        said = self.model.compare(embeddings, left, right, groups)
+        scores = Scores(None, embeddings, left, right)
+        said = self.model.compare(embeddings, left, right, groups, scores)
         share = self.calibrated_at
         probability = said.probability
         if self.prior is not None:
             probability = shift_prior(probability, calibrated_at=share, prior=self.prior)
         return Judged(
-            embeddings.cosine(left, right),
+            scores(),
             said.score,
             probability,
             log_likelihood_ratio(said.probability, calibrated_at=share),

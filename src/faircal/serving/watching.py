@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 from collections import deque
@@ -13,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators.prior import shift_prior
-from faircal.container import cut, pack, unpack
+from faircal.container import cut, divided, pack, unpack
 from faircal.errors import FairCalError, StorageError
 from faircal.methods import Method
 from faircal.monitoring import Seen, Verdict, Watch
+from faircal.monitoring.seen import number_of
 from faircal.serving.loaded import Loaded
 from faircal.serving.store.base import Store
 from faircal.serving.verified import Verified, VerifiedBatch
@@ -164,9 +164,7 @@ class Watching:
         with self._lock:
             if self.watch is None:
                 return
-            state = self.watch.get_state()
-            arrays = {key: each for key, each in state.items() if isinstance(each, np.ndarray)}
-            values = {key: each for key, each in state.items() if key not in arrays}
+            values, arrays = divided(self.watch.get_state())
             header = {"model": self._digest, "false_alarms": self._false_alarms, "values": values}
             blob, name = pack(header, arrays), self._name(self._digest)
         try:
@@ -253,10 +251,5 @@ def _people(templates: Sequence[str | None]) -> NDArray[np.int64] | None:
     """Return a number for each template, −1 where there is none; None where there are none."""
     if not any(templates):
         return None
-    numbers = {name: -1 if name is None else _number(name) for name in set(templates)}
+    numbers = {name: -1 if name is None else number_of(name) for name in set(templates)}
     return np.array([numbers[name] for name in templates], dtype=np.int64)
-
-
-def _number(name: str) -> int:
-    said = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(said, "big") >> 1

@@ -21,6 +21,7 @@ from faircal.serving.routes.schemas import (
     NAME,
     VERIFY_TEMPLATE,
 )
+from faircal.serving.routes.verify import judged
 from faircal.serving.store.base import TemplateInfo
 from faircal.serving.verified import new_id, point_json
 
@@ -102,17 +103,8 @@ def templates_router(front: Front) -> APIRouter:
         name, loaded = _named(request), service.loaded
         enrolled = await front.vector(fields.Template(name), "template")
         probe = await front.vector(fields.probe(found, loaded.dimension), "image")
-        verified = service.verify(
-            enrolled,
-            probe,
-            left_group=fields.text(found, "left_group"),
-            right_group=fields.text(found, "right_group"),
-            prior=fields.share(found, "prior"),
-            key=key.name,
-            left_id=name,
-            loaded=loaded,
-        )
-        return answer({**verified.as_json(), "template": name})
+        said = judged(service, found, (enrolled, probe), key.name, loaded, name)
+        return answer({**said, "template": name})
 
     @router.post("/v1/identify", openapi_extra=IDENTIFY, summary="Who of those enrolled is it?")
     async def identify(request: Request) -> Response:

@@ -17,6 +17,7 @@ from faircal.serving.jsonbatch import read_batch
 from faircal.serving.loaded import Loaded
 from faircal.serving.pairs import Side, joined
 from faircal.serving.routes.schemas import BATCH, VERIFY
+from faircal.serving.service import Service, Vector
 from faircal.serving.verified import VerifiedBatch, point_json
 
 if TYPE_CHECKING:
@@ -25,6 +26,31 @@ if TYPE_CHECKING:
 #: Length of embeddings that JSON has room for where the model does not tell.
 _COMMON = 512
 _FIELDS = ("left", "right", "left_group", "right_group", "prior")
+
+
+def judged(
+    service: Service,
+    found: dict[str, Any],
+    pair: tuple[Vector, Vector],
+    key: str,
+    loaded: Loaded,
+    left_id: str | None = None,
+    right_id: str | None = None,
+) -> dict[str, Any]:
+    """Judge a pair, with the groups and the share that a body asks for; return the answer."""
+    verified = service.verify(
+        *pair,
+        left_group=fields.text(found, "left_group"),
+        right_group=fields.text(found, "right_group"),
+        prior=fields.share(found, "prior"),
+        key=key,
+        left_id=left_id,
+        right_id=right_id,
+        loaded=loaded,
+    )
+    verdict = service.verdict
+    due = None if service.watch is None else verdict is not None and verdict.due
+    return {**verified.as_json(), "recalibration_due": due}
 
 
 def verify_router(front: Front) -> APIRouter:
@@ -50,20 +76,7 @@ def verify_router(front: Front) -> APIRouter:
             side if isinstance(side, np.ndarray) else await front.vector(side, name)
             for name, side in zip(("left", "right"), sides, strict=True)
         ]
-        verified = service.verify(
-            left,
-            right,
-            left_group=fields.text(found, "left_group"),
-            right_group=fields.text(found, "right_group"),
-            prior=fields.share(found, "prior"),
-            key=key.name,
-            left_id=ids[0],
-            right_id=ids[1],
-            loaded=loaded,
-        )
-        verdict = service.verdict
-        due = None if service.watch is None else verdict is not None and verdict.due
-        return answer({**verified.as_json(), "recalibration_due": due})
+        return answer(judged(service, found, (left, right), key.name, loaded, *ids))
 
     @router.post("/v1/verify/batch", openapi_extra=BATCH, summary="Judge many pairs")
     async def verify_batch(request: Request) -> Response:
