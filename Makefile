@@ -19,7 +19,7 @@ $(BIN)/python:
 # facenet-pytorch brings MTCNN's weights, and a reference for the tests; the torch that it asks for is
 # too old, so it comes without what it depends on.
 .venv/test: .venv/base
-	$(PIP) --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres]"
+	$(PIP) --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres,spark]"
 	$(PIP) --no-deps facenet-pytorch
 	@touch $@
 # The browser of the tests, where there is none yet. Without one they are skipped; in CI they fail.
@@ -29,14 +29,20 @@ AS_ROOT = $$(test "$$(id -u)" = 0 || echo sudo -n) env DEBIAN_FRONTEND=nonintera
 	  || { $(AS_ROOT) apt-get -qq update && $(AS_ROOT) apt-get -qq install --yes chromium; } >/dev/null \
 	  || echo "make: no browser for the tests: install chromium (Debian: apt-get install chromium)" >&2
 	@if command -v chromium >/dev/null; then touch $@; fi
+# Java, for Spark, likewise.
+.venv/java: $(BIN)/python
+	@command -v java >/dev/null \
+	  || { $(AS_ROOT) apt-get -qq update && $(AS_ROOT) apt-get -qq install --yes openjdk-17-jre-headless; } >/dev/null \
+	  || echo "make: no Java for the tests of Spark: install Java 17 (Debian: apt-get install openjdk-17-jre-headless)" >&2
+	@if command -v java >/dev/null; then touch $@; fi
 .venv/check: .venv/base
-	$(PIP) --editable ".[test,check,fast,figures,torch,embed,onnx,serve,postgres]"
+	$(PIP) --editable ".[test,check,fast,figures,torch,embed,onnx,serve,postgres,spark]"
 	@touch $@
 
 demo: .venv/base
 	$(BIN)/faircal demo
 
-test: .venv/test .venv/browser
+test: .venv/test .venv/browser .venv/java
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/check

@@ -49,10 +49,13 @@ BLOCKED = (
     "psycopg",
     "psycopg_pool",
     "pgvector",
+    "pyspark",
+    "py4j",
 )
 
 TRAINED = [name for name, method in METHODS.items() if method.needs.extra == "torch"]
 REMEDY = "needs torch, which is not installed: pip install 'faircal[torch]'"
+NO_SPARK = "Spark needs pyspark, which is not installed: pip install 'faircal[spark]'"
 
 #: What is in the package and imports PyTorch when it is imported.
 WITH_TORCH = {
@@ -245,6 +248,48 @@ class TestWithoutTorch:
         assert contents(home) == before
 
 
+class TestWithoutSpark:
+    def test_in_python(self, home):
+        script = """
+            import faircal
+            from faircal.scale import spark
+            for name in spark.__all__:
+                getattr(spark, name)
+            for use in (
+                lambda: spark.open_pairs(None, "faces"),
+                lambda: spark.pairs_of(None, "faces"),
+                lambda: spark.benchmark(None, "faces", "out"),
+            ):
+                try:
+                    use()
+                except faircal.MissingExtraError as error:
+                    print(error)
+        """
+        before = contents(home)
+        found = run(script, home)
+        assert found.stderr == ""
+        assert found.stdout == f"{NO_SPARK}\n" * 3
+        assert contents(home) == before
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["score", "m.faircal", "faces", "--out", "scored.parquet"],
+            ["benchmark", "faces", "--methods", "baseline", "--out", "out"],
+        ],
+        ids=lambda words: words[0],
+    )
+    def test_commands(self, home, words):
+        made = command(["fit", "faces", "--method", "baseline", "--out", "m.faircal"], home)
+        assert made.returncode == 0, made.stderr
+        before = contents(home)
+        found = command([*words, "--engine", "spark"], home)
+        assert found.returncode == 2
+        assert found.stdout == ""
+        assert found.stderr == f"faircal: {NO_SPARK}\n"
+        assert contents(home) == before
+
+
 def test_importing_is_quick_because_it_imports_next_to_nothing(tmp_path):
     script = """
         import faircal
@@ -253,8 +298,8 @@ def test_importing_is_quick_because_it_imports_next_to_nothing(tmp_path):
     assert run(script, tmp_path).stdout == "[]\n"
 
 
-def test_torch_is_imported_by_a_training_alone(tmp_path):
-    """Not by importing any other part, where it is installed."""
+def test_torch_and_spark_are_imported_by_who_uses_them_alone(tmp_path):
+    """Not by importing any other part, where they are installed."""
     script = f"""
         import importlib, pkgutil, sys
         import faircal
@@ -264,7 +309,8 @@ def test_torch_is_imported_by_a_training_alone(tmp_path):
             importlib.import_module(name)
         assert "faircal.training.recipes" in sys.modules
         faircal.AGENDA(), faircal.PASS(), faircal.MultiPASS(), faircal.FTC().check_parameters()
-        print(len(names), "torch" in sys.modules)
+        assert "faircal.scale.spark.session" in sys.modules
+        print(len(names), sorted({{"torch", "pyspark"}} & set(sys.modules)))
     """
     found = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
@@ -276,7 +322,7 @@ def test_torch_is_imported_by_a_training_alone(tmp_path):
     assert found.stderr == ""
     count, imported = found.stdout.split()
     assert int(count) > 60
-    assert imported == "False"
+    assert imported == "[]"
 
 
 def imports_of(path):
@@ -303,6 +349,7 @@ def test_nothing_undeclared_is_imported():
         "embedding": {"torch", "PIL", "onnxruntime", "dlib"},
         "report": {"matplotlib", "PIL"},
         "exporting": {"onnx", "onnxruntime"},
+        "scale": {"pyspark"},
         "serving": {
             *("fastapi", "starlette", "pydantic", "uvicorn", "prometheus_client", "cryptography"),
             *("psycopg", "psycopg_pool", "pgvector", "multipart", "anyio", "PIL", "pydantic_core"),

@@ -77,15 +77,7 @@ def kmeans(
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
-    check_whole("n_clusters", n_clusters, 1)
-    check_whole("n_init", n_init, 1)
-    check_whole("max_iter", max_iter, 1)
-    check_whole("random_state", random_state, 0)
-    if n_clusters > len(vectors):
-        raise ParameterError(
-            f"n_clusters: expected 1 to {len(vectors)} (the number of images), found {n_clusters}; "
-            "choose fewer clusters (--clusters)"
-        )
+    check_parameters(len(vectors), n_clusters, n_init, random_state, max_iter)
     # Distances do not change with the origin; small numbers keep float32 products exact enough.
     mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     points = np.subtract(vectors, mean, order="C", dtype=np.float32)
@@ -101,3 +93,18 @@ def kmeans(
         progress=progress,
     )
     return Clustering(found.centers + mean, found.inertia, found.n_iter)
+
+
+def check_parameters(
+    n: int, n_clusters: int, n_init: int, random_state: int, max_iter: int
+) -> None:
+    """Raise where `n` vectors cannot be clustered so."""
+    check_whole("n_clusters", n_clusters, 1)
+    check_whole("n_init", n_init, 1)
+    check_whole("max_iter", max_iter, 1)
+    check_whole("random_state", random_state, 0)
+    if n_clusters > n:
+        raise ParameterError(
+            f"n_clusters: expected 1 to {n} (the number of images), found {n_clusters}; "
+            "choose fewer clusters (--clusters)"
+        )

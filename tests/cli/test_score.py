@@ -18,7 +18,7 @@ import pytest
 
 import faircal
 from faircal import ParameterError
-from faircal.cli import score
+from faircal.cli import score_run
 from faircal.data.dataset import Dataset
 from faircal.data.writers import save_dataset
 from faircal.methods import Method, make_method
@@ -30,7 +30,7 @@ KEEP = ["--keep", "genuine,fold,ethnicity"]
 @pytest.fixture
 def small(monkeypatch):
     """Parts of 10 pairs, segments of 30: the 132 pairs of the world make five."""
-    monkeypatch.setattr(score, "BATCH", 10)
+    monkeypatch.setattr(score_run, "BATCH", 10)
     monkeypatch.setattr("faircal.scoring.work.SEGMENT", 30)
 
 
@@ -53,7 +53,7 @@ def files():
 def test_parts_and_segments_change_nothing(data, model, suffix, world, run_here, small):
     monkey = {"model": f"{model}.faircal", "data": data}
     assert run_here(words(f"parts.{suffix}", *KEEP, **monkey)).code == 0
-    score.BATCH = 1 << 20
+    score_run.BATCH = 1 << 20
     assert run_here(words(f"whole.{suffix}", *KEEP, **monkey)).code == 0
     parts, whole = read(f"parts.{suffix}"), read(f"whole.{suffix}")
     assert parts.equals(whole)
@@ -106,7 +106,7 @@ def test_drawn_folds(world, run_here, small):
 
 def test_without_folds_pairs_are_not_held_in_memory(world, run_here, small, monkeypatch):
     without_folds()
-    monkeypatch.setattr(score.Source, "load_one", None)
+    monkeypatch.setattr(score_run.Source, "load_one", None)
     assert run_here(words("s.parquet", "--keep", "genuine")).code == 0
 
 
@@ -238,10 +238,10 @@ def test_killed_in_the_middle(suffix, where, world, run_here, small):
     killed = python(
         f"""
         import os, signal
-        import faircal.cli.score, faircal.methods, faircal.scoring.work
+        import faircal.cli.score_run, faircal.methods, faircal.scoring.work
         from faircal.cli.main import main
 
-        faircal.cli.score.BATCH, faircal.scoring.work.SEGMENT = 10, 30
+        faircal.cli.score_run.BATCH, faircal.scoring.work.SEGMENT = 10, 30
         place = faircal.{patched[where].split(",")[0]}
         work, calls = getattr(place, {patched[where].split(",")[1]}), []
 
@@ -272,10 +272,10 @@ def test_no_room(suffix, world, run_here, small):
     done = python(
         f"""
         import resource
-        import faircal.cli.score, faircal.scoring.work
+        import faircal.cli.score_run, faircal.scoring.work
         from faircal.cli.main import main
 
-        faircal.cli.score.BATCH, faircal.scoring.work.SEGMENT = 10, 30
+        faircal.cli.score_run.BATCH, faircal.scoring.work.SEGMENT = 10, 30
         resource.setrlimit(resource.RLIMIT_FSIZE, ({size // 2}, {size // 2}))
         main({words(f"s.{suffix}", *KEEP)!r})
         """,
@@ -324,10 +324,10 @@ def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
         done = python(
             f"""
             from pathlib import Path
-            import faircal.cli.score, faircal.data.csvfile, faircal.scoring.work
+            import faircal.cli.score_run, faircal.data.csvfile, faircal.scoring.work
             from faircal.cli.main import main
 
-            faircal.cli.score.BATCH, faircal.scoring.work.SEGMENT = 1 << 16, 1 << 19
+            faircal.cli.score_run.BATCH, faircal.scoring.work.SEGMENT = 1 << 16, 1 << 19
             faircal.data.csvfile.BLOCK = 1 << 20
             try:
                 main(["score", "m.faircal", "faces{n_pairs}", "--out", "s{n_pairs}.parquet"])

@@ -11,7 +11,7 @@ import pytest
 
 import faircal
 from faircal.about import OperatingPoint, Population
-from faircal.cli import score
+from faircal.cli import score_run
 
 ALL = "log_likelihood_ratio,similarity,clusters,outside,decision"
 
@@ -32,7 +32,7 @@ def full(world):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(score, "BATCH", 10)
+    monkeypatch.setattr(score_run, "BATCH", 10)
     monkeypatch.setattr("faircal.scoring.work.SEGMENT", 30)
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faircal.auditing.stream import Auditor
+from faircal.auditing.together import Auditors
 from faircal.checkpoints import Checkpoint, mark_of, uninterrupted
 from faircal.data import Dataset, PairStream
+from faircal.data.tables import table_files
 from faircal.files import digest
 from faircal.jobs import Job
 from faircal.measures import RATES
@@ -51,22 +53,15 @@ def audit_stream(
         One a feature; `Auditor.finish` gives the audit.
     """
     job = job or Job()
-    names = () if attribute is None else stream.group_names(attribute)
-    auditors = [
-        Auditor(
-            attribute=attribute,
-            groups=names,
-            threshold=threshold,
-            rates=rates,
-            score_range=stream.score_range,
-            dataset=stream.name,
-            feature=feature,
-            method="" if model is None else model.name,
-            # What a model makes of scores is spread as it likes, within the range.
-            sample=None if model is not None else stream.select(feature).sample(),
-        )
-        for feature in stream.features
-    ]
+    auditors = Auditors.of(
+        stream,
+        # What a model makes of scores is spread as it likes, within the range.
+        {f: None if model is not None else stream.select(f).sample() for f in stream.features},
+        model=model,
+        attribute=attribute,
+        threshold=threshold,
+        rates=rates,
+    )
     settings = {
         "data": stream.fingerprint(),
         "pairs": len(stream),
@@ -80,18 +75,18 @@ def audit_stream(
     }
     kept = _Kept(job, settings, auditors)
     try:
-        with closing(stream.parts(kept.done, _columns(model, attribute))) as parts:
+        with closing(stream.parts(kept.done, needed_columns(model, attribute))) as parts:
             for part in parts:
-                _count(part, model, auditors, kept)
+                _count(part, auditors, kept)
                 job.progress("pairs", kept.done, len(stream), "")
                 kept.write()
     except KeyboardInterrupt:
         kept.write(now=True)
         raise
-    return auditors
+    return auditors.each
 
 
-def _columns(model: Method | None, attribute: str | None) -> list[str] | None:
+def needed_columns(model: Method | None, attribute: str | None) -> list[str] | None:
     """Return what is read of a score table; for a model everything, it knows what it needs."""
     if model is not None:
         return None
@@ -99,41 +94,32 @@ def _columns(model: Method | None, attribute: str | None) -> list[str] | None:
     return ["genuine", "probability", "identity", *groups]
 
 
-def _count(part: Dataset, model: Method | None, auditors: list[Auditor], kept: _Kept) -> None:
-    views = [part.select(auditor.labels["feature"]) for auditor in auditors]
-    outputs = [None if model is None else model.apply(view) for view in views]
+def _count(part: Dataset, auditors: Auditors, kept: _Kept) -> None:
+    scored = auditors.scored(part)
     with uninterrupted():
-        for auditor, view, output in zip(auditors, views, outputs, strict=True):
-            auditor.add(view, output)
+        auditors.count(scored)
         kept.done += len(part)
 
 
 class _Kept:
     """What was counted of the first `done` pairs, in a checkpoint."""
 
-    def __init__(self, job: Job, settings: Mapping[str, Any], auditors: list[Auditor]) -> None:
+    def __init__(self, job: Job, settings: Mapping[str, Any], auditors: Auditors) -> None:
         what = "data, model or settings"
         self._file = Checkpoint(job, mark_of(settings), "audit", "audit", what)
         self._auditors = auditors
         self.done = self._kept = 0
         state = self._file.read()
         if state is not None:
-            for i, (auditor, told) in enumerate(
-                zip(auditors, state.header["auditors"], strict=True)
-            ):
-                auditor.restore(told, state.part(str(i)))
+            auditors.restore(state.header, state.arrays)
             self.done = self._kept = int(state.header["done"])
 
     def write(self, *, now: bool = False) -> None:
         """Write the file, if it is time to and something was counted since."""
         if self.done == self._kept or not (now or self._file.is_due):
             return
-        states, arrays = [], {}
-        for i, auditor in enumerate(self._auditors):
-            state, own = auditor.state()
-            states.append(state)
-            arrays.update({f"{i}.{key}": array for key, array in own.items()})
-        self._file.write({"done": self.done, "auditors": states}, arrays)
+        header, arrays = self._auditors.state()
+        self._file.write({"done": self.done, **header}, arrays)
         self._kept = self.done
 
 
@@ -141,7 +127,7 @@ def files_digest(paths: Sequence[Path]) -> str:
     """Return the SHA-256 of the names, lengths and contents of files, read piece by piece."""
 
     def feed(update: Any) -> None:
-        for path in paths:
+        for path in table_files(paths):
             update(f"{path.name}\0{path.stat().st_size}\0".encode())
             with path.open("rb") as file:
                 while piece := file.read(1 << 20):

@@ -192,11 +192,11 @@ class Auditor:
         self.names, self.shares = list(header["names"]), dict(header["shares"])
         self._has = None if header["has"] is None else _Has(*header["has"])
         self._counts = {
-            of: Counts.from_state(_under(of, arrays))
+            of: Counts.from_state(under(of, arrays))
             for of in ("probability", "score")
             if f"{of}.edges" in arrays
         }
-        self._people = People.from_state(header["people"], _under("people", arrays))
+        self._people = People.from_state(header["people"], under("people", arrays))
 
 
 class _Has(NamedTuple):
@@ -218,7 +218,8 @@ class _Has(NamedTuple):
         return " and ".join(name for name in self._fields[:4] if getattr(self, name))
 
 
-def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin with `prefix` and a dot, without it."""
     start = f"{prefix}."
     return {key.removeprefix(start): of for key, of in arrays.items() if key.startswith(start)}
 

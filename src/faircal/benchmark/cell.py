@@ -84,7 +84,8 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> Ran:
 class Fits:
     """The fits of a cell: one for each set of parameters, with what they had to say.
 
-    `fitted` are methods of cells with the same calibration pairs, by what a fit depends on.
+    `fitted` are methods of cells with the same calibration pairs, by what a fit depends on. A
+    training keeps its state with `parts`, where there are some.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Fits:
         calibration: Dataset,
         cell: Cell,
         settings: Settings,
-        parts: Parts,
+        parts: Parts | None,
         progress: Progress,
         fitted: dict[str, Method] | None = None,
     ) -> None:
@@ -110,7 +111,7 @@ class Fits:
         method: Method = build_method(self.cell, self.settings, **more)
         key = repr(sorted(method.get_params().items()))
         if key not in self._fitted:
-            checkpoint = self.parts.checkpoint(self.cell, key)
+            checkpoint = None if self.parts is None else self.parts.checkpoint(self.cell, key)
             self._fitted[key] = method.fit(
                 self.calibration, progress=self._tell, checkpoint=checkpoint, resume=None
             )

@@ -11,9 +11,11 @@ from faircal.cli import label_noise as noise
 from faircal.cli.audit_run import (
     Measured,
     Wanted,
+    measure_on_spark,
     measure_streamed,
     measure_whole,
 )
+from faircal.cli.engine import Engine, engine_options
 from faircal.cli.options import (
     check_folder,
     features_option,
@@ -58,6 +60,7 @@ PARTIAL = "audit.partial"
 @click.option("--fold", default=None, help="Audit the pairs of this fold only.")
 @noise.option
 @stream_option
+@engine_options
 @resume_option
 @json_option
 def command(
@@ -71,6 +74,7 @@ def command(
     fold: str | None,
     label_noise: float | None,
     stream: bool,
+    engine: Engine,
     resume: bool,
     as_json: bool,
 ) -> None:
@@ -95,6 +99,10 @@ def command(
     Of many pairs only counts in fine bins are kept: memory grows with the number of people, not
     with that of pairs. How far numbers can then be from the exact ones is said with them. The
     counts so far are in OUT/audit.partial: an interrupted audit goes on with --resume.
+
+    With --engine spark the pairs are counted by Spark's workers: the same counts, and the same
+    files (see docs/spark.md). DATA may also be a folder of Parquet files, as 'faircal score
+    --engine spark' writes one.
     """
     from faircal.files import file_digest
     from faircal.methods import load_method
@@ -102,6 +110,7 @@ def command(
     from faircal.report.machine import audit_record
 
     started = time.perf_counter()
+    engine.check(source, resume=resume, label_noise=label_noise)
     check_folder(out)
     check_checkpoint(out / PARTIAL, resume, "an audit")
     fitted = None if model is None else load_method(model)
@@ -115,12 +124,7 @@ def command(
         "model_sha256": None if model is None else file_digest(model),
     }
     wanted = Wanted(source, fitted, attribute, features, fold, threshold, rates, about, label_noise)
-    streamed = stream or resume or source.is_long()
-    noise.check_in_memory(label_noise, streamed)
-    if streamed:
-        measured = measure_streamed(wanted, out / PARTIAL, resume)
-    else:
-        measured = measure_whole(wanted)
+    measured = _measured(wanted, engine, out / PARTIAL, stream or resume, resume)
     _write(out, measured, wanted, round(time.perf_counter() - started, 3))
     (out / PARTIAL).unlink(missing_ok=True)
     store = Store.read(out)
@@ -142,6 +146,16 @@ def command(
         noise.show(measured.label_noise)
         for name, path in paths.items():
             click.echo(f"{name}: {path}")
+
+
+def _measured(
+    wanted: Wanted, engine: Engine, partial: Path, stream: bool, resume: bool
+) -> Measured:
+    if engine.is_spark:
+        return measure_on_spark(wanted, engine)
+    streamed = stream or wanted.source.is_long()
+    noise.check_in_memory(wanted.label_noise, streamed)
+    return measure_streamed(wanted, partial, resume) if streamed else measure_whole(wanted)
 
 
 def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> None:

@@ -1,4 +1,4 @@
-"""How ``faircal audit`` measures: all pairs in memory, or part by part."""
+"""How ``faircal audit`` measures: all pairs in memory, part by part, or on Spark's workers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faircal.cli.engine import Engine
 from faircal.cli.options import progress_bars, working
 from faircal.cli.source import BATCH, Source, fold_named, kept_in
 
 if TYPE_CHECKING:
-    from faircal.auditing import Audit
+    from faircal.auditing import Audit, Auditor
     from faircal.auditing.label_noise import LabelNoise
     from faircal.auditing.matrix import MatrixRow
     from faircal.data import Dataset, PairStream
     from faircal.methods import Method
+    from faircal.scale.spark import SparkPairs
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Measured:
     """What came out, and what ``run.json`` says of the data."""
 
     audits: list[Audit]
-    about: Dataset | PairStream
+    about: Dataset | PairStream | SparkPairs
     shares: dict[str, dict[str, int]]
     notes: list[str]
     data: dict[str, Any]
@@ -101,7 +103,7 @@ def measure_whole(wanted: Wanted) -> Measured:
 
 def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
     """Count pairs part by part."""
-    from faircal.auditing import audit_stream, bounds_note, files_digest
+    from faircal.auditing import audit_stream, files_digest
     from faircal.jobs import Job
 
     stream = wanted.source.open(
@@ -121,19 +123,59 @@ def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
             job=Job(update, partial, resume, notes),
         )
     with working("measuring"):
-        audits = [auditor.finish() for auditor in auditors]
         hashed = {"data_sha256": files_digest(stream.origin.files), "data_sha256_of": "files"}
+    return _counted(auditors, stream, attribute, notes, hashed)
+
+
+def measure_on_spark(wanted: Wanted, engine: Engine) -> Measured:
+    """Count pairs on Spark's workers."""
+    from faircal.scale.spark.auditing import count
+    from faircal.scale.spark.watching import watched
+
+    with engine.session() as spark:
+        pairs = engine.open(spark, wanted.source, wanted.features, measuring=wanted.model is None)
+        about = {
+            "engine": f"spark {spark.version}",
+            # Not of all that is in the files: they may be terabytes, and far away.
+            "data_sha256": pairs.fingerprint(),
+            "data_sha256_of": "names, sizes and times of files",
+        }
+        with progress_bars() as update, watched(spark, update):
+            if wanted.fold is not None:
+                pairs = pairs.only(wanted.fold)
+            attribute = wanted.attribute or pairs.default_attribute
+            auditors = count(
+                pairs,
+                model=wanted.model,
+                attribute=attribute,
+                threshold=wanted.threshold,
+                rates=wanted.rates,
+            )
+    return _counted(auditors, pairs, attribute, _why_no_groups(pairs, attribute), about)
+
+
+def _counted(
+    auditors: list[Auditor],
+    about: PairStream | SparkPairs,
+    attribute: str | None,
+    notes: list[str],
+    data: dict[str, Any],
+) -> Measured:
+    """Measure what was counted."""
+    from faircal.auditing import bounds_note
+
+    with working("measuring"):
+        audits = [auditor.finish() for auditor in auditors]
     shares = {} if attribute is None else {attribute: auditors[0].shares}
-    notes += auditors[0].unknown_note()
-    notes += bounds_note(audits)
     data = {
         "pairs": auditors[0].shares["pairs"],
-        **hashed,
+        **data,
         "streamed": True,
         "error_bounds": {found.feature: found.worst_bounds() for found in audits},
     }
-    return Measured(audits, stream, shares, notes, data)
+    notes = [*notes, *auditors[0].unknown_note(), *bounds_note(audits)]
+    return Measured(audits, about, shares, notes, data)
 
 
-def _why_no_groups(data: Dataset | PairStream, attribute: str | None) -> list[str]:
+def _why_no_groups(data: Dataset | PairStream | SparkPairs, attribute: str | None) -> list[str]:
     return [] if attribute is not None else [f"only global figures: {data.why_no_groups()}"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.engine import Engine, engine_options
 from faircal.cli.options import (
     CommaList,
     check_folder,
@@ -98,6 +101,7 @@ if TYPE_CHECKING:
 )
 @set_option
 @jobs_option
+@engine_options
 @resume_option
 @seed_option
 @json_option
@@ -115,6 +119,7 @@ def command(
     attribute: tuple[str, ...],
     parameters: tuple[str, ...],
     jobs: int | None,
+    engine: Engine,
     resume: bool,
     seed: int,
     as_json: bool,
@@ -130,11 +135,15 @@ def command(
     the first and tested on the second, fold by fold, as they are, recalibrated with more and more
     labelled pairs of its other folds (one map on top of the model), and fitted on those alone.
     moving.csv and a figure say how many of them restore calibration.
+
+    With --engine spark cells are fitted and measured by Spark's workers, with the same numbers; a
+    training that is interrupted starts anew.
     """
     from faircal.benchmark import Settings
 
     check_folder(out)
     _check_ways(source, calibrate_on, test_on, moving_only=bool(labels or people_apart))
+    engine.check(source, calibrate_on=calibrate_on, blocks=engine.blocks)
     moving = None
     if calibrate_on is None or test_on is None:
         loaded = source.load(features, seed=seed)
@@ -150,10 +159,28 @@ def command(
         seed=seed,
         **more,
     )
-    with goes_on("the benchmark"):
+    how = {**source.how(features, measuring=False), "seed": seed}
+    with goes_on("the benchmark"), _where(engine, loaded, source.path, how, jobs) as where:
         benchmark_and_show(
-            loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json, moving=moving
+            loaded, out, settings, resume=resume, as_json=as_json, moving=moving, **where
         )
+
+
+@contextmanager
+def _where(
+    engine: Engine, data: Dataset, path: Path, how: Mapping[str, Any], jobs: int | None
+) -> Iterator[dict[str, Any]]:
+    """Give what `benchmark_and_show` is told of where cells are run."""
+    if not engine.is_spark:
+        yield {"jobs": jobs}
+        return
+    from faircal.scale.spark.benchmarking import Files, said, slots, workers
+
+    with (
+        engine.session() as spark,
+        workers(spark, data, Files(path, how), engine.embeddings) as runner,
+    ):
+        yield {"jobs": jobs or slots(spark), "runner": runner, "more": said(spark)}
 
 
 def _check_ways(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.engine import Engine, engine_options
 from faircal.cli.options import (
     check_file,
     check_settings,
@@ -72,6 +73,7 @@ limit_option = click.option(
     help="Go on with a training, or a streamed fit, from the checkpoint beside the model file.",
 )
 @stream_option
+@engine_options
 @intended_use_option
 @limit_option
 @seed_option
@@ -88,6 +90,7 @@ def command(
     settings: tuple[str, ...],
     resume: bool,
     stream: bool,
+    engine: Engine,
     intended_use: str,
     limits: tuple[str, ...],
     seed: int,
@@ -101,13 +104,17 @@ def command(
     that trains networks, keeps its state in MODEL.checkpoint while it works: interrupted, it goes
     on with --resume.
 
+    With --engine spark the pairs are counted by Spark's workers, with the same numbers; all
+    machines must see DATA (see docs/spark.md). Spark itself repeats what was lost on the way:
+    there is no checkpoint.
+
     The file also says what it was made of and what for: data, people and groups, versions, what
     you intend and what limits it has. 'faircal card MODEL' prints that.
     """
-    from faircal.data import PairStream
     from faircal.errors import ParameterError
     from faircal.methods import METHODS, make_method
 
+    engine.check(source, resume=resume, stream=stream)
     check_file(out)
     source.check_kept(out)
     METHODS[method].needs.check_installed(method)
@@ -126,15 +133,12 @@ def command(
     check_settings(method, more)
     model = make_method(method, **{**parameters, **more})
 
-    if stream or (model.streams and (resume or source.is_long())):
-        pairs: Dataset | PairStream = source.open_one(feature, leave_out=leave_out, batch=BATCH)
-        notes: tuple[str, ...] = ()
-    else:
-        loaded = source.load_one(feature)
-        if leave_out is not None:
-            loaded = loaded.split(fold_named(loaded, leave_out))[0]
-        pairs, notes = loaded, loaded.notes if leave_out is not None else ()
-    words: dict[str, Any] = {"intended_use": intended_use, "limits": limits}
+    if engine.is_spark and not model.streams:
+        raise ParameterError(
+            f"method {method} needs all pairs in memory; fit it here (--engine local), or choose "
+            "another"
+        )
+    stream |= model.streams and not engine.is_spark and (resume or source.is_long())
     told = {
         **parameters,
         **more,
@@ -143,10 +147,18 @@ def command(
         "leave_out": leave_out,
         "score_range": source.score_range,
         "raw": source.raw,
-        "streamed": isinstance(pairs, PairStream),
+        "streamed": stream,
+        "engine": engine.name if engine.is_spark else None,
     }
+    words: dict[str, Any] = {"intended_use": intended_use, "limits": limits}
     words["settings"] = {key: value for key, value in told.items() if value is not None}
-    _fit(model, pairs, out, resume, words)
+    notes: tuple[str, ...] = ()
+    if engine.is_spark:
+        _fit_on_spark(model, engine, source, feature, leave_out, words)
+        model.save(out)
+    else:
+        pairs, notes = _pairs(source, feature, leave_out, stream)
+        _fit(model, pairs, out, resume, words)
     for text in (*notes, *model.diagnostics_.notes):
         note(f"note: {text}")
     if as_json:
@@ -167,6 +179,19 @@ def _next(out: Path, source: Source, feature: str | None, fold: str | None) -> s
     end = ["--fpr", "0.001", "--out", str(out)]
     words = shlex.join(["faircal", "threshold", str(out), *data, *read, *end])
     return f"next: {words}" + ("" if fold is not None else ", on people left out")
+
+
+def _pairs(
+    source: Source, feature: str | None, leave_out: str | None, stream: bool
+) -> tuple[Dataset | PairStream, tuple[str, ...]]:
+    """Return the pairs to fit on, in memory or to be streamed, and what was done to them."""
+    if stream:
+        return source.open_one(feature, leave_out=leave_out, batch=BATCH), ()
+    loaded = source.load_one(feature)
+    if leave_out is None:
+        return loaded, ()
+    kept = loaded.split(fold_named(loaded, leave_out))[0]
+    return kept, kept.notes
 
 
 def _fit(
@@ -192,3 +217,25 @@ def _fit(
         describe(model, data, **words, progress=update)
     model.save(out)
     checkpoint.unlink(missing_ok=True)
+
+
+def _fit_on_spark(
+    model: Method,
+    engine: Engine,
+    source: Source,
+    feature: str | None,
+    leave_out: str | None,
+    words: Mapping[str, Any],
+) -> None:
+    """Fit on Spark's workers, and describe."""
+    from faircal.describing import describe
+    from faircal.scale.spark.watching import watched
+
+    with engine.session() as spark:
+        pairs = engine.open_one(spark, source, feature)
+        if leave_out is not None:
+            pairs = pairs.without(leave_out)
+        with progress_bars() as update, watched(spark, update):
+            model.fit(pairs, progress=update)
+            update("describing the calibration population", 0, 1, "")
+            describe(model, pairs, **words, progress=update)

@@ -204,15 +204,21 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> None:
             )
 
 
-def parse_settings(assignments: tuple[str, ...], option: str = "--set") -> dict[str, Any]:
-    """Read ``name=value`` pairs, given by `option`."""
+def parse_assignments(assignments: tuple[str, ...], option: str) -> dict[str, str]:
+    """Read ``name=value`` pairs, given by `option`, as text."""
     found = {}
     for text in assignments:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise click.BadParameter(f"expected name=value, found {text!r}", param_hint=option)
-        found[name] = parse_value(value)
+        found[name] = value
     return found
+
+
+def parse_settings(assignments: tuple[str, ...], option: str = "--set") -> dict[str, Any]:
+    """Read ``name=value`` pairs, given by `option`."""
+    found = parse_assignments(assignments, option)
+    return {name: parse_value(value) for name, value in found.items()}
 
 
 def parse_methods(assignments: tuple[str, ...]) -> dict[str, dict[str, Any]]:

@@ -14,6 +14,7 @@ from faircal.cli.options import note, out, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
     from faircal.benchmark import Moving, Settings
+    from faircal.benchmark.run import Runner
     from faircal.data import Dataset
     from faircal.report import Store, Table
     from faircal.report.paper import Reproduction
@@ -30,11 +31,12 @@ def benchmark_and_show(
     as_json: bool = False,
     more: Mapping[str, Any] | None = None,
     moving: Moving | None = None,
+    runner: Runner | None = None,
 ) -> None:
     """Run, write the report, print the main tables and the paths.
 
     `more` is what ``run.json`` says besides; `moving` has the data to fit on, where it is not that
-    of the other folds.
+    of the other folds; `runner` runs cells elsewhere.
     """
     from faircal.benchmark import run_benchmark
     from faircal.results import read_run
@@ -50,6 +52,7 @@ def benchmark_and_show(
             note=note,
             more=more,
             moving=moving,
+            runner=runner,
         )
     run = read_run(folder)
     for text in run["notes"]:

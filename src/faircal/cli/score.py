@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.engine import Engine, engine_options
 from faircal.cli.options import (
     CommaList,
     calibrated_at_option,
     check_file,
+    check_folder,
     feature_option,
     json_option,
     note,
     print_json,
-    progress_bars,
     resume_option,
-    working,
 )
-from faircal.cli.source import BATCH, Source, fold_named, reads_data
+from faircal.cli.source import Source, reads_data
 
 if TYPE_CHECKING:
-    from faircal.data import PairStream
-    from faircal.data.stream import Cut
-    from faircal.jobs import Progress
-    from faircal.methods import Method
-    from faircal.scoring import Shift
+    pass
 
 #: For ``--prior``: find the share of genuine pairs out.
 ESTIMATE = "estimate"
@@ -55,14 +49,6 @@ class Share(click.ParamType[Any]):
                 f"expected a share between 0 and 1 or 'estimate', found {value!r}", param, ctx
             )
         return share
-
-
-class Prior(NamedTuple):
-    """What ``--prior`` comes to: how to shift probabilities, and what to say of it."""
-
-    shift: Shift | None
-    notes: tuple[str, ...]
-    record: dict[str, Any]
 
 
 @click.command(epilog="Example: faircal score faces.faircal new-pairs/ --out scored.parquet")
@@ -92,13 +78,7 @@ class Prior(NamedTuple):
     help="Give probabilities for this share of genuine pairs, such as 0.001, or estimate it.",
 )
 @calibrated_at_option
-@click.option(
-    "--engine",
-    type=click.Choice(["local"]),
-    default="local",
-    show_default=True,
-    help="Where to run.",
-)
+@engine_options
 @resume_option
 @json_option
 def command(
@@ -111,7 +91,7 @@ def command(
     add: tuple[str, ...],
     prior: float | str | None,
     calibrated_at: float | None,
-    engine: str,  # noqa: ARG001  (one engine so far)
+    engine: Engine,
     resume: bool,
     as_json: bool,
 ) -> None:
@@ -130,133 +110,37 @@ def command(
     (left_cluster, right_cluster, left_outside, right_outside), decision is 1 where MODEL's
     operating point takes a pair for genuine. The log-likelihood ratio (nats) is the same at any
     share of genuine pairs; similarity is the cosine, or DATA's own score.
-    """
-    from faircal._version import __version__
-    from faircal.errors import ParameterError
-    from faircal.files import file_digest
-    from faircal.methods import load_method
-    from faircal.scoring import Adding, needed_columns, score_stream
 
-    if out.suffix not in (".parquet", ".csv"):
+    With --engine spark the pairs are scored by Spark's workers, with the same numbers, in any
+    order. OUT may then also be a name without ending: a folder of Parquet files. All machines must
+    see DATA and OUT (see docs/spark.md).
+    """
+    from faircal.cli.score_run import Wanted, score_here, score_on_spark
+    from faircal.errors import ParameterError
+    from faircal.methods import load_method
+    from faircal.scoring import Adding
+
+    if out.suffix not in (".parquet", ".csv") and not (engine.is_spark and not out.suffix):
         raise ParameterError(
             f"--out {out}: expected a name that ends in .parquet or .csv; choose one"
         )
+    engine.check(source, resume=resume)
     if calibrated_at is not None and prior is None and "log_likelihood_ratio" not in add:
         raise ParameterError(
             "--calibrated-at: is for --prior or --add log_likelihood_ratio; give one or neither"
         )
-    check_file(out)
+    (check_file if out.suffix else check_folder)(out)
     source.check_kept(out, model)
     fitted = load_method(model)
-    adding = Adding.of(fitted, add, calibrated_at)
-    stream = source.open_one(feature, batch=BATCH)
-    _check_keep(stream.attributes, keep)
-    pairs, notes = _pairs(stream, source, feature, fold, keep)
-    columns = needed_columns(fitted, keep, stream.attributes)
-    with progress_bars() as update:
-        wanted = _prior(fitted, pairs, prior, calibrated_at, columns, update)
-    about = {
-        "model": file_digest(model),
-        "data": stream.fingerprint(),
-        "feature": feature,
-        "fold": fold,
-        "keep": keep,
-        "add": add,
-        "calibrated_at": calibrated_at,
-        "score_range": source.score_range,
-        "raw": source.raw,
-        "device": source.device,
-        "prior": wanted.shift,
-        "version": __version__,
-    }
-    with progress_bars() as update:
-        count = score_stream(
-            fitted,
-            pairs,
-            out,
-            keep=keep,
-            columns=columns,
-            shift=wanted.shift,
-            adding=adding,
-            about=about,
-            resume=resume,
-            progress=update,
-        )
-    for text in (*notes, *wanted.notes):
+    Adding.of(fitted, add, calibrated_at)  # what can't be added is said at once
+    wanted = Wanted(fitted, source, feature, fold, keep, add, prior, calibrated_at)
+    if engine.is_spark:
+        count, notes, record = score_on_spark(wanted, out, engine)
+    else:
+        count, notes, record = score_here(wanted, model, out, resume)
+    for text in notes:
         note(f"note: {text}")
     if as_json:
-        print_json({"out": str(out), "pairs": count, **wanted.record})
+        print_json({"out": str(out), "pairs": count, **record})
     else:
         click.echo(str(out))
-
-
-def _prior(
-    model: Method,
-    pairs: PairStream | Cut,
-    prior: float | str | None,
-    calibrated_at: float | None,
-    columns: Collection[str],
-    progress: Progress,
-) -> Prior:
-    """Return the shift of probabilities that is asked for; the share is estimated where told."""
-    from faircal.errors import DataError
-    from faircal.scoring import Shift, estimate_share, fitted_share
-
-    if prior is None:
-        return Prior(None, (), {})
-    share = fitted_share(model, calibrated_at)
-    if isinstance(prior, float):
-        return Prior(Shift(share, prior), (), {"prior": prior, "calibrated_at": share})
-    found, notes = estimate_share(
-        model, pairs, calibrated_at=share, columns=columns, progress=progress
-    )
-    within = f"{found.low:.3g} to {found.high:.3g}, {100 * found.level:g} % interval"
-    if not 0 < found.value < 1:
-        kinds = {0.0: "genuine pairs", 1.0: "imposters"}
-        kind = kinds.get(found.value, "any share")
-        raise DataError(
-            f"--prior estimate: nothing in the data speaks for {kind} (share of genuine pairs "
-            f"{found.value:g}; {within}); give the share as a number"
-        )
-    said = (
-        f"share of genuine pairs estimated at {found.value:.3g} ({within}); fitted at {share:.3g}"
-    )
-    return Prior(
-        Shift(share, found.value),
-        (said, *notes),
-        {"prior": found.value, "calibrated_at": share, "estimate": asdict(found)},
-    )
-
-
-def _pairs(
-    stream: PairStream,
-    source: Source,
-    feature: str | None,
-    fold: str | None,
-    keep: tuple[str, ...],
-) -> tuple[PairStream | Cut, tuple[str, ...]]:
-    """Return the pairs to score, and what was done to them.
-
-    Where folds have to be drawn, that is done over all pairs, which are then in memory.
-    """
-    from faircal.data.stream import Cut
-
-    if fold is not None and stream.has_folds:
-        with working(f"reading {source.path}"):
-            return stream.only(fold), ()
-    if fold is None and (stream.has_folds or "fold" not in keep):
-        return stream, ()
-    loaded = source.load_one(feature)
-    if fold is None:
-        return Cut(loaded, BATCH), ()
-    return Cut(loaded.split(fold_named(loaded, fold))[1], BATCH), loaded.notes
-
-
-def _check_keep(attributes: Collection[str], keep: tuple[str, ...]) -> None:
-    from faircal.errors import ParameterError
-    from faircal.registry import did_you_mean
-
-    known = ["genuine", "fold", "identity", *attributes]
-    for name in keep:
-        if name not in known:
-            raise ParameterError(f"--keep {name}: no such column; {did_you_mean(name, known)}")

@@ -74,7 +74,7 @@ class Source:
         from faircal.data import load
 
         with working(f"reading {self.path}"):
-            return load(self.path, **self._how(features, measuring), **more)
+            return load(self.path, **self.how(features, measuring), **more)
 
     def open(
         self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
@@ -83,9 +83,10 @@ class Source:
         from faircal.data import open_stream
 
         with working(f"reading {self.path}"):
-            return open_stream(self.path, **self._how(features, measuring), **more)
+            return open_stream(self.path, **self.how(features, measuring), **more)
 
-    def _how(self, features: Sequence[str], measuring: bool) -> dict[str, Any]:
+    def how(self, features: Sequence[str], measuring: bool) -> dict[str, Any]:
+        """Return how to read the data, by the names of `load`."""
         return {
             "features": features or None,
             "score_range": self.score_range or (None if measuring else (-1.0, 1.0)),

@@ -10,13 +10,14 @@ What makes it fast, besides matrix products on cache-sized blocks:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from faircal.compute._starting import starting_rows
+from faircal.compute._starting import Rows, starting_rows
 from faircal.compute.kernels import doubtful, settle
 from faircal.compute.threads import each, one_blas_thread
 from faircal.jobs import Progress, silent
@@ -88,11 +89,29 @@ def _squares(vectors: Float32) -> Float32:
 
 def _start(points: Float32, squares: Float32, n_clusters: int, rng: np.random.Generator) -> Float32:
     """Return the points to start with, shape (K, d)."""
+    return start_among(len(points), n_clusters, rng, lambda rows: (points[rows], squares[rows]))
 
-    def sample_of(rows: NDArray[np.intp] | slice) -> _Sample:
-        return _Sample(points[rows], squares[rows])
 
-    return points[starting_rows(len(points), n_clusters, rng, sample_of)]
+def start_among(
+    n: int,
+    n_clusters: int,
+    rng: np.random.Generator,
+    look_up: Callable[[Rows | slice], tuple[Float32, Float32]],
+) -> Float32:
+    """Return which of `n` points to start with, shape (K, d), wherever the points are.
+
+    `look_up` gives some of them and their squares: those of a sample, rows ascending, or all.
+    """
+    seen: list[tuple[Rows, Float32]] = []
+
+    def sample_of(rows: Rows | slice) -> _Sample:
+        points, squares = look_up(rows)
+        seen.append((np.arange(n) if isinstance(rows, slice) else rows, points))
+        return _Sample(points, squares)
+
+    chosen = starting_rows(n, n_clusters, rng, sample_of)
+    rows, points = seen[0]
+    return np.asarray(points[np.searchsorted(rows, chosen)])
 
 
 class _Sample:
@@ -133,6 +152,13 @@ def _distances(points: Float32, squares: Float32, rows: NDArray[np.intp]) -> Flo
 
 
 # --------------------------------------------------------------------- moving
+
+
+def sums_of(points: Float32, labels: NDArray[np.int32], n_clusters: int) -> Float64:
+    """Sum the points of each cluster, in float64, shape (n_clusters, d)."""
+    ones, places = np.ones(len(labels)), np.arange(len(labels) + 1)
+    one_hot = csr_array((ones, labels, places), shape=(len(labels), n_clusters))
+    return np.asarray(one_hot.T @ points.astype(np.float64))
 
 
 class _Lloyd:
@@ -253,10 +279,7 @@ class _Lloyd:
         """Sum the points of each cluster, in float64: who leaves must leave nothing behind."""
 
         def work(block: slice) -> Float64:
-            labels = self.labels[block]
-            ones, places = np.ones(len(labels)), np.arange(len(labels) + 1)
-            one_hot = csr_array((ones, labels, places), shape=(len(labels), len(self.centers)))
-            return np.asarray(one_hot.T @ self.points[block].astype(np.float64))
+            return sums_of(self.points[block], self.labels[block], len(self.centers))
 
         sums = np.zeros(self.centers.shape)
         # Sums of a block take no more room than its points.

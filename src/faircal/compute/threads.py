@@ -119,3 +119,26 @@ def _let_anyone_set_limits() -> None:
 #: ``with one_blas_thread():`` holds BLAS at one thread: our own threads share the work. The number
 #: of threads in a product may change its last digits, and with them a cluster; blocks don't.
 one_blas_thread = _OneBlasThread()
+
+
+@contextmanager
+def single() -> Iterator[None]:
+    """Have the work of this thread done by it alone, for as long as the block lasts.
+
+    For who shares the cores with other processes, each of which has work for one.
+
+    Examples
+    --------
+    >>> with single():
+    ...     threads = each(lambda part: threading.current_thread(), 10, 4)
+    >>> set(threads) == {threading.current_thread()}
+    True
+    """
+    before = hasattr(_this_thread, "at_work")
+    _this_thread.at_work = True
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        if not before:
+            del _this_thread.at_work

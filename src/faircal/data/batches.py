@@ -11,9 +11,11 @@ import pyarrow.parquet as pq
 
 from faircal.data.csvfile import CsvFile
 from faircal.data.tables import (
+    check_alike,
     check_kind,
     check_shape,
     is_index,
+    parts_of,
     read_table,
     unreadable,
 )
@@ -73,6 +75,22 @@ class _Parquet(TableFile):
                 yield pa.Table.from_batches([batch]).slice(skipped).select(columns)
 
 
+class _Parts(TableFile):
+    """Parquet files one after the other."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._parts = [_Parquet(file) for file in parts_of(path)]
+        self.schema = check_alike([(part.path, part.schema) for part in self._parts])
+        self.n_rows = sum(part.n_rows for part in self._parts)
+
+    def _pieces(self, columns: Sequence[str], start: int) -> Iterator[pa.Table]:
+        for part in self._parts:
+            if start < part.n_rows:
+                yield from part._pieces(columns, start)
+            start = max(0, start - part.n_rows)
+
+
 class _Csv(TableFile):
     """Scanned once for its types and its rows, then read by blocks of bytes."""
 
@@ -102,7 +120,8 @@ class _Whole(TableFile):
 def open_table(path: Path) -> TableFile:
     """Open a ``.csv``, ``.parquet`` or ``.npz`` table; what `read_table` refuses is refused."""
     check_kind(path)
-    kind = {".csv": _Csv, ".parquet": _Parquet, ".npz": _Whole}[path.suffix]
+    kinds = {".csv": _Csv, ".parquet": _Parquet, ".npz": _Whole}
+    kind = _Parts if path.is_dir() else kinds[path.suffix]
     with unreadable(path):
         table: TableFile = kind(path)  # type: ignore[abstract]
     check_shape(table.schema.names, table.n_rows, path)

@@ -26,21 +26,28 @@ _TRUE, _FALSE = ("1", "true", "1.0"), ("0", "false", "0.0")
 
 @dataclass(frozen=True)
 class Span:
-    """Which rows of a file a column holds: `start` and after; all of them where `stop` is None."""
+    """Which rows of a file a column holds: `start` and after; all of them where `stop` is None.
+
+    Where rows are in no order that their owner knows (on a cluster), they are not `numbered`.
+    """
 
     start: int = 0
     stop: int | None = None
+    numbered: bool = True
 
     def row(self, bad: NDArray[np.bool_]) -> str:
         """Name the first of the `bad` rows."""
-        return f"row {self.start + first_true(bad) + 1}"
+        return f"row {self.start + first_true(bad) + 1}" if self.numbered else "in one of its rows"
 
     def such(self, count: int) -> str:
         """Say how many such rows there are; of a part, up to where the file was read."""
+        if not self.numbered:
+            return f"{count} such rows in a part of them"
         return f"{count} such rows" + (f" up to row {self.stop}" if self.stop is not None else "")
 
 
 WHOLE = Span()
+SOMEWHERE = Span(numbered=False)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal.data.batches import TableFile, open_table
-from faircal.data.build import MOST_GROUPS, build_pairs
+from faircal.data.build import MOST_GROUPS
 from faircal.data.columns import Column, Span, parse_scores
-from faircal.data.dataset import COSINE_RANGE, Dataset, check_vectors, join_scores
+from faircal.data.dataset import COSINE_RANGE, Dataset, join_scores
 from faircal.data.groups import cross
-from faircal.data.ids import Index
+from faircal.data.parts import FolderParts, TableParts
 from faircal.data.readers import Gallery, read_images
-from faircal.data.scored import Layout, build_scored
+from faircal.data.scored import Layout
 from faircal.data.tables import find_table, require_columns
 from faircal.data.types import Feature, Images
 from faircal.errors import DataError
@@ -144,21 +144,22 @@ class FolderOrigin(Origin):
         self.attributes = tuple(self.images.attributes)
         self.table = open_table(find_table(folder, "pairs"))
         require_columns(self.table.schema, ("left", "right"), str(self.table.path))
-        self._embeddings = gallery.embeddings
         matrices = {name: matrix for name, (_, matrix) in gallery.embeddings.items()}
         none = np.empty(0) if "score" in self.table.schema.names else None
         joined = join_scores(matrices, none, str(self.table.path))
         self.features = {name: Feature(made.embeddings) for name, made in joined.items()}
-        self._index = Index(self.images.ids)
-        self.files = tuple(
-            path
-            for path in (
-                self.table.path,
-                find_table(folder, "images"),
-                folder / "dataset.json",
-                *(file for file, _ in self._embeddings.values()),
-            )
-            if path.exists()
+        stored = [file for file, _ in gallery.embeddings.values()]
+        about = (self.table.path, find_table(folder, "images"), folder / "dataset.json", *stored)
+        self.files = tuple(path for path in about if path.exists())
+        self._parts = FolderParts(
+            self.images,
+            matrices,
+            self.name,
+            self.where,
+            str(self.table.path),
+            score_range,
+            self.provenance,
+            {name: str(file) for name, (file, _) in gallery.embeddings.items()},
         )
 
     def columns(self, wanted: Collection[str] | None) -> list[str]:
@@ -169,23 +170,7 @@ class FolderOrigin(Origin):
 
     def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
         """Make and check the part `span` of the pairs."""
-        where = str(self.table.path)
-        pairs, scores = build_pairs(table, self._index, where, self.limits, span, text_folds)
-        features = {
-            name: Feature(feature.embeddings, scores) for name, feature in self.features.items()
-        }
-        about = self.provenance
-        data = Dataset.assemble(
-            self.name, self.images, pairs, features, score_range, about, self.where, seed=None
-        )
-        if self._has_unusable:
-            check_vectors(data, {name: str(file) for name, (file, _) in self._embeddings.items()})
-        return data
-
-    @cached_property
-    def _has_unusable(self) -> bool:
-        """Whether there is a vector at all that no pair may use: all are read, once."""
-        return any(bool(matrix.unusable.any()) for _, matrix in self._embeddings.values())
+        return self._parts.build(table, span, text_folds, score_range)
 
     @property
     def crossed(self) -> tuple[str, ...]:
@@ -227,25 +212,12 @@ class TableOrigin(Origin):
 
     def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
         """Make and check the part `span` of the pairs."""
-        read = set(table.column_names)
-        there = [
-            key
-            for key, column in self._layout.attributes.items()
-            if (column or f"left_{key}") in read
-        ]
-        images, pairs, scores = build_scored(
-            table,
-            self._layout,
-            self.where,
-            self.limits,
-            span,
-            text_folds=text_folds,
-            crossed=[key for key in self.crossed if key in there] if there else [],
-            n_rows=self.table.n_rows,
+        # Where no attribute was read, nobody needs to know which of them make groups.
+        crossed = self.crossed if self._layout.attributes_in(table) else ()
+        parts = TableParts(
+            self._layout, self.name, self.where, self.limits, crossed, self.table.n_rows
         )
-        return Dataset.assemble(
-            self.name, images, pairs, scores, score_range, {}, self.where, seed=None
-        )
+        return parts.build(table, span, text_folds, score_range)
 
     @cached_property
     def crossed(self) -> tuple[str, ...]:

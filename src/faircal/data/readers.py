@@ -29,6 +29,7 @@ from faircal.data.tables import (
     UNREADABLE,
     choose,
     find_table,
+    is_table,
     read_npz,
     read_table,
     require_columns,
@@ -59,7 +60,7 @@ def load(
     ----------
     path : path
         A folder with ``images``, ``pairs`` and embeddings, or one table with ``genuine`` and
-        scores (``.csv``, ``.parquet``, ``.npz``).
+        scores (``.csv``, ``.parquet``, ``.npz``, or a folder of ``part-*.parquet`` files).
     features : sequence of str, optional
         Which networks (embedding files, score columns) to read; all unless told.
     normalize : bool
@@ -87,10 +88,10 @@ def load(
     """
     source = existing(path)
     limits = None if score_range is None else check_range(score_range)
-    if source.is_dir():
-        gallery = read_images(source, features, normalize, device)
-        return _read_folder(source, gallery, limits, seed, on_fault)
-    return _read_score_table(source, features, limits, seed)
+    if is_table(source):
+        return _read_score_table(source, features, limits, seed)
+    gallery = read_images(source, features, normalize, device)
+    return _read_folder(source, gallery, limits, seed, on_fault)
 
 
 # ------------------------------------------------------------------ folders

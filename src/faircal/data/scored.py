@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from faircal.data.build import crossable, makes_groups, require_crossable
 from faircal.data.columns import (
@@ -150,13 +151,15 @@ def build_scored(
     text_folds: bool = False,
     crossed: Sequence[str] | None = None,
     n_rows: int | None = None,
+    rows: NDArray[np.int64] | None = None,
 ) -> tuple[Images, Pairs, dict[str, Feature]]:
     """Read a score table, or the part `span` of one that has `n_rows` rows.
 
     A score table knows no images, so each side of each pair counts as an image of its own: in a
     table of n rows, images 0…n−1 are the left sides, n…2n−1 the right ones. Columns that are not in
     `table` are passed over. `crossed` are the attributes that make groups when none is named; where
-    it is not given, `table` tells.
+    it is not given, `table` tells. `rows` are the numbers of the rows where they are not those of
+    `span`.
     """
     names = table.column_names
     genuine = fold = probability = None
@@ -175,7 +178,7 @@ def build_scored(
     if "probability" in names:
         probability = parse_scores(table["probability"], "probability", where, (0.0, 1.0), span)
     n = table.num_rows
-    rows = span.start + np.arange(n)
+    rows = span.start + np.arange(n) if rows is None else rows
     ids = pa.array(np.concatenate([rows, rows + (n if n_rows is None else n_rows)]))
     images = Images(ids, identity, attributes, tuple(crossed), by_side=True)
     return images, Pairs(np.arange(n), np.arange(n, 2 * n), genuine, fold, probability), scores

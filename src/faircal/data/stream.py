@@ -20,6 +20,7 @@ from faircal.data.dataset import (
 )
 from faircal.data.origins import FolderOrigin, Origin, TableOrigin
 from faircal.data.picking import Folds
+from faircal.data.tables import is_table, table_files
 from faircal.data.types import Embeddings, Feature, Images
 from faircal.errors import DataError, ParameterError
 from faircal.files import digest, existing
@@ -69,10 +70,10 @@ def open_stream(
         raise ParameterError("fold and leave_out: expected one of them, found both")
     limits = None if score_range is None else check_range(score_range)
     origin: Origin
-    if source.is_dir():
-        origin = FolderOrigin(source, features, normalize, device, limits, batch)
-    else:
+    if is_table(source):
         origin = TableOrigin(source, features, limits, batch)
+    else:
+        origin = FolderOrigin(source, features, normalize, device, limits, batch)
     stream = PairStream(origin, next(iter(origin.features)), Folds(origin))
     if fold is not None:
         return stream.only(fold)
@@ -213,7 +214,7 @@ class PairStream:
             held = [feature.embeddings for feature in self.features.values()]
             vectors = [found and (found.normalize, found.device) for found in held]
             update(f"{self.folds.pick}\0{vectors}\0{self.origin.limits}\0".encode())
-            for path in self.origin.files:
+            for path in table_files(self.origin.files):
                 found = path.stat()
                 update(f"{path.resolve()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
 

@@ -71,11 +71,52 @@ def is_index(name: str) -> bool:
     return not name or name.startswith("__index_level_")
 
 
+def parts_of(path: Path) -> list[Path]:
+    """Return the files of a table in several, in the order of their names; none where it is not.
+
+    That is a folder of ``part-*.parquet`` files, as Spark writes one, or one that is itself called
+    ``*.parquet``.
+    """
+    if not path.is_dir():
+        return []
+    names = "*.parquet" if path.suffix == ".parquet" else "part-*.parquet"
+    return sorted(file for file in path.glob(names) if file.is_file())
+
+
+def table_files(paths: Iterable[Path]) -> list[Path]:
+    """Return the files behind `paths`: the parts of a table that is in several, else itself."""
+    return [file for path in paths for file in parts_of(path) or [path]]
+
+
+def is_table(path: Path) -> bool:
+    """Whether `path` is a table by itself: no folder, but for a table in several files."""
+    return not path.is_dir() or (bool(parts_of(path)) and not has_table(path, "images"))
+
+
+def check_alike(parts: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
+    """Return the columns of a table in several files; all must have the same."""
+    (first, schema), *others = parts
+    for file, found in others:
+        if not found.equals(schema):
+            raise DataError(
+                f"{file}: expected the columns of {first.name}, found others; keep the files of "
+                "one table in a folder of their own"
+            )
+    return schema
+
+
 def read_table(path: Path) -> pa.Table:
-    """Read a ``.csv``, ``.parquet`` or ``.npz`` (one 1-d array a column) table."""
+    """Read a ``.csv``, ``.parquet`` or ``.npz`` (one 1-d array a column) table.
+
+    A folder of Parquet files is one, too; see `parts_of`.
+    """
     check_kind(path)
     with unreadable(path):
-        if path.suffix == ".csv":
+        if parts := parts_of(path):
+            read = [(file, pq.ParquetFile(file).read()) for file in parts]
+            check_alike([(file, table.schema) for file, table in read])
+            table = pa.concat_tables([table for _, table in read])
+        elif path.suffix == ".csv":
             table = _read_csv(path)
         elif path.suffix == ".parquet":
             table = pq.read_table(path)
@@ -86,8 +127,10 @@ def read_table(path: Path) -> pa.Table:
 
 
 def check_kind(path: Path) -> None:
-    """Raise unless `path` is a file of a kind that holds a table."""
+    """Raise unless `path` is of a kind that holds a table."""
     existing(path)
+    if parts_of(path):
+        return
     if path.is_dir():
         raise DataError(f"{path}: expected a table, found a folder; give the path of a file")
     if path.suffix not in TABLE_SUFFIXES:

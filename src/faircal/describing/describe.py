@@ -11,7 +11,7 @@ import numpy as np
 from faircal.about import About, Population, Provenance
 from faircal.classifier import FairCalClassifier
 from faircal.data import Dataset, Labelled, PairStream
-from faircal.describing.counted import MOST_GROUPS, Counted, Group
+from faircal.describing.counted import MOST_GROUPS, Counted, Group, Surveyed
 from faircal.describing.limits import limits_of_pairs, limits_of_rows
 from faircal.errors import NotFittedError, ParameterError
 from faircal.jobs import Progress, silent
@@ -22,7 +22,7 @@ from faircal.results import versions
 
 def describe(
     model: Method | FairCalClassifier,
-    data: Dataset | PairStream | Labelled,
+    data: Dataset | PairStream | Surveyed | Labelled,
     *,
     intended_use: str = "",
     limits: Sequence[str] = (),
@@ -35,7 +35,7 @@ def describe(
     ----------
     model : Method or FairCalClassifier
         Fitted on `data`. Its ``about_`` is replaced; an operating point stays.
-    data : Dataset, PairStream or Labelled
+    data : Dataset, PairStream, SparkPairs or Labelled
         What it was fitted on. A stream is gone through twice more.
     intended_use : str
         What the model is for, in the words of whoever answers for it.
@@ -71,7 +71,7 @@ def describe(
         found, population = _of_pairs(model, data, progress)
     provenance = Provenance(
         data=data.name,
-        data_sha256=data.fingerprint() if isinstance(data, PairStream) else data.hash(),
+        data_sha256=data.hash() if isinstance(data, Dataset | Labelled) else data.fingerprint(),
         feature=getattr(data, "feature", ""),
         counts=found.counts,
         groups=found.groups,
@@ -95,7 +95,7 @@ class _Found(NamedTuple):
 
 
 def _of_pairs(model: Method, data: Any, progress: Progress) -> tuple[_Found, Population]:
-    if not isinstance(data, Dataset | PairStream):
+    if isinstance(data, Labelled):
         raise ParameterError("expected the Dataset or PairStream that the model was fitted on")
     if not model._fitted:
         raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")

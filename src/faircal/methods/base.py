@@ -24,8 +24,8 @@ from faircal.data.folds import people_of
 from faircal.data.types import Scores
 from faircal.errors import DataError, MissingExtraError, NotFittedError, ParameterError
 from faircal.jobs import Job, Progress, silent
-from faircal.methods.inputs import Fitting, Folds, Inputs, check_classes
-from faircal.methods.streaming import Streamed
+from faircal.methods.inputs import Folds, Inputs, check_classes
+from faircal.methods.streaming import Counting, Elsewhere, Streamed, Wanted
 from faircal.metrics import ThresholdRule
 from faircal.registry import check_whole, did_you_mean
 
@@ -163,7 +163,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     def fit(
         self,
-        data: Dataset | PairStream,
+        data: Dataset | PairStream | Elsewhere,
         *,
         progress: Progress = silent,
         checkpoint: str | Path | None = None,
@@ -173,9 +173,10 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
         Parameters
         ----------
-        data : Dataset or PairStream
-            A stream is gone through part by part in bounded memory: its scores are counted in
-            bins, and `diagnostics_` say how far that may take probabilities from the exact ones.
+        data : Dataset, PairStream or SparkPairs
+            A stream is gone through part by part in bounded memory, pairs of Spark by its
+            workers: their scores are counted in bins, and `diagnostics_` say how far that may
+            take probabilities from the exact ones.
         progress : callable
             Called as the work goes on, with (stage, steps done, steps in all, a few words).
         checkpoint : path, optional
@@ -191,14 +192,14 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         path = None if checkpoint is None else Path(checkpoint)
         job = Job(progress, path, resume, self.diagnostics_.notes)
         inputs = (
-            self._streamed(data, job)
-            if isinstance(data, PairStream)
-            else self._inputs(data, fitting=True, job=job)
+            self._inputs(data, fitting=True, job=job)
+            if isinstance(data, Dataset)
+            else self._counting(data, job)
         )
         self.score_range_ = inputs.score_range
         self._fit(inputs)
         self.diagnostics_.figures[SHARE_FIGURE] = inputs.share_genuine
-        if isinstance(inputs, Streamed):
+        if isinstance(inputs, Counting):
             error = self._counting_error(inputs.counts)
             self.diagnostics_.note(inputs.note(error))
             if np.isfinite(error):
@@ -409,18 +410,29 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             folds=folds,
         )
 
-    def _streamed(self, stream: PairStream, job: Job) -> Fitting:
+    def _counting(self, data: PairStream | Elsewhere, job: Job) -> Counting:
+        """Return what the method may see of pairs that are only counted."""
         if not self.streams:
+            remedy = "load the data" + ("" if isinstance(data, PairStream) else " (--engine local)")
             raise ParameterError(
-                f"method {self.name} needs all pairs in memory; load the data, or choose another"
+                f"method {self.name} needs all pairs in memory; {remedy}, or choose another"
             )
-        with closing(stream.parts()) as parts:
-            first = next(parts)
-        attribute = self._check(first, fitting=True)
-        names = stream.group_names(attribute) if self.needs.groups_to_fit else ()
+        attribute = self._check(_first(data), fitting=True)
+        names = data.group_names(attribute) if self.needs.groups_to_fit else ()
         settings = {"method": self.name, **self.get_params(deep=False)}
 
         def inputs(part: Dataset) -> Inputs:
             return self._inputs(part, fitting=True, labels=False)
 
-        return Streamed.survey(stream, self.needs.embeddings, names, inputs, settings, job)
+        wanted = Wanted(self.needs.embeddings, names, inputs, settings)
+        if isinstance(data, PairStream):
+            return Streamed.survey(data, wanted, job)
+        return data.fitting(wanted, job)
+
+
+def _first(data: PairStream | Elsewhere) -> Dataset:
+    """Return some of the pairs, which tell what all come with."""
+    if not isinstance(data, PairStream):
+        return data.head()
+    with closing(data.parts()) as parts:
+        return next(parts)

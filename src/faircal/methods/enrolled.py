@@ -46,6 +46,13 @@ class Enrolled:
         # A model must not keep all the vectors alive that it was ever asked about.
         self._known: WeakKeyDictionary[Embeddings, _Known] = WeakKeyDictionary()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What was worked out stays with its embeddings: a copy in another process has others.
+        return {**vars(self), "_known": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _known=WeakKeyDictionary())
+
     def of(self, inputs: Inputs) -> NDArray[Any]:
         """Return values by row; only those of the images of `inputs` are sure to be there."""
         return self.at(inputs.declared_embeddings(), inputs.images)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircal._version import __version__
 from faircal.calibrators import Samples
@@ -20,29 +22,123 @@ from faircal.methods.inputs import Codes, Fitting, Float64, Inputs, check_classe
 
 
 @dataclass(frozen=True, eq=False)
-class Streamed(Fitting):
-    """A stream to be fitted on: each call of `samples` goes through it once, counting scores."""
+class Wanted:
+    """What a method asks of pairs that it sees part by part.
+
+    Parameters
+    ----------
+    by_image : bool
+        Whether it wants embeddings, and to know which images occur.
+    group_names : tuple of str
+        The groups of all pairs, where it may see them.
+    inputs : callable
+        Makes of a part what the method may see of it.
+    settings : mapping
+        What a fit depends on besides the pairs.
+    """
+
+    by_image: bool
+    group_names: tuple[str, ...]
+    inputs: Callable[[Dataset], Inputs]
+    settings: Mapping[str, Any]
+
+
+class Elsewhere(Protocol):
+    """Pairs that are gone through somewhere else, such as on a cluster."""
+
+    def head(self) -> Dataset:
+        """Return a few of them, to see what they come with."""
+
+    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
+        """Return the groups of all of them."""
+
+    def fitting(self, wanted: Wanted, job: Job) -> Counting:
+        """Return what a method is fitted on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """What is looked at in one pass through the pairs: scores and sets, as `samples` was told."""
+
+    inputs: Callable[[Dataset], Inputs]
+    n_sets: int
+    sets: Callable[[Inputs], Codes] | None
+    score: Callable[[Inputs], Float64] | None
+    edges: Float64
+
+    def zeros(self) -> Counts:
+        """Return the counts of nothing yet; all pairs are the last set."""
+        return Counts.zeros(self.n_sets + 1, self.edges)
+
+    def of(self, part: Dataset) -> tuple[NDArray[Any], ...]:
+        """Return what `Counts.add` takes of the pairs of `part`."""
+        inputs = self.inputs(part)
+        values = inputs.score if self.score is None else self.score(inputs)
+        codes = () if self.sets is None else self.sets(inputs)
+        return (values, part.genuine, np.array(self.n_sets), *codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Counting(Fitting):
+    """Pairs to be fitted on that nobody holds: each call of `samples` counts their scores."""
+
+    inputs: Callable[[Dataset], Inputs]
+    #: What each pass has counted.
+    counts: list[Counts] = field(default_factory=list, kw_only=True)
+
+    @abstractmethod
+    def count(self, what: Pass) -> Counts:
+        """Go through all pairs once."""
+
+    def samples(
+        self,
+        n_sets: int = 0,
+        sets: Callable[[Inputs], Codes] | None = None,
+        score: Callable[[Inputs], Float64] | None = None,
+        score_range: tuple[float, float] | None = None,
+    ) -> Samples:
+        """Count the labelled scores of each set, and of all pairs as last set, in fine bins."""
+        edges = fine_edges(*(score_range or self.score_range))
+        found = self.count(Pass(self.inputs, n_sets, sets, score, edges))
+        self.counts.append(found)
+        return Samples.from_counts(found)
+
+    @property
+    def share_genuine(self) -> float:
+        """The share of genuine pairs, as counted: all pairs are the last set."""
+        genuine, imposter = self._counted()
+        return genuine / (genuine + imposter)
+
+    def note(self, error: float) -> str:
+        """Say what counting took from the fit: `error` bounds the probabilities, where finite."""
+        widths = np.diff(self.counts[0].edges)
+        said = (
+            f"fitted on {sum(self._counted())} pairs whose scores were counted in bins of at most "
+            f"{widths.max():.1e}: "
+        )
+        if np.isfinite(error):
+            return said + f"probabilities are within {error:.1e} of a fit on the scores themselves"
+        return said + (
+            "how far that takes probabilities from those of a fit on the scores themselves is not "
+            "known"
+        )
+
+    def _counted(self) -> tuple[int, int]:
+        of = self.counts[0]
+        return int(of.genuine[-1].sum()), int(of.imposter[-1].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed(Counting):
+    """A stream to be fitted on: it is gone through once for each pass."""
 
     stream: PairStream
-    inputs: Callable[[Dataset], Inputs]
     kept: Kept
-    counts: list[Counts] = field(default_factory=list)
 
     @classmethod
-    def survey(
-        cls,
-        stream: PairStream,
-        by_image: bool,
-        group_names: tuple[str, ...],
-        inputs: Callable[[Dataset], Inputs],
-        settings: Mapping[str, Any],
-        job: Job,
-    ) -> Streamed:
-        """Go through the pairs once to find which images they use, and whether they are labelled.
-
-        `inputs` makes of a part what the method may see of it.
-        """
-        embeddings = stream.embeddings if by_image else None
+    def survey(cls, stream: PairStream, wanted: Wanted, job: Job) -> Streamed:
+        """Go through the pairs once to see which images they use, and whether they are labelled."""
+        embeddings = stream.embeddings if wanted.by_image else None
         used = np.zeros(0 if embeddings is None else len(embeddings), dtype=bool)
         genuine = pairs = 0
         for part in stream.parts(columns=("genuine",)):
@@ -63,12 +159,12 @@ class Streamed(Fitting):
             score_range=stream.score_range,
             images=np.flatnonzero(used),
             embeddings=embeddings,
-            group_names=group_names,
+            group_names=wanted.group_names,
             memo=Memo({}),
             job=job,
+            inputs=wanted.inputs,
             stream=stream,
-            inputs=inputs,
-            kept=Kept(job, {**what, **settings}),
+            kept=Kept(job, {**what, **wanted.settings}),
         )
 
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
@@ -76,26 +172,18 @@ class Streamed(Fitting):
         found = super().clustering
         return self.kept.clustering(lambda: found(n_clusters, n_init, random_state))
 
-    def samples(
-        self,
-        n_sets: int = 0,
-        sets: Callable[[Inputs], Codes] | None = None,
-        score: Callable[[Inputs], Float64] | None = None,
-        score_range: tuple[float, float] | None = None,
-    ) -> Samples:
-        """Count the labelled scores of each set, and of all pairs as last set, in fine bins."""
+    def count(self, what: Pass) -> Counts:
+        """Go through the stream, from where an earlier fit was interrupted."""
         stage = len(self.counts)
         counts, done = self.kept.counted(stage)
         if counts is None:
-            counts = Counts.zeros(n_sets + 1, fine_edges(*(score_range or self.score_range)))
+            counts = what.zeros()
         try:
             with closing(self.stream.parts(start=done)) as parts:
                 for part in parts:
-                    inputs = self.inputs(part)
-                    values = inputs.score if score is None else score(inputs)
-                    codes = () if sets is None else sets(inputs)
+                    found = what.of(part)
                     with uninterrupted():
-                        counts.add(values, part.genuine, np.int64(n_sets), *codes)
+                        counts.add(*found)
                         done += len(part)
                     self.job.progress("scoring pairs", done, len(self.stream), f"pass {stage + 1}")
                     self.kept.write(stage, counts, done)
@@ -103,28 +191,7 @@ class Streamed(Fitting):
             self.kept.write(stage, counts, done, now=True)
             raise
         self.kept.hold(stage, counts, done)
-        self.counts.append(counts)
-        return Samples.from_counts(counts)
-
-    @property
-    def share_genuine(self) -> float:
-        """The share of genuine pairs, as counted: all pairs are the last set."""
-        genuine, imposter = self.counts[0].genuine[-1].sum(), self.counts[0].imposter[-1].sum()
-        return float(genuine / (genuine + imposter))
-
-    def note(self, error: float) -> str:
-        """Say what counting took from the fit: `error` bounds the probabilities, where finite."""
-        widths = np.diff(self.counts[0].edges)
-        said = (
-            f"fitted on {len(self.stream)} pairs whose scores were counted in bins of at most "
-            f"{widths.max():.1e}: "
-        )
-        if np.isfinite(error):
-            return said + f"probabilities are within {error:.1e} of a fit on the scores themselves"
-        return said + (
-            "how far that takes probabilities from those of a fit on the scores themselves is not "
-            "known"
-        )
+        return counts
 
 
 class Kept:

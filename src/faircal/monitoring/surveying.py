@@ -15,7 +15,7 @@ from faircal.methods import Method
 from faircal.monitoring.lots import Shares, count_images
 from faircal.monitoring.placing import place_without_own
 from faircal.monitoring.strata import BINS, edges_of, rank_in, stratify
-from faircal.monitoring.taking import Taken
+from faircal.monitoring.taking import Sampled, Taken
 
 Float64 = NDArray[np.float64]
 Float32 = NDArray[np.float32]
@@ -37,14 +37,16 @@ OUTSIDE = 0.005
 _OWN_SPREAD = 20
 
 
-def survey(model: Method, data: Dataset | PairStream, *, random_state: int = 0) -> Population:
+def survey(
+    model: Method, data: Dataset | PairStream | Sampled, *, random_state: int = 0
+) -> Population:
     """Count what monitoring compares pairs in use with.
 
     Parameters
     ----------
     model : Method
         Fitted on `data`.
-    data : Dataset or PairStream
+    data : Dataset, PairStream or SparkPairs
         Labelled. Of many pairs some are taken.
     random_state : int
         Seed of what is drawn; the same seed gives the same counts.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,16 @@ Int64 = NDArray[np.int64]
 
 #: Pairs that are taken of many: counts are then about as sure as people allow.
 PAIRS = 40_000
+
+
+class Sampled(Protocol):
+    """Pairs somewhere else, such as on a cluster, of which some can be had here."""
+
+    def __len__(self) -> int:
+        """How many pairs there are."""
+
+    def sample(self, most: int, seed: int = 0) -> Dataset:
+        """Return about `most` of them: all where there are no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +68,15 @@ class Taken:
         return len(np.unique(self.people))
 
     @classmethod
-    def of(cls, model: Method, data: Dataset | PairStream, rng: np.random.Generator) -> Taken:
+    def of(
+        cls, model: Method, data: Dataset | PairStream | Sampled, rng: np.random.Generator
+    ) -> Taken:
         """Take pairs of `data`, each as likely as any other."""
         if isinstance(data, PairStream):
             return _of_stream(model, data, rng)
+        if not isinstance(data, Dataset):
+            seed = int(rng.integers(1 << 31)) if len(data) > PAIRS else 0
+            return cls.of(model, data.sample(PAIRS, seed), rng)
         some = data
         if len(data) > PAIRS:
             some = data.subset(np.sort(rng.choice(len(data), PAIRS, replace=False)))

@@ -1,0 +1,147 @@
+"""The options ``--engine`` and what goes with it: where a command does its work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from faircal.cli.options import parse_assignments, working
+from faircal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from faircal.cli.source import Source
+    from faircal.scale.spark import SparkPairs
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Where the work is done, as the options have it."""
+
+    name: str = "local"
+    master: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    embeddings: str = "auto"
+    blocks: Path | None = None
+
+    @property
+    def is_spark(self) -> bool:
+        """Whether Spark does it."""
+        return self.name == "spark"
+
+    def check(self, source: Source, **refused: Any) -> None:
+        """Raise where options don't go together; `refused` are those that Spark does not take."""
+        if not self.is_spark:
+            given = {
+                "--master": self.master,
+                "--conf": self.settings,
+                "--blocks": self.blocks,
+                "--embeddings": self.embeddings != "auto",
+            }
+            for option, value in given.items():
+                if value:
+                    raise ParameterError(f"{option}: goes with --engine spark; add it")
+            return
+        if source.device not in (None, "cpu"):
+            raise ParameterError("--device: Spark's workers use processors; leave it out")
+        for name, value in refused.items():
+            if value:
+                option = f"--{name.replace('_', '-')}"
+                raise ParameterError(f"{option}: does not go with --engine spark; leave it out")
+
+    @contextmanager
+    def session(self) -> Iterator[Any]:
+        """Start Spark for the block."""
+        from faircal.scale.spark.session import session
+
+        with working("starting Spark"):
+            opened = session(self.master, self.settings)
+            spark = opened.__enter__()
+        try:
+            yield spark
+        except BaseException as error:
+            if not opened.__exit__(type(error), error, error.__traceback__):
+                raise
+        else:
+            opened.__exit__(None, None, None)
+
+    def open(
+        self, spark: Any, source: Source, features: Sequence[str] = (), *, measuring: bool = False
+    ) -> SparkPairs:
+        """Open the data of a command."""
+        from faircal.scale.spark import open_pairs
+
+        how = source.how(features, measuring)
+        how.pop("device")
+        with working(f"reading {source.path}"):
+            return open_pairs(
+                spark, source.path, embeddings=self.embeddings, blocks=self.blocks, **how
+            )
+
+    def open_one(self, spark: Any, source: Source, feature: str | None) -> SparkPairs:
+        """Open the data with one feature: the one named, or the only one."""
+        from faircal.cli.source import check_one_feature
+
+        pairs = self.open(spark, source, [feature] if feature else ())
+        check_one_feature(pairs.features, source.path)
+        return pairs
+
+
+def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--engine`` and Spark's options; gives ``engine``."""
+
+    @click.option(
+        "--engine",
+        "where",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        show_default=True,
+        help="Where to run: on this machine, or on a Spark cluster (extra spark).",
+    )
+    @click.option(
+        "--master",
+        default=None,
+        metavar="URL",
+        help="Spark's master, such as local[4] or spark://host:7077  [default: Spark's own]",
+    )
+    @click.option(
+        "--conf",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Setting of the Spark session; may be repeated.",
+    )
+    @click.option(
+        "--embeddings",
+        type=click.Choice(["auto", "map", "send", "tiles"]),
+        default="auto",
+        show_default=True,
+        help="How Spark's workers get at vectors: from shared files, by network, or two blocks of "
+        "them at a time.",
+    )
+    @click.option(
+        "--blocks",
+        type=click.Path(path_type=Path),
+        default=None,
+        metavar="DIR",
+        help="Folder for block files, which all workers see; for --embeddings tiles.",
+    )
+    @wraps(function)
+    def running(
+        where: str,
+        master: str | None,
+        conf: tuple[str, ...],
+        embeddings: str,
+        blocks: Path | None,
+        **rest: Any,
+    ) -> Any:
+        settings = parse_assignments(conf, "--conf")
+        return function(engine=Engine(where, master, settings, embeddings, blocks), **rest)
+
+    return running

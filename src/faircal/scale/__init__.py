@@ -1,0 +1,1 @@
+"""Work that takes more than one machine."""
