@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -194,25 +193,34 @@ def test_what_a_worker_meets_is_one_line(spark):
 # ------------------------------------------------------------------ the command
 
 
-def test_the_command_writes_what_a_streamed_audit_writes(scored, tmp_path, monkeypatch):
+@pytest.fixture
+def command(spark, capfd, monkeypatch):
+    """Return a function that runs a command in this process, with the session there is."""
+
+    @contextmanager
+    def session(master, settings):
+        assert (master, settings) == ("local[2]", {"spark.cores.max": "2"})
+        yield spark
+
+    def run(*words):
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        return stop.value.code, capfd.readouterr().err
+
+    monkeypatch.setattr("faircal.scale.spark.session.session", session)
     # As where Matplotlib is not installed, which saves seconds.
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    (tmp_path / "matplotlib.py").write_text("raise ImportError('not installed, for a test')\n")
+    return run
+
+
+def test_the_command_writes_what_a_streamed_audit_writes(scored, tmp_path, command):
     words = ["audit", scored, "--threshold", 0.3123, "--fold", 0, "--out"]
-    words = [str(word) for word in words]
-    done = subprocess.run(
-        [sys.executable, "-m", "faircal", *words, "there", "--engine=spark", "--master=local[1]"],
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "SPARK_LOCAL_IP": "127.0.0.1"},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "counted in bins: every value of results.csv within" in done.stderr
-    assert all(line.startswith(("note: ", "intervals: ")) for line in done.stderr.splitlines())
-    with pytest.raises(SystemExit):
-        main([*words, str(tmp_path / "here"), "--stream"])
+    how = ["--engine=spark", "--master=local[2]", "--conf=spark.cores.max=2"]
+    code, said = command(*words, tmp_path / "there", *how)
+    assert code == 0, said
+    assert "counted in bins: every value of results.csv within" in said
+    assert all(line.startswith(("note: ", "intervals: ")) for line in said.splitlines())
+    assert command(*words, tmp_path / "here", "--stream")[0] == 0
     for name in ("results.csv", "intervals.csv"):
         here, there = ((tmp_path / of / name).read_bytes() for of in ("here", "there"))
         assert here == there
@@ -232,10 +240,9 @@ def test_the_command_writes_what_a_streamed_audit_writes(scored, tmp_path, monke
         (["--master", "local[1]"], "--master: goes with --engine spark"),
     ],
 )
-def test_options_that_do_not_go_together(scored, tmp_path, capfd, words, said):
-    with pytest.raises(SystemExit) as stop:
-        main(["audit", str(scored), "--out", str(tmp_path / "a"), *words])
-    assert stop.value.code == 2
-    (line,) = capfd.readouterr().err.splitlines()
-    assert said in line
+def test_options_that_do_not_go_together(scored, tmp_path, command, words, said):
+    code, told = command("audit", scored, "--out", tmp_path / "a", *words)
+    assert code == 2
+    assert said in told
+    assert told.count("\n") == 1
     assert not (tmp_path / "a").exists()

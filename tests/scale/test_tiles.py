@@ -18,10 +18,11 @@ pytest.importorskip("pyspark")
 import faircal
 from faircal.data.types import Embeddings
 from faircal.errors import DataError
-from faircal.scale.spark import tiles
+from faircal.scale.spark import open_pairs, pairs_of, score, tiles
 from faircal.scale.spark.block import block_name
 from faircal.scale.spark.blocks import Blocks
 from faircal.scale.spark.enrolling import recall
+from faircal.scale.spark.session import told as spoken
 from faircal.scale.spark.tiles import Tiled, TiledReader
 from faircal.scale.spark.tiling import TILE, _partitions, arranged
 from faircal.scoring import score_part
@@ -68,10 +69,13 @@ def reader_of(blocks, feature=None):
 
 def scored(model, parts):
     """Return all that a part says of its pairs, in an order that does not depend on parts."""
-    table = pa.concat_tables([score_part(model, part, KEPT) for part in parts])
-    names = table.column_names
-    order = sorted(range(len(table)), key=lambda k: [str(table[of][k]) for of in names])
-    return table.take(pa.array(order))
+    return in_order(pa.concat_tables([score_part(model, part, KEPT) for part in parts]))
+
+
+def in_order(table):
+    columns = [table[name].to_pylist() for name in table.column_names]
+    order = sorted(range(len(table)), key=lambda k: [str(of[k]) for of in columns])
+    return table.take(pa.array(order)).combine_chunks()
 
 
 def told(data):
@@ -326,6 +330,33 @@ class TestRecall:
         part = next(reader_of(blocks, "beta").parts(sorted_to(blocks, pairs)))
         with pytest.raises(DataError, match="expected 12-d embeddings"):
             recall(model, part)
+
+
+class TestSpark:
+    """The whole way: frame, workers, and errors in one line."""
+
+    def test_same_as_on_one_machine(self, spark, each, model):
+        folder, blocks = each
+        pairs = open_pairs(spark, folder, embeddings="tiles", blocks=blocks.place.path)
+        assert pairs.gallery.blocks.reused
+        assert pairs.group_names("age") == ("20", "21", "22")
+        assert len(pairs.head()) == 16
+        found = score(model, pairs, keep=KEPT).toArrow()
+        local = score_part(model, faircal.load(folder), KEPT)
+        assert in_order(found.cast(local.schema)).equals(in_order(local))
+
+    def test_an_image_that_is_in_no_block(self, spark, made, model):
+        _, blocks = made["text"]
+        ids = blocks.images().ids.to_pylist()
+        rows = [(ids[0], ids[k]) for k in range(7, 60)]
+        frame = spark.createDataFrame([*rows, (ids[0], "nobody")], "left string, right string")
+        scored = score(model, pairs_of(frame, blocks.using(["alpha"], True)))
+        with (
+            pytest.raises(DataError, match="image 'nobody' is not among the images") as caught,
+            spoken(),
+        ):
+            scored.collect()
+        assert "\n" not in str(caught.value)
 
 
 class TestArranged:

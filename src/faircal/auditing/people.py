@@ -94,8 +94,12 @@ class People:
         return {GLOBAL: int(self._seen.sum())} | dict(zip(groups, found.tolist(), strict=True))
 
     def state(self) -> tuple[list[str], dict[str, NDArray[Any]]]:
-        """Return names and arrays, for a checkpoint."""
-        return list(self._codes), {"seen": self._seen, "home": self._home, "more": self._more}
+        """Return names and arrays, for a checkpoint; only of people who were seen."""
+        names, seen = list(self._codes), np.flatnonzero(self._seen)
+        place = np.cumsum(self._seen) - 1
+        more = (place[self._more >> _BITS] << _BITS) | (self._more & ((1 << _BITS) - 1))
+        arrays = {"seen": self._seen[seen], "home": self._home[seen], "more": more}
+        return [names[i] for i in seen], arrays
 
     @classmethod
     def from_state(cls, names: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> People:

@@ -102,23 +102,24 @@ def score_on_spark(wanted: Wanted, out: Path, engine: Engine) -> Scored:
     from faircal.scale.spark import estimate, score, write
     from faircal.scale.spark.watching import watched
 
-    with engine.session() as spark, progress_bars() as update, watched(spark, update):
+    with engine.session() as spark:
         pairs = engine.open_one(spark, wanted.source, wanted.feature)
         _check_keep(pairs.attributes, wanted.keep)
         if "fold" in wanted.keep and not pairs.has_folds:
             raise ParameterError("--keep fold: the pairs have no column 'fold'; leave it out")
-        if wanted.fold is not None:
-            pairs = pairs.only(wanted.fold)
-        prior = _prior(wanted, lambda _: estimate(wanted.model, pairs, wanted.calibrated_at))
-        scored = score(
-            wanted.model,
-            pairs,
-            keep=wanted.keep,
-            add=wanted.add,
-            shift=prior.shift,
-            calibrated_at=wanted.calibrated_at,
-        )
-        return write(scored, out), prior.notes, prior.record
+        with progress_bars() as update, watched(spark, update):
+            if wanted.fold is not None:
+                pairs = pairs.only(wanted.fold)
+            prior = _prior(wanted, lambda _: estimate(wanted.model, pairs, wanted.calibrated_at))
+            scored = score(
+                wanted.model,
+                pairs,
+                keep=wanted.keep,
+                add=wanted.add,
+                shift=prior.shift,
+                calibrated_at=wanted.calibrated_at,
+            )
+            return write(scored, out), prior.notes, prior.record
 
 
 def _prior(wanted: Wanted, estimate: Callable[[float], tuple[PriorEstimate, list[str]]]) -> Prior:

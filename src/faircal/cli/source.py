@@ -108,14 +108,15 @@ class Source:
     def is_long(self) -> bool:
         """Whether there are more pairs than are held in memory; what can't be read is not."""
         from faircal.data.batches import open_table
-        from faircal.data.tables import find_table
+        from faircal.data.tables import find_table, is_table, table_files
         from faircal.errors import FairCalError
 
         try:
-            table = find_table(self.path, "pairs") if self.path.is_dir() else self.path
+            table = self.path if is_table(self.path) else find_table(self.path, "pairs")
+            size = sum(file.stat().st_size for file in table_files([table]))
             # The shortest line of CSV is "1,0": a short file need not be gone through twice.
             least = 4 * MOST_PAIRS if table.suffix == ".csv" else 0
-            return table.stat().st_size > least and open_table(table).n_rows > MOST_PAIRS
+            return size > least and open_table(table).n_rows > MOST_PAIRS
         except (FairCalError, OSError):
             return False  # reading it will say what is wrong
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from faircal.data.build import MOST_GROUPS, require_crossable
@@ -23,11 +25,15 @@ from faircal.errors import DataError
 from faircal.files import existing
 from faircal.scale.spark.block import ATTRIBUTE, VECTOR, Kind
 from faircal.scale.spark.blocks import Stamps
+from faircal.scale.spark.places import Place
+from faircal.scale.spark.tables import place as address
 from faircal.scale.spark.tiling import NUMBERS, TEXT, as_id, id_kind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+#: The images of a folder, for Spark to read; gone when their blocks are there.
+LISTED = "images.parquet"
 #: Bytes of an embedding file that are mapped at a time.
 _WINDOW = 1 << 26
 #: Columns of a frame of templates that make groups, where they have few values.
@@ -72,10 +78,11 @@ class Source(ABC):
     order = "row"
 
     @abstractmethod
-    def frame(self, spark: SparkSession) -> DataFrame:
+    def frame(self, spark: SparkSession, place: Place) -> DataFrame:
         """Return the images as a frame: ``image_id``, and what there is to know of them.
 
-        Attributes and vectors are numbered: Spark does not take any name everywhere.
+        Attributes and vectors are numbered: Spark does not take any name everywhere. What has to be
+        written for it is left in `place`, as `LISTED`.
         """
 
     @abstractmethod
@@ -136,9 +143,14 @@ class FolderSource(Source):
         values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "table"]
         return type(self), tuple(values)
 
-    def frame(self, spark: SparkSession) -> DataFrame:
+    def frame(self, spark: SparkSession, place: Place) -> DataFrame:
         """Return the images as a frame."""
-        return spark.createDataFrame(self.table)
+        if place.local is None:
+            return spark.createDataFrame(self.table)
+        # A frame made of a table is held by Java, which may have room for less than a million
+        # images; one that is read is not.
+        place.write(LISTED, partial(pq.write_table, self.table))
+        return spark.read.parquet(address(place.local / LISTED))
 
     def vectors(self, feature: str, table: pa.Table, rows: NDArray[np.int64]) -> NDArray[Any]:  # noqa: ARG002
         """Return the vectors of the images `rows`, ascending."""
@@ -241,7 +253,7 @@ class FrameSource(Source):
         values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "given"]
         return type(self), tuple(values)
 
-    def frame(self, spark: SparkSession) -> DataFrame:  # noqa: ARG002
+    def frame(self, spark: SparkSession, place: Place) -> DataFrame:  # noqa: ARG002
         """Return the images as a frame, with their vectors."""
         frame = self.given
         if frame is None:

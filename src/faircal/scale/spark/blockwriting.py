@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 #: Bytes of vectors in a block, unless told.
 _BYTES = 1 << 27
 #: What a write that was cut short may leave behind.
-_LEFTOVER = re.compile(r"\.?block-\d+\.(clusters-\w+\.)?arrow(\..*\.tmp)?|\.blocks\.json\..*\.tmp")
+_LEFTOVER = re.compile(
+    r"\.?block-\d+\.(clusters-\w+\.)?arrow(\..*\.tmp)?|\.?(blocks\.json|images\.parquet)(\..*\.tmp)?"
+)
 _WRITTEN = "block int, images long, attributes string"
 _ROW = pa.schema({"block": pa.int32(), "images": pa.int64(), "attributes": pa.string()})
 
@@ -124,7 +126,7 @@ def _write(
     width = sum(kind.dimension * np.dtype(kind.dtype).itemsize for kind in kinds.values())
     n = _n_blocks(source.n_images, rows_per_block or max(1, _BYTES // width))
     progress("blocks", 0, n, f"of {source.where}")
-    frame = source.frame(spark)
+    frame = source.frame(spark, place)
     frame = frame.withColumn("block", block_of(frame["image_id"], n).cast("int"))
     starts = None if isinstance(source, FolderSource) else _starts(frame, n)
     writer = Writer(place, source, starts)

@@ -14,7 +14,7 @@ from faircal.data.dataset import check_feature, no_such_fold, why_no_groups
 from faircal.data.groups import cross
 from faircal.data.scored import Layout
 from faircal.data.types import Embeddings, Images
-from faircal.errors import DataError, ParameterError
+from faircal.errors import DataError
 from faircal.registry import did_you_mean
 from faircal.scale.spark.gallery import Gallery
 from faircal.scale.spark.grouping import groups_in
@@ -257,11 +257,6 @@ class SparkPairs:
         """Return about `most` pairs, here: all where there are no more, else some at random."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        if self.gallery is not None and "left" not in self.frame.columns:
-            raise ParameterError(
-                f"{self.where}: pairs that are made when they are used can't be sampled; make as "
-                "many as are wanted (n)"
-            )
         share = most / max(len(self), 1)
         if share >= 1:
             return self._local(self.frame)

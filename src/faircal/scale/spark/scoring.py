@@ -163,7 +163,7 @@ def write(frame: DataFrame, out: str | Path) -> int:
     try:
         with told():
             counted = frame.observe(seen, F.count(F.lit(1)).alias("pairs"))
-            counted.write.parquet(parts.as_uri())
+            counted.write.parquet(f"file://{parts}")
         pairs = int(seen.get["pairs"])
         files = sorted(parts.glob("part-*.parquet"))
         found = sum(pq.read_metadata(file).num_rows for file in files)

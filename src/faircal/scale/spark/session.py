@@ -27,6 +27,9 @@ _OUR_SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # Spark's own default of 1 GB is little where driver and workers are one process, and a Java
+    # that is out of memory may wait for ever.
+    "spark.driver.memory": "3g",
 }
 
 

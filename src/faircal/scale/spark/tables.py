@@ -11,11 +11,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from faircal.data.tables import check_alike, check_shape, is_index, parts_of, read_table, unreadable
+from faircal.errors import DataError
 from faircal.scale.spark.readers import ROW
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+#: Rows that are read here and dealt out, at most: Java must hold them.
+_MOST_ROWS = 2_000_000
 #: What means something else to who looks for files by patterns.
 _SIGNS = frozenset("\\[]{}*?")
 
@@ -38,6 +41,11 @@ def read_frame(spark: SparkSession, path: Path, numbered: bool = False) -> tuple
     if files:
         return _read_parquet(spark, path, files, numbered)
     table = plain(read_table(path))
+    if table.num_rows > _MOST_ROWS:
+        raise DataError(
+            f"{path}: {table.num_rows:,} rows, and Spark takes over {_MOST_ROWS:,} from Parquet "
+            "only; write it as .parquet"
+        )
     if numbered:
         table = table.append_column(ROW, pa.array(range(table.num_rows), pa.int64()))
     return spark.createDataFrame(table), table.num_rows

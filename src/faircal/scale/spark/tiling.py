@@ -14,7 +14,7 @@ NUMBERS, TEXT = "int64", "string"
 #: The column with the number of a pair's tile: first block × number of blocks + second block.
 TILE = "__tile"
 
-#: Shares that pairs are dealt out in, for each partition: dealing is even only on average.
+#: Shares of a partition, at least, where tiles are dealt out together: it is even on average only.
 _SHARES = 4
 #: Partitions of a shuffle where the session leaves their number to a service.
 _USUAL = 200
@@ -77,24 +77,24 @@ def with_tiles(frame: DataFrame, ids: str, n_blocks: int, where: str) -> DataFra
 def arranged(frame: DataFrame, ids: str, n_blocks: int, where: str) -> DataFrame:
     """Return pairs with the number of their tile, those of a tile one after the other.
 
-    Spark deals out a few times as many shares as the session has partitions (adaptive execution
-    may put small ones together): neither few tiles nor one with many pairs keeps workers waiting.
-    Where there are fewer tiles, a hash of the two ids cuts each into several shares; it is no
-    random number, so a task that is repeated finds the same pairs. Where there are more, tiles
-    with the same first block share one, so that this block is read once for several.
+    Spark deals tiles out to as many partitions as the session has (adaptive execution may put
+    small ones together). Where there are fewer tiles, a hash of the two ids cuts each into several
+    shares, so that no worker is left waiting; it is no random number: a task that is repeated finds
+    the same pairs. Where there are many more, tiles with the same first block stay together, so
+    that it is read once for several.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    shares = _SHARES * _partitions(frame)
-    n_tiles = n_blocks * (n_blocks + 1) // 2
+    partitions, n_tiles = _partitions(frame), n_blocks * (n_blocks + 1) // 2
     tiled = with_tiles(frame, ids, n_blocks, where)
     tile = F.col(TILE)
-    if n_tiles < shares:
-        cut = F.pmod(F.xxhash64("left", "right"), F.lit(-(-shares // n_tiles)))
-        dealt = tiled.repartition(tile, cut)
+    if n_tiles < partitions:
+        share = F.pmod(F.xxhash64("left", "right"), F.lit(-(-partitions // n_tiles)))
+        dealt = tiled.repartition(tile, share)
     else:
+        together = max(1, n_tiles // (_SHARES * partitions))
         first, second = F.floor(tile / n_blocks), F.pmod(tile, F.lit(n_blocks))
-        dealt = tiled.repartition(first, F.floor(second / (n_tiles // shares)))
+        dealt = tiled.repartition(first, F.floor(second / together))
     return dealt.sortWithinPartitions(TILE)
 
 
