@@ -6,7 +6,6 @@ CPU seconds, of Java and of its Python workers together, because a cluster is pa
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ from benchmarks.data import clustered
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.timing import cores
 from faircal.data import open_stream
-from faircal.scale.spark import open_pairs, score
+from faircal.scale.spark import Blocks, audit, imposters, open_pairs, pairs_of, score
 from faircal.scale.spark.session import session
 from faircal.scoring import score_part
 
@@ -69,6 +68,51 @@ def growth_figures(quick: bool) -> list[Figure]:
             for n, cpu in zip(sizes, used, strict=True)
         ],
     ]
+
+
+def rate_figures(quick: bool) -> list[Figure]:
+    """Return CPU seconds for a million pairs of each way to use Spark, in 128 and 512 numbers."""
+    n, images = (100_000, 5_000) if quick else (8_000_000, 400_000)
+    found: list[Figure] = []
+    for dimension in (128, 512):
+        with tempfile.TemporaryDirectory(prefix="faircal-bench-") as name, _spark() as spark:
+            folder = _folder(Path(name), images, dimension, n)
+            for way, work in _ways(spark, folder, n).items():
+                work()  # starts the workers, and finds clusters that are kept
+                seconds = _cpu(work) / n * 1e6
+                what = f"    {way}, {images:,} × {dimension}"
+                found.append(aside(f"{way} ({dimension})", what, seconds, "CPU s a million"))
+    return found
+
+
+def _ways(spark: Any, folder: Path, n: int) -> dict[str, Callable[[], Any]]:
+    model = faircal.load_model(folder / "model.faircal")
+    blocks = Blocks.write(spark, folder, folder / "blocks")
+    mapped, drawn = open_pairs(spark, folder), imposters(spark, folder, n=n)
+    tiled = pairs_of(mapped.frame, blocks)
+    few = _first(folder, int((2 * n) ** 0.5) + 1)
+    listed = imposters(spark, few)
+    out = (folder / "scored").as_uri()
+
+    def written(pairs: Any) -> None:
+        score(model, pairs).write.mode("overwrite").parquet(out)
+
+    return {
+        "map: read, score, write": lambda: written(mapped),
+        "tiles: the same and the shuffle": lambda: written(tiled),
+        "imposters drawn, audited": lambda: audit(drawn, model=model),
+        "imposters listed, audited": lambda: audit(listed, model=model),
+    }
+
+
+def _first(folder: Path, images: int) -> Path:
+    """Return a folder of the first images: all their pairs are as many as those of `folder`."""
+    few = folder / "few"
+    few.mkdir()
+    np.save(few / "embeddings.npy", np.load(folder / "embeddings.npy", mmap_mode="r")[:images])
+    table = pq.read_table(folder / "images.parquet").slice(0, images)
+    pq.write_table(table, few / "images.parquet")
+    return few
 
 
 def _overhead(spark: Any, folder: Path, n: int, images: int, dimension: int) -> list[Figure]:
@@ -147,7 +191,10 @@ def _folder(folder: Path, images: int, dimension: int, n: int) -> Path:
     folder.mkdir(exist_ok=True)
     vectors = clustered(images, dimension)
     np.save(folder / "embeddings.npy", vectors)
-    pq.write_table(pa.table({"image_id": np.arange(images)}), folder / "images.parquet")
+    pq.write_table(
+        pa.table({"image_id": np.arange(images), "identity": np.arange(images)}),
+        folder / "images.parquet",
+    )
     rng = np.random.default_rng(n)
     schema = pa.schema({"left": pa.int64(), "right": pa.int64()})
     with pq.ParquetWriter(folder / "pairs.parquet", schema, use_dictionary=False) as writer:
@@ -166,8 +213,3 @@ def _folder(folder: Path, images: int, dimension: int, n: int) -> Path:
     data = faircal.Dataset(embeddings=few, pairs=some)
     faircal.FairCal(n_clusters=100).fit(data).save(folder / "model.faircal")
     return folder
-
-
-if __name__ == "__main__":
-    for figure in (growth_figures if "growth" in sys.argv else figures)("--quick" in sys.argv):
-        print(f"{figure.what}: {figure.shown} {figure.wanted}")

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 import faircal
 from benchmarks.data import clustered
-from benchmarks.figure import Figure, aside
+from benchmarks.figure import Figure, aside, ratio
 
 DIMENSION = 128
 #: Templates (few, many), rows of a block, pairs.
@@ -35,10 +35,17 @@ STEPS = ("input", "parts", "recall", "score")
 
 def figures(quick: bool) -> list[Figure]:
     """Score the same number of pairs of few and of ten times as many templates."""
+    measured = measure(quick)
+    few, many = (found["score: peak MB of a task"] for found in measured.values())
+    names = " / ".join(reversed(measured))
+    growth = ratio("memory", f"peak memory of a task: {names}", many / few, "lower", goal=1.1)
     return [
-        aside(f"{name} {what}", f"    {name}: {what}", value)
-        for name, found in measure(quick).items()
-        for what, value in found.items()
+        growth,
+        *[
+            aside(f"{name} {what}", f"    {name}: {what}", value)
+            for name, found in measured.items()
+            for what, value in found.items()
+        ],
     ]
 
 
@@ -108,7 +115,7 @@ def tell(step: str, folder: str) -> None:
 
 def write(folder: Path) -> dict[str, float]:
     """Write blocks; the peak is that of the Python workers."""
-    from faircal.scale.spark.blocks import Blocks
+    from faircal.scale.spark.blocks.folder import Blocks
     from faircal.scale.spark.session import session
 
     with session("local[2]") as spark:
@@ -132,9 +139,9 @@ def _peak() -> float:
 
 def score(folder: Path) -> dict[str, float]:
     """Score all pairs; every task tells its peak, and how long it took for what."""
-    from faircal.scale.spark.blocks import Blocks
+    from faircal.scale.spark.blocks.folder import Blocks
+    from faircal.scale.spark.blocks.tiles import Tiled, TiledReader
     from faircal.scale.spark.session import session
-    from faircal.scale.spark.tiles import Tiled, TiledReader
 
     gallery = Tiled.of(Blocks.open(folder / "blocks"))
     reader = TiledReader(gallery, (-1.0, 1.0), "embedding", text_folds=False)
@@ -186,7 +193,7 @@ class Task:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
         """Score the pairs in `batches`."""
         from faircal.compute.threads import single
-        from faircal.scale.spark.enrolling import recall
+        from faircal.scale.spark.blocks.enrolling import recall
         from faircal.scoring import score_part
 
         model, clock = self._model, _Clock()

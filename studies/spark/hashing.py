@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.scale.spark.volumes import SHARES, tiles_of
+from faircal.scale.spark.sizing.volumes import SHARES, tiles_of
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -79,7 +79,7 @@ def blocks_of(numbers: Ints, n_blocks: int) -> Ints:
 
 
 def partitions_of(tiles: Ints, n_blocks: int, n_partitions: int) -> Ints:
-    """Return the partition that each tile goes to (`faircal.scale.spark.tiling.arranged`).
+    """Return the partition that each tile goes to (`faircal.scale.spark.blocks.tiling.arranged`).
 
     There must be more tiles than shares; where there are fewer, a tile is in several partitions.
     """

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.scale.spark.volumes import (
+from faircal.scale.spark.sizing.volumes import (
     SHARES,
     Dealt,
     fullest,

@@ -19,12 +19,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from faircal.data.readers import read_images
 from faircal.errors import DataError, ParameterError
-from faircal.scale.spark.block import Kind, block_name
-from faircal.scale.spark.blocks import HEADER, Blocks
-from faircal.scale.spark.blocksources import FolderSource, FrameSource
-from faircal.scale.spark.blockwriting import Writer
-from faircal.scale.spark.places import Place
-from faircal.scale.spark.tiling import TILE, with_tiles
+from faircal.scale.spark.blocks.block import Kind, block_name
+from faircal.scale.spark.blocks.folder import HEADER, Blocks
+from faircal.scale.spark.blocks.places import Place
+from faircal.scale.spark.blocks.sources import FolderSource, FrameSource
+from faircal.scale.spark.blocks.tiling import TILE, with_tiles
+from faircal.scale.spark.blocks.writing import Writer
 from tests.scale.blockdata import N, numbers, same_column, texts, write_folder
 
 
@@ -102,7 +102,7 @@ class TestFolder:
         folder = write_folder(tmp_path / "faces", numbers())
         source = FolderSource.of(folder, None)
         rows = np.array([0, 3, 40, 41, 89])
-        monkeypatch.setattr("faircal.scale.spark.blocksources._WINDOW", 4 * 12 * 4)
+        monkeypatch.setattr("faircal.scale.spark.blocks.sources._WINDOW", 4 * 12 * 4)
         stored = np.load(folder / "embeddings.npy")
         np.testing.assert_array_equal(source.vectors("embedding", None, rows), stored[rows])
 

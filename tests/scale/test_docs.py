@@ -16,7 +16,7 @@ import pytest
 import faircal
 from faircal.cli.main import cli
 from faircal.cli.score import command as score_command
-from faircal.scale.spark.sizing import plan
+from faircal.scale.spark.sizing.planning import plan
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "spark.md").read_text("utf-8")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from faircal.scale.spark import drawing
-from faircal.scale.spark.dealing import cut, deal, hypergeometric, ranges
-from faircal.scale.spark.drawing import Strangers, some_of
-from faircal.scale.spark.headcount import Headcount, Items
+from faircal.scale.spark.strangers import drawing
+from faircal.scale.spark.strangers.dealing import cut, deal, hypergeometric, ranges
+from faircal.scale.spark.strangers.drawing import Strangers, some_of
+from faircal.scale.spark.strangers.headcount import Headcount, Items
 
 KINDS = ("any", "within", "across")
 

@@ -14,9 +14,10 @@ import faircal
 from faircal.data.columns import SOMEWHERE
 from faircal.data.writers import save_dataset
 from faircal.errors import DataError, ParameterError
-from faircal.scale.spark import Blocks, drawing, gallery, headcount, score
-from faircal.scale.spark.drawing import PART
-from faircal.scale.spark.imposter_pairs import imposters
+from faircal.scale.spark import Blocks, gallery, score
+from faircal.scale.spark.strangers import drawing, headcount
+from faircal.scale.spark.strangers.drawing import PART
+from faircal.scale.spark.strangers.imposters import imposters
 from faircal.scoring import score_part
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -125,7 +126,7 @@ def test_the_same_pairs_whatever_the_number_of_tasks(spark, blocks):
 
 def test_pairs_of_tiles_are_drawn_as_of_one(data):
     """Over many seeds each pair is drawn equally often, though tiles are drawn one by one."""
-    from faircal.scale.spark.generating import Generated, Rule
+    from faircal.scale.spark.strangers.generating import Generated, Rule
 
     sent = gallery.Sent.of_data(data)
     person, _ = Rule("any", None, None, 0).codes(data.images, "")
@@ -150,8 +151,9 @@ def test_pairs_of_tiles_are_drawn_as_of_one(data):
 
 
 def test_parts_are_short(data, monkeypatch):
-    from faircal.scale.spark import generating
-    from faircal.scale.spark.generating import Generated, Rule
+    from faircal.scale.spark.strangers import generating
+
+    from faircal.scale.spark.strangers.generating import Generated, Rule
 
     monkeypatch.setattr(drawing, "_EDGE", 8)
     monkeypatch.setattr(generating, "PART", 100)

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 from faircal.errors import ParameterError
-from faircal.scale.spark.resources import Rates, duration, size
-from faircal.scale.spark.sizing import plan
-from faircal.scale.spark.volumes import SHARES, Dealt, fullest, naive_bytes, row_bytes, tiles_of
+from faircal.scale.spark.sizing.planning import plan
+from faircal.scale.spark.sizing.resources import Rates, duration, size
+from faircal.scale.spark.sizing.volumes import (
+    SHARES,
+    Dealt,
+    fullest,
+    naive_bytes,
+    row_bytes,
+    tiles_of,
+)
 
 
 def test_a_job_by_hand():
@@ -160,7 +167,7 @@ def test_hashes_are_sparks(spark):
 def test_tiles_go_where_the_study_says(spark, blocks):
     from pyspark.sql import functions as F  # noqa: N812
 
-    from faircal.scale.spark.tiling import TILE, arranged
+    from faircal.scale.spark.blocks.tiling import TILE, arranged
     from studies.spark.hashing import blocks_of, partitions_of, pieces_of
 
     n = int(spark.conf.get("spark.sql.shuffle.partitions"))

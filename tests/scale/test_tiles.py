@@ -18,13 +18,14 @@ pytest.importorskip("pyspark")
 import faircal
 from faircal.data.types import Embeddings
 from faircal.errors import DataError
-from faircal.scale.spark import open_pairs, pairs_of, score, tiles
-from faircal.scale.spark.block import block_name
-from faircal.scale.spark.blocks import Blocks
-from faircal.scale.spark.enrolling import recall
+from faircal.scale.spark import open_pairs, pairs_of, score
+from faircal.scale.spark.blocks import tiles
+from faircal.scale.spark.blocks.block import block_name
+from faircal.scale.spark.blocks.enrolling import recall
+from faircal.scale.spark.blocks.folder import Blocks
+from faircal.scale.spark.blocks.tiles import Tiled, TiledReader
+from faircal.scale.spark.blocks.tiling import TILE, _partitions, arranged
 from faircal.scale.spark.session import told as spoken
-from faircal.scale.spark.tiles import Tiled, TiledReader
-from faircal.scale.spark.tiling import TILE, _partitions, arranged
 from faircal.scoring import score_part
 from tests.scale.blockdata import numbers, texts, write_folder
 
@@ -314,7 +315,7 @@ class TestRecall:
         def fail(*_):
             raise PermissionError("read-only")
 
-        monkeypatch.setattr("faircal.scale.spark.places.atomic_path", fail)
+        monkeypatch.setattr("faircal.scale.spark.blocks.places.atomic_path", fail)
         expected = scored(model, [faircal.load(made["numbers"][0])])
         assert self.score(made, blocks, model).equals(expected)
 

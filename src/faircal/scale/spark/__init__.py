@@ -26,7 +26,7 @@ _HOME = {
     "benchmark": "benchmarking",
     "estimate": "scoring",
     "fit": "fitting",
-    "imposters": "imposter_pairs",
+    "imposters": "strangers.imposters",
     "open_pairs": "opening",
     "pairs_of": "opening",
     "plan": "sizing",

@@ -19,6 +19,7 @@ from faircal.errors import ParameterError
 from faircal.measures import RATES
 from faircal.methods import Method
 from faircal.methods.modelfile import decode, encode
+from faircal.scale.spark.blocks.enrolling import recall
 from faircal.scale.spark.pairs import SparkPairs
 from faircal.scale.spark.readers import ROW
 from faircal.scale.spark.running import reduce_parts
@@ -119,6 +120,7 @@ class _Start:
         return Auditors(deepcopy(list(self.each)), None if self.blob is None else self._apply)
 
     def _apply(self, part: Dataset) -> Output:
+        recall(self._model, part)
         return self._model.apply(part)
 
     @cached_property

@@ -29,7 +29,7 @@ from faircal.scale.spark.tables import read_frame
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from faircal.scale.spark.blocks import Blocks
+    from faircal.scale.spark.blocks.folder import Blocks
 
 Range = tuple[float, float]
 
@@ -158,8 +158,8 @@ def gallery_of(
     table: str = "pairs",
 ) -> Gallery:
     """Return how workers get at the images that `templates` are."""
-    from faircal.scale.spark.blocks import Blocks
-    from faircal.scale.spark.tiles import Tiled
+    from faircal.scale.spark.blocks.folder import Blocks
+    from faircal.scale.spark.blocks.tiles import Tiled
 
     if isinstance(templates, Gallery):
         return templates
@@ -187,8 +187,8 @@ def _gallery(spark: SparkSession, folder: Path, table: str, how: How) -> Gallery
             "embeddings in tiles: expected a folder for block files on storage that all workers "
             "see; give it (--blocks DIR)"
         )
-    from faircal.scale.spark.blocks import Blocks
-    from faircal.scale.spark.tiles import Tiled
+    from faircal.scale.spark.blocks.folder import Blocks
+    from faircal.scale.spark.blocks.tiles import Tiled
 
     made = Blocks.of_folder(
         spark, folder, how.blocks, features=how.features, normalize=how.normalize
@@ -250,7 +250,7 @@ def _with_images(frame: DataFrame, gallery: Gallery, how: How, table: str, mark:
 def _reader(gallery: Gallery, score_range: Range, feature: str, text_folds: bool) -> Reader:
     if isinstance(gallery, Whole):
         return Looked(gallery, score_range, feature, text_folds)
-    from faircal.scale.spark.tiles import Tiled, TiledReader
+    from faircal.scale.spark.blocks.tiles import Tiled, TiledReader
 
     if not isinstance(gallery, Tiled):
         raise ParameterError(f"expected images, found {type(gallery).__name__}")

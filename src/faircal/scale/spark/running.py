@@ -143,6 +143,7 @@ def _counted(start: Callable[[], Tally], parts: Iterator[Dataset]) -> Iterator[p
     tally = start()
     for part in parts:
         tally.add(part)
+        del part  # its images are let go before there are others
     yield pa.table({"state": pa.array([_packed(tally)], pa.binary())})
 
 

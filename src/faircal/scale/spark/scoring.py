@@ -17,6 +17,7 @@ from faircal.errors import DataError, ParameterError
 from faircal.files import atomic_path
 from faircal.methods import Method
 from faircal.methods.modelfile import decode, encode
+from faircal.scale.spark.blocks.enrolling import recall
 from faircal.scale.spark.pairs import SparkPairs
 from faircal.scale.spark.running import Work, map_parts
 from faircal.scale.spark.session import told
@@ -59,7 +60,10 @@ class _Scoring:
 
         def work(parts: Iterator[Dataset]) -> Iterator[pa.Table]:
             for part in parts:
-                yield score_part(model, part, self.keep, self.shift, adding)
+                recall(model, part)
+                table = score_part(model, part, self.keep, self.shift, adding)
+                del part  # its images are let go before there are others
+                yield table
 
         return work
 

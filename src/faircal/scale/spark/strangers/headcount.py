@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from faircal.scale.spark.dealing import cut, deal
+from faircal.scale.spark.strangers.dealing import cut, deal
 
 Ints = NDArray[np.int64]
 

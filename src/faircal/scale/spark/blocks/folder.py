@@ -29,7 +29,7 @@ from faircal.data.types import Embeddings, Images
 from faircal.errors import DataError
 from faircal.jobs import Progress, silent
 from faircal.registry import short
-from faircal.scale.spark.block import (
+from faircal.scale.spark.blocks.block import (
     ATTRIBUTE,
     NORM,
     VECTOR,
@@ -42,8 +42,8 @@ from faircal.scale.spark.block import (
     coded,
     stacked,
 )
-from faircal.scale.spark.merging import Later, merged, some
-from faircal.scale.spark.places import Place
+from faircal.scale.spark.blocks.merging import Later, merged, some
+from faircal.scale.spark.blocks.places import Place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -131,7 +131,7 @@ class Blocks:
             As for `faircal.load`.
         progress : callable
         """
-        from faircal.scale.spark.blockwriting import write_blocks
+        from faircal.scale.spark.blocks.writing import write_blocks
 
         return write_blocks(spark, source, path, rows_per_block, features, normalize, progress)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from faircal.errors import ParameterError
 from faircal.registry import check_whole, did_you_mean
-from faircal.scale.spark.resources import Cluster, Job, Rates, duration, size
-from faircal.scale.spark.volumes import (
+from faircal.scale.spark.sizing.resources import Cluster, Job, Rates, duration, size
+from faircal.scale.spark.sizing.volumes import (
     Dealt,
     fullest,
     naive_bytes,

@@ -17,7 +17,7 @@ from scipy.stats import binom
 _WORD = 2.5
 #: What columns that go with a pair add to its row.
 _KEPT = {"genuine": 2.2, "fold": 2.6, "score": 7.9}
-#: Shares that are dealt out for each partition, as `faircal.scale.spark.tiling` does.
+#: Shares that are dealt out for each partition, as `faircal.scale.spark.blocks.tiling` does.
 SHARES = 4
 #: Of tiles with more images than that for each pair, only the images in pairs are read.
 _FEW = 4
@@ -63,7 +63,7 @@ def tiles_of(blocks: int) -> int:
 
 @dataclass(frozen=True)
 class Dealt:
-    """How tiles are dealt to partitions by `faircal.scale.spark.tiling`.
+    """How tiles are dealt to partitions by `faircal.scale.spark.blocks.tiling`.
 
     Attributes
     ----------

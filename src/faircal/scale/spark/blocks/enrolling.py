@@ -20,7 +20,7 @@ from faircal.methods import Method
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.enrolled import Enrolled
 from faircal.methods.inputs import Space
-from faircal.scale.spark.block import Origin, Placed, block_name
+from faircal.scale.spark.blocks.block import Origin, Placed, block_name
 
 Clusters = NDArray[np.int32]
 

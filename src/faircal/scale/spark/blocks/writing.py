@@ -21,13 +21,13 @@ from faircal.data.types import Embeddings
 from faircal.errors import DataError, ParameterError
 from faircal.jobs import Progress
 from faircal.registry import check_whole
-from faircal.scale.spark.block import ATTRIBUTE, NORM, VECTOR, block_name
-from faircal.scale.spark.blocks import HEADER, Blocks
-from faircal.scale.spark.blocksources import FolderSource, FrameSource, Source
-from faircal.scale.spark.places import Place
-from faircal.scale.spark.runs import runs
+from faircal.scale.spark.blocks.block import ATTRIBUTE, NORM, VECTOR, block_name
+from faircal.scale.spark.blocks.folder import HEADER, Blocks
+from faircal.scale.spark.blocks.places import Place
+from faircal.scale.spark.blocks.runs import runs
+from faircal.scale.spark.blocks.sources import FolderSource, FrameSource, Source
+from faircal.scale.spark.blocks.tiling import NUMBERS, block_of
 from faircal.scale.spark.session import require, told
-from faircal.scale.spark.tiling import NUMBERS, block_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _BYTES = 1 << 27
 #: What a write that was cut short may leave behind.
 _LEFTOVER = re.compile(
-    r"\.?block-\d+\.(clusters-\w+\.)?arrow(\..*\.tmp)?|\.?(blocks\.json|images\.parquet)(\..*\.tmp)?"
+    r"\.?block-\d+\.(clusters-\w+\.)?arrow(\..*\.tmp)?|\.?(blocks\.json|block-images\.parquet)(\..*\.tmp)?"
 )
 _WRITTEN = "block int, images long, attributes string"
 _ROW = pa.schema({"block": pa.int32(), "images": pa.int64(), "attributes": pa.string()})

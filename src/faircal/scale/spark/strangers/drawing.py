@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.scale.spark.dealing import deal, ranges
-from faircal.scale.spark.homes import Across, Homes, Within
+from faircal.scale.spark.strangers.dealing import deal, ranges
+from faircal.scale.spark.strangers.homes import Across, Homes, Within
 
 Ints = NDArray[np.int64]
 Pairs = tuple[Ints, Ints]

@@ -17,12 +17,12 @@ from faircal.data.dataset import COSINE_RANGE, check_vectors
 from faircal.data.groups import cross
 from faircal.data.types import Embeddings, Feature, Images, Pairs
 from faircal.errors import DataError
-from faircal.scale.spark.drawing import PART, Strangers
+from faircal.scale.spark.blocks.merging import some
+from faircal.scale.spark.blocks.tiles import Tiled, picked
 from faircal.scale.spark.gallery import Gallery, Whole
-from faircal.scale.spark.headcount import Items
-from faircal.scale.spark.merging import some
 from faircal.scale.spark.readers import Reader
-from faircal.scale.spark.tiles import Tiled, picked
+from faircal.scale.spark.strangers.drawing import PART, Strangers
+from faircal.scale.spark.strangers.headcount import Items
 
 Ints = NDArray[np.int64]
 Codes = tuple[NDArray[Any], NDArray[Any] | None]

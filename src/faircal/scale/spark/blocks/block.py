@@ -16,7 +16,7 @@ from faircal.data.ids import Index
 from faircal.data.types import Embeddings, Images
 
 if TYPE_CHECKING:
-    from faircal.scale.spark.blocks import Blocks
+    from faircal.scale.spark.blocks.folder import Blocks
 
 ATTRIBUTE, NORM, VECTOR = "attribute:", "norm:", "vector:"
 

@@ -17,16 +17,16 @@ from faircal.errors import DataError, ParameterError
 from faircal.files import digest
 from faircal.registry import check_whole, did_you_mean
 from faircal.scale.spark.gallery import Gallery, Whole
-from faircal.scale.spark.generating import Generated, Rule
-from faircal.scale.spark.headcount import GROUPS, Headcount, Items
 from faircal.scale.spark.opening import How, gallery_of, pairs_of
 from faircal.scale.spark.pairs import SparkPairs
 from faircal.scale.spark.session import require, told
+from faircal.scale.spark.strangers.generating import Generated, Rule
+from faircal.scale.spark.strangers.headcount import GROUPS, Headcount, Items
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from faircal.scale.spark.blocks import Blocks
+    from faircal.scale.spark.blocks.folder import Blocks
 
 #: As many tasks as items up to that many tasks; beyond, tasks have more items, up to `_MOST`.
 _TASKS, _MOST = 2000, 64

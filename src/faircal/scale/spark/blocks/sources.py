@@ -23,17 +23,17 @@ from faircal.data.types import Images
 from faircal.data.writers import decoded
 from faircal.errors import DataError
 from faircal.files import existing
-from faircal.scale.spark.block import ATTRIBUTE, VECTOR, Kind
-from faircal.scale.spark.blocks import Stamps
-from faircal.scale.spark.places import Place
+from faircal.scale.spark.blocks.block import ATTRIBUTE, VECTOR, Kind
+from faircal.scale.spark.blocks.folder import Stamps
+from faircal.scale.spark.blocks.places import Place
+from faircal.scale.spark.blocks.tiling import NUMBERS, TEXT, as_id, id_kind
 from faircal.scale.spark.tables import place as address
-from faircal.scale.spark.tiling import NUMBERS, TEXT, as_id, id_kind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 #: The images of a folder, for Spark to read; gone when their blocks are there.
-LISTED = "images.parquet"
+LISTED = "block-images.parquet"
 #: Bytes of an embedding file that are mapped at a time.
 _WINDOW = 1 << 26
 #: Columns of a frame of templates that make groups, where they have few values.

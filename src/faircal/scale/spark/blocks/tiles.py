@@ -16,13 +16,13 @@ from faircal.data.build import require_known
 from faircal.data.columns import SOMEWHERE
 from faircal.data.parts import FolderParts
 from faircal.data.types import Embeddings, Images
-from faircal.scale.spark.block import Block
-from faircal.scale.spark.blocks import Blocks
+from faircal.scale.spark.blocks.block import Block
+from faircal.scale.spark.blocks.folder import Blocks
+from faircal.scale.spark.blocks.merging import merged, some
+from faircal.scale.spark.blocks.runs import runs
+from faircal.scale.spark.blocks.tiling import TILE, arranged
 from faircal.scale.spark.gallery import Gallery, Tile
-from faircal.scale.spark.merging import merged, some
 from faircal.scale.spark.readers import PART, Range, Reader
-from faircal.scale.spark.runs import runs
-from faircal.scale.spark.tiling import TILE, arranged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,0 +1,1 @@
+"""All imposter pairs of a gallery, or some drawn evenly, made by the workers that use them."""
