@@ -42,7 +42,7 @@ PARTS = {
     "stream": Listed("Scoring a stream of pairs", "stream:figures"),
     "stream-long": Listed("Scoring a long stream of pairs", "stream:long_figures", long=True),
     "serving": Listed("The service, on loopback", "serving:figures"),
-    "spark": Listed("Spark against one machine", "spark:figures"),
+    "spark": Listed("Spark against one machine", "spark:figures", long=True),
     "spark-growth": Listed("Growth on Spark", "spark:growth_figures", long=True),
     "spark-rates": Listed("Ways to use Spark", "spark:rate_figures", long=True),
     "spark-tiles": Listed("Memory of tiles on Spark", "spark_tiles:figures", long=True),

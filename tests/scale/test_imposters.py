@@ -152,7 +152,6 @@ def test_pairs_of_tiles_are_drawn_as_of_one(data):
 
 def test_parts_are_short(data, monkeypatch):
     from faircal.scale.spark.strangers import generating
-
     from faircal.scale.spark.strangers.generating import Generated, Rule
 
     monkeypatch.setattr(drawing, "_EDGE", 8)
