@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircal.data import Dataset, load, open_stream
+from faircal.data.columns import Column
+from faircal.data.origins import combinations
 from faircal.errors import DataError, ParameterError
 
 SUFFIXES = ("csv", "parquet")
@@ -652,3 +654,9 @@ def test_scores_evenly_picked(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("faircal.data.origins._SEEN", 100)
         np.testing.assert_array_equal(open_stream(path, batch=77).sample(), score[::10])
+
+
+def test_combinations_that_occur():
+    columns = [Column.of(["b", "a", "b"]), Column.of(["x", "", "x"])]
+    assert combinations(columns) == {("b", "x")}
+    assert combinations([Column.of(["", ""])]) == set()

@@ -119,6 +119,23 @@ def test_writing_leaves_nothing_behind_where_it_fails(spark, data, model, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["scored", "scored.spark", "scored.parquet.spark"])
+def test_what_others_have_written_stays(spark, folder, model, tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "thesis.txt").write_text("years of work")
+    out = tmp_path / ("scored.parquet" if "parquet" in name else "scored")
+    with pytest.raises(ParameterError, match=r"holds thesis\.txt, which is not of scored"):
+        write(score(model, open_pairs(spark, folder)), out)
+    assert (tmp_path / name / "thesis.txt").exists()
+
+
+def test_a_folder_is_written_anew(spark, data, folder, model, tmp_path):
+    scored = score(model, open_pairs(spark, folder))
+    for _ in range(2):
+        assert write(scored, tmp_path / "scored") == len(data)
+    same(pq.read_table(tmp_path / "scored"), score_part(model, data))
+
+
 def test_a_model_that_does_not_fit_is_told_at_once(spark, folder, model):
     other = faircal.Dataset(
         embeddings=np.eye(4), pairs={"left": [0, 1], "right": [2, 3], "genuine": [0, 1]}

@@ -238,7 +238,7 @@ class TableOrigin(Origin):
                 raise DataError(f"{self.where}: attribute '{part}' is not in the data; {hint}")
         found: set[tuple[str, ...]] = set()
         for _, columns in self._attributes(parts):
-            found |= _combinations([columns[part] for part in parts])
+            found |= combinations([columns[part] for part in parts])
         return tuple(" ".join(names) for names in sorted(found))
 
     def _attributes(self, keys: Sequence[str]) -> Iterator[tuple[Span, dict[str, Column]]]:
@@ -253,7 +253,7 @@ class TableOrigin(Origin):
         return list(self._layout.scores)
 
 
-def _combinations(columns: Sequence[Column]) -> set[tuple[str, ...]]:
+def combinations(columns: Sequence[Column]) -> set[tuple[str, ...]]:
     """Return the combinations of names that occur in columns side by side."""
     known = np.logical_and.reduce([column.codes >= 0 for column in columns])
     if not known.any():

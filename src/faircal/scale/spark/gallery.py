@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.data.columns import Column
 from faircal.data.parts import FolderParts
 from faircal.data.readers import read_images
 from faircal.data.types import Embeddings, Images
 from faircal.errors import DataError
+from faircal.scale.spark.blocks.merging import some
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
@@ -115,25 +115,10 @@ class Whole(Gallery):
         ranges = [slice(k * BLOCK, min((k + 1) * BLOCK, n)) for k in dict.fromkeys((i, j))]
         rows = np.concatenate([np.arange(of.start, of.stop) for of in ranges])
         joined = slice(ranges[0].start, ranges[-1].stop) if j <= i + 1 else rows
-        return Tile(rows, _some(self.images, rows), self._some(joined), ranges[0].stop - rows[0])
+        return Tile(rows, some(self.images, rows), self._some(joined), ranges[0].stop - rows[0])
 
     def _some(self, rows: slice | NDArray[np.int64]) -> dict[str, Embeddings]:
         return {name: replace(of, vectors=of.vectors[rows]) for name, of in self.features.items()}
-
-
-def _some(images: Images, rows: NDArray[np.int64]) -> Images:
-    """Return what is known of some images."""
-
-    def some(column: Column) -> Column:
-        return Column(column.take(rows), column.names)
-
-    return replace(
-        images,
-        ids=images.ids.take(rows),
-        identity=None if images.identity is None else some(images.identity),
-        attributes={name: some(column) for name, column in images.attributes.items()},
-        rows=rows,
-    )
 
 
 @dataclass(frozen=True, eq=False)

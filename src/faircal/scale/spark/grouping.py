@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from faircal.data.build import MOST_GROUPS
-from faircal.data.columns import Column
+from faircal.data.origins import combinations
 from faircal.data.scored import Layout
 from faircal.scale.spark.readers import gathered
 from faircal.scale.spark.session import told
@@ -78,23 +77,3 @@ def groups_in(
     for i, each in zip(rows["crossed"].to_pylist(), rows["names"].to_pylist(), strict=True):
         groups[i].append(tuple(each))
     return [sorted(found) for found in groups]
-
-
-def combinations(columns: Sequence[Column]) -> set[Names]:
-    """Return the combinations of names that occur in columns side by side.
-
-    Examples
-    --------
-    >>> sorted(combinations([Column.of(["b", "a", "b"]), Column.of(["x", "", "x"])]))
-    [('b', 'x')]
-    """
-    known = np.logical_and.reduce([column.codes >= 0 for column in columns])
-    if not known.any():
-        return set()
-    shape = [len(column.names) for column in columns]
-    numbers = np.unique(np.ravel_multi_index([of.codes[known] for of in columns], shape))
-    codes = np.stack(np.unravel_index(numbers, shape), axis=1)
-    return {
-        tuple(column.names[code] for column, code in zip(columns, each, strict=True))
-        for each in codes.tolist()
-    }

@@ -72,8 +72,19 @@ class Reader(ABC):
         return frame
 
 
+class Gathered(Reader):
+    """Makes parts of the pairs that follow each other, whatever they are."""
+
+    def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
+        """Yield the pairs of `batches`, some 2¹⁸ at a time."""
+        return map(self.local, gathered(batches))
+
+    def _using(self, part: Dataset) -> Dataset:
+        return part if part.feature == self.feature else part.select(self.feature)
+
+
 @dataclass(frozen=True, eq=False)
-class Looked(Reader):
+class Looked(Gathered):
     """Pairs of images that are looked up in a gallery within reach.
 
     Parameters
@@ -91,18 +102,14 @@ class Looked(Reader):
     feature: str
     text_folds: bool
 
-    def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
-        """Yield the pairs of `batches`; all parts share images and embeddings."""
-        return map(self.local, gathered(batches))
-
     def local(self, table: pa.Table) -> Dataset:
-        """Make one dataset of pairs."""
-        part = self.gallery.parts.build(table, SOMEWHERE, self.text_folds, self.score_range)
-        return part if part.feature == self.feature else part.select(self.feature)
+        """Make one dataset of pairs; all parts share images and embeddings."""
+        parts = self.gallery.parts
+        return self._using(parts.build(table, SOMEWHERE, self.text_folds, self.score_range))
 
 
 @dataclass(frozen=True, eq=False)
-class Tabled(Reader):
+class Tabled(Gathered):
     """Pairs of a score table; column `ROW`, where it is there, has their numbers."""
 
     table: TableParts
@@ -110,15 +117,12 @@ class Tabled(Reader):
     feature: str
     text_folds: bool
 
-    def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
-        """Yield the pairs of `batches`; each part has images of its own."""
-        return map(self.local, gathered(batches))
-
     def local(self, table: pa.Table) -> Dataset:
-        """Make one dataset of pairs."""
+        """Make one dataset of pairs, with images of its own."""
         rows = None
         if ROW in table.column_names:
             rows = np.asarray(table[ROW], np.int64)
             table = table.drop_columns([ROW])
-        part = self.table.build(table, SOMEWHERE, self.text_folds, self.score_range, rows)
-        return part if part.feature == self.feature else part.select(self.feature)
+        return self._using(
+            self.table.build(table, SOMEWHERE, self.text_folds, self.score_range, rows)
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -98,12 +98,19 @@ def map_parts(
     columns : collection of str, optional
         What is needed of the pairs (`SparkPairs.needed`).
     """
+    return _mapped(pairs, make, schema, columns)[0]
+
+
+def _mapped(
+    pairs: SparkPairs, make: Callable[[], Work], schema: Any, columns: Collection[str] | None
+) -> tuple[DataFrame, Broadcast[_Task]]:
+    """Return the frame, and the broadcast that must be there for as long as it is used."""
     task: Broadcast[_Task] = pairs.spark.sparkContext.broadcast(_Task(pairs.reader, make))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from task.value(batches)
 
-    return pairs.needed(columns).mapInArrow(run, schema)
+    return pairs.needed(columns).mapInArrow(run, schema), task
 
 
 def reduce_parts(
@@ -121,7 +128,8 @@ def reduce_parts(
     columns : collection of str, optional
         What is needed of the pairs.
     """
-    states = map_parts(pairs, lambda: lambda parts: _counted(start, parts), _STATE, columns)
+    counting = partial(partial, _counted, start)
+    states, task = _mapped(pairs, counting, _STATE, columns)
 
     def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         total = start()
@@ -131,8 +139,11 @@ def reduce_parts(
         yield pa.record_batch({"state": pa.array([_packed(total)], pa.binary())})
 
     tasks = min(_FEW, pairs.spark.sparkContext.defaultParallelism)
-    with told():
-        rows = states.repartition(tasks).mapInArrow(merged, _STATE).toArrow()
+    try:
+        with told():
+            rows = states.repartition(tasks).mapInArrow(merged, _STATE).toArrow()
+    finally:
+        task.destroy()
     total = start()
     for blob in rows["state"]:
         total.merge(_restored(start, blob.as_py()))

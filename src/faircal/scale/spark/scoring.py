@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Pairs that a share of genuine ones is estimated from, at most.
 _ESTIMATED_FROM = 1_000_000
+#: What names begin with in a folder that Spark writes, points and underlines left out.
+_SPARKS = ("part-", "SUCCESS", "temporary")
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def write(frame: DataFrame, out: str | Path) -> int:
     frame : pyspark.sql.DataFrame
     out : path
         ``*.parquet`` or ``*.csv``: one file, put together here of what the workers wrote. Any
-        other name: a folder of Parquet files, one a task. Workers write to ``OUT.parts`` first;
+        other name: a folder of Parquet files, one a task. Workers write to ``OUT.spark`` first;
         nothing is at `out` until all is there, and each pair is there once, whatever tasks were
         repeated. All machines must see the place.
     """
@@ -161,7 +163,9 @@ def write(frame: DataFrame, out: str | Path) -> int:
     from pyspark.sql import functions as F  # noqa: N812
 
     target = Path(out).absolute()
-    parts = target.with_name(f"{target.name}.parts")
+    parts = target.with_name(f"{target.name}.spark")
+    for folder in (parts, target):
+        _check_ours(folder)
     seen = Observation("scored")
     shutil.rmtree(parts, ignore_errors=True)
     try:
@@ -180,6 +184,16 @@ def write(frame: DataFrame, out: str | Path) -> int:
     finally:
         shutil.rmtree(parts, ignore_errors=True)
     return pairs
+
+
+def _check_ours(folder: Path) -> None:
+    """Raise where a folder that is to go holds anything but what Spark writes."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    others = [name for name in names if not name.lstrip("._").startswith(_SPARKS)]
+    if others:
+        raise ParameterError(
+            f"{folder}: holds {others[0]}, which is not of scored pairs; choose another path"
+        )
 
 
 def _put(files: Sequence[Path], parts: Path, target: Path) -> None:
