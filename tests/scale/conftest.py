@@ -43,6 +43,18 @@ def need_spark():
         pytest.skip("Java is not installed")
 
 
+#: Files whose tests take too long for every run: ``make test-slow`` runs them.
+SLOW = {"test_benchmarking.py", "test_docs.py", "test_kmeans.py", "test_sizing.py"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.parent == here and item.path.name in SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
     """A session in local mode with two cores."""
