@@ -85,7 +85,7 @@ class TestGivenShare:
         monkeypatch.setattr(score_run, "BATCH", 10)
         monkeypatch.setattr("faircal.scoring.work.SEGMENT", 30)
         with monkeypatch.context() as patch:
-            interrupt_at(patch, "score", 100)
+            interrupt_at(patch, "score_run", 100)
             assert run_here(words("--prior", 0.1)).code != 0
         done = run_here(words("--prior", 0.2, "--resume"))
         assert done.code == 2

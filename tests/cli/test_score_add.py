@@ -64,7 +64,7 @@ def test_columns_part_by_part(full, run_here, small, suffix):
 def test_a_run_goes_on_with_the_same_columns_only(full, run_here, small, interrupt_at, monkeypatch):
     assert run_here(words("whole.parquet", "--add", ALL)).code == 0
     with monkeypatch.context() as patch:
-        interrupt_at(patch, "score", 60)
+        interrupt_at(patch, "score_run", 60)
         assert run_here(words("s.parquet", "--add", ALL)).code != 0
     done = run_here(words("s.parquet", "--add", "clusters", "--resume"))
     assert done.code == 2

@@ -469,10 +469,16 @@ def test_nothing_in_the_package_can_unpickle():
     careful = 'torch.load(path, map_location="cpu", weights_only=True)'
     weights = source / "embedding" / "facenet.py"
     assert weights.read_text(encoding="utf-8").count(careful) == 1
+    # Spark ships functions to its workers pickled: they come from the driver, never from a file.
+    shipped = "cloudpickle.loads(make)"
+    ships = source / "scale" / "spark" / "running.py"
+    assert ships.read_text(encoding="utf-8").count(shipped) == 1
     for path in files:
         text = path.read_text(encoding="utf-8")
         if path == weights:
             text = text.replace(careful, "")
+        if path == ships:
+            text = text.replace(shipped, "")
         for word in (
             "import pickle",
             "pickle.load",
