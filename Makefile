@@ -1,6 +1,5 @@
 # make demo   set up and run the main job on simulated data
 # make test   set up and run all tests (what CI runs)
-# make test-slow  tests on Spark that take too long for every run
 # make check  format, lint, types, import rules
 # make format rewrite the files in our style
 # make bench  the benchmarks: fails where something got slower (make bench PARTS="fit pairs")
@@ -8,7 +7,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow check format bench clean
+.PHONY: demo test check format bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -45,9 +44,6 @@ demo: .venv/base
 
 test: .venv/test .venv/browser .venv/java
 	$(BIN)/python -m pytest -n 2 --dist loadfile
-
-test-slow: .venv/test .venv/java
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow tests/scale
 
 check: .venv/check
 	$(BIN)/ruff format --check .

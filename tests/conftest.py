@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from tests.forked import Commands
+
 #: What a machine may rightly lack, as the reasons of skipped tests call it.
 MAY_LACK = ("real data", "GPU")
 
@@ -62,3 +64,13 @@ def epochs(monkeypatch):
 
     monkeypatch.setattr(session.Stage, "_epoch", count)
     return trained
+
+
+@pytest.fixture(scope="session")
+def run_command(tmp_path_factory):
+    """Return a function that runs a command as a process of its own; see `tests.forked`."""
+    commands = Commands(tmp_path_factory.mktemp("commands"))
+    try:
+        yield commands.run
+    finally:
+        commands.stop()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import shlex
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +45,7 @@ def commands_of(first):
     return [shlex.split(line, comments=True) for line in text.splitlines()]
 
 
-def test_the_commands_of_classifiers_run(tmp_path):
+def test_the_commands_of_classifiers_run(tmp_path, run_command):
     rng = np.random.default_rng(0)
     p, x = rng.dirichlet([1, 1, 1], 400), rng.normal(size=(400, 3))
     table = {f"p_{name}": p[:, i] for i, name in enumerate("abc")}
@@ -58,17 +56,11 @@ def test_the_commands_of_classifiers_run(tmp_path):
     commands = commands_of("classify")
     assert [words[2] for words in commands] == ["benchmark", "fit", "apply", "audit"]
     for words in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "faircal.cli.main", *words[1:]],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, (words, done.stderr)
+        run_command(*words[1:], cwd=tmp_path)
     assert (tmp_path / "audit" / "report.html").exists()
 
 
-def test_the_commands_run_one_after_the_other(tmp_path):
+def test_the_commands_run_one_after_the_other(tmp_path, run_command):
     commands = commands_of("simulate")
     assert [words[1] for words in commands] == [
         "simulate",
@@ -80,29 +72,13 @@ def test_the_commands_run_one_after_the_other(tmp_path):
         "report",
     ]
     for words in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "faircal.cli.main", *words[1:]],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, (words, done.stderr)
+        run_command(*words[1:], cwd=tmp_path)
     for made in ("scored.csv", "audit/report.html", "results/results.csv", "results/report.html"):
         assert (tmp_path / made).stat().st_size > 0
 
 
-def test_how_sure_is_that(tmp_path):
-    def run(*words):
-        done = subprocess.run(
-            [sys.executable, "-m", "faircal.cli.main", *words],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, (words, done.stderr)
-
+def test_how_sure_is_that(tmp_path, run_command):
+    run = partial(run_command, cwd=tmp_path)
     run("simulate", "small", "faces/")
     run("simulate", "small", "here/", "--seed", "1")
     run("simulate", "small", "there/", "--seed", "2")
@@ -164,24 +140,19 @@ def write_weights(folder):
     torch.save(weights, folder / NETWORKS["facenet-webface"].weights.file)
 
 
-def test_from_pictures_to_a_benchmark_in_three_lines_and_to_the_paper_in_one_more(tmp_path):
+def test_from_pictures_to_a_benchmark_in_three_lines_and_to_the_paper_in_one_more(
+    tmp_path, run_command
+):
     commands = commands_of("import")
     assert [words[1] for words in commands] == ["import", "embed", "benchmark"]
     write_rfw(tmp_path / "RFW")
     write_weights(tmp_path / "weights")
     few = ["--methods", "baseline,faircal", "--clusters", "5"]  # the others take minutes
+    weights = {"FAIRCAL_WEIGHTS": str(tmp_path / "weights")}
     more = {"benchmark": few, "reproduce": [*few, "--calibrators", "beta", "--n-init", "1"]}
     for words in [*commands, *commands_of("reproduce")]:
         words = [word.replace("~", str(tmp_path)) for word in words]
-        done = subprocess.run(
-            [sys.executable, "-m", "faircal", *words[1:], *more.get(words[1], [])],
-            cwd=tmp_path,
-            env={**os.environ, "FAIRCAL_WEIGHTS": str(tmp_path / "weights")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, (words, done.stderr)
+        run_command(*words[1:], *more.get(words[1], []), cwd=tmp_path, environment=weights)
     assert np.load(tmp_path / "rfw/embeddings/facenet-webface.npy").shape == (160, 512)
     assert "ethnicity" in (tmp_path / "results/results.csv").read_text()
     page = (tmp_path / "paper/report.html").read_text("utf-8")

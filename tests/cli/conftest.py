@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -132,27 +129,3 @@ def interrupt_at():
         patch.setattr(f"faircal.cli.{command}.progress_bars", bars)
 
     return interrupt
-
-
-@pytest.fixture(scope="session")
-def run_command(tmp_path_factory):
-    """Return a function that runs a command as a process of its own; fails unless it ends well.
-
-    Without `figures` it runs as where Matplotlib is not installed, which saves seconds.
-    """
-    without = tmp_path_factory.mktemp("without-matplotlib")
-    (without / "matplotlib.py").write_text("raise ImportError('not installed, for a test')\n")
-
-    def run(*words, code=0, cwd=None, figures=True):
-        done = subprocess.run(
-            [sys.executable, "-m", "faircal.cli.main", *map(str, words)],
-            capture_output=True,
-            text=True,
-            cwd=cwd,
-            check=False,
-            env=os.environ if figures else {**os.environ, "PYTHONPATH": str(without)},
-        )
-        assert done.returncode == code, done.stderr
-        return done
-
-    return run

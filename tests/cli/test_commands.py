@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import re
 import shutil
@@ -20,6 +21,7 @@ import faircal
 import faircal.methods
 from faircal.cli.main import COMMANDS
 from faircal.methods import METHODS
+from faircal.simulation import PRESETS
 
 SIZES = ("--people", 80, "--images", 400, "--pairs", 1200, "--dimension", 16)
 COLUMNS = (
@@ -610,6 +612,8 @@ def test_report_follows_the_results(bench, tmp_path, run_command):
 def test_demo_on_a_smaller_preset(tmp_path, run_here, monkeypatch):
     """The demo is the benchmark on a preset: here on a small one, in this process."""
     monkeypatch.setattr("faircal.cli.demo.PRESET", "small")
+    fewer = dataclasses.replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
+    monkeypatch.setitem(PRESETS._things, "small", fewer)
     done = run_here(["demo", "--out", str(tmp_path / "demo"), "--jobs", "1", "--json"])
     assert done.code == 0
     assert "simulated, no real people" in done.err

@@ -28,16 +28,8 @@ def home(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def finished(home):
-    done = subprocess.run(
-        [sys.executable, "-m", "faircal", *WORDS, "--out", "done"],
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done
+def finished(home, run_command):
+    return run_command(*WORDS, "--out", "done", cwd=home)
 
 
 @pytest.fixture
@@ -137,9 +129,10 @@ def test_report_makes_the_same_again(home, finished, run_command):
     assert listed() == before
 
 
-def test_killed_and_resumed_it_ends_the_same(home, finished):
-    words = [sys.executable, "-m", "faircal", *WORDS, "--out", "again", "--jobs", "1"]
-    process = subprocess.Popen(words, cwd=home, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+def test_killed_and_resumed_it_ends_the_same(home, finished, run_command):
+    words = (*WORDS, "--out", "again", "--jobs", "1")
+    command = [sys.executable, "-m", "faircal", *words]
+    process = subprocess.Popen(command, cwd=home, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     deadline = time.monotonic() + 120
     while len(list(home.glob("again/parts/*/*.json"))) < 4 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -147,8 +140,7 @@ def test_killed_and_resumed_it_ends_the_same(home, finished):
     process.communicate()
     kept = {path: path.stat().st_mtime_ns for path in home.glob("again/parts/*/*.json")}
     assert 4 <= len(kept) < 85
-    done = subprocess.run([*words, "--resume"], cwd=home, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_command(*words, "--resume", cwd=home)
     assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
     for name in ("results.csv", "clusters.csv", "curves.parquet"):
         assert (home / "again" / name).read_bytes() == (home / "done" / name).read_bytes()
@@ -178,6 +170,7 @@ def test_montages_where_pictures_are_at_hand(real, run_command):
             real / "photos" / str(name), format="png"
         )
     words = (*WORDS[:-4], "--clusters", "4", "--calibrators", "beta", "--n-init", "1")
+    words += ("--methods", "baseline,faircal")
     run_command(*words, "--pictures", "photos", "--out", "with", cwd=real)
     figures = [path.name for path in (real / "with" / "figures").glob("*cluster*.png")]
     assert any("fig-clusters" in name for name in figures), figures

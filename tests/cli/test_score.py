@@ -312,7 +312,7 @@ def long_folder(home, n_pairs, suffix):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
     peaks = []
-    for n_pairs in (500_000, 3_000_000):
+    for n_pairs in (1_500_000, 4_000_000):
         folder = tmp_path / f"faces{n_pairs}"
         long_folder(folder, n_pairs, suffix)
         if not peaks:

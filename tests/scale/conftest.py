@@ -26,8 +26,10 @@ from urllib.request import urlopen
 
 import pytest
 
-#: Spark speaks to nobody but this machine, and its workers run this Python.
+#: Spark speaks to nobody but this machine, and its workers run this Python. Java compiles quickly
+#: rather than well: what the tests run is over before the other way pays.
 ENVIRONMENT = {
+    "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "SPARK_LOCAL_IP": "127.0.0.1",
     "PYSPARK_PYTHON": sys.executable,
     "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -41,18 +43,6 @@ def need_spark():
     pytest.importorskip("pyspark")
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         pytest.skip("Java is not installed")
-
-
-#: Files whose tests take too long for every run: ``make test-slow`` runs them.
-SLOW = {"test_benchmarking.py", "test_docs.py", "test_kmeans.py", "test_sizing.py"}
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    here = Path(__file__).parent
-    for item in items:
-        if item.path.parent == here and item.path.name in SLOW:
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
