@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
 import importlib.util
 import keyword
@@ -118,7 +120,12 @@ def _import_file(path: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exit 0 done, 2 bad input or wrong usage, 1 anything else."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        # The process is the command: what it imports is many objects, none of them garbage.
+        gc.set_threshold(100_000)
+        atexit.register(gc.freeze)
+        arguments = sys.argv[1:]
+    words = list(arguments)
     verbose = "--verbose" in words
     words = [word for word in words if word != "--verbose"]
     sys.exit(_run(words, verbose))

@@ -11,6 +11,7 @@ correlation of the scores themselves (tetrachoric correlation).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -119,46 +120,66 @@ class Dependence:
 
         For sums in which pairs have weights, as those of a region have.
         """
-        at = np.clip(np.asarray(rate, dtype=np.float64), 1e-12, 1 - 1e-12)
+        at = np.minimum(np.maximum(np.asarray(rate, np.float64), 1e-12), 1 - 1e-12)
         if not len(self.rates):
             return np.zeros(at.shape), np.zeros(at.shape)
         low = np.minimum(at, 1 - at)
-        use = rungs_in_use(self.rates, self.weights, low)
-        return binary_correlation(use @ self.both, low), binary_correlation(use @ self.one, low)
+        latent = self._ladder.use(low) @ self._latent
+        found = binary_correlation(latent, low[..., None])
+        return found[..., 0], found[..., 1]
 
     def degrees_of_freedom(self, rate: float) -> float:
         """Return how well the design effect is known, as degrees of freedom; at least 3."""
         if not len(self.rates):
             return 3.0
-        use = rungs_in_use(self.rates, self.weights, np.asarray(min(rate, 1 - rate)))
+        use = self._ladder.use(np.asarray(min(rate, 1 - rate)))
         return max(float(use @ self.freedom), 3.0)
 
+    @cached_property
+    def _ladder(self) -> Ladder:
+        return Ladder(self.rates, self.weights)
 
-def rungs_in_use(rates: Float64, weights: Float64, rate: Float64) -> Float64:
-    """Return how much each rung tells of a rate: those from it upwards, till errors suffice.
+    @cached_property
+    def _latent(self) -> Float64:
+        return np.stack([self.both, self.one], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Which rungs tell of a rate: those from it upwards, till errors suffice.
 
     Parameters
     ----------
     rates, weights : ndarray of float64, shape (n_rungs,)
         Rates, descending, and the effective errors at each.
-    rate : ndarray of float64, of any shape
-
-    Returns
-    -------
-    ndarray of float64, of that shape and (n_rungs,); sums of 1 over the last axis.
 
     Examples
     --------
-    >>> rungs_in_use(np.array([0.1, 0.01, 0.001]), np.array([60.0, 20.0, 3.0]), np.array(0.01))
+    >>> ladder = Ladder(np.array([0.1, 0.01, 0.001]), np.array([60.0, 20.0, 3.0]))
+    >>> ladder.use(np.array(0.01))
     array([0.33333333, 0.66666667, 0.        ])
     """
-    use = np.zeros((*rate.shape, len(rates)))
-    left = np.full(rate.shape, _ERRORS)
-    for k in range(len(rates) - 1, -1, -1):
-        above = (rates[k] >= rate * 0.7) | (k == 0)
-        use[..., k] = np.where(above, np.minimum(weights[k], left), 0.0)
-        left -= use[..., k]
-    return np.asarray(use / use.sum(axis=-1, keepdims=True))
+
+    rates: Float64
+    weights: Float64
+
+    @cached_property
+    def _uses(self) -> Float64:
+        """How much each rung counts, (n_rungs, n_rungs), by the lowest that does."""
+        n = len(self.rates)
+        uses = np.zeros((n, n))
+        for lowest in range(n):
+            left = _ERRORS
+            for k in range(lowest, -1, -1):
+                uses[lowest, k] = min(self.weights[k], left)
+                left -= uses[lowest, k]
+        return np.asarray(uses / uses.sum(axis=1, keepdims=True))
+
+    def use(self, rate: Float64) -> Float64:
+        """Return how much each rung tells of rates of any shape: that shape and (n_rungs,)."""
+        above = np.searchsorted(-self.rates, -0.7 * rate, side="right")
+        found: Float64 = self._uses[np.maximum(above - 1, 0)]
+        return found
 
 
 def _correlations(
@@ -193,7 +214,8 @@ def binary_correlation(latent: Float64, rate: Float64) -> Float64:
     """Return the correlation of exceeding the level of `rate` for correlated normal scores."""
     h = -ndtri(rate)
     joint = rate - 2 * owens_t(h, np.sqrt((1 - latent) / (1 + latent)))
-    return np.asarray(np.clip((joint - rate**2) / (rate * (1 - rate)), 0, 1))
+    found = (joint - rate**2) / (rate * (1 - rate))
+    return np.asarray(np.minimum(np.maximum(found, 0.0), 1.0))
 
 
 def latent_correlation(binary: Float64, rates: Float64) -> Float64:

@@ -8,7 +8,7 @@ sums has an upper end of its own, put together from the groups' intervals (Zou a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,51 +79,44 @@ def upper_end(name: str, values: Float64, low: Float64, high: Float64) -> float:
     """
     up, down = high - values, values - low
     best = float(deviation_of(name, values))
-    for start in _starts(values, up, down):
-        towards = start
-        for _ in range(_ROUNDS):
-            weights = _weights(name, towards)
-            reach = np.where(weights > 0, up, down)
-            error = float(np.sqrt(((weights * reach) ** 2).sum()))
-            if error == 0:
-                break
-            best = max(best, float(weights @ values) + error)
-            following = values + weights * reach**2 / error
-            if np.array_equal(following, towards):
-                break
-            towards = following
+    towards = _starts(values, up, down)
+    for _ in range(_ROUNDS):
+        weights = _weights(name, towards)
+        reach = np.where(weights > 0, up, down)
+        error = np.sqrt(((weights * reach) ** 2).sum(axis=1, keepdims=True))
+        best = max(best, float((weights @ values + error[:, 0]).max()))
+        away = np.divide(weights * reach**2, error, out=np.zeros_like(reach), where=error > 0)
+        following = values + away
+        if np.array_equal(following, towards):
+            break
+        towards = following
     return best
 
 
-def _starts(values: Float64, up: Float64, down: Float64) -> Iterator[Float64]:
-    """Give places to begin from: what was found, and each group at either end of its interval."""
-    yield values
-    for g in range(len(values)):
-        for to in (up[g], -down[g]):
-            start = values.copy()
-            start[g] += to
-            yield start
+def _starts(values: Float64, up: Float64, down: Float64) -> Float64:
+    """Return places to begin from: what was found, and each group at either end of its interval."""
+    return values + np.vstack([np.zeros_like(values), np.diag(up), np.diag(-down)])
 
 
 def _weights(name: str, values: Float64) -> Float64:
-    """Return the weights of the sum that a deviation is at `values`: its gradient."""
-    n = len(values)
+    """Return the weights of the sums that a deviation is at rows of `values`: its gradients."""
+    rows, n = values.shape
     if name == "mean":
-        return np.full(n, 1 / n)
-    away = values - values.mean()
-    weights = np.zeros(n)
+        return np.full((rows, n), 1 / n)
+    away = values - values.mean(axis=1, keepdims=True)
+    if name == "std":
+        size = np.sqrt((away**2).mean(axis=1, keepdims=True))
+        return np.asarray(np.divide(away, n * size, out=np.zeros_like(away), where=size > 0))
+    weights, every = np.zeros((rows, n)), np.arange(rows)
     if name == "aad":
         weights = np.sign(away) / n
-    elif name == "std":
-        size = np.sqrt((away**2).mean())
-        return away / (n * size) if size > 0 else weights
     elif name == "mad":
-        g = int(np.argmax(np.abs(away)))
-        weights[g] = np.sign(away[g])
+        g = np.abs(away).argmax(axis=1)
+        weights[every, g] = np.sign(away[every, g])
     else:
-        weights[np.argmax(values)] = 1.0
-        weights[np.argmin(values)] -= 1.0
-    return np.asarray(weights - weights.mean())
+        weights[every, values.argmax(axis=1)] = 1.0
+        weights[every, values.argmin(axis=1)] -= 1.0
+    return np.asarray(weights - weights.mean(axis=1, keepdims=True))
 
 
 def rate_noise(

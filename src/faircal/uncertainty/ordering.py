@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from faircal.uncertainty.crowd import Crowd, Spread
-from faircal.uncertainty.dependence import binary_correlation, latent_correlation, rungs_in_use
+from faircal.uncertainty.dependence import Ladder, binary_correlation, latent_correlation
 from faircal.uncertainty.sharing import FEWEST, Float64, Sharing, unbiased
 
 #: Rates of wrong orders that imposters are raised to.
@@ -90,14 +91,18 @@ class Ordering:
     def correlation(self, rate: npt.ArrayLike) -> Float64:
         """Return the variance of a rate of wrong orders, over p (1 − p)."""
         at = np.clip(np.asarray(rate, np.float64), 1e-12, 0.5)
-        use = rungs_in_use(self.rates, self.weights, at)
+        use = self._ladder.use(at)
         apart = binary_correlation(use @ self.latent, at[..., None]) @ self.shares
         return np.asarray(apart * (use @ self.together))
 
     def degrees_of_freedom(self, rate: float) -> float:
         """Return how well that is known, as degrees of freedom."""
         at = np.asarray(min(max(rate, 1e-12), 0.5))
-        return max(float(rungs_in_use(self.rates, self.weights, at) @ self.freedom), 3.0)
+        return max(float(self._ladder.use(at) @ self.freedom), 3.0)
+
+    @cached_property
+    def _ladder(self) -> Ladder:
+        return Ladder(self.rates, self.weights)
 
 
 class _Rung(NamedTuple):
