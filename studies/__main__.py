@@ -4,6 +4,7 @@ Others have their own parts:
 python -m studies uncertainty --help         intervals and promises
 python -m studies classes --help             classifiers
 python -m studies monitoring --help          false alarms and power of monitoring
+python -m studies spark --help               what Spark moves
 
 python -m studies --data FOLDER              every part but cost; what is kept is not run again
 python -m studies real networks --data …     some parts
@@ -27,10 +28,18 @@ from studies.monitoring import running as monitoring
 from studies.page import write
 from studies.parts import PARTS, USUAL, cells_of
 from studies.sets import Sets
-from studies.uncertainty import running
+from studies.spark import running as spark
+from studies.uncertainty import running as uncertainty
 
 HERE = Path(__file__).parent
 RESULTS, DOCS = HERE / "results.jsonl", HERE.parent / "docs"
+#: Studies with parts of their own.
+_OTHERS = {
+    "uncertainty": uncertainty.main,
+    "classes": classes.main,
+    "monitoring": monitoring.main,
+    "spark": spark.main,
+}
 #: Parts that need no real data.
 _SIMULATED = ("simulated",)
 
@@ -38,12 +47,8 @@ _SIMULATED = ("simulated",)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for and is not kept yet; return the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == ["uncertainty"]:
-        return running.main(arguments[1:])
-    if arguments[:1] == ["classes"]:
-        return classes.main(arguments[1:])
-    if arguments[:1] == ["monitoring"]:
-        return monitoring.main(arguments[1:])
+    if arguments and arguments[0] in _OTHERS:
+        return _OTHERS[arguments[0]](arguments[1:])
     options = _options(arguments)
     results, docs = RESULTS, DOCS
     if options.quick:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.scale.spark.sizing.volumes import SHARES, tiles_of
+from faircal.scale.spark.blocks.tiling import SHARES
+from faircal.scale.spark.sizing.volumes import tiles_of
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]

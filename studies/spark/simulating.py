@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal.scale.spark.blocks.tiling import SHARES
 from faircal.scale.spark.sizing.volumes import (
-    SHARES,
     Dealt,
     fullest,
     naive_bytes,

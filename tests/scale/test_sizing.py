@@ -197,8 +197,8 @@ def test_tiles_go_where_the_study_says(spark, blocks):
 
 def test_the_page_is_what_is_kept(tmp_path):
     pytest.importorskip("matplotlib")
-    from studies.spark.__main__ import HERE, read
     from studies.spark.page import PAGE, PICTURE, write
+    from studies.spark.running import HERE, read
 
     write(read(), tmp_path)
     assert (tmp_path / PAGE).read_text("utf-8") == (HERE / PAGE).read_text("utf-8")
@@ -207,7 +207,7 @@ def test_the_page_is_what_is_kept(tmp_path):
 
 
 def test_a_part_of_the_study_gives_what_is_kept():
-    from studies.spark.__main__ import read
+    from studies.spark.running import read
     from studies.spark.simulating import dealt, in_tiles
 
     (kept,) = [row for row in read() if row["part"] == "blocks" and row["templates"] == 10**6]

@@ -15,7 +15,7 @@ NUMBERS, TEXT = "int64", "string"
 TILE = "__tile"
 
 #: Shares of a partition, at least, where tiles are dealt out together: it is even on average only.
-_SHARES = 4
+SHARES = 4
 #: Partitions of a shuffle where the session leaves their number to a service.
 _USUAL = 200
 _WHOLE = ("byte", "short", "integer", "long")
@@ -92,7 +92,7 @@ def arranged(frame: DataFrame, ids: str, n_blocks: int, where: str) -> DataFrame
         share = F.pmod(F.xxhash64("left", "right"), F.lit(-(-partitions // n_tiles)))
         dealt = tiled.repartition(tile, share)
     else:
-        together = max(1, n_tiles // (_SHARES * partitions))
+        together = max(1, n_tiles // (SHARES * partitions))
         first, second = F.floor(tile / n_blocks), F.pmod(tile, F.lit(n_blocks))
         dealt = tiled.repartition(first, F.floor(second / together))
     return dealt.sortWithinPartitions(TILE)

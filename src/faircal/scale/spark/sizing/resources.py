@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faircal.registry import check_whole
+from faircal.scale.spark.readers import PART
 
-#: Pairs that a task works on at a time.
-PART = 1 << 18
 #: Pairs of a task: long enough to hide its start, short enough that a lost one is no loss.
 _PAIRS = 4_000_000
 #: Tasks for each core at least, so that a slow one holds nobody up.

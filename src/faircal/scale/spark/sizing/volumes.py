@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
+from faircal.scale.spark.blocks.tiling import SHARES
+
 #: Spark writes a row as words of eight bytes and compresses them (LZ4): of a whole number there
 #: remain the bytes that say something, and about so much to say that the others are as before.
 _WORD = 2.5
 #: What columns that go with a pair add to its row.
 _KEPT = {"genuine": 2.2, "fold": 2.6, "score": 7.9}
-#: Shares that are dealt out for each partition, as `faircal.scale.spark.blocks.tiling` does.
-SHARES = 4
 #: Of tiles with more images than that for each pair, only the images in pairs are read.
 _FEW = 4
 

@@ -1,10 +1,10 @@
 """The study of moving pairs on Spark: run what is missing, keep it, write the page.
 
-python -m studies.spark               both parts; what is kept is not run again
-python -m studies.spark simulated     hashing of up to 10⁸ images; a minute or two
-python -m studies.spark measured      shuffles in a Spark of its own, on two cores
-python -m studies.spark --again       run all again
-python -m studies.spark --write       the page alone, from what is kept
+python -m studies spark               both parts; what is kept is not run again
+python -m studies spark simulated     hashing of up to 10⁸ images; a minute or two
+python -m studies spark measured      shuffles in a Spark of its own, on two cores
+python -m studies spark --again       run all again
+python -m studies spark --write       the page alone, from what is kept
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read(path: Path = RESULTS) -> list[Row]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for and is not kept yet; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m studies.spark", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies spark", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(PARTS)} [all]")
     how = parser.add_mutually_exclusive_group()
@@ -59,7 +59,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write(rows, HERE)
     sys.stdout.write(f"{HERE / 'README.md'}\n")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
