@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from faircal.uncertainty.dependence import Dependence, binary_correlation
+from faircal.uncertainty.crowd import Crowd
+from faircal.uncertainty.dependence import Dependence, Ladder, binary_correlation
+from faircal.uncertainty.ordering import Ordering
 from faircal.uncertainty.sharing import Sharing
 
 
@@ -75,3 +77,28 @@ def test_all_scores_the_same():
     one, two = np.triu_indices(10, 1)
     found = Dependence.of(np.zeros(len(one)), Sharing.of(one, two))
     assert float(found.design_effect(0.01)) == 1.0
+
+
+def test_rungs_are_used_from_the_rate_upwards_until_errors_suffice():
+    """As said in words, rung by rung; of one rate or of many."""
+    rng = np.random.default_rng(0)
+    rates = np.sort(rng.random(9))[::-1]
+    weights = rng.exponential(12.0, 9)
+    wanted = np.concatenate([rng.random(50), rates, rates / 0.7, [1e-9]])
+    found = Ladder(rates, weights).use(wanted)
+    for rate, use in zip(wanted, found, strict=True):
+        above = [k for k in range(9) if rates[k] >= rate * 0.7] or [0]
+        expected, left = np.zeros(9), 30.0
+        for k in reversed(above):
+            expected[k] = min(weights[k], left)
+            left -= expected[k]
+        np.testing.assert_allclose(use, expected / expected.sum(), rtol=1e-14)
+        np.testing.assert_array_equal(Ladder(rates, weights).use(np.asarray(rate)), use)
+
+
+def test_scores_that_are_all_the_same_tell_no_correlation():
+    genuine = np.arange(600) % 2 == 0
+    found = Ordering.of(np.zeros(600), Crowd.of(genuine, None))
+    assert not len(found.rates)
+    assert float(found.correlation(0.3)) == 0.0
+    assert found.degrees_of_freedom(0.3) == 3.0

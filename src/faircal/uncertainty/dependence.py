@@ -165,9 +165,9 @@ class Ladder:
 
     @cached_property
     def _uses(self) -> Float64:
-        """How much each rung counts, (n_rungs, n_rungs), by the lowest that does."""
+        """How much each rung counts, by the lowest that does; a row also where there are none."""
         n = len(self.rates)
-        uses = np.zeros((n, n))
+        uses = np.zeros((max(n, 1), n))
         for lowest in range(n):
             left = _ERRORS
             for k in range(lowest, -1, -1):
