@@ -55,6 +55,13 @@ class TestDeviations:
         end = upper_end("mean", values, values - 0.1, values + np.array([0.03, 0.04, 0.12]))
         assert end == pytest.approx(0.3 + 0.13 / 3)
 
+    @pytest.mark.parametrize("name", NAMES)
+    def test_upper_end_of_what_is_known(self, name):
+        """Alike but for rounding: what divides by their spread must not make something of it."""
+        values = np.full(7, 0.006221318504799249)
+        end = upper_end(name, values, values, values)
+        assert end == pytest.approx(float(deviation_of(name, values)), abs=1e-15)
+
     def test_upper_end_finds_the_uncertain_group(self):
         """The group that may be worst is not the one that was found to be."""
         values = np.array([0.01, 0.01, 0.02, 0.01])

@@ -84,8 +84,9 @@ def upper_end(name: str, values: Float64, low: Float64, high: Float64) -> float:
         weights = _weights(name, towards)
         reach = np.where(weights > 0, up, down)
         error = np.sqrt(((weights * reach) ** 2).sum(axis=1, keepdims=True))
-        best = max(best, float((weights @ values + error[:, 0]).max()))
-        away = np.divide(weights * reach**2, error, out=np.zeros_like(reach), where=error > 0)
+        told = error > 0  # where nothing is uncertain, weights may be those of rounding
+        best = float(np.max(weights @ values + error[:, 0], where=told[:, 0], initial=best))
+        away = np.divide(weights * reach**2, error, out=np.zeros_like(reach), where=told)
         following = values + away
         if np.array_equal(following, towards):
             break
