@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 
 from faircal import DataError, ModelFileError, ParameterError
-from faircal.container import MAGIC, VERSION, check_numbers, cut, front, pack, unpack
+from faircal.container import (
+    MAGIC,
+    VERSION,
+    check_numbers,
+    cut,
+    front,
+    pack,
+    prefixed,
+    unpack,
+    unprefixed,
+)
 
 FRONT = struct.Struct("<8sIQ")
 
@@ -144,3 +154,8 @@ class TestArrays:
     def test_whole_numbers(self):
         with pytest.raises(DataError, match="a: expected"):
             check_numbers({"a": np.array([-(2**63)])})
+
+
+def test_prefixes():
+    assert prefixed("a", {"x": 1, "y.z": 2}) == {"a.x": 1, "a.y.z": 2}
+    assert unprefixed("a", {"a.x": 1, "a.y.z": 2, "ab.x": 3, "x": 4}) == {"x": 1, "y.z": 2}

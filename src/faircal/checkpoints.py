@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from faircal.container import cut, pack, unpack
+from faircal.container import cut, pack, unpack, unprefixed
 from faircal.errors import FairCalError, ModelFileError, ParameterError
 from faircal.files import atomic_path, digest
 from faircal.jobs import Job
@@ -28,12 +28,7 @@ class State(NamedTuple):
 
     def part(self, prefix: str) -> dict[str, NDArray[Any]]:
         """Return the arrays whose names begin with `prefix` and a dot, without it."""
-        start = f"{prefix}."
-        return {
-            key.removeprefix(start): array
-            for key, array in self.arrays.items()
-            if key.startswith(start)
-        }
+        return unprefixed(prefix, self.arrays)
 
 
 class Checkpoint:

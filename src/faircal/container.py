@@ -19,12 +19,14 @@ import json
 import math
 import struct
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.errors import DataError, ModelFileError, ParameterError
+
+T = TypeVar("T")
 
 MAGIC = b"FAIRCAL\n"
 VERSION = 1
@@ -69,6 +71,17 @@ def divided(state: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArray
     """Return what of a state goes into a header, and its arrays."""
     arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
     return {key: value for key, value in state.items() if key not in arrays}, arrays
+
+
+def prefixed(prefix: str, state: Mapping[str, T]) -> dict[str, T]:
+    """Put `prefix` and a dot before every key."""
+    return {f"{prefix}.{key}": value for key, value in state.items()}
+
+
+def unprefixed(prefix: str, state: Mapping[str, T]) -> dict[str, T]:
+    """Return the entries under `prefix`, without it and the dot."""
+    start = f"{prefix}."
+    return {key.removeprefix(start): value for key, value in state.items() if key.startswith(start)}
 
 
 def unpack(blob: bytes) -> tuple[dict[str, Any], memoryview]:

@@ -8,7 +8,7 @@ import pytest
 from faircal.calibrators import CALIBRATORS, Samples
 from faircal.counting import Counts, fine_edges
 from faircal.errors import DataError
-from faircal.methods.bank import CalibratorBank, prefixed, unprefixed
+from faircal.methods.bank import CalibratorBank
 
 RANGE = (-1.0, 1.0)
 
@@ -200,8 +200,3 @@ def test_counted_scores_within_their_bound(sample, clusters):
     assert difference <= counted.counting_bound(counts) <= 1e-5
     other = CalibratorBank("platt", RANGE).fit(Samples.from_counts(counts))
     assert np.isnan(other.counting_bound(counts))
-
-
-def test_prefixes():
-    assert prefixed("a", {"x": 1, "y.z": 2}) == {"a.x": 1, "a.y.z": 2}
-    assert unprefixed("a", {"a.x": 1, "a.y.z": 2, "ab.x": 3, "x": 4}) == {"x": 1, "y.z": 2}

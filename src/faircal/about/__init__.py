@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from faircal.about.operating import DEFAULT_POINT, OperatingPoint
 from faircal.about.population import Places, Population
 from faircal.about.provenance import Provenance
 from faircal.about.schema import SCHEMA, check_schema, one_line
+from faircal.container import prefixed, unprefixed
 from faircal.errors import DataError
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 #: Before the names of the arrays in a model file that are of the population.
-_PREFIX = "population."
+_PREFIX = "population"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class About:
         """Return the arrays of a model file that are not the model's own."""
         if self.population is None:
             return {}
-        return {f"{_PREFIX}{key}": value for key, value in self.population.arrays().items()}
+        return prefixed(_PREFIX, self.population.arrays())
 
     @classmethod
     def restore(cls, header: Mapping[str, Any] | None, arrays: Mapping[str, NDArray[Any]]) -> About:
@@ -76,11 +76,7 @@ class About:
         )
         if not all(part is None or isinstance(part, Mapping) for part in (point, values)):
             raise DataError("about: expected what 'faircal fit' and 'faircal threshold' write")
-        own = {
-            key.removeprefix(_PREFIX): np.asarray(value)
-            for key, value in arrays.items()
-            if key.startswith(_PREFIX)
-        }
+        own = unprefixed(_PREFIX, arrays)
         return cls(
             None if provenance is None else Provenance.from_json(provenance),
             None if values is None else Population.restore(values, own),
@@ -90,4 +86,4 @@ class About:
 
 def own_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a model file that are the model's own."""
-    return {key: value for key, value in arrays.items() if not key.startswith(_PREFIX)}
+    return {key: value for key, value in arrays.items() if not key.startswith(f"{_PREFIX}.")}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from faircal.auditing.found import Audit, audit_rankings
 from faircal.auditing.pairs import Scored, check_rates, check_threshold
 from faircal.auditing.people import People
+from faircal.container import prefixed, unprefixed
 from faircal.counting import Counts, fine_edges, marks_of
 from faircal.data import Dataset, Groups
 from faircal.data.columns import UNKNOWN
@@ -181,9 +182,9 @@ class Auditor:
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what was counted so far as JSON and arrays, for a checkpoint."""
         who, arrays = self._people.state()
-        arrays = {f"people.{key}": array for key, array in arrays.items()}
+        arrays = prefixed("people", arrays)
         for of, counts in self._counts.items():
-            arrays |= {f"{of}.{key}": array for key, array in counts.state().items()}
+            arrays |= prefixed(of, counts.state())
         header = {"names": self.names, "shares": self.shares, "people": who, "has": self._has}
         return header, arrays
 
@@ -192,11 +193,11 @@ class Auditor:
         self.names, self.shares = list(header["names"]), dict(header["shares"])
         self._has = None if header["has"] is None else _Has(*header["has"])
         self._counts = {
-            of: Counts.from_state(under(of, arrays))
+            of: Counts.from_state(unprefixed(of, arrays))
             for of in ("probability", "score")
             if f"{of}.edges" in arrays
         }
-        self._people = People.from_state(header["people"], under("people", arrays))
+        self._people = People.from_state(header["people"], unprefixed("people", arrays))
 
 
 class _Has(NamedTuple):
@@ -216,12 +217,6 @@ class _Has(NamedTuple):
 
     def __str__(self) -> str:
         return " and ".join(name for name in self._fields[:4] if getattr(self, name))
-
-
-def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays whose names begin with `prefix` and a dot, without it."""
-    start = f"{prefix}."
-    return {key.removeprefix(start): of for key, of in arrays.items() if key.startswith(start)}
 
 
 def _score_edges(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.auditing.stream import Auditor, under
+from faircal.auditing.stream import Auditor
+from faircal.container import prefixed, unprefixed
 from faircal.data import Dataset
 from faircal.measures import RATES
 
@@ -107,14 +108,15 @@ class Auditors:
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what was counted so far as JSON and arrays."""
-        states, arrays = [], {}
+        states: list[dict[str, Any]] = []
+        arrays: dict[str, NDArray[Any]] = {}
         for i, auditor in enumerate(self.each):
             state, own = auditor.state()
             states.append(state)
-            arrays.update({f"{i}.{key}": array for key, array in own.items()})
+            arrays |= prefixed(str(i), own)
         return {"auditors": states}, arrays
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `state` gave."""
         for i, (auditor, told) in enumerate(zip(self.each, header["auditors"], strict=True)):
-            auditor.restore(told, under(str(i), arrays))
+            auditor.restore(told, unprefixed(str(i), arrays))

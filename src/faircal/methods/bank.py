@@ -231,14 +231,3 @@ def check_count(name: str, values: Any, expected: int) -> None:
     """Raise unless restored `values` are a list or 1-d array with one entry for each set."""
     if np.shape(values) != (expected,):
         raise DataError(f"{name}: expected {expected} entries, found shape {np.shape(values)}")
-
-
-def prefixed(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
-    """Put `prefix` and a dot before every key."""
-    return {f"{prefix}.{key}": value for key, value in state.items()}
-
-
-def unprefixed(prefix: str, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the entries under `prefix`, without it."""
-    start = f"{prefix}."
-    return {key.removeprefix(start): value for key, value in state.items() if key.startswith(start)}

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
+from faircal.container import prefixed, unprefixed
 from faircal.counting import Counts
-from faircal.methods.bank import CalibratorBank, check_count, prefixed, unprefixed
+from faircal.methods.bank import CalibratorBank, check_count
 from faircal.methods.base import Claims, Needs, Output
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.inputs import Fitting, Float64, Inputs

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import check_count, prefixed, unprefixed
+from faircal.container import prefixed, unprefixed
+from faircal.methods.bank import check_count
 from faircal.methods.base import Claims, Needs, Output
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.inputs import Fitting, Float64, Inputs

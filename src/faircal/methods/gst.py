@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import check_count, check_names, prefixed, unprefixed
+from faircal.container import prefixed, unprefixed
+from faircal.methods.bank import check_count, check_names
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.inputs import Fitting, Float64, Inputs
 from faircal.methods.normalization import fit_shifted, shifted_calibrator, threshold_shifts

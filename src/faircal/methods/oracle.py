@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from faircal.calibrators import Calibrator
+from faircal.container import prefixed, unprefixed
 from faircal.counting import Counts
 from faircal.data import Groups
-from faircal.methods.bank import CalibratorBank, check_count, check_names, prefixed, unprefixed
+from faircal.methods.bank import CalibratorBank, check_count, check_names
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.inputs import Fitting, Inputs
 

@@ -13,9 +13,10 @@ from faircal.calibrators import Calibrator, make_calibrator, sigmoid
 from faircal.compute import Engine, kernels
 from faircal.compute.engine import check_rows
 from faircal.compute.threads import each, one_blas_thread
+from faircal.container import prefixed, unprefixed
 from faircal.data import Dataset
 from faircal.errors import DataError, ParameterError
-from faircal.methods.bank import check_truth, prefixed, unprefixed
+from faircal.methods.bank import check_truth
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.choosing import RIDGES, Chosen, choose
 from faircal.methods.enrolled import Enrolled

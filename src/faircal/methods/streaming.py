@@ -15,6 +15,7 @@ from faircal._version import __version__
 from faircal.calibrators import Samples
 from faircal.checkpoints import Checkpoint, State, mark_of, uninterrupted
 from faircal.clustering import Clustering
+from faircal.container import prefixed
 from faircal.counting import Counts, fine_edges
 from faircal.data import Dataset, Memo, PairStream
 from faircal.jobs import Job
@@ -227,4 +228,4 @@ class Kept:
     def hold(self, stage: int, counts: Counts, done: int) -> None:
         """Have it ready for the next time that something is written."""
         state = {**counts.state(), "done": np.array([done])}
-        self._state.arrays.update({f"pass {stage}.{k}": array for k, array in state.items()})
+        self._state.arrays.update(prefixed(f"pass {stage}", state))

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.calibrators import Calibrator, make_calibrator
+from faircal.container import prefixed, unprefixed
 from faircal.errors import DataError, ParameterError
-from faircal.methods.bank import check_names, check_truth, prefixed, unprefixed
+from faircal.methods.bank import check_names, check_truth
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.inputs import Inputs, Space
 from faircal.registry import did_you_mean

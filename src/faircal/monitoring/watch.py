@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.about import Population
+from faircal.container import prefixed, unprefixed
 from faircal.errors import DataError, ParameterError
 from faircal.methods import Method
 from faircal.monitoring import calibration
@@ -249,11 +250,12 @@ class Watch:
             "part": self._part,
             "label_part": self._label_part,
         }
-        state |= {f"tolerance.{key}": float(value) for key, value in asdict(self.tolerance).items()}
+        tolerance = {key: float(value) for key, value in asdict(self.tolerance).items()}
+        state |= prefixed("tolerance", tolerance)
         for key, ladder in (("ladder", self._ladder), ("label_ladder", self._label_ladder)):
-            state |= {f"{key}.{name}": value for name, value in ladder.get_state().items()}
+            state |= prefixed(key, ladder.get_state())
         for name, record in self._records.items():
-            state |= {f"record.{name}.{key}": value for key, value in record.get_state().items()}
+            state |= prefixed(f"record.{name}", record.get_state())
         return state
 
     @classmethod
@@ -277,28 +279,24 @@ class Watch:
     def _restored(cls, population: Population, state: Mapping[str, Any]) -> Watch:
         if int(state["version"]) != _VERSION:
             raise ValueError("another version")
-        tolerance = Tolerance(**_under(state, "tolerance."))
+        tolerance = Tolerance(**unprefixed("tolerance", state))
         in_order = bool(state["in_order"])
         made = cls(population, float(state["false_alarms"]), tolerance, in_order)
         made.pairs, made.labels = int(state["pairs"]), int(state["labels"])
         size = Layout.of(population).size
-        made._ladder = Ladder.restore(size, _under(state, "ladder."))
-        made._label_ladder = Ladder.restore(calibration.SIZE, _under(state, "label_ladder."))
+        made._ladder = Ladder.restore(size, unprefixed("ladder", state))
+        made._label_ladder = Ladder.restore(calibration.SIZE, unprefixed("label_ladder", state))
         made._part = np.array(state["part"], np.int64).reshape(size)
         made._label_part = np.array(state["label_part"], np.int64).reshape(calibration.SIZE)
         full = (made.pairs // BLOCK, made.labels // LABELS) if in_order else (0, 0)
         if (made._ladder.done, made._label_ladder.done) != full:
             raise ValueError("blocks do not fit the number of pairs")
         for name in NAMES:
-            kept = _under(state, f"record.{name}.")
+            kept = unprefixed(f"record.{name}", state)
             if kept:
                 expected = calibration.SIZE if name == "calibration" else size
                 made._records[name] = Record.restore(kept, expected)
         return made
-
-
-def _under(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)}
 
 
 def _population_of(model: Method) -> Population:

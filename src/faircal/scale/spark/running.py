@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal.compute.threads import single
-from faircal.container import cut, pack, unpack
+from faircal.container import cut, pack, prefixed, unpack, unprefixed
 from faircal.data import Dataset
 from faircal.scale.spark.readers import Reader
 from faircal.scale.spark.session import told
@@ -162,7 +162,7 @@ def _packed(tally: Tally) -> bytes:
     """Return the state as the bytes of a container; its JSON, which may be long, as an array."""
     header, arrays = tally.state()
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    return pack({}, {"header": text, **{f"of.{key}": array for key, array in arrays.items()}})
+    return pack({}, {"header": text, **prefixed("of", arrays)})
 
 
 def _restored(start: Callable[[], T], blob: bytes) -> T:
@@ -171,6 +171,6 @@ def _restored(start: Callable[[], T], blob: bytes) -> T:
     tally = start()
     tally.restore(
         json.loads(bytes(arrays.pop("header")).decode()),
-        {key.removeprefix("of."): array for key, array in arrays.items()},
+        unprefixed("of", arrays),
     )
     return tally
