@@ -190,6 +190,12 @@ def cut(specs: Any, body: memoryview) -> dict[str, NDArray[Any]]:
     return arrays
 
 
+def arrays_of(blob: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a container whose header says nothing else."""
+    header, body = unpack(blob)
+    return cut(header["arrays"], body)
+
+
 def check_numbers(arrays: Mapping[str, NDArray[Any]], but: Collection[str] = ()) -> None:
     """Raise where an array has a number that is NaN, infinite or absurdly large.
 

@@ -130,6 +130,12 @@ def existing(path: str | Path) -> Path:
     return found
 
 
+def stamp(path: Path) -> bytes:
+    """Return what tells whether a file was changed: path, size and time; it is not read."""
+    found = path.stat()
+    return f"{path.resolve()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode()
+
+
 def digest(update: Callable[[Callable[[bytes | memoryview], None]], None]) -> str:
     """Return the SHA-256 of the bytes that `update` feeds to the function it is given."""
     sha = hashlib.sha256()

@@ -249,18 +249,33 @@ _REPLICATES_SCHEMA = pa.schema(
 )
 
 
-def write_replicates(path: Path, rows: Iterable[Replicated]) -> None:
-    """Write replicates, ``replicates.parquet`` of a folder; without rows it is removed."""
+def replicates_table(rows: Iterable[Replicated]) -> pa.Table | None:
+    """Return replicates as a table; None where there are none."""
     columns = list(zip(*rows, strict=True))
     if not columns:
-        path.unlink(missing_ok=True)
-        return
+        return None
     arrays = [
         pa.array(list(of), field.type)
         for of, field in zip(columns, _REPLICATES_SCHEMA, strict=True)
     ]
+    return pa.table(arrays, schema=_REPLICATES_SCHEMA)
+
+
+def replicates_of(table: pa.Table) -> list[Replicated]:
+    """Undo `replicates_table`."""
+    texts = [table.column(name).to_pylist() for name in _REPLICATES_SCHEMA.names[:-1]]
+    noise = [np.asarray(each.values) for each in table.column("noise")]
+    return [Replicated(*row) for row in zip(*texts, noise, strict=True)]
+
+
+def write_replicates(path: Path, rows: Iterable[Replicated]) -> None:
+    """Write replicates, ``replicates.parquet`` of a folder; without rows it is removed."""
+    table = replicates_table(rows)
+    if table is None:
+        path.unlink(missing_ok=True)
+        return
     with atomic_path(path) as draft:
-        pq.write_table(pa.table(arrays, schema=_REPLICATES_SCHEMA), draft, compression="zstd")
+        pq.write_table(table, draft, compression="zstd")
 
 
 def read_replicates(path: Path) -> list[Replicated]:
@@ -271,9 +286,7 @@ def read_replicates(path: Path) -> list[Replicated]:
         table = pq.read_table(path).select(_REPLICATES_SCHEMA.names).cast(_REPLICATES_SCHEMA)
     except (pa.ArrowInvalid, KeyError, OSError) as error:
         raise DataError(f"{path}: cannot be read ({error}); {AGAIN}") from error
-    texts = [table.column(name).to_pylist() for name in _REPLICATES_SCHEMA.names[:-1]]
-    noise = [np.asarray(each.values) for each in table.column("noise")]
-    return [Replicated(*row) for row in zip(*texts, noise, strict=True)]
+    return replicates_of(table)
 
 
 def read_results(folder: str | Path) -> list[Row]:

@@ -130,12 +130,13 @@ def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
 def measure_on_spark(wanted: Wanted, engine: Engine) -> Measured:
     """Count pairs on Spark's workers."""
     from faircal.scale.spark.auditing import count
+    from faircal.scale.spark.session import said
     from faircal.scale.spark.watching import watched
 
     with engine.session() as spark:
         pairs = engine.open(spark, wanted.source, wanted.features, measuring=wanted.model is None)
         about = {
-            "engine": f"spark {spark.version}",
+            **said(spark),
             # Not of all that is in the files: they may be terabytes, and far away.
             "data_sha256": pairs.fingerprint(),
             "data_sha256_of": "names, sizes and times of files",

@@ -174,7 +174,8 @@ def _where(
     if not engine.is_spark:
         yield {"jobs": jobs}
         return
-    from faircal.scale.spark.benchmarking import Files, said, slots, workers
+    from faircal.scale.spark.benchmarking import Files, slots, workers
+    from faircal.scale.spark.session import said
 
     with (
         engine.session() as spark,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -61,16 +61,10 @@ class Engine:
         """Start Spark for the block."""
         from faircal.scale.spark.session import session
 
-        with working("starting Spark"):
-            opened = session(self.master, self.settings)
-            spark = opened.__enter__()
-        try:
+        with ExitStack() as stack:
+            with working("starting Spark"):
+                spark = stack.enter_context(session(self.master, self.settings))
             yield spark
-        except BaseException as error:
-            if not opened.__exit__(type(error), error, error.__traceback__):
-                raise
-        else:
-            opened.__exit__(None, None, None)
 
     def open(
         self, spark: Any, source: Source, features: Sequence[str] = (), *, measuring: bool = False

@@ -133,11 +133,8 @@ def command(
     check_settings(method, more)
     model = make_method(method, **{**parameters, **more})
 
-    if engine.is_spark and not model.streams:
-        raise ParameterError(
-            f"method {method} needs all pairs in memory; fit it here (--engine local), or choose "
-            "another"
-        )
+    if engine.is_spark:
+        model.check_streams(elsewhere=True)
     stream |= model.streams and not engine.is_spark and (resume or source.is_long())
     told = {
         **parameters,

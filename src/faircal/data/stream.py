@@ -23,7 +23,7 @@ from faircal.data.picking import Folds
 from faircal.data.tables import is_table, table_files
 from faircal.data.types import Embeddings, Feature, Images
 from faircal.errors import DataError, ParameterError
-from faircal.files import digest, existing
+from faircal.files import digest, existing, stamp
 
 #: Pairs in a part, unless told.
 BATCH = 1 << 20
@@ -215,8 +215,7 @@ class PairStream:
             vectors = [found and (found.normalize, found.device) for found in held]
             update(f"{self.folds.pick}\0{vectors}\0{self.origin.limits}\0".encode())
             for path in table_files(self.origin.files):
-                found = path.stat()
-                update(f"{path.resolve()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+                update(stamp(path))
 
         return digest(feed)
 

@@ -410,13 +410,17 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             folds=folds,
         )
 
-    def _counting(self, data: PairStream | Elsewhere, job: Job) -> Counting:
-        """Return what the method may see of pairs that are only counted."""
+    def check_streams(self, elsewhere: bool = False) -> None:
+        """Raise unless the method can be fitted on pairs that are only counted, here or not."""
         if not self.streams:
-            remedy = "load the data" + ("" if isinstance(data, PairStream) else " (--engine local)")
+            remedy = "load the data" + (" (--engine local)" if elsewhere else "")
             raise ParameterError(
                 f"method {self.name} needs all pairs in memory; {remedy}, or choose another"
             )
+
+    def _counting(self, data: PairStream | Elsewhere, job: Job) -> Counting:
+        """Return what the method may see of pairs that are only counted."""
+        self.check_streams(elsewhere=not isinstance(data, PairStream))
         attribute = self._check(_first(data), fitting=True)
         names = data.group_names(attribute) if self.needs.groups_to_fit else ()
         settings = {"method": self.name, **self.get_params(deep=False)}

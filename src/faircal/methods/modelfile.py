@@ -78,10 +78,18 @@ def read_model(path: str | Path) -> tuple[Method | FairCalClassifier, bytes]:
 
 def load_method(path: str | Path) -> Method:
     """Read the model file of a method; that of a classifier is one clear error."""
-    model = load_model(path)
+    return _of_pairs(load_model(path), str(path))
+
+
+def decode_method(blob: bytes) -> Method:
+    """Rebuild a method from what `encode` gave."""
+    return _of_pairs(decode(blob), "model")
+
+
+def _of_pairs(model: Method | FairCalClassifier, where: str) -> Method:
     if isinstance(model, FairCalClassifier):
         raise ModelFileError(
-            f"{path}: expected a model of pairs, found one of a classifier; "
+            f"{where}: expected a model of pairs, found one of a classifier; "
             "use it with 'faircal classify'"
         )
     return model

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.container import cut, pack, unpack
+from faircal.container import arrays_of, pack
 from faircal.errors import FairCalError
 from faircal.serving.store.base import Decision, Store
 from faircal.serving.verified import VerifiedBatch
@@ -73,9 +73,8 @@ class _Pairs:
     """The pairs of a batch, read again."""
 
     def __init__(self, decision: Decision, blob: bytes, labels: Sequence[int]) -> None:
-        header, body = unpack(blob)
         self._decision, self._labels = decision, labels
-        self._arrays = cut(header["arrays"], body)
+        self._arrays = arrays_of(blob)
         self._names = {
             side: bytes(self._arrays[f"{side}_names"]).decode().split("\n")
             for side in ("left", "right")

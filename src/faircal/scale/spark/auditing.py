@@ -15,10 +15,9 @@ from faircal.auditing import Audit, Auditor
 from faircal.auditing.run import needed_columns
 from faircal.auditing.together import Auditors
 from faircal.data.columns import SOMEWHERE, parse_scores
-from faircal.errors import ParameterError
 from faircal.measures import RATES
 from faircal.methods import Method
-from faircal.methods.modelfile import decode, encode
+from faircal.methods.modelfile import decode_method, encode
 from faircal.scale.spark.blocks.enrolling import recall
 from faircal.scale.spark.pairs import SparkPairs
 from faircal.scale.spark.readers import ROW
@@ -125,10 +124,7 @@ class _Start:
 
     @cached_property
     def _model(self) -> Method:
-        model = decode(self.blob or b"")
-        if not isinstance(model, Method):
-            raise ParameterError("expected a model of pairs, found one of a classifier")
-        return model
+        return decode_method(self.blob or b"")
 
 
 def _samples(pairs: SparkPairs, features: Sequence[str]) -> dict[str, NDArray[np.float64] | None]:

@@ -15,7 +15,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from faircal.benchmark import Settings, run_benchmark
@@ -26,14 +25,13 @@ from faircal.compute.threads import single
 from faircal.data import Dataset, load
 from faircal.errors import DataError, ParameterError
 from faircal.jobs import Progress, silent
-from faircal.results import Replicated, Row
-from faircal.scale.spark.session import require, told
+from faircal.results import Row, replicates_of, replicates_table
+from faircal.scale.spark.opening import MOST_SENT
+from faircal.scale.spark.session import require, said, told
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Vectors of more bytes are not sent to each worker unless that is asked for.
-_MOST_SENT = 1 << 30
 _SHARE = "use storage that all machines share, or send the data (--embeddings send)"
 #: What Spark's users set for the jobs of a thread: where they queue, and how they are cancelled.
 _OF_THREADS = (
@@ -113,11 +111,6 @@ def slots(spark: SparkSession) -> int:
     return int(spark.sparkContext.defaultParallelism)
 
 
-def said(spark: SparkSession) -> dict[str, str]:
-    """Return what ``run.json`` says of where the cells were run."""
-    return {"engine": f"spark {spark.version}"}
-
-
 @dataclass(frozen=True)
 class Files:
     """Where a dataset is, and how it is read: what `faircal.load` takes."""
@@ -166,7 +159,7 @@ def _sends(spark: SparkSession, data: Dataset, embeddings: str) -> bool:
         return embeddings == "send"
     found = (feature.embeddings for feature in data.features.values())
     size = sum(0 if each is None else each.vectors.nbytes for each in found)
-    return not spark.sparkContext.master.startswith("local") and size <= _MOST_SENT
+    return not spark.sparkContext.master.startswith("local") and size <= MOST_SENT
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,22 +214,14 @@ def _run(
 
 
 def _packed(ran: Ran) -> pa.RecordBatch:
-    replicates = None
-    if ran.replicates:
-        columns = map(list, zip(*ran.replicates, strict=True))
-        replicates = pa.table(dict(zip(Replicated._fields, columns, strict=True)))
-    tables = [pa.array([_bytes(table)], pa.binary()) for table in (ran.curves, replicates)]
+    found = (ran.curves, replicates_table(ran.replicates))
+    tables = [pa.array([_bytes(table)], pa.binary()) for table in found]
     return pa.record_batch([pa.array([json.dumps(ran.part)]), *tables], names=_COLUMNS)
 
 
 def _unpacked(part: str, curves: bytes | None, replicates: bytes | None) -> Ran:
-    found: list[Replicated] = []
     table = _table(replicates)
-    if table is not None:
-        *texts, noise = table.columns
-        arrays = [np.asarray(each.values) for each in noise]
-        rows = zip(*(column.to_pylist() for column in texts), arrays, strict=True)
-        found = [Replicated(*row) for row in rows]
+    found = [] if table is None else replicates_of(table)
     return Ran(json.loads(part), _table(curves), found)
 
 

@@ -144,7 +144,7 @@ class Cloud:
                 rows = numbers.mapInArrow(of_groups, "number long, state binary").collect()
         finally:
             shared.destroy()
-        return work.join([_unpacked(row.state) for row in sorted(rows)])
+        return work.join([container.arrays_of(bytes(row.state)) for row in sorted(rows)])
 
     def look_up(self, places: NDArray[np.intp] | slice) -> tuple[Float32, Float32]:
         """Return some of the points, of `places` ascending, and their squares."""
@@ -155,11 +155,6 @@ class Cloud:
         """Return the points of images `rows`, ascending: their vectors, less the mean."""
         found = self.run(_Fetch(rows))
         return np.asarray(found["vectors"][np.argsort(found["rows"])] - self.mean)
-
-
-def _unpacked(state: bytes) -> Arrays:
-    header, body = container.unpack(bytes(state))
-    return container.cut(header["arrays"], body)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,11 @@ class Gallery(ABC):
 
     @property
     @abstractmethod
+    def provenance(self) -> Mapping[str, Any]:
+        """What ``dataset.json`` said."""
+
+    @property
+    @abstractmethod
     def images(self) -> Images:
         """What is known of all images: for the driver."""
 
@@ -92,6 +97,11 @@ class Whole(Gallery):
     @abstractmethod
     def parts(self) -> FolderParts:
         """What makes datasets of tables of pairs."""
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What ``dataset.json`` said."""
+        return self.parts.provenance
 
     @property
     def images(self) -> Images:

@@ -17,7 +17,7 @@ from faircal.data.parts import TableParts
 from faircal.data.scored import Layout
 from faircal.data.tables import find_table, is_table, require_columns
 from faircal.errors import DataError, ParameterError
-from faircal.files import digest, existing
+from faircal.files import digest, existing, stamp
 from faircal.registry import did_you_mean
 from faircal.scale.spark.gallery import Gallery, Mapped, Sent, Whole
 from faircal.scale.spark.grouping import crossable
@@ -36,7 +36,7 @@ Range = tuple[float, float]
 #: How workers get at embeddings.
 WAYS = ("auto", "map", "send", "tiles")
 #: Vectors of more bytes are not sent to each worker unless that is asked for.
-_MOST_SENT = 1 << 30
+MOST_SENT = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,7 @@ def _gallery(spark: SparkSession, folder: Path, table: str, how: How) -> Gallery
     from faircal.scale.spark.blocks.folder import Blocks
     from faircal.scale.spark.blocks.tiles import Tiled
 
-    made = Blocks.of_folder(
-        spark, folder, how.blocks, features=how.features, normalize=how.normalize
-    )
+    made = Blocks.write(spark, folder, how.blocks, features=how.features, normalize=how.normalize)
     return Tiled.of(made, table, how.limits)
 
 
@@ -207,7 +205,7 @@ def _way(spark: SparkSession, here: Mapped) -> str:
         memory = min(asked.toArrow()["memory"].to_pylist())
     if memory > 2 * size:
         return "map"
-    if memory <= 0 and size <= _MOST_SENT:
+    if memory <= 0 and size <= MOST_SENT:
         return "send"
     why = (
         "the workers do not see the folder" if memory <= 0 else "the workers have no room for them"
@@ -243,8 +241,8 @@ def _with_images(frame: DataFrame, gallery: Gallery, how: How, table: str, mark:
     score_range = _range(frame, ["score"], how.limits, table) if scores else COSINE_RANGE
     feature = next(iter(gallery.features), "score")
     reader = _reader(gallery, score_range, feature, _text_folds(frame))
-    about = getattr(getattr(gallery, "parts", gallery), "provenance", {})
-    return SparkPairs(frame, reader, gallery, gallery.name, gallery.where, mark, about)
+    name, where, about = gallery.name, gallery.where, gallery.provenance
+    return SparkPairs(frame, reader, gallery, name, where, mark, about)
 
 
 def _reader(gallery: Gallery, score_range: Range, feature: str, text_folds: bool) -> Reader:
@@ -311,7 +309,6 @@ def _mark(source: Path, how: How) -> str:
     def feed(update: Any) -> None:
         update(f"{how.features}\0{how.normalize}\0{how.limits}\0".encode())
         for path in sorted(files):
-            found = path.stat()
-            update(f"{path.resolve()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+            update(stamp(path))
 
     return digest(feed)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal.compute.threads import single
-from faircal.container import cut, pack, prefixed, unpack, unprefixed
+from faircal.container import arrays_of, pack, prefixed, unprefixed
 from faircal.data import Dataset
 from faircal.scale.spark.readers import Reader
 from faircal.scale.spark.session import told
@@ -166,11 +166,7 @@ def _packed(tally: Tally) -> bytes:
 
 
 def _restored(start: Callable[[], T], blob: bytes) -> T:
-    header, body = unpack(blob)
-    arrays = cut(header["arrays"], body)
+    arrays = arrays_of(blob)
     tally = start()
-    tally.restore(
-        json.loads(bytes(arrays.pop("header")).decode()),
-        unprefixed("of", arrays),
-    )
+    tally.restore(json.loads(bytes(arrays["header"]).decode()), unprefixed("of", arrays))
     return tally

@@ -16,7 +16,7 @@ from faircal.data.stream import Cut
 from faircal.errors import DataError, ParameterError
 from faircal.files import atomic_path
 from faircal.methods import Method
-from faircal.methods.modelfile import decode, encode
+from faircal.methods.modelfile import decode_method, encode
 from faircal.scale.spark.blocks.enrolling import recall
 from faircal.scale.spark.pairs import SparkPairs
 from faircal.scale.spark.running import Work, map_parts
@@ -52,10 +52,7 @@ class _Scoring:
     shift: Shift | None
 
     def __call__(self) -> Work:
-        model = decode(self.model)
-        if not isinstance(model, Method):
-            raise ParameterError("expected a model of pairs, found one of a classifier")
-        return self.of(model)
+        return self.of(decode_method(self.model))
 
     def of(self, model: Method) -> Work:
         adding = Adding.of(model, self.add, self.calibrated_at)

@@ -102,6 +102,11 @@ def _why(error: Exception) -> str:
     return thrown[1][:160] if thrown else short(error)
 
 
+def said(spark: SparkSession) -> dict[str, str]:
+    """Return what ``run.json`` says of where the work was done."""
+    return {"engine": f"spark {spark.version}"}
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep what Java says while it starts off standard error: it inherits that of the process."""

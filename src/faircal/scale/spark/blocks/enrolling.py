@@ -8,6 +8,7 @@ beside it, and others read that.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -71,10 +72,9 @@ def _chance(part: Dataset, number: int) -> float:
 def _key(model: ClusterMethod, feature: str) -> str:
     """Return a name for the clustering of a feature."""
 
-    def feed(update: object) -> None:
-        if callable(update):
-            update(f"{feature}\0{model.normalize_}\0".encode())
-            update(np.ascontiguousarray(model.cluster_centers_).tobytes())
+    def feed(update: Any) -> None:
+        update(f"{feature}\0{model.normalize_}\0".encode())
+        update(np.ascontiguousarray(model.cluster_centers_).tobytes())
 
     return digest(feed)[:16]
 

@@ -135,8 +135,6 @@ class Blocks:
 
         return write_blocks(spark, source, path, rows_per_block, features, normalize, progress)
 
-    of_folder = write
-
     @classmethod
     def open(cls, path: str | Path) -> Blocks:
         """Open a folder of blocks."""

@@ -25,18 +25,13 @@ def merged(images: Sequence[Images]) -> Images:
     identities = [of.identity for of in images if of.identity is not None]
     return replace(
         first,
-        ids=joined_ids([of.ids for of in images]),
+        ids=pa.concat_arrays([of.ids for of in images]),
         identity=Later(lambda: joined_column(identities)) if identities else None,
         attributes={
             name: joined_column([of.attributes[name] for of in images]) for name in first.attributes
         },
         rows=None if first.rows is None else np.concatenate([of.rows for of in images]),
     )
-
-
-def joined_ids(ids: Sequence[pa.Array]) -> pa.Array:
-    """Return ids one after the other."""
-    return pa.concat_arrays(ids)
 
 
 def joined_column(columns: Sequence[Column]) -> Column:

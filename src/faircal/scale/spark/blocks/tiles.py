@@ -20,7 +20,7 @@ from faircal.scale.spark.blocks.block import Block
 from faircal.scale.spark.blocks.folder import Blocks
 from faircal.scale.spark.blocks.merging import merged, some
 from faircal.scale.spark.blocks.runs import runs
-from faircal.scale.spark.blocks.tiling import TILE, arranged
+from faircal.scale.spark.blocks.tiling import FEW, TILE, arranged
 from faircal.scale.spark.gallery import Gallery, Tile
 from faircal.scale.spark.readers import PART, Range, Reader
 
@@ -155,16 +155,6 @@ class _Joined(Mapping[str, Embeddings]):
         return len(self._source.features)
 
 
-def picked(
-    source: Blocks,
-    feature: str,
-    blocks: Sequence[Block],
-    rows: Sequence[NDArray[np.intp]],
-) -> Embeddings:
-    """Return the embeddings of some rows of each block, one block after the other."""
-    return source.embeddings(feature, list(zip(blocks, rows, strict=True)))
-
-
 @dataclass(frozen=True, eq=False)
 class TiledReader(Reader):
     """Pairs that come sorted by tile; of each tile the two blocks are read.
@@ -211,7 +201,7 @@ class TiledReader(Reader):
     def _are_few(self, table: pa.Table, i: int, j: int) -> bool:
         """Whether it is better to read the images of these pairs alone than both blocks."""
         images = sum(self.gallery.block_sizes[k] for k in {i, j})
-        return bool(table.num_rows < PART and 4 * table.num_rows < images) or not images
+        return bool(table.num_rows < PART and FEW * table.num_rows < images) or not images
 
     def local(self, table: pa.Table) -> Dataset:
         """Make one dataset of pairs, with the images that they use: block after block is looked at.
@@ -244,7 +234,7 @@ class TiledReader(Reader):
             none = np.full(table.num_rows, -1)
             require_known(none, table["left"], "left", self.gallery.table, SOMEWHERE)
         images = merged([some(block.images, of) for block, of in zip(held, rows, strict=True)])
-        embeddings = picked(source, self.feature, held, rows)
+        embeddings = source.embeddings(self.feature, list(zip(held, rows, strict=True)))
         return self._of(images, embeddings, f"{source.place}, images of some pairs")
 
     def _of(self, images: Images, embeddings: Embeddings, where: str) -> FolderParts:

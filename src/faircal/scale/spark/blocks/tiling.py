@@ -14,6 +14,8 @@ NUMBERS, TEXT = "int64", "string"
 #: The column with the number of a pair's tile: first block × number of blocks + second block.
 TILE = "__tile"
 
+#: Of a tile with more images than that for each pair, only those in pairs are read.
+FEW = 4
 #: Shares of a partition, at least, where tiles are dealt out together: it is even on average only.
 SHARES = 4
 #: Partitions of a shuffle where the session leaves their number to a service.

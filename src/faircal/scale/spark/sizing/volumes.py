@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
-from faircal.scale.spark.blocks.tiling import SHARES
+from faircal.scale.spark.blocks.tiling import FEW, SHARES
 
 #: Spark writes a row as words of eight bytes and compresses them (LZ4): of a whole number there
 #: remain the bytes that say something, and about so much to say that the others are as before.
 _WORD = 2.5
 #: What columns that go with a pair add to its row.
 _KEPT = {"genuine": 2.2, "fold": 2.6, "score": 7.9}
-#: Of tiles with more images than that for each pair, only the images in pairs are read.
-_FEW = 4
 
 
 def row_bytes(templates: int, blocks: int, *, text: int = 0, kept: Sequence[str] = ()) -> float:
@@ -104,7 +102,7 @@ def vectors_read(
 
     Of tiles with few pairs only the images in these are read.
     """
-    if _FEW * pairs < 2 * templates / blocks * tiles_of(blocks):
+    if FEW * pairs < 2 * templates / blocks * tiles_of(blocks):
         return 2 * pairs * vector
     return Dealt.of(blocks, partitions).loads * templates / blocks * vector
 

@@ -18,7 +18,8 @@ from faircal.data.groups import cross
 from faircal.data.types import Embeddings, Feature, Images, Pairs
 from faircal.errors import DataError
 from faircal.scale.spark.blocks.merging import some
-from faircal.scale.spark.blocks.tiles import Tiled, picked
+from faircal.scale.spark.blocks.tiles import Tiled
+from faircal.scale.spark.blocks.tiling import FEW
 from faircal.scale.spark.gallery import Gallery, Whole
 from faircal.scale.spark.readers import Reader
 from faircal.scale.spark.strangers.drawing import PART, Strangers
@@ -29,8 +30,6 @@ Codes = tuple[NDArray[Any], NDArray[Any] | None]
 
 #: Pairs that a model is checked against.
 _HEAD = 16
-#: Of a tile with more images than that for each pair, only those in pairs are read.
-_FEW = 4
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ class Generated(Reader):
         """Return a tile; the last one is held, as the next item most often is of the same."""
         sizes = self.gallery.block_sizes
         whole = isinstance(self.gallery, Whole)
-        few = isinstance(self.gallery, Tiled) and _FEW * pairs < sizes[i] + (i != j) * sizes[j]
+        few = isinstance(self.gallery, Tiled) and FEW * pairs < sizes[i] + (i != j) * sizes[j]
         if (i, j, few) not in self._held:
             self._held.clear()  # before there is another
             self._held[i, j, few] = self._within(i, j) if whole else self._loaded(i, j, few)
@@ -198,7 +197,8 @@ class Generated(Reader):
         used = np.unique(np.concatenate([left, right]))
         first = int(gallery.block_sizes[i])
         rows = [used[used < first], used[used >= first] - first][: 1 + (i != j)]
-        vectors = picked(gallery.blocks, name, gallery.held(i, j), rows)
+        pieces = list(zip(gallery.held(i, j), rows, strict=True))
+        vectors = gallery.blocks.embeddings(name, pieces)
         known = _Known(some(gallery.tile(i, j).images, used), {name: vectors})
         return known, np.searchsorted(used, left), np.searchsorted(used, right)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from faircal.data import Dataset
 from faircal.data.dataset import why_no_groups
 from faircal.errors import DataError, ParameterError
-from faircal.files import digest
+from faircal.files import digest, stamp
 from faircal.registry import check_whole, did_you_mean
 from faircal.scale.spark.gallery import Gallery, Whole
 from faircal.scale.spark.opening import How, gallery_of, pairs_of
@@ -150,7 +150,7 @@ def _pairs(
         gallery.name,
         gallery.where,
         f"{mark} {rule}",
-        getattr(getattr(gallery, "parts", gallery), "provenance", {}),
+        gallery.provenance,
         n_pairs=int(items.take.sum()),
         strangers=strangers,
     )
@@ -245,7 +245,6 @@ def _mark(templates: Any, gallery: Gallery) -> str:
             update(templates.hash().encode())
         folder = Path(gallery.where)
         for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
-            found = path.stat()
-            update(f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0".encode())
+            update(stamp(path))
 
     return digest(feed)
