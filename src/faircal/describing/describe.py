@@ -11,7 +11,8 @@ import numpy as np
 from faircal.about import About, Population, Provenance
 from faircal.classifier import FairCalClassifier
 from faircal.data import Dataset, Labelled, PairStream
-from faircal.describing.counted import MOST_GROUPS, Counted, Group, Surveyed
+from faircal.data.census import MOST_COUNTED, Group
+from faircal.describing.counted import Counted, Surveyed
 from faircal.describing.limits import limits_of_pairs, limits_of_rows
 from faircal.errors import NotFittedError, ParameterError
 from faircal.jobs import Progress, silent
@@ -113,7 +114,7 @@ def _of_rows(model: FairCalClassifier, data: Labelled) -> _Found:
     groups = {
         name: Group.of(column, column.codes)
         for name, column in data.attributes.items()
-        if 0 < len(column.names) <= MOST_GROUPS
+        if 0 < len(column.names) <= MOST_COUNTED
     }
     codes = np.empty(0, np.int64) if data.codes is None else data.codes
     each = np.bincount(codes, minlength=len(data.classes)).tolist()

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.describing.counted import Counted, Group
+from faircal.data.census import Group
+from faircal.describing.counted import Counted
 from faircal.methods import Method
 from faircal.uncertainty.planning import FEWEST_PEOPLE
 

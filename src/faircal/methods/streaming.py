@@ -18,6 +18,7 @@ from faircal.clustering import Clustering
 from faircal.container import prefixed
 from faircal.counting import Counts, fine_edges
 from faircal.data import Dataset, Memo, PairStream
+from faircal.data.census import Census
 from faircal.jobs import Job
 from faircal.methods.inputs import Codes, Fitting, Float64, Inputs, check_classes
 
@@ -139,27 +140,18 @@ class Streamed(Counting):
     @classmethod
     def survey(cls, stream: PairStream, wanted: Wanted, job: Job) -> Streamed:
         """Go through the pairs once to see which images they use, and whether they are labelled."""
-        embeddings = stream.embeddings if wanted.by_image else None
-        used = np.zeros(0 if embeddings is None else len(embeddings), dtype=bool)
-        genuine = pairs = 0
-        for part in stream.parts(columns=("genuine",)):
-            genuine += int(part.genuine.sum())
-            pairs += len(part)
-            if len(used):
-                used[part.pairs.left] = used[part.pairs.right] = True
-            job.progress("looking through the pairs", pairs, len(stream), "")
-        job.progress("looking through the pairs", 0, 0, "")
-        check_classes(genuine, pairs, stream.where)
+        found = Census.of(stream, "looking through the pairs", job.progress, ("genuine",))
+        check_classes(found.genuine, found.pairs, stream.where)
         what = {
             "version": __version__,
             "data": stream.fingerprint(),
             "feature": stream.feature,
-            "pairs": pairs,
+            "pairs": found.pairs,
         }
         return cls(
             score_range=stream.score_range,
-            images=np.flatnonzero(used),
-            embeddings=embeddings,
+            images=found.images if wanted.by_image else np.zeros(0, np.intp),
+            embeddings=stream.embeddings if wanted.by_image else None,
             group_names=wanted.group_names,
             memo=Memo({}),
             job=job,

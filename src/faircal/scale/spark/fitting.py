@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from faircal.clustering import Clustering
 from faircal.counting import Counts
 from faircal.data import Dataset, Memo
-from faircal.describing.counted import Census
+from faircal.data.census import Census
 from faircal.jobs import Job, Progress, silent
 from faircal.methods import Method
 from faircal.methods.inputs import check_classes

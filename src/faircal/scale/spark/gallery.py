@@ -61,9 +61,9 @@ class Gallery(ABC):
     where: str
 
     @property
-    @abstractmethod
     def provenance(self) -> Mapping[str, Any]:
-        """What ``dataset.json`` said."""
+        """What ``dataset.json`` said, where there was one."""
+        return {}
 
     @property
     @abstractmethod

@@ -24,7 +24,7 @@ from faircal.scale.spark.session import told
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from faircal.describing.counted import Census
+    from faircal.data.census import Census
     from faircal.jobs import Job
     from faircal.methods.streaming import Counting, Wanted
 
