@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import faircal
-from benchmarks.data import clustered
+from benchmarks.data import GROUP, clustered, write_model, write_pairs
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.timing import cores
 from faircal.data import open_stream
@@ -26,8 +26,6 @@ from faircal.scale.spark.session import session
 from faircal.scoring import score_part
 
 IMAGES = 100_000
-#: Pairs of a row group, and of one turn of the single machine.
-GROUP = 1_000_000
 
 
 def figures(quick: bool) -> list[Figure]:
@@ -196,20 +194,6 @@ def _folder(folder: Path, images: int, dimension: int, n: int) -> Path:
         folder / "images.parquet",
     )
     rng = np.random.default_rng(n)
-    schema = pa.schema({"left": pa.int64(), "right": pa.int64()})
-    with pq.ParquetWriter(folder / "pairs.parquet", schema, use_dictionary=False) as writer:
-        for begin in range(0, n, GROUP):
-            left, right = rng.integers(0, images, (2, min(GROUP, n - begin)))
-            writer.write_table(pa.table({"left": left, "right": right}, schema=schema))
-    few = vectors[:5_000]
-    left, right = rng.integers(0, len(few), (2, 50_000))
-    near = np.einsum("ij,ij->i", few[left], few[right])
-    some = {
-        "left": left,
-        "right": right,
-        "genuine": rng.random(len(near)) < 1 / (1 + np.exp(-8 * (near - 0.3))),
-        "fold": np.arange(len(near)) % 5,
-    }
-    data = faircal.Dataset(embeddings=few, pairs=some)
-    faircal.FairCal(n_clusters=100).fit(data).save(folder / "model.faircal")
+    write_pairs(folder / "pairs.parquet", images, n, rng)
+    write_model(folder / "model.faircal", vectors, rng)
     return folder

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import faircal
-from benchmarks.data import clustered
+from benchmarks.data import clustered, write_model, write_pairs
 from benchmarks.figure import Figure, aside, ratio
 
 DIMENSION = 128
@@ -78,19 +78,8 @@ def _prepare(folder: Path, images: int, pairs: int, rows: int) -> None:
         "ethnicity": groups[rng.integers(0, 4, images)],
     }
     pq.write_table(pa.table(table), data / "images.parquet")
-    schema = pa.schema({"left": pa.int64(), "right": pa.int64()})
-    with pq.ParquetWriter(data / "pairs.parquet", schema, use_dictionary=False) as writer:
-        for start in range(0, pairs, 1_000_000):
-            sides = rng.integers(0, images, (2, min(1_000_000, pairs - start)))
-            writer.write_table(pa.table(dict(zip(("left", "right"), sides, strict=True))))
-    few = vectors[:2_000]
-    left, right = rng.integers(0, len(few), (2, 20_000))
-    score = np.einsum("ij,ij->i", few[left], few[right])
-    genuine = rng.random(len(score)) < 1 / (1 + np.exp(-8 * (score - 0.3)))
-    known = faircal.Dataset(
-        embeddings=few, pairs={"left": left, "right": right, "genuine": genuine}
-    )
-    faircal.FairCal(n_clusters=100).fit(known).save(folder / "model.faircal")
+    write_pairs(data / "pairs.parquet", images, pairs, rng)
+    write_model(folder / "model.faircal", vectors, rng)
     (folder / "rows").write_text(str(rows))
 
 

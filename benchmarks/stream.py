@@ -12,15 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import faircal
-from benchmarks.data import clustered
+from benchmarks.data import clustered, write_model, write_pairs
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.machine import rates, row_limits
 from benchmarks.timing import Used, cores, faircal_command
 
 IMAGES, DIMENSION = 1_000_000, 128
-#: Pairs written at a time, a row group.
-GROUP = 1_000_000
 #: Bytes on disk that a pair may need: two ids going in; ids, score, probability coming out, twice
 #: while parts are joined.
 _A_PAIR = 80
@@ -85,18 +82,8 @@ def _write_images(folder: Path, images: int) -> Path:
     vectors = clustered(images, DIMENSION)
     np.save(folder / "embeddings.npy", vectors)
     pq.write_table(pa.table({"image_id": np.arange(images)}), folder / "images.parquet")
-    few = vectors[:5_000]
-    rng = np.random.default_rng(0)
-    left, right = rng.integers(0, len(few), (2, 50_000))
-    score = np.einsum("ij,ij->i", few[left], few[right])
-    pairs = {
-        "left": left,
-        "right": right,
-        "genuine": rng.random(len(score)) < 1 / (1 + np.exp(-8 * (score - 0.3))),
-        "fold": np.arange(len(score)) % 5,
-    }
     model = folder / "model.faircal"
-    faircal.FairCal(n_clusters=100).fit(faircal.Dataset(embeddings=few, pairs=pairs)).save(model)
+    write_model(model, vectors, np.random.default_rng(0))
     return model
 
 
@@ -107,12 +94,7 @@ def _score(folder: Path, model: Path, n: int, images: int) -> Used:
     for name in ("embeddings.npy", "images.parquet"):
         os.link(folder / name, data / name)
     (data / "dataset.json").write_text(json.dumps({"name": "random pairs"}), encoding="utf-8")
-    rng = np.random.default_rng(n)
-    schema = pa.schema({"left": pa.int64(), "right": pa.int64()})
-    with pq.ParquetWriter(data / "pairs.parquet", schema, use_dictionary=False) as writer:
-        for start in range(0, n, GROUP):
-            left, right = rng.integers(0, images, (2, min(GROUP, n - start)))
-            writer.write_table(pa.table({"left": left, "right": right}, schema=schema))
+    write_pairs(data / "pairs.parquet", images, n, np.random.default_rng(n))
     out = data / "scored.parquet"
     runs = []
     for _ in range(2 if n <= 10**7 else 1):  # the longest one is its own average
