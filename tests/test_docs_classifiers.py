@@ -1,4 +1,4 @@
-"""Every example of docs/classifiers.md runs as it stands there, and prints what stands there."""
+"""Every example of docs/tutorials/classifier.md runs as it stands there, and prints what stands there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from faircal.calibrators.classes import CLASS_CALIBRATORS
 
-PAGE = Path(__file__).parents[1] / "docs" / "classifiers.md"
+PAGE = Path(__file__).parents[1] / "docs" / "tutorials" / "classifier.md"
 TEXT = PAGE.read_text("utf-8")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 

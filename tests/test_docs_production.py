@@ -1,4 +1,4 @@
-"""Every example of docs/production.md runs, in one shell from the first to the last, as it says."""
+"""Every example of docs/tutorials/production.md runs, in one shell from the first to the last, as it says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from faircal.cli.main import cli
 from faircal.cli.serve import command as serve
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "production.md"
+PAGE = ROOT / "docs" / "tutorials" / "production.md"
 TEXT = PAGE.read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -235,7 +235,7 @@ def test_a_key_file_that_others_may_read_stays_so(tmp_path):
 
 
 def test_the_readme_points_here():
-    assert "docs/production.md" in README
+    assert "docs/tutorials/production.md" in README
 
 
 def test_commands_of_the_readme_are_ones():

@@ -165,7 +165,7 @@ def test_from_pictures_to_a_benchmark_in_three_lines_and_to_the_paper_in_one_mor
 
 def test_the_example_of_figures_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[1] / "docs" / "reproduce.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "reproduce.md").read_text("utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     exec(compile(code, "reproduce.md", "exec"), {})  # noqa: S102
     assert "African" in capsys.readouterr().out
@@ -176,7 +176,7 @@ def test_the_description_of_a_network_is_one(tmp_path):
     from faircal.embedding import PRESETS
     from faircal.embedding.preprocessing import read_description
 
-    page = (Path(__file__).parents[1] / "docs" / "real-data.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "how-to" / "real-data.md").read_text("utf-8")
     (text,) = re.findall(r"^```toml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     told = read_description(tmp_path / "mine.toml")
@@ -187,6 +187,6 @@ def test_the_description_of_a_network_is_one(tmp_path):
 
 def test_links_lead_somewhere():
     root = Path(__file__).parents[1]
-    for page in [*root.glob("*.md"), *root.glob("docs/*.md")]:
+    for page in [*root.glob("*.md"), *root.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), (page.name, target)

@@ -1,4 +1,4 @@
-"""Every block of Python in docs/spark.md runs, one after the other; its commands are ones."""
+"""Every block of Python in docs/how-to/spark.md runs, one after the other; its commands are ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from faircal.cli.score import command as score_command
 from faircal.scale.spark.sizing.planning import plan
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "spark.md").read_text("utf-8")
+TEXT = (ROOT / "docs" / "how-to" / "spark.md").read_text("utf-8")
 
 
 def blocks(language):
@@ -44,7 +44,7 @@ def done(spark, tmp_path_factory):
                     cli.main(words)
                 assert ended.value.code in (0, None), words
         for block in blocks("python"):
-            exec(compile(block, "docs/spark.md", "exec"), names)  # noqa: S102
+            exec(compile(block, "docs/how-to/spark.md", "exec"), names)  # noqa: S102
     return folder, told.getvalue(), names
 
 
@@ -121,7 +121,7 @@ def test_the_table_of_bytes_is_the_studys():
 def test_links_go_somewhere():
     for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", TEXT):
         if "://" not in link:
-            assert (ROOT / "docs" / link).exists(), link
+            assert (ROOT / "docs" / "how-to" / link).exists(), link
     headings = {
         re.sub(r"[^\w\- ]", "", line.lstrip("# ")).lower().replace(" ", "-")
         for line in TEXT.splitlines()
@@ -132,4 +132,4 @@ def test_links_go_somewhere():
 
 
 def test_the_readme_points_here():
-    assert "docs/spark.md" in (ROOT / "README.md").read_text("utf-8")
+    assert "docs/how-to/spark.md" in (ROOT / "README.md").read_text("utf-8")

@@ -101,7 +101,7 @@ def command(
     counts so far are in OUT/audit.partial: an interrupted audit goes on with --resume.
 
     With --engine spark the pairs are counted by Spark's workers: the same counts, and the same
-    files (see docs/spark.md). DATA may also be a folder of Parquet files, as 'faircal score
+    files (see docs/how-to/spark.md). DATA may also be a folder of Parquet files, as 'faircal score
     --engine spark' writes one.
     """
     from faircal.files import file_digest

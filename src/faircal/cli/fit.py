@@ -105,7 +105,7 @@ def command(
     on with --resume.
 
     With --engine spark the pairs are counted by Spark's workers, with the same numbers; all
-    machines must see DATA (see docs/spark.md). Spark itself repeats what was lost on the way:
+    machines must see DATA (see docs/how-to/spark.md). Spark itself repeats what was lost on the way:
     there is no checkpoint.
 
     The file also says what it was made of and what for: data, people and groups, versions, what

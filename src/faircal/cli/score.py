@@ -113,7 +113,7 @@ def command(
 
     With --engine spark the pairs are scored by Spark's workers, with the same numbers, in any
     order. OUT may then also be a name without ending: a folder of Parquet files. All machines must
-    see DATA and OUT (see docs/spark.md).
+    see DATA and OUT (see docs/how-to/spark.md).
     """
     from faircal.cli.score_run import Wanted, score_here, score_on_spark
     from faircal.errors import ParameterError

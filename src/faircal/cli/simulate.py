@@ -42,7 +42,7 @@ def command(
     """Write a simulated dataset folder DIR.
 
     PRESET is small (8,000 pairs, 128-d), rfw-like (24,000 pairs, 512-d) or bfw-like (890,000 pairs,
-    512-d). The same seed gives the same bytes. See docs/simulation.md for the model.
+    512-d). The same seed gives the same bytes. See docs/explanation/simulation.md for the model.
     """
     from faircal.data import save_dataset
     from faircal.simulation import simulate

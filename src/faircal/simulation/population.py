@@ -6,7 +6,7 @@ Image i of person p, who belongs to sub-cluster c of group g, has the embedding 
 
 m_g is the direction that all faces of a group share, u_c that of a sub-cluster no label names,
 e_p the person's own, n_i what is particular to the image (pose, light, blur). The page
-``docs/simulation.md`` has the reasoning and the figures that the presets reach.
+``docs/explanation/simulation.md`` has the reasoning and the figures that the presets reach.
 """
 
 from __future__ import annotations

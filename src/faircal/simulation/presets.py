@@ -1,7 +1,7 @@
 """The simulated datasets by name.
 
 Every value was set from the paper's Baseline rows and from the known sizes of RFW and BFW, never
-from what another method gives (``docs/simulation.md``).
+from what another method gives (``docs/explanation/simulation.md``).
 """
 
 from __future__ import annotations
