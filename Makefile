@@ -1,5 +1,6 @@
 # make demo   set up and run the main job on simulated data
 # make test   set up and run all tests (what CI runs)
+# make docs   build the documentation in site/, offline
 # make check  format, lint, types, import rules
 # make format rewrite the files in our style
 # make bench  the benchmarks: fails where something got slower (make bench PARTS="fit pairs")
@@ -7,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test docs check format bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -19,7 +20,7 @@ $(BIN)/python:
 # facenet-pytorch brings MTCNN's weights, and a reference for the tests; the torch that it asks for is
 # too old, so it comes without what it depends on.
 .venv/test: .venv/base
-	$(PIP) --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres,spark]"
+	$(PIP) --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres,spark,docs]"
 	$(PIP) --no-deps facenet-pytorch
 	@touch $@
 # The browser of the tests, where there is none yet. Without one they are skipped; in CI they fail.
@@ -36,7 +37,7 @@ AS_ROOT = $$(test "$$(id -u)" = 0 || echo sudo -n) env DEBIAN_FRONTEND=nonintera
 	  || echo "make: no Java for the tests of Spark: install Java 17 (Debian: apt-get install openjdk-17-jre-headless)" >&2
 	@if command -v java >/dev/null; then touch $@; fi
 .venv/check: .venv/base
-	$(PIP) --editable ".[test,check,fast,figures,torch,embed,onnx,serve,postgres,spark]"
+	$(PIP) --editable ".[test,check,fast,figures,torch,embed,onnx,serve,postgres,spark,docs]"
 	@touch $@
 
 demo: .venv/base
@@ -44,6 +45,14 @@ demo: .venv/base
 
 test: .venv/test .venv/browser .venv/java
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+.venv/docs: .venv/base
+	$(PIP) --editable ".[docs]"
+	@touch $@
+
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo "site/index.html"
 
 check: .venv/check
 	$(BIN)/ruff format --check .
@@ -59,4 +68,4 @@ bench: .venv/test
 	$(BIN)/python -m benchmarks $(PARTS)
 
 clean:
-	rm -rf .venv build dist faircal-demo
+	rm -rf .venv build dist site faircal-demo

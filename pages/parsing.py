@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 
 #: Languages of blocks that are run, and of blocks that are only looked at.
 RUN = ("sh", "python")
-SHOWN = ("csv", "html", "json", "math", "toml", "yaml")
+SHOWN = ("console", "csv", "html", "json", "math", "toml", "yaml")
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w+-]*)(?P<info>.*)$")
 _TITLE = re.compile(r"""title=["']([^"']+)["']""")

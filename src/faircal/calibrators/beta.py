@@ -13,9 +13,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class BetaCalibrator(LogisticCalibrator):
-    r"""Beta calibration (Kull, Silva Filho and Flach, 2017), fitted exactly.
+    """Beta calibration (Kull, Silva Filho and Flach, 2017), fitted exactly.
 
-    .. math:: p(z) = \frac{1}{1 + \exp(-(a \log z - b \log(1 - z) + c))}, \quad a, b \ge 0
+    ``p(z) = 1 / (1 + exp(-(a log z - b log(1 - z) + c)))`` with a, b ≥ 0,
 
     where z is the score mapped onto [0, 1] and kept a machine epsilon away from both ends. The
     map never decreases.

@@ -14,7 +14,7 @@ from faircal.registry import check_whole
 class HistogramCalibrator(Calibrator):
     r"""Histogram binning (Zadrozny and Elkan, 2001) with bins of equal mass.
 
-    The n sorted scores are cut at the positions :math:`\lfloor i (n - 1) / m \rfloor + 1`,
+    The n sorted scores are cut at the positions ``⌊i (n − 1) / m⌋ + 1``,
     i = 1 … m − 1. The edge at a cut is the mean of all copies of the score before it and all
     copies of the score after it; the outer edges are the score range. Bins include their upper
     edge. Where two edges coincide, the whole is done again with one bin less. The map need not

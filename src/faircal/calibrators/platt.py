@@ -9,13 +9,13 @@ from faircal.calibrators._sample import Floats
 
 
 class PlattCalibrator(LogisticCalibrator):
-    r"""Platt scaling (Platt, 1999) with a slope of zero or more.
+    """Platt scaling (Platt, 1999) with a slope of zero or more.
 
-    .. math:: p(s) = \frac{1}{1 + \exp(-(\alpha s + \beta))}, \quad \alpha \ge 0
+    ``p(s) = 1 / (1 + exp(-(α s + β)))`` with α ≥ 0,
 
-    fitted by maximum likelihood to the targets :math:`(N_+ + 1)/(N_+ + 2)` for genuine and
-    :math:`1/(N_- + 2)` for imposter pairs in place of 1 and 0, where :math:`N_\pm` are the total
-    weights of the classes. The targets keep the slope finite even when the classes are separable.
+    fitted by maximum likelihood to the targets (N₊ + 1)/(N₊ + 2) for genuine and 1/(N₋ + 2) for
+    imposter pairs in place of 1 and 0, where N₊ and N₋ are the total weights of the classes. The
+    targets keep the slope finite even when the classes are separable.
 
     Parameters
     ----------

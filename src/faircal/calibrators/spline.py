@@ -18,10 +18,10 @@ MAX_POINTS = 1_000_000
 class SplineCalibrator(Calibrator):
     r"""Spline calibration (Gupta et al., 2021).
 
-    For n pairs sorted by normalised score z, let :math:`u_i = i/(n-1)` for i = 0 … n − 1, and
-    let :math:`H_i` and :math:`S_i` be the cumulative labels and scores, each divided by n. A
-    natural cubic spline is fitted to :math:`H - S` over u by least squares; the probability at
-    the i-th pair is :math:`z_i` plus the spline's derivative at :math:`u_i`. In between it is
+    For n pairs sorted by normalised score z, let ``u_i = i/(n-1)`` for i = 0 … n − 1, and
+    let ``H_i`` and ``S_i`` be the cumulative labels and scores, each divided by n. A
+    natural cubic spline is fitted to ``H - S`` over u by least squares; the probability at
+    the i-th pair is ``z_i`` plus the spline's derivative at ``u_i``. In between it is
     linear in the score, beyond the outermost pairs constant, and everywhere clipped to [0, 1].
     The map need not be monotone.
 

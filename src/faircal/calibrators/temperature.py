@@ -13,9 +13,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class TemperatureCalibrator(LogisticCalibrator):
-    r"""Temperature scaling (Guo et al., 2017) of the normalised score.
+    """Temperature scaling (Guo et al., 2017) of the normalised score.
 
-    .. math:: p(z) = \operatorname{sigmoid}(\operatorname{logit}(z) / T), \quad T > 0
+    ``p(z) = sigmoid(logit(z) / T)`` with T > 0,
 
     where z is the score mapped onto [0, 1] and kept a machine epsilon away from both ends. It
     cannot move the score at which the probability is one half, the middle of the range, and so

@@ -64,6 +64,8 @@ class GroupMatrix:
     genuine_errors, genuine_trials : ndarray of int64, shape (n_groups,)
         Genuine pairs that are rejected, and all of them, both images being of the group.
 
+    Notes
+    -----
     Two matrices of the same groups add up: what was counted in parts is counted whole.
     """
 

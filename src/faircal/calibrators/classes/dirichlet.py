@@ -14,11 +14,11 @@ from faircal.errors import ParameterError
 
 
 class DirichletCalibrator(LinearCalibrator):
-    r"""Dirichlet calibration (Kull et al., 2019), fitted exactly.
+    """Dirichlet calibration (Kull et al., 2019), fitted exactly.
 
-    .. math:: \mu(q) = \mathrm{softmax}(W \log q + b)
+    ``p(q) = softmax(W log q + b)``
 
-    It minimises the mean log-loss plus :math:`\lambda \sum_{i \ne j} W_{ij}^2 + \mu \sum_i b_i^2`
+    It minimises the mean log-loss plus ``λ Σ_{i≠j} W_ij² + μ Σ_i b_i²``
     (off-diagonal and intercept regularisation). Two classes are beta calibration, without
     regularisation and with slopes of zero or more, so that the map never decreases.
 

@@ -1,0 +1,153 @@
+"""What MkDocs asks of us: the pages of the reference, made from the code, and formulas.
+
+The reference has a page for every public name (`MODULES`), for every command of ``faircal``, and
+for the files at the root of the project that readers look for (`PROJECT`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pages.commands import command_pages
+from pages.parsing import ROOT
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+#: Modules whose public names have pages, and what they are for. A name that several of them have
+#: is on the page of the first.
+MODULES = {
+    "faircal": "what most programs need",
+    "faircal.metrics": "measuring scores and probabilities",
+    "faircal.figures": "figures: a table, words and a plot each",
+    "faircal.methods": "methods by name, and what one of your own is made of",
+    "faircal.calibrators": "maps from score to probability, and what one of your own is made of",
+    "faircal.classifying": "comparing and auditing classifiers",
+    "faircal.data": "datasets, their parts and their files",
+    "faircal.simulation": "simulated faces",
+    "faircal.importing": "datasets as their owners ship them",
+    "faircal.embedding": "from pictures to vectors",
+    "faircal.pairing": "from identities to pairs",
+    "faircal.tuning": "choosing clusters and calibrator",
+    "faircal.benchmark": "comparing methods, fold by fold or population by population",
+    "faircal.auditing": "measuring anybody's scores",
+    "faircal.comparing": "differences between runs",
+    "faircal.report": "tables and pages of a finished run",
+    "faircal.exporting": "ONNX",
+    "faircal.monitoring": "does a model still fit?",
+    "faircal.scale.spark": "the same on a Spark cluster",
+}
+
+#: Pages that are files at the root of the project.
+PROJECT = {
+    "ARCHITECTURE.md": "project/architecture.md",
+    "CHANGELOG.md": "project/changelog.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
+    "ROADMAP.md": "project/roadmap.md",
+}
+
+
+#: Modules that are attributes of the package only, and where their names are defined.
+ATTRIBUTES = {"faircal.figures": "faircal.report.figures"}
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A public name: its module, where it is defined, and its first sentence."""
+
+    module: str
+    name: str
+    home: str
+    summary: str
+
+    @property
+    def page(self) -> str:
+        """The page's path in the documentation."""
+        return f"reference/python/{self.module}.{self.name}.md"
+
+    @property
+    def statement(self) -> str:
+        """What a program writes to have it."""
+        if self.module in ATTRIBUTES:
+            package, _, module = self.module.rpartition(".")
+            return f"from {package} import {module}"
+        return f"from {self.module} import {self.name}"
+
+
+def symbols() -> list[Symbol]:
+    """Every public name once, in the order of the modules."""
+    found: dict[str, Symbol] = {}
+    for module in MODULES:
+        imported = importlib.import_module(ATTRIBUTES.get(module, module))
+        for name in imported.__all__:
+            thing = getattr(imported, name)
+            if inspect.ismodule(thing) or name.startswith("__"):
+                continue
+            home, summary = f"{imported.__name__}.{name}", ""
+            if inspect.isclass(thing) or inspect.isfunction(thing):
+                home = f"{thing.__module__}.{thing.__qualname__}"
+                summary = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
+            found.setdefault(home, Symbol(module, name, home, summary))
+    return list(found.values())
+
+
+def _symbol_page(symbol: Symbol) -> str:
+    return (
+        f"---\ntitle: {symbol.name}\n---\n\n::: {symbol.home}\n"
+        "    options:\n      heading_level: 1\n      show_root_heading: true\n\n"
+        f"To import it: `{symbol.statement}`.\n"
+    )
+
+
+def _python_pages() -> Iterator[tuple[str, str]]:
+    """Every page of the reference of Python, with its text."""
+    every = symbols()
+    lines = ["# Python", "", "Every public name, by module. Names are imported when they are used."]
+    for module, purpose in MODULES.items():
+        own = [symbol for symbol in every if symbol.module == module]
+        lines += ["", f"## {module}", "", f"{purpose[0].upper()}{purpose[1:]}.", ""]
+        lines += ["| name | |", "| --- | --- |"]
+        for symbol in own:
+            link = symbol.page.removeprefix("reference/python/")
+            summary = symbol.summary.replace("|", "\\|")
+            lines.append(f"| [`{symbol.name}`]({link}) | {summary} |")
+            yield symbol.page, _symbol_page(symbol)
+    yield "reference/python/index.md", "\n".join(lines) + "\n"
+
+
+def _project_pages() -> Iterator[tuple[str, str]]:
+    """Files of the project's root, with links that lead from where they are on the site."""
+    for file, page in PROJECT.items():
+        text = (ROOT / file).read_text("utf-8")
+        for other, there in PROJECT.items():
+            text = text.replace(f"]({other}", f"]({there.removeprefix('project/')}")
+        text = text.replace("](README.md", "](../index.md")
+        yield page, re.sub(r"\]\(docs/", "](../", text)
+
+
+def generated() -> dict[str, str]:
+    """All pages that are made from the code, by their paths."""
+    return dict([*_python_pages(), *command_pages(), *_project_pages()])
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made from the code."""
+    from mkdocs.structure.files import File
+
+    for path, text in generated().items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def formula(source: str, *_: Any, **__: Any) -> str:
+    """Turn a formula of LaTeX into MathML, which browsers show without help."""
+    from latex2mathml.converter import convert
+
+    return f'<div class="formula">{convert(source.strip(), display="block")}</div>'
