@@ -49,8 +49,8 @@ def _one(path: Path, write: bool, kept: Path | None) -> int:
         if write:
             text, found = writing.written(page, found)
             page.path.write_text(text, encoding="utf-8")
-            for shown in other:
-                figures.put(shown, pictures[shown])
+            for shown, file in pictures.items():
+                figures.put(shown, file)
             other = []
     for difference in found:
         print(f"{path}: {difference}")

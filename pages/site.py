@@ -9,11 +9,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pages.commands import command_pages
+from pages.commands import command_pages, manuals, page_of
 from pages.parsing import ROOT
 
 if TYPE_CHECKING:
@@ -135,6 +135,55 @@ def _project_pages() -> Iterator[tuple[str, str]]:
 def generated() -> dict[str, str]:
     """All pages that are made from the code, by their paths."""
     return dict([*_python_pages(), *command_pages(), *_project_pages()])
+
+
+def _python_menu() -> list[Any]:
+    every = symbols()
+    modules: list[Any] = [
+        {module: [{s.name: s.page} for s in every if s.module == module]} for module in MODULES
+    ]
+    return ["reference/python/index.md", *modules]
+
+
+def _commands_menu() -> list[Any]:
+    pages = [(manual.name, f"reference/commands/{page_of(manual.name)}") for manual in manuals()]
+    return [pages[0][1], *({name: page} for name, page in pages[1:])]
+
+
+def _titles(folder: str) -> list[Any]:
+    """The pages of a folder by their titles; the one named index comes first."""
+    docs = ROOT / "docs"
+    pages = sorted((docs / folder).glob("*.md"), key=lambda path: (path.stem != "index", path))
+    found: list[Any] = []
+    for path in pages:
+        place = path.relative_to(docs).as_posix()
+        title = path.read_text("utf-8").partition("\n")[0].lstrip("# ")
+        found.append(place if path.stem == "index" else {title: place})
+    return found
+
+
+#: Words in the menu of ``mkdocs.yml``, and the menus that they stand for.
+MENUS: dict[str, Callable[[], list[Any]]] = {
+    "PYTHON": _python_menu,
+    "COMMANDS": _commands_menu,
+    "GALLERY": lambda: _titles("gallery"),
+    "DECISIONS": lambda: _titles("decisions"),
+}
+
+
+def _filled(entry: Any) -> Any:
+    """Return an entry of the menu with what words in it stand for."""
+    if isinstance(entry, list):
+        return [_filled(each) for each in entry]
+    if isinstance(entry, dict):
+        return {title: _filled(each) for title, each in entry.items()}
+    return MENUS[entry]() if entry in MENUS else entry
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put pages that are made, or that lie in folders of many, into the menu."""
+    config.nav = _filled(config.nav)
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

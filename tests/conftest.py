@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
@@ -74,3 +75,16 @@ def run_command(tmp_path_factory):
         yield commands.run
     finally:
         commands.stop()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium without a window; not for longer, since it holds the thread's event loop."""
+    api = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("no browser: install chromium")
+    with api.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield running
+        running.close()

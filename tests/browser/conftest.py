@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import runpy
-import shutil
 import sys
 from fractions import Fraction
 from functools import cache
@@ -34,19 +33,6 @@ def report(tmp_path_factory):
             return REPORTS[name](tmp_path_factory.mktemp(name))
 
     return lambda name, figures=False: make(name, figures)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Chromium without a window; not for longer, since it holds the thread's event loop."""
-    api = pytest.importorskip("playwright.sync_api")
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("no browser: install chromium")
-    with api.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture

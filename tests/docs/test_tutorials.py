@@ -1,0 +1,12 @@
+"""Every page of docs/tutorials does what it shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.docs.running import check, programs
+
+
+@pytest.mark.parametrize("path", programs("tutorials"))
+def test_page(path, tmp_path):
+    check(path, tmp_path)
