@@ -75,6 +75,7 @@ def _term(term: str, title: str, name: str) -> str:
 def _text(text: str) -> str:
     """Return words in which Markdown finds nothing of its own."""
     text = re.sub(r"'(faircal [^']+|--[^']+)'", r"`\1`", text)
+    text = re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)(?![^`]*`)", r"`\1`", text)
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(
         part if part.startswith("`") else re.sub(r"([*_<>\[\]|])", r"\\\1", part) for part in parts

@@ -37,7 +37,9 @@ MODULES = {
     "faircal.tuning": "choosing clusters and calibrator",
     "faircal.benchmark": "comparing methods, fold by fold or population by population",
     "faircal.auditing": "measuring anybody's scores",
+    "faircal.uncertainty": "how sure that is, and thresholds with a promise",
     "faircal.comparing": "differences between runs",
+    "faircal.scoring": "scoring pairs of any number, and all there is to say of one",
     "faircal.report": "tables and pages of a finished run",
     "faircal.exporting": "ONNX",
     "faircal.monitoring": "does a model still fit?",
@@ -52,10 +54,6 @@ PROJECT = {
     "SECURITY.md": "project/security.md",
     "ROADMAP.md": "project/roadmap.md",
 }
-
-
-#: Modules that are attributes of the package only, and where their names are defined.
-ATTRIBUTES = {"faircal.figures": "faircal.report.figures"}
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,6 @@ class Symbol:
     @property
     def statement(self) -> str:
         """What a program writes to have it."""
-        if self.module in ATTRIBUTES:
-            package, _, module = self.module.rpartition(".")
-            return f"from {package} import {module}"
         return f"from {self.module} import {self.name}"
 
 
@@ -85,7 +80,7 @@ def symbols() -> list[Symbol]:
     """Every public name once, in the order of the modules."""
     found: dict[str, Symbol] = {}
     for module in MODULES:
-        imported = importlib.import_module(ATTRIBUTES.get(module, module))
+        imported = importlib.import_module(module)
         for name in imported.__all__:
             thing = getattr(imported, name)
             if inspect.ismodule(thing) or name.startswith("__"):

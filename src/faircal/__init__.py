@@ -34,7 +34,7 @@ from faircal.errors import (
 )
 
 if TYPE_CHECKING:
-    from faircal import metrics
+    from faircal import figures, metrics
     from faircal.auditing import Audit, audit
     from faircal.calibrators import (
         BetaCalibrator,
@@ -70,12 +70,11 @@ if TYPE_CHECKING:
         SmoothFairCal,
         load_model,
     )
-    from faircal.report import figures
     from faircal.simulation import simulate
     from faircal.tuning import choose
 
 #: Modules that are names of the package.
-_MODULES = {"figures": "faircal.report.figures", "metrics": "faircal.metrics"}
+_MODULES = ("figures", "metrics")
 
 _HOME = {
     "AGENDA": "faircal.methods",
@@ -175,7 +174,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
+        return importlib.import_module(f"faircal.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'faircal' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

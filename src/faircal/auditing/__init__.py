@@ -5,7 +5,9 @@ says how far its values can be from the exact ones; `audit_stream` runs it.
 """
 
 from faircal.auditing.found import Audit, bounds_note
+from faircal.auditing.matrix import imposter_matrix
 from faircal.auditing.pairs import Scored
+from faircal.auditing.regions import find_regions
 from faircal.auditing.run import audit_stream, files_digest
 from faircal.auditing.stream import Auditor
 from faircal.auditing.whole import audit, audit_pairs
@@ -19,4 +21,6 @@ __all__ = [
     "audit_stream",
     "bounds_note",
     "files_digest",
+    "find_regions",
+    "imposter_matrix",
 ]

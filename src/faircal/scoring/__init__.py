@@ -1,12 +1,14 @@
 """Scoring pairs of any number with a fitted method: read, scored and written at the same time."""
 
 from faircal.scoring.adding import Adding
+from faircal.scoring.judging import Judge
 from faircal.scoring.prior import Shift, estimate_share, fitted_share, probability_at
 from faircal.scoring.run import score_stream
 from faircal.scoring.table import needed_columns, score_part
 
 __all__ = [
     "Adding",
+    "Judge",
     "Shift",
     "estimate_share",
     "fitted_share",

@@ -3,9 +3,11 @@
 `Uncertainty` has the interval of every measured value. Its parts: `sharing` (which pairs have
 people in common), `dependence` (how alike they behave), `rates`, `curve` and `deviations`
 (intervals of rates, calibration errors and deviations over groups), `crowd` (variances of sums over
-pairs), `replicates` (for differences between methods and runs), `known` (what is kept).
+pairs), `guarantee` (thresholds with a promise, on `strangers`), `planning` (how many people are
+needed), `replicates` (for differences between methods and runs), `known` (what is kept).
 """
 
+from faircal.uncertainty.guarantee import guarantee
 from faircal.uncertainty.known import (
     BY_PEOPLE,
     LEVEL,
@@ -15,7 +17,9 @@ from faircal.uncertainty.known import (
     over_folds,
     replicated,
 )
+from faircal.uncertainty.planning import expect
 from faircal.uncertainty.quantify import Key, Uncertainty
+from faircal.uncertainty.strangers import Strangers
 
 __all__ = [
     "BY_PEOPLE",
@@ -23,7 +27,10 @@ __all__ = [
     "PAIR_WISE",
     "Key",
     "Known",
+    "Strangers",
     "Uncertainty",
+    "expect",
+    "guarantee",
     "known",
     "over_folds",
     "replicated",

@@ -5,12 +5,14 @@ Matplotlib is needed to draw (``pip install 'faircal[figures]'``), not for table
 
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.clusters import ClusterComposition, ClusterShift
+from faircal.report.figures.differences import Differences
 from faircal.report.figures.fpr import FprCurves
 from faircal.report.figures.matrix import GroupMatrix
 from faircal.report.figures.montage import Montage
 from faircal.report.figures.moving import MovingCurves
 from faircal.report.figures.paper import paper_figures
 from faircal.report.figures.rates import GroupRates
+from faircal.report.figures.regions import RegionDots
 from faircal.report.figures.reliability import ReliabilityDiagram
 from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
 from faircal.report.figures.roc import DetCurves, RocCurves
@@ -22,6 +24,7 @@ __all__ = [
     "ClusterComposition",
     "ClusterShift",
     "DetCurves",
+    "Differences",
     "Drawing",
     "Figure",
     "FprCurves",
@@ -30,6 +33,7 @@ __all__ = [
     "Montage",
     "MovingCurves",
     "Panels",
+    "RegionDots",
     "ReliabilityDiagram",
     "Robustness",
     "RocCurves",
