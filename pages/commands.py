@@ -6,23 +6,21 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-import click
-
 from faircal.cli.contents import PAGES
-from faircal.cli.help import Manual, Section, manual_of
-from faircal.cli.main import cli
+from faircal.cli.help import Manual, Section
+from faircal.cli.main import command_paths, manual
 
 
 def command_pages() -> Iterator[tuple[str, str]]:
     """Every page of the reference of commands, with its text."""
-    for manual in manuals():
-        yield f"reference/commands/{page_of(manual.name)}", _page(manual)
+    for each in manuals():
+        yield f"reference/commands/{page_of(each.name)}", _page(each)
 
 
 @cache
 def manuals() -> list[Manual]:
     """The manuals of all commands, those of groups before their own."""
-    return list(_below(click.Context(cli, info_name="faircal")))
+    return [manual(path) for path in command_paths()]
 
 
 def page_of(name: str) -> str:
@@ -31,23 +29,14 @@ def page_of(name: str) -> str:
     return f"{'-'.join(words) or 'index'}.md"
 
 
-def _below(ctx: click.Context) -> Iterator[Manual]:
-    yield manual_of(ctx)
-    if isinstance(ctx.command, click.Group):
-        for name in ctx.command.list_commands(ctx):
-            command = ctx.command.get_command(ctx, name)
-            if command is not None:
-                yield from _below(click.Context(command, info_name=name, parent=ctx))
-
-
-def _page(manual: Manual) -> str:
-    title = manual.name if " " in manual.name else "Commands"
-    lines = [f"# {title}", "", _text(manual.summary), ""]
-    lines += ["```text", f"{manual.name} {manual.takes}", "```", ""]
-    for paragraph in manual.description:
+def _page(told: Manual) -> str:
+    title = told.name if " " in told.name else "Commands"
+    lines = [f"# {title}", "", _text(told.summary), ""]
+    lines += ["```text", f"{told.name} {told.takes}", "```", ""]
+    for paragraph in told.description:
         lines += [_text(paragraph), ""]
-    for section in manual.sections:
-        lines += [f"## {section.title}", "", *_section(section, manual.name), ""]
+    for section in told.sections:
+        lines += [f"## {section.title}", "", *_section(section, told.name), ""]
     return "\n".join(lines)
 
 

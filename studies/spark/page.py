@@ -15,7 +15,8 @@ _LABELS = {"with_vectors": "vectors with pairs", "shuffled": "ids alone"}
 _FRONT = """# Study: moving pairs on Spark
 
 Written by `python -m studies spark`; nothing here is typed by hand. What is moved and why:
-[the guide](../../docs/how-to/spark.md). A gallery that is too large for a worker is cut into blocks by a
+[the guide](../../docs/how-to/spark.md). A gallery that is too large for a worker is cut \
+into blocks by a
 hash of the image's id, and pairs are sorted to tiles of two blocks: ids move, vectors don't. Blocks
 here have 65,536 images on average, which are 128 MiB of vectors of 512 float32.
 """

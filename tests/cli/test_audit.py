@@ -118,5 +118,5 @@ def test_names_cannot_steer_the_terminal(audit):
 
 def test_help_names_the_files_and_the_rule(run_here):
     text = " ".join(run_here(["audit", "--help"]).out.split())
-    for said in ("report.html", "audit.json", "results.csv", "100 pairs", "Example:"):
+    for said in ("report.html", "audit.json", "results.csv", "100 pairs", "Examples:"):
         assert said in text

@@ -184,7 +184,7 @@ SIMULATE = [
 
 FOLDER = [
     Case("no such path", "check nowhere", "nowhere", "check the path"),
-    Case("folder without images", FIT, "images.csv", "see the README", remove(IMAGES)),
+    Case("folder without images", FIT, "images.csv", "faircal import --help", remove(IMAGES)),
     Case("folder without pairs", FIT, "pairs.csv", "faircal pairs", remove(PAIRS)),
     Case(
         "images twice",

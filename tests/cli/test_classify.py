@@ -517,4 +517,4 @@ def test_one_line_exit_2_and_nothing_written(rows, run_here, command, spoil, pla
 def test_help_has_an_example(run_here, name):
     done = run_here(["classify", *name.split(), "--help"])
     assert done.code == 0
-    assert f"Example: faircal classify {name}" in " ".join(done.out.split())
+    assert f"\n  faircal classify {name}" in done.out.partition("\nExamples:\n")[2]

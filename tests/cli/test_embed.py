@@ -411,7 +411,7 @@ def test_help(run_here):
     done = run_here(["embed", "--help"])
     assert done.code == 0
     assert "Nothing is downloaded" in done.out
-    assert "Example: faircal embed" in done.out
+    assert "\n  faircal embed" in done.out
 
 
 # -------------------------------------------------------------------- what is refused

@@ -109,16 +109,15 @@ def test_json(layout, here, run_here):
 def test_help_has_an_example(layout, run_here):
     done = run_here(["import", layout, "--help"])
     assert done.code == 0
-    text = " ".join(done.out.split())
-    assert f"Example: faircal import {layout} " in text
-    assert "--out" in text
-    assert "SOURCE" in text
+    assert f"\n  faircal import {layout} " in done.out.partition("\nExamples:\n")[2]
+    assert "--out" in done.out
+    assert "SOURCE" in done.out
 
 
 def test_help_lists_the_layouts(run_here):
     text = run_here(["import", "--help"]).out
     assert all(f"  {layout} " in text for layout in LAYOUTS)
-    assert "Example: faircal import rfw" in text
+    assert "\n  faircal import rfw" in text
 
 
 @pytest.mark.parametrize("layout", ["rfw", "bfw", "ijbc", "lfw"])

@@ -435,7 +435,7 @@ def test_a_folder_of_another_network_is_refused(home, monitor):
 
 def test_help_has_an_example(run_here):
     done = run_here(["monitor", "--help"])
-    assert "Example: faircal monitor faces.faircal today.parquet" in " ".join(done.out.split())
+    assert "\n  faircal monitor faces.faircal today.parquet\n" in done.out
 
 
 # ---------------------------------------------------------------------- parts

@@ -37,9 +37,8 @@ def rebuilt(data, *, pairs=None, images=None, vectors=None):
 def only(data, **options):
     """Return the one fault of `data`; it reads as one sentence."""
     (fault,) = find_faults(data, **options)
-    assert (
-        str(fault) == f"{fault.what}: {fault.count} (for example {fault.example}); {fault.remedy}"
-    )
+    seen = f": {fault.count} (for example {fault.example})" if fault.example else ""
+    assert str(fault) == f"{fault.what}{seen}; {fault.remedy}"
     return fault
 
 

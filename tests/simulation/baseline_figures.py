@@ -2,9 +2,10 @@
 
     python tests/simulation/baseline_figures.py [PRESET ...] [--seeds 0 1 2 3 4]
 
-Prints the table of docs/explanation/simulation.md: raw cosines for accuracy and false positives, one global
-beta calibration for KS; per test fold, then the mean over folds and over seeds, in percent. The
-last columns are shares and numbers of pairs for 100 K-means clusters, calibration part of fold 5.
+Prints the table of docs/explanation/simulation.md: raw cosines for accuracy and false positives,
+one global beta calibration for KS; per test fold, then the mean over folds and over seeds, in
+percent. The last columns are shares and numbers of pairs for 100 K-means clusters, calibration part
+of fold 5.
 """
 
 from __future__ import annotations

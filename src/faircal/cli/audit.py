@@ -16,9 +16,12 @@ from faircal.cli.audit_run import (
     measure_whole,
 )
 from faircal.cli.engine import Engine, engine_options
+from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
+    attribute_option,
     check_folder,
     features_option,
+    fold_option,
     json_option,
     note,
     out_option,
@@ -27,6 +30,7 @@ from faircal.cli.options import (
     rates_option,
     resume_option,
 )
+from faircal.cli.running import PAIR_FILES
 from faircal.cli.source import Source, check_checkpoint, reads_data, stream_option
 
 #: In the output folder: what was counted so far of an audit that takes long.
@@ -34,31 +38,63 @@ PARTIAL = "audit.partial"
 
 
 @click.command(
-    epilog="Example: faircal audit scores.csv --attribute ethnicity --threshold 0.4 --out audit/"
+    cls=Command,
+    examples={
+        "A vendor's table of scores, at the threshold in use": "faircal audit scores.csv "
+        "--attribute ethnicity --threshold 0.4 --out audit/",
+        "A model, on the fold that it was not fitted on": "faircal audit faces/ "
+        "--model faces.faircal --fold 5 --attribute ethnicity+gender --out audit/",
+        "Scores from 0 to 100, at other global rates": "faircal audit scores.csv "
+        "--score-range 0,100 --rates 0.0001,0.001 --out audit/",
+        "What if 5 % of the labels of groups are wrong": "faircal audit scores.csv "
+        "--attribute ethnicity --label-noise 0.05 --out audit/",
+        "Many pairs, on a Spark cluster": "faircal audit scored/ --attribute ethnicity "
+        "--out audit/ --engine spark --master spark://host:7077",
+    },
+    tables={
+        "Files": {
+            **PAIR_FILES,
+            "audit.json": "For machines: rates, intervals, what differs between groups.",
+            "matrix.csv": "FPR of every two groups.",
+            "label_noise.csv": "With --label-noise: how far figures move.",
+            "audit.partial": "Counts so far of a long audit; removed at the end.",
+        },
+    },
+    see=(
+        "score",
+        "threshold",
+        "regions",
+        "compare",
+        "report",
+        "tutorials/audit",
+        "explanation/report",
+        "how-to/label-noise",
+        "how-to/big-data",
+        "how-to/spark",
+    ),
 )
 @reads_data
-@click.option(
-    "--attribute",
-    default=None,
-    help="Attribute that makes the groups; a+b crosses  [default: all crossed]",
-)
+@attribute_option
 @out_option
-@click.option(
+@option(
     "--model",
+    part=Part.MEASURE,
     type=click.Path(path_type=Path),
-    default=None,
-    help="Score the pairs with this model first.",
+    metavar="FILE",
+    show_default="the scores of DATA",
+    help="Model file to score the pairs with first; people must not be those it was fitted on.",
 )
-@click.option(
+@option(
     "--threshold",
+    part=Part.MEASURE,
     type=float,
-    default=None,
-    help="Decision threshold in use: error rates there, counted.",
+    show_default="global rates alone",
+    help="Threshold in use, on the scores: error rates of 'score >= threshold' are counted there.",
 )
 @rates_option
 @features_option
-@click.option("--fold", default=None, help="Audit the pairs of this fold only.")
-@noise.option
+@fold_option
+@noise.label_noise_option
 @stream_option
 @engine_options
 @resume_option
@@ -78,15 +114,18 @@ def command(
     resume: bool,
     as_json: bool,
 ) -> None:
-    """Measure the scores of DATA by group: a score table or a folder, with or without a model.
+    """Measure scores by group.
 
-    A table may carry a column probability beside its scores; it is then measured too. Intervals
-    know that pairs share people where the data names them (identity, or left_identity and
+    Reads a table of scores, anybody's, or a dataset folder, whose pairs a model may score first.
+    Error rates, AUROC and calibration are measured of all pairs and of every group, and how unequal
+    groups are. A table may carry a column probability beside its scores; it is then measured too.
+
+    Intervals know that pairs share people where the data names them (identity, or left_identity and
     right_identity); else they take pairs as independent, and that is said.
 
-    Writes report.html, tables/ and figures/ for people, audit.json for machines, and the raw
-    numbers behind them: results.csv, intervals.csv, curves.parquet (scores counted in bins) and
-    run.json (settings, versions, data hash).
+    Prints the error rates of groups, and writes a report: report.html for people, audit.json for
+    machines, and the raw numbers behind them. Open report.html next. 'faircal compare' tells two
+    audits apart.
 
     Without enough data that is said instead of a number: under 100 pairs, at a global rate r under
     3 / r; and, where people are known, under 20 effective people (25 at an FPR of 1 %, 78 at
@@ -101,8 +140,8 @@ def command(
     counts so far are in OUT/audit.partial: an interrupted audit goes on with --resume.
 
     With --engine spark the pairs are counted by Spark's workers: the same counts, and the same
-    files (see docs/how-to/spark.md). DATA may also be a folder of Parquet files, as 'faircal score
-    --engine spark' writes one.
+    files (see the guide 'On a Spark cluster' in the documentation). DATA may also be a folder of
+    Parquet files, as 'faircal score --engine spark' writes one.
     """
     from faircal.files import file_digest
     from faircal.methods import load_method

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.engine import Engine, engine_options
+from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
     CommaList,
     check_folder,
@@ -24,8 +25,9 @@ from faircal.cli.options import (
     seed_option,
     set_option,
 )
-from faircal.cli.running import benchmark_and_show, goes_on
+from faircal.cli.running import PAIR_FILES, benchmark_and_show, goes_on
 from faircal.cli.source import Source, reads_data
+from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.benchmark import Moving
@@ -33,71 +35,127 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog="Example: faircal benchmark faces/ --attribute ethnicity+gender --out results/; "
-    "faircal benchmark --calibrate-on here/ --test-on there/ --labels 100,1000 --out moved/"
+    cls=Command,
+    examples={
+        "All methods that the data can serve": "faircal benchmark faces/ --out results/",
+        "Some methods, by two attributes crossed": "faircal benchmark faces/ "
+        "--methods baseline,faircal,oracle --attribute ethnicity+gender --out results/",
+        "How much depends on the number of clusters": "faircal benchmark faces/ --methods faircal "
+        "--clusters 10,25,50,100 --out sweep/",
+        "Thresholds from the calibration folds, as in use": "faircal benchmark faces/ "
+        "--threshold-on calibration --out results/",
+        "A method of your own": "faircal --plugin mine.py benchmark faces/ "
+        "--methods baseline,faircal,mine --out results/",
+        "Move to another population": "faircal benchmark --calibrate-on here/ --test-on there/ "
+        "--labels 100,1000 --out moved/",
+        "Go on with a run that was interrupted": "faircal benchmark faces/ --out results/ --resume",
+    },
+    tables={
+        "Files": {
+            **PAIR_FILES,
+            "clusters.csv": "Clusters of methods that have them: pairs and groups in each.",
+            "moving.csv": "With --test-on: how far calibration is off, by number of labels.",
+            "parts/": "Cells that are done; --resume goes on from them.",
+        },
+    },
+    see=(
+        "methods",
+        "compare",
+        "report",
+        "reproduce",
+        "tutorials/own-method",
+        "how-to/moved-population",
+        "how-to/trained-methods",
+        "how-to/spark",
+    ),
 )
 @reads_data(required=False)  # two options may say what to read
 @out_option
-@click.option(
+@option(
     "--calibrate-on",
+    part=Part.MOVING,
     type=click.Path(path_type=Path),
-    default=None,
     metavar="DATA",
+    show_default="none",
     help="In place of DATA: the population that methods are fitted on.",
 )
-@click.option(
+@option(
     "--test-on",
+    part=Part.MOVING,
     type=click.Path(path_type=Path),
-    default=None,
     metavar="DATA",
+    show_default="none",
     help="And another population, that they are tested on.",
 )
-@click.option(
+@option(
     "--labels",
+    part=Part.MOVING,
     type=CommaList(int),
     default=(),
-    help="Numbers of labelled pairs of that population to try  [default: 100, 300, … to all]",
+    show_default="100, 300, … to all",
+    help="Numbers of labelled pairs of that population to try, with commas.",
 )
-@click.option(
+@option(
     "--people-apart",
+    part=Part.MOVING,
     is_flag=True,
-    help="People of one name in both populations are different people  [default: the same, and "
-    "dropped where they would be tested]",
+    help="People of one name in both populations are different people. Without it they are the "
+    "same, and dropped where they would be tested.",
 )
-@click.option(
+@option(
     "--methods",
+    part=Part.METHOD,
     type=CommaList(),
     default=(),
-    help="Methods  [default: all that the data can serve]",
+    shell_complete=registered("faircal.methods", "METHODS", commas=True),
+    show_default="all installed ones that the data can serve",
+    help="Methods to run, with commas; 'faircal methods' lists them.",
 )
-@click.option(
-    "--calibrators", type=CommaList(), default="beta", show_default=True, help="Calibrators."
+@option(
+    "--calibrators",
+    part=Part.METHOD,
+    type=CommaList(),
+    default="beta",
+    shell_complete=registered("faircal.calibrators", "CALIBRATORS", commas=True),
+    help="Calibrators, with commas: beta, histogram, isotonic, platt, temperature, spline.",
 )
-@click.option(
+@option(
     "--clusters",
+    part=Part.METHOD,
     type=CommaList(int),
     default="100",
-    show_default=True,
-    help="Numbers of clusters; a list sweeps.",
+    help="Numbers of clusters (K), with commas: each is run.",
 )
 @features_option
-@click.option(
+@option(
     "--attribute",
+    part=Part.MEASURE,
     type=CommaList(),
     default=(),
-    help="Attributes; a+b crosses  [default: all crossed]",
+    show_default="that of dataset.json, else all crossed",
+    help="Attributes to measure by, with commas; a+b crosses two.",
 )
-@click.option(
+@option(
     "--threshold-on",
+    part=Part.MEASURE,
     type=click.Choice(["test", "calibration"]),
     default="test",
-    show_default=True,
-    help="Where thresholds come from.",
+    help="Where thresholds come from: the test fold, as in the paper, or the calibration folds, as "
+    "in use.",
 )
-@click.option("--retune", is_flag=True, help="Fit FSN and GST anew for each reported FPR.")
+@option(
+    "--retune",
+    part=Part.METHOD,
+    is_flag=True,
+    help="Fit FSN and GST, which are made for one FPR, anew for each of --rates.",
+)
 @rates_option
-@click.option(
-    "--n-init", type=click.IntRange(1), default=1, show_default=True, help="Starts of K-means."
+@option(
+    "--n-init",
+    part=Part.METHOD,
+    type=click.IntRange(1),
+    default=1,
+    help="Starts of K-means, of which the best is taken.",
 )
 @set_option
 @jobs_option
@@ -125,11 +183,16 @@ def command(
     as_json: bool,
     **more: Any,
 ) -> None:
-    """Compare methods on DATA by leave-one-fold-out, with the paper's measurements.
+    """Compare methods by leave-one-fold-out.
 
-    Results are written as they come: an interrupted run goes on with --resume, a training too. The
-    same seed gives the same results.csv, whatever the number of jobs (on the same device, where
-    networks are trained).
+    Reads the labelled pairs of DATA. Each method is fitted on all folds but one and tested on that
+    one, in turn, with the paper's measurements: accuracy, calibration (KS) and error rates by
+    group, and how unequal they are. Folds share no person.
+
+    Prints the main tables and writes a report: open report.html next. 'faircal compare' tells
+    whether two methods or two runs differ. Results are written as they come: an interrupted run
+    goes on with --resume, a training too. The same seed gives the same results.csv, whatever the
+    number of jobs (on the same device, where networks are trained).
 
     With --calibrate-on and --test-on methods move to another population: they are fitted on all of
     the first and tested on the second, fold by fold, as they are, recalibrated with more and more

@@ -6,24 +6,42 @@ from pathlib import Path
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import check_file, json_option, print_json, printable
 
 
-@click.command(epilog="Example: faircal card faces.faircal --out card.html")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "--out",
+@click.command(
+    cls=Command,
+    examples={
+        "Read it": "faircal card faces.faircal",
+        "As a page to pass on": "faircal card faces.faircal --out card.html",
+        "For machines": "faircal card faces.faircal --json",
+    },
+    see=("fit", "classify", "threshold", "tutorials/production"),
+)
+@argument(
+    "model",
     type=click.Path(path_type=Path),
-    default=None,
-    help=".md or .html file to write  [default: Markdown on standard output]",
+    help="Model file, as 'faircal fit' and 'faircal classify fit' write it.",
+)
+@option(
+    "--out",
+    part=Part.OUTPUT,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    show_default="Markdown on standard output",
+    help="File to write: a name that ends in .md or .html.",
 )
 @json_option
 def command(model: Path, out: Path | None, as_json: bool) -> None:
-    """Print the model card of MODEL: all that the file says of itself.
+    """Print the model card of a model file.
 
-    What it is, what it is meant for, whom it was calibrated on, how it decides and with what
-    measured rates, its limits, notes of the fit, where it is from, and the hash of the file. For
-    models of 'faircal fit' and of 'faircal classify fit'.
+    Reads MODEL and prints all that it says of itself: what it is, what it is meant for, whom it was
+    calibrated on, how it decides and with what measured rates, its limits, notes of the fit, where
+    it is from, and the hash of the file. Nothing in a model file is ever executed.
+
+    Read it before anybody else does. What it is meant for and further limits are said with
+    --intended-use and --limit of 'faircal fit'.
     """
     from faircal.errors import ParameterError
     from faircal.files import write_text

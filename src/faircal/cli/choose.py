@@ -8,56 +8,74 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
     CommaList,
     feature_option,
     json_option,
+    leave_out_option,
     note,
     print_json,
     progress_bars,
     seed_option,
 )
 from faircal.cli.source import Source, fold_named, reads_data
+from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
 
 
-@click.command(epilog="Example: faircal choose faces/ --clusters 10,25,50,100 --leave-out 5")
+@click.command(
+    cls=Command,
+    examples={
+        "With one fold kept for testing": "faircal choose faces/ --leave-out 5",
+        "Other numbers of clusters, one calibrator": "faircal choose faces/ --clusters 5,10,20,40 "
+        "--calibrators beta",
+        "Prefer few clusters: within one standard error of the best": "faircal choose faces/ "
+        "--within 1 --leave-out 5",
+    },
+    see=("fit", "benchmark", "methods", "how-to/choose"),
+)
 @reads_data
-@click.option(
+@option(
     "--clusters",
+    part=Part.METHOD,
     type=CommaList(int),
     default="10,25,50,100",
-    show_default=True,
-    help="Numbers of clusters (K) to try.",
+    help="Numbers of clusters (K) to try, with commas.",
 )
-@click.option(
+@option(
     "--calibrators",
+    part=Part.METHOD,
     type=CommaList(),
     default="beta,isotonic",
-    show_default=True,
-    help="Calibrators to try: beta, histogram, isotonic, platt, temperature, spline.",
+    shell_complete=registered("faircal.calibrators", "CALIBRATORS", commas=True),
+    help="Calibrators to try, with commas: beta, histogram, isotonic, platt, temperature, spline.",
 )
-@click.option(
+@option(
     "--starts",
+    part=Part.METHOD,
     type=click.IntRange(1),
     default=3,
-    show_default=True,
     help="Starts of K-means; two or more tell how much depends on it.",
 )
-@click.option(
-    "--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds of people."
+@option(
+    "--folds",
+    part=Part.METHOD,
+    type=click.IntRange(2),
+    default=5,
+    help="Parts that people are dealt to; each is held out once.",
 )
-@click.option(
+@option(
     "--within",
+    part=Part.METHOD,
     type=click.FloatRange(0),
     default=0.0,
-    show_default=True,
-    help="Standard errors within which fewer clusters are preferred to less loss.",
+    help="Standard errors of the least loss within which fewer clusters are preferred.",
 )
 @feature_option
-@click.option("--leave-out", default=None, metavar="FOLD", help="Fold to keep for testing.")
+@leave_out_option
 @seed_option
 @json_option
 def command(
@@ -72,12 +90,16 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Choose FairCal's number of clusters and calibrator on the pairs of DATA.
+    """Choose FairCal's clusters and calibrator on people held out.
 
-    People are held out in turn. What counts is the log-loss of their pairs, in which every region
-    of the embeddings counts the same; no attribute is looked at. The least loss is chosen, or with
-    --within the fewest clusters near it. Then it is said how much the answer changes with the
-    start of K-means and with K, and how to fit what was chosen.
+    Reads the labelled pairs of DATA, which must have embeddings. People are held out in turn, and
+    FairCal is fitted on the others with each number of clusters and each calibrator. What counts is
+    the log-loss of the pairs held out, in which every region of the embeddings counts the same; no
+    attribute is looked at. The least loss is chosen, or with --within the fewest clusters near it.
+
+    Prints the losses, how much the answer changes with the start of K-means and with K, and the
+    command that fits what was chosen: run that next. Writes nothing. Leave out the fold that you
+    will test on, else it has had its say already.
     """
     from faircal.cli.choose_table import show
     from faircal.tuning import choose

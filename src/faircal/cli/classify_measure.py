@@ -11,6 +11,7 @@ import click
 
 from faircal.cli.classify_model import load_classifier, model_probabilities
 from faircal.cli.classify_rows import (
+    TABLE_COLUMNS,
     Rows,
     attribute_of,
     attribute_option,
@@ -18,6 +19,7 @@ from faircal.cli.classify_rows import (
     reads_rows,
 )
 from faircal.cli.classify_show import report_and_show
+from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
     CommaList,
     check_folder,
@@ -28,6 +30,8 @@ from faircal.cli.options import (
     seed_option,
     working,
 )
+from faircal.cli.running import REPORT_FILES
+from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.classifier.maps import Shrinkage
@@ -37,30 +41,43 @@ if TYPE_CHECKING:
 _NO_GROUPS = "only global figures: the table has no attribute of text; name one with --attribute"
 
 
+_FILES = {**REPORT_FILES, "differences.csv": "Differences between methods, with intervals."}
+
+
 @click.command(
-    short_help="Measure class probabilities by group.",
-    epilog="Example: faircal classify audit rows.csv --attribute sex --model classes.faircal "
-    "--out audit/",
+    cls=Command,
+    examples={
+        "Probabilities as they come": "faircal classify audit rows.csv --attribute sex "
+        "--out audit/",
+        "A model's beside them, on rows it was not fitted on": "faircal classify audit test.csv "
+        "--attribute sex --model classes.faircal --out audit/",
+        "By two attributes crossed, rows of one patient together": "faircal classify audit "
+        "rows.csv --attribute sex+site --identity patient --out audit/",
+    },
+    tables={"Columns of a table": TABLE_COLUMNS, "Files": _FILES},
+    see=("classify", "report", "tutorials/classifier", "how-to/classifier-options"),
 )
 @reads_rows
 @attribute_option
 @out_option
-@click.option(
+@option(
     "--model",
+    part=Part.MEASURE,
     type=click.Path(path_type=Path),
-    default=None,
-    help="Measure this model's probabilities beside those of TABLE.",
+    metavar="FILE",
+    show_default="the probabilities of TABLE alone",
+    help="Model file whose probabilities are measured beside those of TABLE.",
 )
 @json_option
 def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_json: bool) -> None:
-    """Measure the class probabilities of TABLE by group: accuracy, calibration, NLL, Brier.
+    """Measure class probabilities by group.
 
-    With a model, its probabilities are measured on the same rows; they must not be those that it
-    was fitted on. Intervals know that rows of one unit belong together, where a column names it
-    (--identity).
+    Reads the labelled rows of TABLE and measures accuracy, calibration, NLL and Brier score of all
+    rows and of every group. With a model, its probabilities are measured on the same rows; they
+    must not be those that it was fitted on. Intervals know that rows of one unit belong together,
+    where a column names it (--identity).
 
-    Writes report.html, tables/ and figures/ for people, and the numbers behind them: results.csv,
-    intervals.csv, differences.csv, curves.parquet and run.json.
+    Prints the main tables and writes a report. Open report.html next.
     """
     from faircal.classifying.audit import Made
     from faircal.classifying.methods import UNCALIBRATED
@@ -94,23 +111,44 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
 
 
 @click.command(
-    short_help="Compare FairCal with other ways to calibrate.",
-    epilog="Example: faircal classify benchmark rows.csv --attribute sex --out results/",
+    cls=Command,
+    examples={
+        "All ways that the table can serve": "faircal classify benchmark rows.csv --attribute sex "
+        "--out results/",
+        "FairCal against one map for all, with other settings": "faircal classify benchmark "
+        "rows.csv --methods global,faircal --clusters 50 --calibrator temperature --out results/",
+    },
+    tables={
+        "Methods": {
+            "uncalibrated": "Probabilities as they come.",
+            "global": "One map for all rows.",
+            "faircal": "One map for each cluster of features; is never told the attribute.",
+            "groupwise": "One map for each group, fitted by itself; is told the attribute.",
+            "oracle": "One map for each group, pulled to that of all rows; is told the attribute: "
+            "a yardstick.",
+        },
+        "Columns of a table": TABLE_COLUMNS,
+        "Files": _FILES,
+    },
+    see=("classify", "report", "tutorials/classifier", "how-to/classifier-options"),
 )
 @reads_rows
 @attribute_option
 @out_option
-@click.option(
+@option(
     "--methods",
+    part=Part.METHOD,
     type=CommaList(),
     default=(),
-    help="uncalibrated, global, faircal, groupwise, oracle  [default: all that TABLE can serve]",
+    shell_complete=registered("faircal.classifying.methods", "CLASS_METHODS", commas=True),
+    show_default="all that TABLE can serve",
+    help="Methods to run, with commas: uncalibrated, global, faircal, groupwise, oracle.",
 )
-@click.option(
+@option(
     "--folds",
+    part=Part.DATA,
     type=click.IntRange(2),
     default=5,
-    show_default=True,
     help="Folds to draw where TABLE has no column fold.",
 )
 @fits_maps
@@ -128,14 +166,14 @@ def benchmark(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Compare FairCal with other ways to calibrate, on rows that none of them was fitted on.
+    """Compare FairCal with other ways to calibrate.
 
-    Each fold is held out once; what methods say of the held-out rows is measured together. Folds
-    are those of a column fold, or drawn: evenly by class, rows of one unit (--identity) together.
-    groupwise and oracle are told the attribute, faircal never is.
+    Reads the labelled rows of TABLE. Each fold is held out once, and methods are fitted on the
+    others; what they say of the held-out rows is measured together. Folds are those of a column
+    fold, or drawn: evenly by class, rows of one unit (--identity) together.
 
-    Writes report.html, tables/ and figures/ for people, and the numbers behind them: results.csv,
-    intervals.csv, differences.csv, curves.parquet and run.json.
+    Prints the main tables and writes a report. Open report.html next; where FairCal helps, 'faircal
+    classify fit' makes a model.
     """
     from faircal.calibrators.classes import CLASS_CALIBRATORS
     from faircal.classifying.audit import Made

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.classify_rows import Rows, fits_maps, reads_rows
+from faircal.cli.classify_rows import TABLE_COLUMNS, Rows, fits_maps, reads_rows
 from faircal.cli.fit import intended_use_option, limit_option
+from faircal.cli.help import Command, argument
 from faircal.cli.options import (
     check_file,
     json_option,
+    model_out_option,
     note,
     print_json,
     progress_bars,
     seed_option,
+    table_out_option,
     working,
 )
 
@@ -30,11 +33,23 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Fit FairCal on labelled rows and write a model file.",
-    epilog="Example: faircal classify fit rows.csv --clusters 20 --out classes.faircal",
+    cls=Command,
+    examples={
+        "With 20 clusters": "faircal classify fit rows.csv --out classes.faircal",
+        "Other clusters and calibrator, with what the card is to say": "faircal classify fit "
+        "rows.csv --clusters 50 --calibrator temperature "
+        '--intended-use "Triage of chest images" --out classes.faircal',
+        "Columns of other names, features in a file": "faircal classify fit rows.csv "
+        "--label diagnosis --identity patient --features features.npy --out classes.faircal",
+    },
+    tables={
+        "Columns of a table": TABLE_COLUMNS,
+        "Files": {"OUT": "The model: numbers and JSON under a checksum. 'faircal card' prints it."},
+    },
+    see=("classify", "card", "tutorials/classifier", "how-to/classifier-options"),
 )
 @reads_rows
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Model file to write.")
+@model_out_option
 @fits_maps
 @intended_use_option
 @limit_option
@@ -51,10 +66,14 @@ def fit(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Fit FairCal on the labelled rows of TABLE and write a model file.
+    """Fit FairCal on labelled rows and write a model file.
 
-    Features are clustered; each cluster gets a calibration map of its own, shrunk to the global
-    one as far as cross-validation finds best. No attribute is used.
+    Reads the rows of TABLE, which the classifier must not have been trained on. Features are
+    clustered; each cluster gets a calibration map of its own, shrunk to the global one as far as
+    cross-validation finds best. No attribute is used.
+
+    Next: 'faircal classify apply OUT ROWS' calibrates other rows, 'faircal classify audit ROWS
+    --model OUT' measures it on them.
     """
     import numpy as np
 
@@ -118,20 +137,39 @@ def fit(
 
 
 @click.command(
-    short_help="Calibrate rows with a model.",
-    epilog="Example: faircal classify apply classes.faircal new-rows.csv --out calibrated.parquet",
+    cls=Command,
+    examples={
+        "Calibrate rows": "faircal classify apply classes.faircal new-rows.csv "
+        "--out calibrated.parquet",
+        "The same, for machines": "faircal classify apply classes.faircal new-rows.csv "
+        "--out calibrated.csv --json",
+    },
+    tables={
+        "Columns that are written": {
+            "p_CLASS": "The calibrated probability of each class.",
+            "predicted": "The class with the highest one.",
+            "cluster": "The cluster that the row lies in, from 0.",
+            "label, identity, fold": "Carried over where they are there; attributes too. Features "
+            "are not.",
+        },
+    },
+    see=("classify", "card", "tutorials/classifier", "how-to/classifier-options"),
 )
-@click.argument("model", type=click.Path(path_type=Path))
+@argument(
+    "model",
+    type=click.Path(path_type=Path),
+    help="Model file, as 'faircal classify fit' writes it.",
+)
 @reads_rows
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help=".parquet or .csv file to write."
-)
+@table_out_option
 @json_option
 def apply(model: Path, rows: Rows, out: Path, as_json: bool) -> None:
-    """Calibrate the rows of TABLE with MODEL: columns p_CLASS, predicted and cluster.
+    """Calibrate rows with a model.
 
-    Rows stay in the order of the table, and need no labels. Labels, attributes, identity and fold
-    are carried over where they are there; features are not.
+    Reads MODEL and the rows of TABLE, which need the same classes and features as those it was
+    fitted on, and no labels. Writes a table with calibrated probabilities, rows in the same order.
+
+    Next: 'faircal classify audit OUT' where there are labels.
     """
     from faircal.data.writers import write_csv, write_parquet
     from faircal.errors import ParameterError

@@ -11,10 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Part, argument, option
 from faircal.cli.options import working
+from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from faircal.data import Labelled
+
+#: What a table has, for the help of commands.
+TABLE_COLUMNS = {
+    "label": "The true class. Not needed by apply.",
+    "p_CLASS": "The probability of each class; those of a row add up to 1.",
+    "feature_NAME": "Features: what the classifier worked with.",
+    "identity": "Optional: person, patient or unit, whose rows belong together.",
+    "fold": "Optional: part that a row is held out with.",
+    "any other": "Attributes, which groups are made of: columns of text are found, others are "
+    "named by --attribute.",
+}
 
 
 @dataclass(frozen=True)
@@ -61,28 +74,39 @@ class Rows:
 def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument TABLE and the options that say how to read it; gives ``rows``."""
 
-    @click.argument("table", type=click.Path(path_type=Path))
-    @click.option("--label", default="label", show_default=True, help="Column of true classes.")
-    @click.option(
+    @argument(
+        "table",
+        type=click.Path(path_type=Path),
+        help="Rows of a classifier: a .csv, .parquet or .npz file, or a folder with rows, "
+        "probabilities and features (see Columns of a table).",
+    )
+    @option(
+        "--label",
+        part=Part.DATA,
+        default="label",
+        metavar="COLUMN",
+        help="Column of true classes.",
+    )
+    @option(
         "--probabilities",
+        part=Part.DATA,
         default="p_",
-        show_default=True,
         metavar="PREFIX",
         help="What the columns of probabilities begin with; the class follows.",
     )
-    @click.option(
+    @option(
         "--features",
+        part=Part.DATA,
         default="feature_",
-        show_default=True,
         metavar="PREFIX|NAMES|FILE",
         help="What feature columns begin with; or their names, with commas; or an .npy file.",
     )
-    @click.option(
+    @option(
         "--identity",
+        part=Part.DATA,
         default="identity",
-        show_default=True,
         metavar="COLUMN",
-        help="Person, patient or unit that a row comes from, where there is such a column.",
+        help="Column with the person, patient or unit that a row comes from, where there is one.",
     )
     @wraps(function)
     def reading(
@@ -116,38 +140,42 @@ class Shrinkage(click.ParamType[Any]):
 def fits_maps(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how calibration maps are fitted."""
     options = (
-        click.option(
+        option(
             "--clusters",
+            part=Part.METHOD,
             type=click.IntRange(1),
             default=20,
-            show_default=True,
-            help="Clusters of features.",
+            help="Number of clusters (K) of the features.",
         ),
-        click.option(
+        option(
             "--calibrator",
+            part=Part.METHOD,
             default="dirichlet",
-            show_default=True,
-            help="dirichlet, dirichlet-diagonal, temperature, vector, matrix, isotonic or "
-            "histogram.",
+            shell_complete=registered("faircal.calibrators.classes", "CLASS_CALIBRATORS"),
+            help="Map from probabilities to calibrated ones: dirichlet, dirichlet-diagonal, "
+            "temperature, vector, matrix, isotonic or histogram.",
         ),
-        click.option(
+        option(
             "--shrinkage",
+            part=Part.METHOD,
             type=Shrinkage(),
             default="cv",
-            show_default=True,
-            help="As many rows as the map of all rows counts for in a cluster; inf is one map for "
-            "all, cv finds it out.",
+            metavar="N|cv",
+            shell_complete=among("cv", "inf"),
+            help="As many rows as the map of all rows counts for in a cluster: 0 fits each cluster "
+            "by itself, inf is one map for all, cv finds it out.",
         ),
     )
-    for option in reversed(options):
-        function = option(function)
+    for each in reversed(options):
+        function = each(function)
     return function
 
 
-attribute_option = click.option(
+attribute_option = option(
     "--attribute",
-    default=None,
-    help="Attribute that makes the groups; a+b crosses  [default: the only one]",
+    part=Part.MEASURE,
+    show_default="the only one",
+    help="Attribute that makes the groups; a+b crosses two.",
 )
 
 

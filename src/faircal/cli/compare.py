@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import CommaList, json_option, note, print_json, printable
+from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.comparing import Comparison, Gate
@@ -16,52 +18,94 @@ _GATES = ("worse", "noninferior")
 
 
 @click.command(
-    epilog="Example: faircal compare results-old/ results-new/ --gate noninferior --margin 0.002"
+    cls=Command,
+    examples={
+        "What an update changes": "faircal compare results-old/ results-new/",
+        "Stop it where a value is worse, surely": "faircal compare results-old/ results-new/ "
+        "--gate",
+        "Stop it unless it is shown to be no worse by 0.002": "faircal compare results-old/ "
+        "results-new/ --gate noninferior --margin 0.002",
+        "Two methods of one run": "faircal compare results/ results/ --method baseline,faircal",
+        "Other values, and differences below 0.001 are none": "faircal compare audit-old/ "
+        "audit-new/ --metrics fpr,auroc --tolerance 0.001",
+    },
+    tables={
+        "Files": {
+            "RUN_A, RUN_B": "Read: results.csv, intervals.csv, replicates.parquet, run.json.",
+        },
+    },
+    exits={
+        0: "Compared; with --gate, it passed.",
+        1: "With --gate: it did not pass.",
+    },
+    see=("audit", "benchmark", "plan", "how-to/compare"),
 )
-@click.argument("run_a", metavar="RUN_A", type=click.Path(path_type=Path))
-@click.argument("run_b", metavar="RUN_B", type=click.Path(path_type=Path))
-@click.option(
+@argument(
+    "run_a",
+    metavar="RUN_A",
+    type=click.Path(path_type=Path),
+    help="Folder of the old run, as 'faircal benchmark' or 'faircal audit' writes it.",
+)
+@argument(
+    "run_b",
+    metavar="RUN_B",
+    type=click.Path(path_type=Path),
+    help="Folder of the new run; or the same folder, with --method.",
+)
+@option(
     "--method",
+    part=Part.MEASURE,
     type=CommaList(),
-    default=None,
     metavar="A,B",
-    help="Method of RUN_A and method of RUN_B  [default: each with itself]",
+    shell_complete=registered("faircal.methods", "METHODS", commas=True),
+    show_default="each with itself",
+    help="Method of RUN_A and method of RUN_B to compare.",
 )
-@click.option(
+@option(
     "--metrics",
+    part=Part.MEASURE,
     type=CommaList(),
     default=(),
-    help="What to compare, as named in results.csv  [default: fpr,fnr,ks]",
+    show_default="fpr,fnr,ks",
+    help="What to compare, with commas, as named in results.csv.",
 )
-@click.option(
+@option(
     "--level",
+    part=Part.MEASURE,
     type=click.FloatRange(0.5, 1, max_open=True),
     default=0.95,
-    show_default=True,
     help="Level of intervals; 1 minus the risk of any wrong verdict.",
 )
-@click.option(
+@option(
     "--tolerance",
+    part=Part.MEASURE,
     type=click.FloatRange(0),
     default=0.0,
-    show_default=True,
-    help="Size up to which a difference is none.",
+    help="Size up to which a difference is none, as a share.",
 )
-@click.option(
+@option(
+    "--unpaired",
+    part=Part.MEASURE,
+    is_flag=True,
+    help="People of the same name in both runs are not the same people.",
+)
+@option(
     "--gate",
+    part=Part.GATE,
     type=click.Choice(_GATES),
     is_flag=False,
     flag_value=_GATES[0],
-    default=None,
-    help="Exit 1 where B is worse somewhere, or (noninferior) may be by --margin or more.",
+    show_default="no gate",
+    help="Exit 1 where RUN_B is worse somewhere (worse, also --gate alone), or where it may be "
+    "worse by --margin or more (noninferior).",
 )
-@click.option(
+@option(
     "--margin",
+    part=Part.GATE,
     type=click.FloatRange(0, min_open=True),
-    default=None,
+    show_default="none",
     help="For --gate noninferior: how much worse is still all right, such as 0.002.",
 )
-@click.option("--unpaired", is_flag=True, help="People of the same name are not the same people.")
 @json_option
 def command(
     run_a: Path,
@@ -75,10 +119,12 @@ def command(
     unpaired: bool,
     as_json: bool,
 ) -> int:
-    """Compare RUN_B, an update, with RUN_A: what differs, by how much, and how sure that is.
+    """Tell what differs between two runs, and stop an update that is worse.
 
-    Both are folders of 'faircal benchmark' or 'faircal audit', of the same attribute, groups and
-    operating points; or one folder twice, with two of its methods (--method baseline,faircal).
+    Reads two runs, RUN_B being an update of RUN_A, and prints what differs, by how much, and how
+    sure that is. Writes nothing. Both are of the same attribute, groups and operating points; or
+    one folder is given twice, with two of its methods (--method baseline,faircal).
+
     Differences are B less A. People who are in both runs make them surer: it is known what a
     difference would have been with other people. Verdicts are corrected for the number of
     comparisons (Holm), so that with probability --level none of them is wrong.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     attributes_option,
     check_folder,
@@ -18,6 +19,7 @@ from faircal.cli.options import (
     print_json,
     progress_bars,
 )
+from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from faircal.embedding import Embedded
@@ -29,62 +31,137 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         context.exit()
 
 
-@click.command(epilog="Example: faircal embed ~/photos --network dlib --out faces/")
-@click.argument("images", type=click.Path(path_type=Path))
-@click.option(
+@click.command(
+    cls=Command,
+    examples={
+        "What is there, and what must be got": "faircal embed --list",
+        "Photos of your own, a sub-folder for each person": "faircal embed ~/photos --network dlib "
+        "--attributes people.csv --out faces/",
+        "Pictures of a dataset that was imported": "faircal embed ~/RFW --network facenet-webface "
+        "--out rfw/",
+        "A network of your own, and faces that are cut already": "faircal embed crops/ "
+        "--network mine.onnx --preset insightface --detector none --out faces/",
+        "On a GPU, in larger batches": "faircal embed ~/photos --network arcface --device cuda "
+        "--batch 256 --out faces/",
+    },
+    tables={
+        "Presets": {
+            "arcface": "The ONNX zoo's ArcFace, OpenCV's SFace: 112 pixels, RGB, 0 to 255.",
+            "insightface": "InsightFace's models: 112 pixels, RGB, (x - 127.5) / 127.5.",
+            "mobilefacenet": "MobileFaceNets: 112 pixels, RGB, (x - 127.5) / 128.",
+            "adaface": "AdaFace: 112 pixels, BGR, (x - 127.5) / 127.5.",
+            "facenet": "Inception-ResNet v1 of PyTorch: 160 pixels, the box, (x - 127.5) / 128.",
+        },
+        "Files": {
+            "DIR/embeddings/NAME.npy": "The vectors, a row for each image.",
+            "DIR/images.*": "Made from IMAGES where DIR is new; images without a face are taken "
+            "out.",
+            "DIR/pairs.*": "Pairs of images that were dropped are taken out.",
+            "DIR/dropped.csv": "Images that were dropped, with the reason.",
+            "DIR/dataset.json": "Network, checksum of its weights, preprocessing, detector.",
+            "~/.cache/faircal/weights": "Where weights are looked for; $FAIRCAL_WEIGHTS names "
+            "another folder.",
+        },
+    },
+    see=("import", "pairs", "check", "how-to/real-data", "how-to/own-network"),
+)
+@argument(
+    "images",
+    type=click.Path(path_type=Path),
+    help="Folder of pictures: the one that was imported, or one with a sub-folder for each person.",
+)
+@option(
     "--network",
+    part=Part.NETWORK,
     required=True,
-    metavar="N",
-    help="A name (see --list), an .onnx file with --preset, or a .toml that describes one.",
+    shell_complete=registered("faircal.embedding", "NETWORKS"),
+    help="dlib, facenet-vggface2, facenet-webface, arcface (see --list); an .onnx file, with "
+    "--preset; or a .toml file that describes one.",
 )
-@click.option(
-    "--out",
-    "data",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Dataset folder: an imported one, or one to make.",
+@option(
+    "--preset",
+    part=Part.NETWORK,
+    shell_complete=registered("faircal.embedding", "PRESETS"),
+    show_default="none",
+    help="What an .onnx file takes: arcface, insightface, mobilefacenet, adaface or facenet (see "
+    "Presets).",
 )
-@click.option("--detector", default=None, help="mtcnn, dlib or none  [default: the network's]")
-@click.option("--preset", default=None, help="What an .onnx file takes (see --list).")
-@click.option(
+@option(
     "--weights",
+    part=Part.NETWORK,
     type=click.Path(path_type=Path),
-    default=None,
     metavar="FILE",
-    help="Weights of a network known by name  [default: the cache folder's]",
+    show_default="those of the cache folder",
+    help="Weights of a network that is known by name; checked by SHA-256.",
 )
-@click.option("--name", default=None, help="What the embeddings are called  [default: N]")
-@attributes_option
-@click.option(
-    "--device",
-    default="auto",
-    show_default=True,
-    help="auto (a GPU where there is one), cpu or cuda.",
-)
-@click.option("--jobs", type=click.IntRange(1), default=None, help="Threads  [default: cores]")
-@click.option(
-    "--batch", type=click.IntRange(1), default=32, show_default=True, help="Faces a network call."
-)
-@click.option(
-    "--resume/--restart",
-    default=True,
-    show_default=True,
-    help="Go on with an interrupted run, or begin anew and replace what is there.",
-)
-@click.option(
-    "--drop-missing",
-    is_flag=True,
-    help="Drop images whose picture is gone, though other embeddings have them.",
-)
-@click.option(
+@option(
     "--list",
+    part=Part.NETWORK,
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_list,
-    help="List networks, detectors and presets, and exit.",
+    help="List networks, detectors and presets, with licences and what is missing, and exit.",
 )
+@option(
+    "--detector",
+    part=Part.PICTURES,
+    shell_complete=registered("faircal.embedding", "DETECTORS"),
+    show_default="the network's; mtcnn for files",
+    help="What finds faces: mtcnn (extra torch), dlib, or none where pictures are faces that are "
+    "cut and aligned.",
+)
+@attributes_option
 @level_option
+@option(
+    "--drop-missing",
+    part=Part.PICTURES,
+    is_flag=True,
+    help="Drop images whose picture is gone, though other embeddings have them. Without it that "
+    "is an error: perhaps a disk is not there.",
+)
+@option(
+    "--out",
+    "data",
+    part=Part.OUTPUT,
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Dataset folder: an imported one, to which vectors are added, or one to make.",
+)
+@option(
+    "--name",
+    part=Part.OUTPUT,
+    show_default="the network's",
+    help="What the embeddings are called, and --feature then takes.",
+)
+@option(
+    "--device",
+    part=Part.WORK,
+    default="auto",
+    shell_complete=among("auto", "cpu", "cuda"),
+    help="Where the network runs: auto (a GPU where there is one), cpu or cuda.",
+)
+@option(
+    "--jobs",
+    part=Part.WORK,
+    type=click.IntRange(1),
+    show_default="the number of cores",
+    help="Threads, each with a batch of its own.",
+)
+@option(
+    "--batch",
+    part=Part.WORK,
+    type=click.IntRange(1),
+    default=32,
+    help="Faces that a network is given at a time.",
+)
+@option(
+    "--resume/--restart",
+    part=Part.WORK,
+    default=True,
+    help="Go on with an interrupted run, or begin anew and replace what is there.",
+)
 @json_option
 def command(
     images: Path,
@@ -103,12 +180,18 @@ def command(
     level: int | None,
     as_json: bool,
 ) -> None:
-    """Detect, align and embed the faces in IMAGES, a folder of pictures.
+    """Detect, align and embed the faces in pictures.
 
     With an imported dataset folder as --out, its images are embedded, and IMAGES is the folder that
-    was imported. Otherwise --out is made, with a person for each folder of pictures. An image
-    without a face is dropped with its pairs, counted and listed in dropped.csv. The same command
-    again goes on with an interrupted run. Nothing is downloaded.
+    was imported. Otherwise --out is made, with a person for each folder of pictures. In each
+    picture the face is found, turned to where the network expects it, and made a vector.
+
+    An image without a face is dropped with its pairs, for every network of the folder; it is
+    counted and listed in dropped.csv. Interrupted, the same command goes on. Nothing is downloaded:
+    where weights are missing it is said what to get, under which licence, and where to put it.
+
+    Needs the extra embed. Next: 'faircal pairs DIR' where there are no pairs, else 'faircal check
+    DIR'.
     """
     from faircal.data.tables import has_table
     from faircal.embedding import DETECTORS, NETWORKS, embed_folder, open_network

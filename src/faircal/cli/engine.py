@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Part, option
 from faircal.cli.options import parse_assignments, working
 from faircal.errors import ParameterError
 
@@ -91,40 +92,45 @@ class Engine:
 def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--engine`` and Spark's options; gives ``engine``."""
 
-    @click.option(
+    @option(
         "--engine",
         "where",
+        part=Part.SPARK,
         type=click.Choice(["local", "spark"]),
         default="local",
-        show_default=True,
-        help="Where to run: on this machine, or on a Spark cluster (extra spark).",
+        help="Where to run: on this machine, or on a Spark cluster (extra spark). The options "
+        "below go with spark.",
     )
-    @click.option(
+    @option(
         "--master",
-        default=None,
+        part=Part.SPARK,
         metavar="URL",
-        help="Spark's master, such as local[4] or spark://host:7077  [default: Spark's own]",
+        show_default="Spark's own setting, else all cores here",
+        help="Spark's master, such as local[4] or spark://host:7077.",
     )
-    @click.option(
+    @option(
         "--conf",
+        part=Part.SPARK,
         multiple=True,
         metavar="KEY=VALUE",
-        help="Setting of the Spark session; may be repeated.",
+        show_default="none",
+        help="Setting of the Spark session, such as spark.executor.memory=8g. May be repeated.",
     )
-    @click.option(
+    @option(
         "--embeddings",
+        part=Part.SPARK,
         type=click.Choice(["auto", "map", "send", "tiles"]),
         default="auto",
-        show_default=True,
-        help="How Spark's workers get at vectors: from shared files, by network, or two blocks of "
-        "them at a time.",
+        help="How workers get at vectors: map them from shared files, send them over the network, "
+        "or tiles: hold two blocks of them at a time. auto finds out.",
     )
-    @click.option(
+    @option(
         "--blocks",
+        part=Part.SPARK,
         type=click.Path(path_type=Path),
-        default=None,
         metavar="DIR",
-        help="Folder for block files, which all workers see; for --embeddings tiles.",
+        show_default="none",
+        help="Folder for block files, which all workers see; with it auto is tiles.",
     )
     @wraps(function)
     def running(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import check_file, json_option, note, print_json, printable, working
 
 if TYPE_CHECKING:
@@ -15,28 +16,53 @@ if TYPE_CHECKING:
     from faircal.methods import Method
 
 
-@click.command(epilog="Example: faircal export faces.faircal --onnx faces.onnx")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.option(
-    "--onnx", "target", type=click.Path(path_type=Path), required=True, help="File to write."
+@click.command(
+    cls=Command,
+    examples={
+        "Write the graph, and try it out": "faircal export faces.faircal --onnx faces.onnx",
+        "Probabilities where one pair in a hundred is genuine": "faircal export faces.faircal "
+        "--prior 0.01 --onnx faces.onnx",
+    },
+    tables={
+        "The graph": {
+            "takes left, right": "Embeddings of both images of each pair: float32, (pairs, "
+            "dimension), as the network gives them.",
+            "gives": "probability, score, similarity, log_likelihood_ratio, clusters, whether an "
+            "image is outside, and same: the decision. All are listed when it is written.",
+        },
+    },
+    see=("fit", "threshold", "serve", "how-to/onnx"),
 )
-@click.option(
+@argument("model", type=click.Path(path_type=Path), help="Model file, as 'faircal fit' writes it.")
+@option(
+    "--onnx",
+    "target",
+    part=Part.OUTPUT,
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="File to write, such as faces.onnx; one that is there is replaced.",
+)
+@option(
     "--prior",
+    part=Part.PRIOR,
     type=float,
-    default=None,
-    help="Share of genuine pairs that probabilities are for  [default: that of the fit]",
+    metavar="SHARE",
+    show_default="that of the fit",
+    help="Share of genuine pairs that probabilities are for, between 0 and 1; fixed in the graph.",
 )
 @json_option
 def command(model: Path, target: Path, prior: float | None, as_json: bool) -> None:
-    """Write a model as one ONNX graph: normalise, cosine, nearest cluster, probability.
+    """Write a model as one ONNX graph.
 
-    The graph takes the embeddings of both images of each pair (left, right; float32) and gives
-    probability, score, similarity, log-likelihood ratio, clusters, whether an image is outside of
-    the calibration population, and the decision at the model's operating point, where it has one.
-    It runs in onnxruntime without faircal, and holds no image and no embedding.
+    Reads MODEL and writes one file that does all it does: normalise, cosine, nearest clusters,
+    probability, and the decision at the model's operating point, where it has one. It runs in
+    onnxruntime without faircal, and holds no image and no embedding.
 
-    Where onnxruntime is installed, graph and model are asked about the same made-up pairs before
-    the file is written. Methods that train a network cannot be exported.
+    Needs the extra onnx. Where onnxruntime is installed, graph and model are asked about the same
+    made-up pairs before the file is written, and it is said how far they are apart. Methods that
+    train a network cannot be exported. Find a threshold first ('faircal threshold --out'): it goes
+    along.
     """
     from faircal.errors import ModelFileError
     from faircal.exporting import export_onnx

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.engine import Engine, engine_options
+from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
     check_file,
     check_settings,
     feature_option,
     json_option,
+    leave_out_option,
+    model_out_option,
     note,
     parse_settings,
     print_json,
@@ -30,47 +33,113 @@ from faircal.cli.source import (
     reads_data,
     stream_option,
 )
+from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.data import Dataset, PairStream
     from faircal.methods import Method
 
-intended_use_option = click.option(
-    "--intended-use", default="", metavar="TEXT", help="What the model is for, for its card."
+intended_use_option = option(
+    "--intended-use",
+    part=Part.CARD,
+    metavar="TEXT",
+    default="",
+    show_default="nothing is said",
+    help="What the model is for.",
 )
-limit_option = click.option(
+limit_option = option(
     "--limit",
     "limits",
+    part=Part.CARD,
     multiple=True,
     metavar="TEXT",
-    help="What it is not for, or can't do, for its card; may be repeated.",
+    show_default="those found by itself",
+    help="What it is not for, or can't do. May be repeated.",
 )
 
 
 @click.command(
-    epilog="Example: faircal fit faces/ --method faircal --clusters 100 --out faces.faircal"
+    cls=Command,
+    examples={
+        "FairCal, with one fold of people kept for testing": "faircal fit faces/ --clusters 100 "
+        "--leave-out 5 --out faces.faircal",
+        "With what the card is to say": "faircal fit faces/ --leave-out 5 --out faces.faircal "
+        '--intended-use "Gate 4: is this the person on the badge?" '
+        '--limit "Not tried on children"',
+        "Another method, another calibrator": "faircal fit faces/ --method oracle "
+        "--attribute ethnicity --calibrator isotonic --out oracle.faircal",
+        "A method that trains a network, for fewer epochs": "faircal fit faces/ --method ftc "
+        "--attribute ethnicity --set epochs=20 --out ftc.faircal",
+        "Go on with a training that was interrupted": "faircal fit faces/ --method ftc "
+        "--attribute ethnicity --set epochs=20 --out ftc.faircal --resume",
+        "On a Spark cluster": "faircal fit faces/ --out faces.faircal --engine spark "
+        "--master spark://host:7077",
+    },
+    tables={
+        "Files": {
+            "OUT": "The model: numbers and JSON under a checksum, with what it was made of. "
+            "Nothing in it is ever executed.",
+            "OUT.checkpoint": "State of a training or a streamed fit while it works; removed when "
+            "the model is written.",
+        },
+    },
+    see=(
+        "methods",
+        "choose",
+        "threshold",
+        "score",
+        "card",
+        "how-to/choose",
+        "how-to/trained-methods",
+        "how-to/big-data",
+        "how-to/spark",
+    ),
 )
 @reads_data
-@click.option(
-    "--method", default="faircal", show_default=True, help="Method; see 'faircal methods'."
+@option(
+    "--method",
+    part=Part.METHOD,
+    default="faircal",
+    shell_complete=registered("faircal.methods", "METHODS"),
+    help="Which method to fit; 'faircal methods' lists them.",
 )
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Model file to write.")
-@click.option(
-    "--clusters", type=click.IntRange(1), default=None, help="Clusters (K)  [default: the method's]"
+@option(
+    "--clusters",
+    part=Part.METHOD,
+    type=click.IntRange(1),
+    show_default="100",
+    help="Number of clusters (K) of methods that have them.",
 )
-@click.option(
-    "--calibrator", default=None, help="beta, histogram, isotonic, platt, temperature or spline."
+@option(
+    "--calibrator",
+    part=Part.METHOD,
+    shell_complete=registered("faircal.calibrators", "CALIBRATORS"),
+    show_default="beta",
+    help="Map from score to probability: beta, histogram, isotonic, platt, temperature or spline.",
+)
+@option(
+    "--attribute",
+    part=Part.METHOD,
+    show_default="that of dataset.json, else all crossed",
+    help="Attribute of methods that need groups, such as gst and oracle; a+b crosses two.",
+)
+@option(
+    "--set",
+    "settings",
+    part=Part.METHOD,
+    multiple=True,
+    metavar="NAME=VALUE",
+    show_default="the method's own values",
+    help="Any parameter of the method, such as epochs=20; VALUE is JSON or text. May be repeated.",
 )
 @feature_option
-@click.option("--attribute", default=None, help="Attribute of methods that need one; a+b crosses.")
-@click.option("--leave-out", default=None, metavar="FOLD", help="Fold to keep for testing.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any parameter of the method."
-)
-@click.option(
+@leave_out_option
+@model_out_option
+@option(
     "--resume",
+    part=Part.WORK,
     is_flag=True,
-    help="Go on with a training, or a streamed fit, from the checkpoint beside the model file.",
+    help="Go on with a training, or a streamed fit, from OUT.checkpoint.",
 )
 @stream_option
 @engine_options
@@ -96,20 +165,24 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Fit a method on the labelled pairs of DATA and write a model file.
+    """Fit a method on labelled pairs and write a model file.
 
-    All pairs are used for fitting, unless a fold is left out. More than 10 million are read part
-    by part, in bounded memory, and their scores counted in fine bins; with beta calibration it is
-    said how far that may take a probability from that of an exact fit. Such a fit, and a method
-    that trains networks, keeps its state in MODEL.checkpoint while it works: interrupted, it goes
-    on with --resume.
+    Reads the pairs of DATA and fits a method on all of them, unless a fold is left out. Leave one
+    out to find a threshold and to test on: on people whom it was fitted on, a model looks better
+    than it is.
+
+    The model file also says what it was made of and what for: data, people and groups, versions,
+    what you intend and what limits it has. 'faircal card OUT' prints that. Next, 'faircal threshold
+    OUT DATA --fold FOLD' finds where to decide, and 'faircal score' scores other pairs.
+
+    More than 10 million pairs are read part by part, in bounded memory, and their scores counted in
+    fine bins; with beta calibration it is said how far that may take a probability from that of an
+    exact fit. Such a fit, and a method that trains networks, keeps its state in OUT.checkpoint
+    while it works: interrupted, it goes on with --resume.
 
     With --engine spark the pairs are counted by Spark's workers, with the same numbers; all
-    machines must see DATA (see docs/how-to/spark.md). Spark itself repeats what was lost on the way:
-    there is no checkpoint.
-
-    The file also says what it was made of and what for: data, people and groups, versions, what
-    you intend and what limits it has. 'faircal card MODEL' prints that.
+    machines must see DATA (see the guide 'On a Spark cluster' in the documentation). Spark itself
+    repeats what was lost on the way: there is no checkpoint.
     """
     from faircal.errors import ParameterError
     from faircal.methods import METHODS, make_method

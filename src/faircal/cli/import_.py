@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Group, Part, argument, option
 from faircal.cli.options import (
     attributes_option,
     check_folder,
@@ -18,31 +19,69 @@ from faircal.cli.options import (
     progress_bars,
     seed_option,
 )
+from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from faircal.importing import Import
 
-_no_pictures = click.option(
+_no_pictures = option(
     "--no-pictures",
+    part=Part.DATA,
     is_flag=True,
-    help="Import the pairs alone: don't look for the pictures.",
+    help="Import the pairs alone: don't look for the pictures. Without it pairs whose picture is "
+    "not there are dropped.",
 )
-_name = click.option("--name", default=None, help="The dataset's name  [default: the source's]")
-_drop_known_faults = click.option(
-    "--drop-known-faults", is_flag=True, help="Drop what is known to be faulty."
+_name = option(
+    "--name",
+    part=Part.OUTPUT,
+    show_default="that of SOURCE",
+    help="What the dataset is called in reports.",
 )
+_drop_known_faults = option(
+    "--drop-known-faults",
+    part=Part.DATA,
+    is_flag=True,
+    help="Drop what is known to be faulty: three people of RFW filed under a wrong ethnicity, "
+    "three pictures of BFW. Without it they are kept, as in the paper.",
+)
+_FILES = {
+    "DIR/images.*": "Images: image_id, identity, attributes (.csv, or .parquet where there are "
+    "many).",
+    "DIR/pairs.*": "Pairs: left, right, genuine, fold, and score where the data brings scores. Not "
+    "of layout folder.",
+    "DIR/dataset.json": "Name, where it is from, notes, the default attribute.",
+    "DIR/dropped.csv": "Images that were dropped, with the reason, where there are any.",
+}
+_SEE = ("embed", "pairs", "check", "how-to/real-data", "reference/formats")
 
 
-@click.group(epilog="Example: faircal import rfw ~/RFW --out rfw/", no_args_is_help=False)
+@click.group(
+    cls=Group,
+    examples={
+        "RFW: pairs, folds and groups": "faircal import rfw ~/RFW --out rfw/",
+        "Scores that BFW's owners ship": "faircal import bfw ~/BFW --score vgg16 --out bfw/",
+        "Photos of your own, a sub-folder for each person": "faircal import folder ~/photos "
+        "--attributes people.csv --out faces/",
+    },
+    tables={"Files": _FILES},
+    see=_SEE,
+)
 def command() -> None:
     """Make a dataset folder from data in its owners' layout.
 
-    What can't be used (a picture that is not there, a failure) is dropped, counted and listed; what
-    is malformed is an error. Then run 'faircal embed', unless the data brings scores.
+    Pairs, folds, identities and attributes are read and written in one form, which all other
+    commands take. Pictures stay where they are. What can't be used (a picture that is not there, a
+    failure) is dropped, counted and listed; what is malformed is an error that names the line. The
+    folder appears whole or not at all.
+
+    Next, 'faircal embed' makes vectors of the pictures, unless the data brings scores; then
+    'faircal check' says what is in the folder.
     """
 
 
-def _layout(example: str, *options: Callable[..., Any]) -> Callable[..., click.Command]:
+def _layout(
+    source: str, examples: Mapping[str, str], *options: Callable[..., Any]
+) -> Callable[..., click.Command]:
     """Make a command of a function that takes SOURCE and options and gives an `Import`."""
 
     def decorate(read: Callable[..., Import]) -> click.Command:
@@ -56,20 +95,21 @@ def _layout(example: str, *options: Callable[..., Any]) -> Callable[..., click.C
                 found.save(folder)
             _show(found, folder, as_json)
 
-        decorated: Any = run
-        for option in reversed(options):
-            decorated = option(decorated)
-        decorated = json_option(decorated)
-        decorated = click.option(
+        decorated: Any = json_option(run)
+        for each in reversed(options):
+            decorated = each(decorated)
+        decorated = option(
             "--out",
             "folder",
+            part=Part.OUTPUT,
             required=True,
             type=click.Path(path_type=Path),
-            help="Folder to make.",
+            metavar="DIR",
+            help="Dataset folder to make. One that is there and not empty is an error.",
         )(decorated)
-        decorated = click.argument("source", type=click.Path(path_type=Path))(decorated)
+        decorated = argument("source", type=click.Path(path_type=Path), help=source)(decorated)
         return command.command(
-            read.__name__, help=read.__doc__, epilog=f"Example: faircal import {example}"
+            read.__name__, help=read.__doc__, examples=examples, tables={"Files": _FILES}, see=_SEE
         )(decorated)
 
     return decorate
@@ -90,22 +130,29 @@ def _show(found: Import, folder: Path, as_json: bool) -> None:
 
 
 @_layout(
-    "rfw ~/RFW --out rfw/",
-    click.option(
+    "Folder with test/txts/{E}/{E}_pairs.txt and test/data/{E}/{id}/{id}_0001.jpg, {E} being "
+    "African, Asian, Caucasian, Indian.",
+    {
+        "With the paper's five folds": "faircal import rfw ~/RFW --out rfw/",
+        "With the ten splits as shipped, without looking for pictures": "faircal import rfw ~/RFW "
+        "--folds 10 --no-pictures --out rfw10/",
+    },
+    option(
         "--folds",
+        part=Part.DATA,
         type=click.Choice(["5", "10"]),
         default="5",
-        show_default=True,
         help="5: consecutive splits joined in twos, as in the paper; 10: as shipped.",
     ),
     _no_pictures,
     _drop_known_faults,
 )
 def rfw(source: Path, folds: str, no_pictures: bool, **rest: Any) -> Import:
-    """RFW, as shipped.
+    """Import RFW, as shipped.
 
-    SOURCE is the folder with test/txts/{E}/{E}_pairs.txt and test/data/{E}/{id}/{id}_0001.jpg.
-    Images are keyed by ethnicity, person and number: person ids repeat over ethnicities.
+    Reads the pair lists of four ethnicities and looks for the pictures. An image is keyed by
+    ethnicity, person and number, since person ids repeat over ethnicities. The attribute is
+    ethnicity. Next: 'faircal embed SOURCE --network N --out DIR'.
     """
     from faircal.importing import read_rfw
 
@@ -113,21 +160,31 @@ def rfw(source: Path, folds: str, no_pictures: bool, **rest: Any) -> Import:
 
 
 @_layout(
-    "bfw ~/BFW --out bfw/",
-    click.option(
+    "bfw-v0.1.5-datatable.csv (or .parquet), or the folder with it and the pictures.",
+    {
+        "Pairs and pictures": "faircal import bfw ~/BFW --out bfw/",
+        "Scores that the owners ship, without pictures": "faircal import bfw ~/BFW --score vgg16 "
+        "--out bfw-vgg16/",
+    },
+    option(
         "--score",
-        default=None,
+        part=Part.DATA,
         metavar="COLUMN",
-        help="Take over ready-made scores (vgg16, resnet50, senet50); needs no pictures.",
+        shell_complete=among("vgg16", "resnet50", "senet50"),
+        show_default="no scores",
+        help="Column of ready-made scores to take over: vgg16, resnet50 or senet50. Then no "
+        "pictures are needed.",
     ),
     _no_pictures,
     _drop_known_faults,
 )
 def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
-    """BFW, as shipped.
+    """Import BFW, as shipped.
 
-    SOURCE is bfw-v0.1.5-datatable.csv (or .parquet), or the folder with it and the pictures.
-    Attributes are the owners': att (eight groups, the default), e (B, A, W, I) and g (F, M).
+    Reads the owners' table of pairs and looks for the pictures it names. Attributes are the
+    owners': att (eight groups, the default), e (B, A, W, I) and g (F, M). The folds are theirs. A
+    pickle is refused, since it can run code. Next: 'faircal embed', or with --score at once
+    'faircal audit' and 'faircal benchmark'.
     """
     from faircal.importing import read_bfw
 
@@ -135,34 +192,52 @@ def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
 
 
 @_layout(
-    "ijbc ~/IJB-C --protocol covariate --out ijbc/",
-    click.option(
+    "Folder with protocols/ and images/.",
+    {
+        "The covariate protocol": "faircal import ijbc ~/IJB-C --out ijbc/",
+        "Templates of several pictures": "faircal import ijbc ~/IJB-C --protocol 1:1 "
+        "--out ijbc-templates/",
+    },
+    option(
         "--protocol",
+        part=Part.DATA,
         default="covariate",
-        show_default=True,
-        help="covariate (one picture a template) or 1:1 (templates of several).",
+        shell_complete=registered("faircal.importing.ijbc", "PROTOCOLS"),
+        help="covariate (one picture a template) or 1:1 (templates of several pictures, whose "
+        "vectors are averaged).",
     ),
     _no_pictures,
     seed_option,
 )
 def ijbc(source: Path, no_pictures: bool, **rest: Any) -> Import:
-    """IJB-C, its 1:1 protocols.
+    """Import IJB-C, its 1:1 protocols.
 
-    SOURCE is the folder with protocols/ and images/. Attributes are skin_tone and gender.
-    Subjects are dealt to five folds, stratified by both; a
-    pair of two folds is dropped. Any number of pairs is read in bounded memory.
+    Any number of pairs is read in bounded memory. Attributes are skin_tone and gender. IJB-C has no
+    folds: subjects are dealt to five, stratified by both attributes; a pair of two folds is
+    dropped, about four in five of the imposters. Next: 'faircal embed SOURCE --network N
+    --out DIR'.
     """
     from faircal.importing import read_ijbc
 
     return read_ijbc(source, pictures=not no_pictures, **rest)
 
 
-@_layout("lfw ~/LFW --attributes people.csv --out lfw/", attributes_option, _no_pictures)
+@_layout(
+    "Folder with pairs.txt, people.txt (optional) and the pictures in lfw/.",
+    {
+        "View 2, with attributes from a table": "faircal import lfw ~/LFW --attributes people.csv "
+        "--out lfw/",
+        "The pairs alone": "faircal import lfw ~/LFW --no-pictures --out lfw/",
+    },
+    attributes_option,
+    _no_pictures,
+)
 def lfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
-    """LFW, View 2's ten folds.
+    """Import LFW, View 2's ten folds.
 
-    SOURCE is the folder with pairs.txt, people.txt (optional) and lfw/. With people.txt all
-    images are listed with their person's fold, for 'faircal pairs'.
+    Reads the 6,000 pairs of View 2. With people.txt all images are listed with their person's fold,
+    so that 'faircal pairs' can make more pairs in the same folds. LFW brings no attributes:
+    --attributes adds them. Next: 'faircal embed SOURCE --network N --out DIR'.
     """
     from faircal.importing import read_lfw
 
@@ -170,23 +245,45 @@ def lfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
 
 
 @_layout(
-    "folder ~/photos --attributes people.csv --out faces/", attributes_option, level_option, _name
+    "Folder with a sub-folder of pictures for each person.",
+    {
+        "With attributes from a table": "faircal import folder ~/photos --attributes people.csv "
+        "--out faces/",
+        "Where each person's folder has folders of its own (ann/2019/1.jpg)": "faircal import "
+        "folder ~/photos --level 1 --out faces/",
+    },
+    attributes_option,
+    level_option,
+    _name,
 )
 def folder(source: Path, **rest: Any) -> Import:
-    """A folder of photos, a sub-folder each person.
+    """Import a folder of photos, a sub-folder each person.
 
-    There are no pairs yet: 'faircal pairs' makes them.
+    An image's id is its path, its person the folder it lies in. There are no pairs yet: 'faircal
+    embed' makes vectors, then 'faircal pairs' makes pairs. 'faircal embed' can also be given the
+    photos at once, without an import.
     """
     from faircal.importing import read_folder
 
     return read_folder(source, **rest)
 
 
-@_layout("bob scores-dev --attributes people.csv --out scores/", attributes_option, _name)
+@_layout(
+    "Score file: lines of claimed id, model label (where there are five columns), real id, probe "
+    "label, score.",
+    {
+        "With attributes from a table": "faircal import bob scores-dev --attributes people.csv "
+        "--out scores/",
+        "Under another name": "faircal import bob scores-dev --name vendor-7 --out scores/",
+    },
+    attributes_option,
+    _name,
+)
 def bob(source: Path, **rest: Any) -> Import:
-    """A score file of bob, four columns or five.
+    """Import a score file of bob, four columns or five.
 
-    The scores are taken over; pictures are not needed.
+    The scores are taken over; pictures are not needed. A score that is no number (a failure) drops
+    the pair. Next: 'faircal audit DIR', with --score-range where scores leave -1 to 1.
     """
     from faircal.importing import read_bob
 

@@ -4,38 +4,77 @@ from __future__ import annotations
 
 import click
 
+from faircal.cli.help import Group, Part, argument, option
 from faircal.cli.options import json_option, note, out, print_json, printable
+from faircal.cli.values import registered
+
+_SEE = ("serve", "how-to/service")
+_SCOPES = {
+    "verify": "Verify, identify, tell what turned out of a pair.",
+    "enrol": "Enrol, list and delete templates.",
+    "admin": "Everything; alone reads the audit trail and has the model read again.",
+}
 
 
 @click.group(
-    epilog="Example: faircal keys add gate-4 --keys keys.json --scope verify,enrol",
+    cls=Group,
+    examples={
+        "A key that may verify and enrol": "faircal keys add gate-4 --keys keys.json "
+        "--scope verify,enrol",
+        "Whose keys there are": "faircal keys list --keys keys.json",
+        "Take one away": "faircal keys remove gate-4 --keys keys.json",
+    },
+    tables={"Scopes": _SCOPES},
+    see=_SEE,
 )
 def command() -> None:
     """Make, list and remove API keys of the service.
 
-    The file holds names, scopes and hashes; a key is printed once, when it is made. A service that
-    runs sees a change of the file by itself.
+    The file holds names, scopes and hashes of keys; a key itself is printed once, when it is made.
+    'faircal serve --keys FILE' reads it, and sees a change by itself while it runs.
     """
 
 
-_file = click.option(
-    "--keys", "path", required=True, metavar="FILE", help="File of keys that the service is given."
+_file = option(
+    "--keys",
+    "path",
+    part=Part.KEYS,
+    required=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="File of keys that the service is given.",
 )
+_name = argument("name", help="Name of the key, for lists and the audit trail, such as gate-4.")
 
 
-@command.command(epilog="Example: faircal keys add gate-4 --keys keys.json --scope verify,enrol")
-@click.argument("name")
+@command.command(
+    examples={
+        "A key that may only verify": "faircal keys add gate-4 --keys keys.json",
+        "One that may also enrol, into a variable": "DESK=$(faircal keys add desk "
+        "--keys keys.json --scope verify,enrol)",
+        "One for everything": "faircal keys add owner --keys keys.json --scope admin",
+    },
+    tables={"Scopes": _SCOPES},
+    see=_SEE,
+)
+@_name
 @_file
-@click.option(
+@option(
     "--scope",
+    part=Part.KEYS,
     default="verify",
-    show_default=True,
     metavar="LIST",
-    help="What the key is good for: verify, enrol, admin (everything), with commas between.",
+    shell_complete=registered("faircal.serving.keys", "SCOPES", commas=True),
+    help="What the key is good for, with commas: verify, enrol, admin (see Scopes).",
 )
 @json_option
 def add(name: str, path: str, scope: str, as_json: bool) -> None:
-    """Make a key and print it; keep it safe, it can't be shown again."""
+    """Make a key and print it.
+
+    Writes the key's name, scopes and hash to the file, which is made where it is not there. The key
+    goes to standard output, this once only: keep it safe. A request carries it in the header
+    'Authorization: Bearer KEY'.
+    """
     from faircal.serving.keys import KeyRing
 
     scopes = [word.strip() for word in scope.split(",") if word.strip()]
@@ -47,11 +86,22 @@ def add(name: str, path: str, scope: str, as_json: bool) -> None:
     note(f"{printable(name)} may {', '.join(scopes)}; the key is shown this once only")
 
 
-@command.command("list", epilog="Example: faircal keys list --keys keys.json")
+@command.command(
+    "list",
+    examples={
+        "As a table": "faircal keys list --keys keys.json",
+        "For machines": "faircal keys list --keys keys.json --json",
+    },
+    see=_SEE,
+)
 @_file
 @json_option
 def list_(path: str, as_json: bool) -> None:
-    """List the keys of a file: names, scopes, when they were made."""
+    """List the keys of a file.
+
+    Reads the file and prints names, scopes, and when keys were made. The keys themselves are not in
+    it. Writes nothing.
+    """
     from rich import box
     from rich.table import Table
 
@@ -74,11 +124,19 @@ def list_(path: str, as_json: bool) -> None:
     out().print(table, markup=False)
 
 
-@command.command(epilog="Example: faircal keys remove gate-4 --keys keys.json")
-@click.argument("name")
+@command.command(
+    examples={
+        "It stops working at once": "faircal keys remove gate-4 --keys keys.json",
+    },
+    see=_SEE,
+)
+@_name
 @_file
 def remove(name: str, path: str) -> None:
-    """Remove a key: it stops working at once."""
+    """Remove a key.
+
+    Takes the key out of the file. A service that runs with the file refuses it from then on.
+    """
     from faircal.serving.keys import KeyRing
 
     KeyRing.load(path).remove(name)

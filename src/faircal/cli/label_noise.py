@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Part, option
 from faircal.cli.options import printable
 
 if TYPE_CHECKING:
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 
     from faircal.auditing.label_noise import LabelNoise, NoiseRow
 
-option = click.option(
+label_noise_option = option(
     "--label-noise",
+    part=Part.MEASURE,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=None,
     metavar="SHARE",
-    help="Show how far groups' figures move when this share of labels is wrong, such as 0.05.",
+    show_default="labels are taken as right",
+    help="Show how far groups' figures move when this share of the labels of groups is wrong, such "
+    "as 0.05.",
 )
 
 

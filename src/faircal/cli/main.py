@@ -11,45 +11,21 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from faircal._version import __version__
+from faircal.cli.contents import COMMANDS, SECTIONS
+from faircal.cli.help import Group, Manual, Option, Part, Section, manual_of, option
 from faircal.errors import FairCalError, ParameterError
 from faircal.registry import did_you_mean
 
-#: In the order in which people meet them. Each is a module here with a click command `command`;
-#: a name that Python keeps for itself has a line under it.
-COMMANDS = {
-    "demo": "Run the main job on built-in simulated data.",
-    "simulate": "Write a simulated dataset folder.",
-    "import": "Make a dataset folder from RFW, BFW, IJB-C, LFW or a folder of photos.",
-    "embed": "Detect, align and embed the faces in pictures.",
-    "pairs": "Build pairs of images from identities.",
-    "check": "Describe a dataset and find what is wrong with it.",
-    "choose": "Choose FairCal's clusters and calibrator on people held out.",
-    "fit": "Fit a method on labelled pairs and write a model file.",
-    "score": "Score pairs with a model.",
-    "audit": "Measure scores by group.",
-    "regions": "Find where in embedding space it is worst, without attributes.",
-    "threshold": "Find a threshold with a guaranteed false-positive rate.",
-    "plan": "Say how many people and pairs a wanted interval needs.",
-    "benchmark": "Compare methods by leave-one-fold-out.",
-    "compare": "Tell what differs between two runs, and stop an update that is worse.",
-    "classify": "Calibrate and measure the probabilities of any classifier.",
-    "reproduce": "Repeat the paper's experiment, with every table and figure.",
-    "card": "Print the model card of a model file.",
-    "export": "Write a model as one ONNX graph.",
-    "serve": "Serve a model over HTTP: verify, enrol, identify.",
-    "keys": "Make and remove API keys of the service.",
-    "monitor": "Tell whether pairs in use still are what a model was calibrated for.",
-    "report": "Write the report of a benchmark or an audit again.",
-    "methods": "List the methods and their properties.",
-}
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
-class Commands(click.Group):
+class Commands(Group):
     """Commands are imported when they are called, so that ``--help`` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,37 +44,94 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which one may have been meant."""
-        if args and args[0] not in COMMANDS:
+        if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
             raise click.UsageError(
                 f"no command {args[0]!r}; {did_you_mean(args[0], COMMANDS)}", ctx
             )
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def command_sections(self, ctx: click.Context) -> list[Section]:
+        """Return the commands by section, without importing them."""
+        return [Section(title, tuple(rows.items())) for title, rows in SECTIONS.items()]
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands, without importing them, and options."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=COMMANDS[name]) for name in names]
+        return items or click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(
     cls=Commands,
-    no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Example: faircal demo. Every command has --help with an example.",
+    examples={
+        "Compare all methods on simulated faces, and write a report": "faircal demo",
+        "Make data to try things on": "faircal simulate small faces/",
+        "Fit a method, and keep one fold of people for testing": "faircal fit faces/ --clusters 20 "
+        "--leave-out 5 --out faces.faircal",
+        "Measure a vendor's scores by group": "faircal audit scores.csv --attribute ethnicity "
+        "--out audit/",
+        "Compare a method of your own with the others": "faircal --plugin mine.py benchmark faces/ "
+        "--methods baseline,faircal,mine --out results/",
+    },
+    exits={1: "Refused or alarmed, where a command says so."},
+    see=("how-to/real-data", "explanation/pitfalls", "reference/formats", "reference/glossary"),
 )
-@click.version_option(__version__, "-V", "--version", prog_name="faircal")
-@click.option("--verbose", is_flag=True, help="Show the trace of an error.")
-@click.option(
+@click.version_option(
+    __version__, "-V", "--version", prog_name="faircal", cls=Option, part=Part.GENERAL
+)
+@option(
+    "--verbose",
+    is_flag=True,
+    part=Part.GENERAL,
+    help="Show Python's trace of an error before its line; anywhere among the words.",
+)
+@option(
     "--plugin",
     "plugins",
+    part=Part.GENERAL,
     multiple=True,
     metavar="FILE",
-    help="Python file to import first, with methods of your own.",
+    show_default="none",
+    help="Python file to import first, with methods of your own; before the command. May be "
+    "repeated.",
 )
 def cli(verbose: bool, plugins: tuple[str, ...]) -> None:
-    """Fair, calibrated probabilities for face verification, without sensitive attributes."""
+    """Fair, calibrated probabilities for face verification, without sensitive attributes.
+
+    A dataset folder (images, pairs, embeddings) or a table of scores goes in. A model file, scored
+    pairs, a threshold that holds, or a report comes out. Results go to standard output, notes and
+    progress to standard error.
+
+    'faircal COMMAND --help' says what a command reads, does and writes, with examples.
+    """
     for path in plugins:
         _import_file(path)
+
+
+def manual(words: Sequence[str] = ()) -> Manual:
+    """Return the manual of a command, such as ``["classify", "fit"]``; of all without words."""
+    ctx = cli.make_context("faircal", [], resilient_parsing=True)
+    for word in words:
+        group = ctx.command
+        found = group.get_command(ctx, word) if isinstance(group, click.Group) else None
+        if found is None:
+            raise ParameterError(f"there is no command {' '.join(words)!r}")
+        ctx = found.make_context(word, [], parent=ctx, resilient_parsing=True)
+    return manual_of(ctx)
+
+
+def command_paths() -> list[tuple[str, ...]]:
+    """Return the words of every command and sub-command; those of a group before its own."""
+    ctx = cli.make_context("faircal", [], resilient_parsing=True)
+    paths: list[tuple[str, ...]] = [()]
+    for name in COMMANDS:
+        found = cli.get_command(ctx, name)
+        inner = found.commands if isinstance(found, click.Group) else {}
+        paths += [(name,), *((name, each) for each in inner)]
+    return paths
 
 
 def _import_file(path: str) -> None:

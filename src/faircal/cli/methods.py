@@ -4,16 +4,46 @@ from __future__ import annotations
 
 import click
 
+from faircal.cli.help import Command
 from faircal.cli.options import json_option, out, print_json
 
 
-@click.command(epilog="Example: faircal methods")
+@click.command(
+    cls=Command,
+    examples={
+        "The table": "faircal methods",
+        "For machines": "faircal methods --json",
+        "With a method of your own": "faircal --plugin mine.py methods",
+    },
+    tables={
+        "Columns": {
+            "improves accuracy": "Whether the paper claims that it gives better accuracy than the "
+            "raw score.",
+            "fairly calibrated": "Whether it claims probabilities that hold in every group.",
+            "predictive equality": "Whether it claims more equal false-positive rates.",
+            "no attribute to fit": "Whether it is fitted without knowing groups.",
+            "no attribute to apply": "Whether it is used without knowing groups.",
+            "no training": "Whether it trains no network.",
+            "extra": "What to install for it: pip install 'faircal[EXTRA]'. Empty: nothing.",
+        },
+    },
+    see=(
+        "fit",
+        "benchmark",
+        "choose",
+        "how-to/choose",
+        "explanation/rivals",
+        "how-to/trained-methods",
+        "tutorials/own-method",
+    ),
+)
 @json_option
 def command(as_json: bool) -> None:
-    """List the methods with the paper's table of properties.
+    """List the methods and their properties.
 
-    The first three columns are what the paper claims for a method; the others follow from what it
-    declares to need. The last names the extra to install: pip install 'faircal[EXTRA]'.
+    The paper's table of properties: name and title of each method, what the paper claims for it,
+    and what it declares to need. The name is what --method and --methods take. Reads and writes
+    nothing.
     """
     from rich import box
     from rich.table import Table

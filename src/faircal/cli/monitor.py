@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     check_file,
     check_folder,
@@ -29,38 +30,89 @@ _FALSE_ALARMS = 0.01
 
 
 @click.command(
-    epilog="Example: faircal monitor faces.faircal today.parquet --state faces.watch --out watch/"
+    cls=Command,
+    examples={
+        "A file that was scored, once": "faircal monitor faces.faircal today.parquet",
+        "Every night, with a report": "faircal monitor faces.faircal today.parquet "
+        "--state faces.watch --out watch/",
+        "Decisions that the service exported": "faircal monitor faces.faircal decisions.csv "
+        "--state faces.watch",
+        "Some days in the order of time, for machines": "faircal monitor faces.faircal "
+        "monday.parquet tuesday.parquet --json",
+    },
+    tables={
+        "What is watched": {
+            "clusters": "The share of images in each cluster.",
+            "scores": "How scores are spread.",
+            "outside": "The share of images outside of the calibration population.",
+            "calibration": "Whether probabilities mean what they say, where a column genuine has "
+            "labels.",
+        },
+        "Files": {
+            "DIR/report.html": "What changed, and since when.",
+            "DIR/monitor.json": "The same for machines.",
+            "DIR/monitor.csv": "The numbers, a row for each.",
+            "--state FILE": "Counts between calls, and which files were seen; nobody's data.",
+        },
+    },
+    exits={
+        0: "All is quiet, or there is not enough data yet.",
+        1: "Recalibration is due: an alarm was raised.",
+        2: "Something can't be read, or wrong usage; one line on standard error says what.",
+    },
+    see=("score", "serve", "fit", "threshold", "how-to/monitoring"),
 )
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("scores", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--out", type=click.Path(path_type=Path), default=None, help="Folder for a report.")
-@click.option(
-    "--false-alarms",
-    type=click.FloatRange(0, 0.5, min_open=True),
-    default=None,
-    help="Chance that all tests together ever raise an alarm while nothing changes  "
-    f"[default: {_FALSE_ALARMS}]",
+@argument(
+    "model", type=click.Path(path_type=Path), help="Model file that the pairs were scored with."
 )
-@click.option(
-    "--state",
+@argument(
+    "scores",
     type=click.Path(path_type=Path),
-    default=None,
+    nargs=-1,
+    required=True,
+    help="One or more, in the order of time: files that 'faircal score' wrote, exports of the "
+    "service's decisions, or dataset folders, which are scored on the way.",
+)
+@option(
+    "--state",
+    part=Part.MONITORING,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    show_default="each call begins anew",
     help="File that keeps counts between calls: each adds what is new.",
 )
-@click.option(
-    "--prior",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=None,
-    help="Share of genuine pairs that the files were scored for with --prior  "
-    "[default: that of the fit]",
+@option(
+    "--false-alarms",
+    part=Part.MONITORING,
+    type=click.FloatRange(0, 0.5, min_open=True),
+    metavar="SHARE",
+    show_default=str(_FALSE_ALARMS),
+    help="Chance that all tests together ever raise an alarm while nothing changes.",
 )
-@click.option(
+@option(
     "--ordered",
+    part=Part.MONITORING,
     is_flag=True,
-    help="Pairs within each file are in the order of time, too  [default: taken in random order, "
-    "unless they have a column at]",
+    help="Pairs within each file are in the order of time, too. Without it they are taken in "
+    "random order, unless they have a column at.",
+)
+@option(
+    "--prior",
+    part=Part.PRIOR,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    show_default="that of the fit",
+    help="Share of genuine pairs that the files were scored for with --prior.",
 )
 @feature_option
+@option(
+    "--out",
+    part=Part.OUTPUT,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    show_default="no report",
+    help="Folder to write a report to.",
+)
 @json_option
 def command(
     model: Path,
@@ -73,16 +125,15 @@ def command(
     feature: str | None,
     as_json: bool,
 ) -> int:
-    """Tell whether pairs in use still are what MODEL was calibrated for.
+    """Tell whether pairs in use still are what a model was calibrated for.
 
-    SCORES are files that 'faircal score' wrote, exports of the service's decisions, or dataset
-    folders, which are scored on the way; files in the order of time. Score with --add
-    clusters,outside to have clusters watched, and with --keep genuine where labels are known.
+    Reads MODEL, which says what its calibration population was like, and pairs in use, and compares
+    the two. Score with --add clusters,outside to have clusters watched, and with --keep genuine
+    where labels are known.
 
-    Watched are the shares of images in each cluster, how scores are spread, the share of images
-    outside of the calibration population, and, where a column genuine has labels, whether
-    probabilities mean what they say. The exit code is 1 when recalibration is due, 0 while all is
-    quiet or there is not enough data yet, 2 where something cannot be read.
+    Prints what was found; the exit code tells a job. At an alarm, look at what it is of: a camera,
+    a detector, other people, another share of genuine pairs. Then collect labelled pairs of those
+    who come now, and run 'faircal fit' and 'faircal threshold' on them.
 
     With --state a nightly job adds the day's file to what was seen before, and false alarms stay at
     the rate that was set, however long it runs.

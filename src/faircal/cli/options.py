@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
@@ -22,10 +22,8 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.table import Column
 
+from faircal.cli.help import Part, option
 from faircal.jobs import Progress, silent
-
-if TYPE_CHECKING:
-    pass
 
 #: Widest line where the output is no terminal and has no width of its own.
 _PLAIN_WIDTH = 140
@@ -236,54 +234,126 @@ def parse_methods(assignments: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     return found
 
 
-seed_option = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed."
+seed_option = option(
+    "--seed",
+    part=Part.GENERAL,
+    type=click.IntRange(0),
+    default=0,
+    help="Seed of all that is drawn at random: the same one gives the same result.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-calibrated_at_option = click.option(
+json_option = option(
+    "--json",
+    "as_json",
+    part=Part.GENERAL,
+    is_flag=True,
+    help="Print the result as JSON, for machines, in place of tables and paths.",
+)
+calibrated_at_option = option(
     "--calibrated-at",
+    part=Part.PRIOR,
     type=float,
-    default=None,
-    help="Share of genuine pairs that MODEL was fitted at  [default: what it says itself]",
+    metavar="SHARE",
+    show_default="what the model file says",
+    help="Share of genuine pairs that MODEL was fitted at, between 0 and 1.",
 )
-jobs_option = click.option(
-    "--jobs", type=click.IntRange(1), default=None, help="Cells at a time  [default: cores]"
+jobs_option = option(
+    "--jobs",
+    part=Part.WORK,
+    type=click.IntRange(1),
+    show_default="the number of cores",
+    help="Cells (a method on a fold) at a time. Results do not depend on it.",
 )
-resume_option = click.option("--resume", is_flag=True, help="Go on where an earlier run stopped.")
-out_option = click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="Folder to write."
+resume_option = option(
+    "--resume",
+    part=Part.WORK,
+    is_flag=True,
+    help="Go on where an interrupted run of the same command stopped.",
 )
-set_option = click.option(
+out_option = option(
+    "--out",
+    part=Part.OUTPUT,
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="Folder to write to. It is made where it is not there; results of an earlier run in it "
+    "are replaced.",
+)
+model_out_option = option(
+    "--out",
+    part=Part.OUTPUT,
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Model file to write, such as faces.faircal; one that is there is replaced.",
+)
+table_out_option = option(
+    "--out",
+    part=Part.OUTPUT,
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE",
+    help="Table to write: a name that ends in .parquet or .csv; one that is there is replaced.",
+)
+set_option = option(
     "--set",
     "parameters",
+    part=Part.METHOD,
     multiple=True,
     metavar="METHOD.NAME=VALUE",
-    help="Any parameter of a method.",
+    show_default="the methods' own values",
+    help="Any parameter of a method, such as ftc.epochs=20; VALUE is JSON or text. May be "
+    "repeated.",
 )
-rates_option = click.option(
+rates_option = option(
     "--rates",
+    part=Part.MEASURE,
     type=CommaList(float),
     default="0.001,0.01",
-    show_default=True,
-    help="Global error rates to compare at.",
+    help="Global rates, as shares, with commas: groups are compared at the threshold where the FPR "
+    "of all pairs is that, and where their FNR is.",
 )
-features_option = click.option(
-    "--features", type=CommaList(), default=(), help="Networks or score columns  [default: all]"
+features_option = option(
+    "--features",
+    part=Part.DATA,
+    type=CommaList(),
+    default=(),
+    show_default="all",
+    help="Networks (names of embeddings) or score columns to use, with commas.",
 )
-feature_option = click.option(
-    "--feature", default=None, help="Which network or score column  [default: the only one]"
+feature_option = option(
+    "--feature",
+    part=Part.DATA,
+    show_default="the only one",
+    help="Network (name of embeddings) or score column to use, where there are several.",
 )
-
-attributes_option = click.option(
+fold_option = option(
+    "--fold", part=Part.DATA, show_default="all pairs", help="Use the pairs of this fold only."
+)
+leave_out_option = option(
+    "--leave-out",
+    part=Part.DATA,
+    metavar="FOLD",
+    show_default="all pairs are used",
+    help="Fold to leave out, and so to keep for testing.",
+)
+attribute_option = option(
+    "--attribute",
+    part=Part.MEASURE,
+    show_default="that of dataset.json, else all crossed",
+    help="Attribute that makes the groups, such as ethnicity; a+b crosses two.",
+)
+attributes_option = option(
     "--attributes",
+    part=Part.DATA,
     type=click.Path(path_type=Path),
-    default=None,
     metavar="FILE",
-    help="Table with identity or image_id, and attribute columns.",
+    show_default="no attributes",
+    help="Table (.csv, .parquet) with identity or image_id, and any columns of attributes.",
 )
-level_option = click.option(
+level_option = option(
     "--level",
+    part=Part.DATA,
     type=click.IntRange(1),
-    default=None,
-    help="Which folder names the person: 1 is the outermost  [default: the one a picture lies in]",
+    show_default="the folder a picture lies in",
+    help="Which folder on the way to a picture names the person: 1 is the outermost.",
 )

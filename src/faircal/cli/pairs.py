@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     check_file,
     check_folder,
@@ -20,6 +21,7 @@ from faircal.cli.options import (
     seed_option,
 )
 from faircal.cli.source import check_one_feature
+from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,62 +50,115 @@ class GenuinePairs(click.ParamType[Any]):
             self.fail(f"expected 'all' or a number, found {value!r}", param, ctx)
 
 
-@click.command(epilog="Example: faircal pairs faces/ --imposters matched --ratio 3")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "--imposters",
-    default="random",
-    show_default=True,
-    help="random, group (within), cross (between groups), cluster (within K-means clusters, "
-    "without attributes), matched (people who are alike, without attributes) or hard (the most "
-    "similar).",
+@click.command(
+    cls=Command,
+    examples={
+        "Random strangers, three for each genuine pair": "faircal pairs faces/",
+        "Strangers who are alike, without attributes": "faircal pairs faces/ --imposters matched",
+        "Strangers of the same group, into a copy of the folder": "faircal pairs faces/ "
+        "--imposters group --attribute ethnicity --out faces-within/",
+        "Other pairs in place of those that are there": "faircal pairs faces/ --genuine all "
+        "--ratio 1 --replace",
+    },
+    tables={
+        "Kinds of imposters": {
+            "random": "Any two people.",
+            "group": "Two people of the same group; needs an attribute.",
+            "cross": "Two people of two groups; needs an attribute.",
+            "cluster": "Two people in the same K-means cluster; needs embeddings.",
+            "matched": "Two people who are alike, in one cell of people; needs embeddings.",
+            "hard": "Each image's most similar stranger first; needs embeddings.",
+        },
+        "Files": {
+            "DATA/images.*": "Read: image_id, identity, attributes, fold where it is there.",
+            "DATA/embeddings*": "Read for cluster, matched and hard.",
+            "pairs.csv, .parquet": "Written, to DATA or OUT: left, right, genuine, fold. Parquet "
+            "where there are many.",
+            "dataset.json": "How the pairs were made.",
+        },
+    },
+    see=("embed", "check", "fit", "benchmark", "how-to/real-data"),
 )
-@click.option(
+@argument(
+    "data",
+    type=click.Path(path_type=Path),
+    help="Dataset folder whose images have identities, as 'faircal embed' and 'faircal import' "
+    "write it.",
+)
+@option(
     "--genuine",
+    part=Part.GENUINE,
     type=GenuinePairs(),
     default="300",
-    show_default=True,
-    help="At most so many genuine pairs a person, drawn at random; or all.",
+    metavar="N|all",
+    shell_complete=among("all"),
+    help="At most so many genuine pairs of a person, drawn at random; or all.",
 )
-@click.option(
-    "--ratio", type=float, default=3.0, show_default=True, help="Imposter pairs per genuine pair."
+@option(
+    "--imposters",
+    part=Part.IMPOSTERS,
+    default="random",
+    metavar="KIND",
+    shell_complete=registered("faircal.pairing", "IMPOSTERS"),
+    help="Who is paired with whom: random, group, cross, cluster, matched or hard (see Kinds of "
+    "imposters).",
 )
-@click.option("--size", type=int, default=None, help="Most pairs in all  [default: no limit]")
-@click.option(
+@option(
+    "--ratio",
+    part=Part.IMPOSTERS,
+    type=float,
+    default=3.0,
+    help="Imposter pairs for each genuine pair; fewer where people are few, which is said.",
+)
+@option(
     "--cap",
+    part=Part.IMPOSTERS,
     type=int,
     default=10,
-    show_default=True,
     help="At most so many imposter pairs of the same two people.",
 )
-@click.option(
-    "--folds",
-    type=int,
-    default=None,
-    help="Folds to draw  [default: those of the images, else 5]",
-)
-@click.option(
+@option(
     "--clusters",
+    part=Part.IMPOSTERS,
     type=int,
-    default=None,
-    help="Clusters for --imposters cluster, cells of people for matched "
-    " [default: 30 and 10, fewer for few people]",
+    show_default="30 clusters, 10 cells; fewer for few people",
+    help="Number of K-means clusters for cluster, most cells of people for matched.",
 )
-@click.option(
+@option(
+    "--size",
+    part=Part.OUTPUT,
+    type=int,
+    show_default="no limit",
+    help="Most pairs in all.",
+)
+@option(
+    "--folds",
+    part=Part.DATA,
+    type=int,
+    show_default="those of the images, else 5",
+    help="Folds to draw; no person is in two of them.",
+)
+@option(
     "--attribute",
-    default=None,
-    help="Attribute that makes groups, and that folds are stratified by; a+b crosses "
-    " [default: all crossed]",
+    part=Part.DATA,
+    show_default="that of dataset.json, else all crossed",
+    help="Attribute that makes the groups, and that folds are stratified by; a+b crosses two.",
 )
 @feature_option
-@seed_option
-@click.option(
+@option(
     "--out",
+    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
-    default=None,
-    help="A copy of DATA to make, with these pairs; or a .csv or .parquet file  [default: DATA]",
+    show_default="into DATA itself",
+    help="A folder to make, a copy of DATA with these pairs; or a .csv or .parquet file.",
 )
-@click.option("--replace", is_flag=True, help="Replace the pairs that are there.")
+@option(
+    "--replace",
+    part=Part.OUTPUT,
+    is_flag=True,
+    help="Replace the pairs that are in DATA. Without it, pairs that are there are an error.",
+)
+@seed_option
 @json_option
 def command(
     data: Path,
@@ -121,11 +176,17 @@ def command(
     replace: bool,
     as_json: bool,
 ) -> None:
-    """Build the pairs of the dataset folder DATA from its identities.
+    """Build pairs of images from identities.
 
-    Folds share no person and are stratified by attribute; a pair never joins two folds. cluster,
-    matched and hard need embeddings ('faircal embed' first), group and cross an attribute. The same
+    Reads who is in each image of DATA. Genuine pairs are of one person, imposter pairs of two.
+    Folds share no person and are stratified by attribute; a pair never joins two folds. The same
     seed gives the same pairs.
+
+    Which imposters a method is calibrated on decides what its probabilities mean. Random strangers
+    are easy to tell apart: a probability calibrated on them is too bold among people who look
+    alike. Choose those that the probability will be used for.
+
+    Next: 'faircal check DATA', then 'faircal fit' or 'faircal benchmark'.
     """
     from faircal.data.groups import cross
     from faircal.data.readers import read_images

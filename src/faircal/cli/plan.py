@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Command, Part, option
 from faircal.cli.options import feature_option, json_option, note, out, print_json, printable
 
 if TYPE_CHECKING:
@@ -18,46 +19,92 @@ if TYPE_CHECKING:
 METRICS: tuple[Metric, ...] = ("fpr", "fnr")
 
 
-@click.command(epilog="Example: faircal plan --rate 0.01 --within 0.005 --groups 8 --images 5")
-@click.option("--rate", type=float, required=True, help="The error rate that is expected.")
-@click.option("--within", type=float, default=None, help="Wanted: half the interval's width.")
-@click.option(
-    "--ratio", type=float, default=None, help="Or: times the rate that its upper end may be."
+@click.command(
+    cls=Command,
+    examples={
+        "How many people for an FPR of 1 %, known to half a percent": "faircal plan --rate 0.01 "
+        "--within 0.005",
+        "The same in each of eight groups, with five images a person": "faircal plan --rate 0.01 "
+        "--within 0.005 --groups 8 --images 5",
+        "So that the upper end is at most twice the rate": "faircal plan --rate 0.001 --ratio 2",
+        "The other way round: what 200 people will give": "faircal plan --rate 0.01 --people 200",
+        "With how alike pairs are in data of the same network": "faircal plan --rate 0.01 "
+        "--within 0.005 --pilot faces/ --attribute ethnicity",
+    },
+    see=("threshold", "audit", "compare", "how-to/plan"),
 )
-@click.option(
+@option(
+    "--rate",
+    part=Part.PRECISION,
+    type=float,
+    required=True,
+    metavar="SHARE",
+    help="The error rate that is expected, such as 0.01.",
+)
+@option(
+    "--within",
+    part=Part.PRECISION,
+    type=float,
+    metavar="SHARE",
+    show_default="none",
+    help="Wanted: half the interval's width, such as 0.005.",
+)
+@option(
+    "--ratio",
+    part=Part.PRECISION,
+    type=float,
+    show_default="none",
+    help="Or wanted: times the rate that the interval's upper end may be, such as 2.",
+)
+@option(
+    "--level",
+    part=Part.PRECISION,
+    type=float,
+    default=0.95,
+    metavar="SHARE",
+    help="Confidence of the interval.",
+)
+@option(
     "--people",
+    part=Part.SAMPLE,
     type=click.IntRange(3),
-    default=None,
-    help="The other way round: what so many people of a group will give.",
+    show_default="none",
+    help="The other way round: say what so many people of a group will give.",
 )
-@click.option(
-    "--groups", type=click.IntRange(1), default=1, show_default=True, help="Number of groups."
+@option(
+    "--groups",
+    part=Part.SAMPLE,
+    type=click.IntRange(1),
+    default=1,
+    help="Number of groups; each needs the people.",
 )
-@click.option(
+@option(
     "--images",
+    part=Part.SAMPLE,
     type=click.IntRange(2),
     default=5,
-    show_default=True,
     help="Images of each person.",
 )
-@click.option(
+@option(
     "--per-person",
+    part=Part.SAMPLE,
     type=click.IntRange(1),
-    default=None,
-    help="Imposter pairs that each person is in  [default: all within the group]",
+    show_default="all within the group",
+    help="Imposter pairs that each person is in.",
 )
-@click.option(
-    "--level", type=float, default=0.95, show_default=True, help="Confidence of the interval."
-)
-@click.option(
+@option(
     "--pilot",
+    part=Part.DATA,
     type=click.Path(path_type=Path),
-    default=None,
     metavar="DATA",
-    help="Labelled pairs with identities: how alike are pairs that share people?",
+    show_default="typical figures",
+    help="Labelled pairs with identities, which tell how alike pairs that share people are.",
 )
-@click.option(
-    "--attribute", default=None, help="Use the pilot's pairs within groups of this attribute."
+@option(
+    "--attribute",
+    part=Part.DATA,
+    show_default="all pairs",
+    help="Take the pilot's pairs within groups of this attribute.",
 )
 @feature_option
 @json_option
@@ -75,12 +122,18 @@ def command(
     feature: str | None,
     as_json: bool,
 ) -> None:
-    """Say how many people, images and pairs an interval of an error rate needs, in each group.
+    """Say how many people and pairs a wanted interval needs.
 
-    For the FPR and for the FNR: the fewest people with whom the interval is as narrow as --within
-    or --ratio wants it, or what --people will give. Pairs that share people are alike, and how much
-    widens the interval: typical figures are taken, or those of --pilot, which should be of the same
-    network and of a hundred people or more.
+    For the FPR and for the FNR, in each group: the fewest people with whom the interval of an error
+    rate is as narrow as --within or --ratio wants it, or what --people will give. Give one of the
+    three.
+
+    Pairs that share people are alike, which widens the interval, however many pairs there are. How
+    alike is taken from typical figures, or from --pilot, which should be of the same network and of
+    a hundred people or more.
+
+    Prints people, images, pairs, how many independent pairs they are as good as, and the interval.
+    Writes nothing. Plan before you collect; then 'faircal threshold' or 'faircal audit'.
     """
     from faircal.errors import ParameterError
     from faircal.uncertainty.planning import expect, people_needed, plan, typical

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
     CommaList,
     check_folder,
     feature_option,
+    fold_option,
     json_option,
     note,
     out_option,
@@ -28,46 +30,74 @@ if TYPE_CHECKING:
     from faircal.data import Dataset
 
 
-@click.command(epilog="Example: faircal regions faces/ --model model.faircal --out regions/")
+@click.command(
+    cls=Command,
+    examples={
+        "Of a model": "faircal regions faces/ --model faces.faircal --out regions/",
+        "At the threshold in use, with pictures as examples": "faircal regions faces/ "
+        "--model faces.faircal --threshold 0.9 --pictures photos/ --out regions/",
+        "Of the plain cosine, stricter, into the folder of an audit": "faircal regions faces/ "
+        "--false-discoveries 0.01 --out audit/",
+    },
+    tables={
+        "Files": {
+            "DIR/regions.csv": "Each region: people, pairs, rates with intervals, whether it was "
+            "found, example images.",
+            "DIR/regions.json": "Settings, versions, hash of the data, what is said.",
+            "DIR/figures/": "A map of the regions, their FPR, their calibration. Figures need the "
+            "extra figures.",
+        },
+    },
+    see=("audit", "report", "threshold", "how-to/regions"),
+)
 @reads_data
-@click.option(
+@option(
     "--model",
+    part=Part.MEASURE,
     type=click.Path(path_type=Path),
-    default=None,
-    help="Model file to ask  [default: the scores of DATA]",
+    metavar="FILE",
+    show_default="the scores of DATA",
+    help="Model file to ask; people must not be those it was fitted on.",
 )
 @out_option
-@click.option(
+@option(
     "--rate",
+    part=Part.MEASURE,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.01,
-    show_default=True,
-    help="False-positive rate of all pairs at which to look.",
+    help="False-positive rate of all pairs at which to look, as a share.",
 )
-@click.option("--threshold", type=float, default=None, help="A threshold instead of a rate.")
-@click.option(
+@option(
+    "--threshold",
+    part=Part.MEASURE,
+    type=float,
+    show_default="where --rate is met",
+    help="Threshold at which to look, on the scores, instead of a rate.",
+)
+@option(
     "--false-discoveries",
     "q",
+    part=Part.MEASURE,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
-    show_default=True,
     help="Share of what is found that may be chance, on average.",
 )
-@click.option(
+@option(
     "--clusters",
+    part=Part.MEASURE,
     type=CommaList(int),
     default="3,10,30,100",
-    show_default=True,
-    help="Numbers of regions to make, as far as there are people.",
+    help="Numbers of regions to make, with commas, as far as there are people.",
 )
 @feature_option
-@click.option("--fold", default=None, help="Only this fold.")
-@click.option(
+@fold_option
+@option(
     "--pictures",
+    part=Part.OUTPUT,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=None,
-    metavar="DIR",
-    help="Where the pictures are, for examples: DIR/<image id>.",
+    metavar="FOLDER",
+    show_default="ids alone",
+    help="Where the pictures are, to show examples: FOLDER/<image id>.",
 )
 @seed_option
 @json_option
@@ -85,15 +115,17 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Find where in embedding space it is worst, without any attribute.
+    """Find where in embedding space it is worst, without attributes.
 
-    Images of one half of the people are clustered; the regions that look worst there are tested on
-    the other half, for more false matches and for other calibration than the rest, and the other
-    way round. What is found is kept to a share of false discoveries. Where DATA has attributes, it
-    is said what the regions are made of; they are not used.
+    Reads labelled pairs with embeddings. Images of one half of the people are clustered; the
+    regions that look worst there are tested on the other half, for more false matches and for other
+    calibration than the rest, and the other way round. What is found is kept to a share of false
+    discoveries. Where DATA has attributes, it is said what the regions are made of; they are not
+    used.
 
-    Writes regions.csv, with size, rates, intervals and example images of each region, and figures;
-    in the folder of an audit of the same data, 'faircal report' shows them too.
+    Prints the regions that were found, and writes all of them with their figures. Look at the
+    example images next: what do they have in common? In the folder of an audit of the same data,
+    'faircal report' shows the regions too.
     """
     from faircal.auditing.regions import find_regions
     from faircal.files import file_digest

@@ -6,17 +6,37 @@ from pathlib import Path
 
 import click
 
+from faircal.cli.help import Command, argument
 from faircal.cli.options import json_option
-from faircal.cli.running import report_and_show
+from faircal.cli.running import REPORT_FILES, report_and_show
 
 
-@click.command(epilog="Example: faircal report results/")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.command(
+    cls=Command,
+    examples={
+        "Of a benchmark": "faircal report results/",
+        "Of an audit, for machines": "faircal report audit/ --json",
+    },
+    tables={"Files": REPORT_FILES},
+    see=("audit", "benchmark", "classify", "reproduce", "regions", "explanation/report"),
+)
+@argument(
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder of results, as 'faircal benchmark', 'audit', 'reproduce', 'demo', 'classify "
+    "audit' and 'classify benchmark' write it.",
+)
 @json_option
 def command(folder: Path, as_json: bool) -> None:
-    """Write tables, figures and report.html of the results in DIR; recomputes nothing.
+    """Write the report of a benchmark or an audit again.
 
-    Prints the main tables. Figures need matplotlib: pip install 'faircal[figures]'.
+    Reads the numbers in DIR (results.csv, intervals.csv, curves.parquet, run.json) and writes
+    report.html, tables/ and figures/ from them; nothing is measured anew. For after an update of
+    faircal, after installing matplotlib (pip install 'faircal[figures]'), or when 'faircal regions'
+    has written to the same folder.
+
+    Prints the main tables, and where the files are.
     """
     from faircal.cli import classify_show
     from faircal.results import read_run

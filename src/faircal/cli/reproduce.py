@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     CommaList,
     check_folder,
@@ -21,64 +22,111 @@ from faircal.cli.options import (
     seed_option,
     set_option,
 )
-from faircal.cli.running import benchmark_and_show, goes_on
+from faircal.cli.running import PAIR_FILES, benchmark_and_show, goes_on
 from faircal.cli.source import Source, reads_data
+from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
 
 
 @click.command(
-    epilog="Example: faircal reproduce rfw faces/ --no-training --out rfw/, where faces/ is what "
-    "'faircal simulate rfw-like faces/' wrote."
+    cls=Command,
+    examples={
+        "RFW, without the methods that train networks": "faircal reproduce rfw rfw/ --no-training "
+        "--out paper-rfw/",
+        "All of it; hours without a GPU": "faircal reproduce bfw bfw/ --out paper-bfw/",
+        "Embeddings that are called otherwise": "faircal reproduce rfw rfw/ "
+        "--as webface=facenet-webface --as zoo=arcface --out paper-rfw/",
+        "A quick look, on data that 'faircal simulate rfw-like' wrote": "faircal reproduce rfw "
+        "simulated/ --no-training --clusters 20,100 --n-init 1 --out look/",
+        "Go on with a run that was interrupted": "faircal reproduce rfw rfw/ --no-training "
+        "--out paper-rfw/ --resume",
+    },
+    tables={
+        "Files": {
+            **PAIR_FILES,
+            "agreement.md": "Each number beside the published one, and which of the paper's claims "
+            "hold here.",
+            "parts/": "Cells that are done; --resume goes on from them.",
+        },
+    },
+    see=("import", "embed", "benchmark", "report", "how-to/reproduce", "how-to/trained-methods"),
 )
-@click.argument("paper", metavar="{rfw|bfw|ijbc}", type=click.Choice(["rfw", "bfw", "ijbc"]))
+@argument(
+    "paper",
+    metavar="{rfw|bfw|ijbc}",
+    type=click.Choice(["rfw", "bfw", "ijbc"]),
+    help="Which experiment of the paper: its features, folds, attribute and published numbers.",
+)
 @reads_data
 @out_option
-@click.option(
+@option(
     "--methods",
+    part=Part.METHOD,
     type=CommaList(),
     default=(),
-    help="Methods  [default: the paper's]",
+    shell_complete=registered("faircal.methods", "METHODS", commas=True),
+    show_default="the paper's",
+    help="Methods to run, with commas; 'faircal methods' lists them.",
 )
-@click.option(
+@option(
     "--no-training",
+    part=Part.METHOD,
     is_flag=True,
     help="Leave out the methods that train networks: hours without a GPU.",
 )
-@click.option(
+@option(
     "--clusters",
+    part=Part.METHOD,
     type=CommaList(int),
     default=(),
-    help="Numbers of clusters of FairCal and FSN  [default: the paper's twelve, 1 to 500]",
+    show_default="the paper's twelve, 1 to 500",
+    help="Numbers of clusters (K) of FairCal and FSN, with commas: each is run.",
 )
-@click.option(
+@option(
     "--calibrators",
+    part=Part.METHOD,
     type=CommaList(),
     default=(),
-    help="Calibrators of FairCal  [default: beta, histogram, isotonic]",
+    shell_complete=registered("faircal.calibrators", "CALIBRATORS", commas=True),
+    show_default="beta,histogram,isotonic",
+    help="Calibrators of FairCal, with commas: beta, histogram, isotonic, platt, temperature, "
+    "spline.",
 )
-@click.option(
-    "--n-init", type=click.IntRange(1), default=10, show_default=True, help="Starts of K-means."
+@option(
+    "--n-init",
+    part=Part.METHOD,
+    type=click.IntRange(1),
+    default=10,
+    help="Starts of K-means, of which the best is taken.",
 )
 @features_option
-@click.option("--attribute", default=None, help="Attribute; a+b crosses  [default: the paper's]")
-@click.option(
+@option(
+    "--attribute",
+    part=Part.MEASURE,
+    show_default="the paper's",
+    help="Attribute that makes the groups; a+b crosses two.",
+)
+@option(
     "--as",
     "names",
+    part=Part.DATA,
     multiple=True,
     metavar="FEATURE=NETWORK",
+    show_default="by its name",
     help="Which of the paper's networks made a feature: facenet-vggface2, facenet-webface or "
-    "arcface  [default: by its name]",
+    "arcface. May be repeated.",
 )
-@click.option(
+@option(
     "--pictures",
+    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
-    default=None,
-    help="Folder of the pictures, for the faces of some clusters  [default: where they were "
-    "imported from]",
+    metavar="FOLDER",
+    show_default="where they were imported from",
+    help="Folder of the pictures, to show faces of some clusters.",
 )
-@click.option("--no-pictures", is_flag=True, help="Show no faces.")
+@option("--no-pictures", part=Part.OUTPUT, is_flag=True, help="Show no faces.")
 @set_option
 @jobs_option
 @resume_option
@@ -101,14 +149,15 @@ def command(
     as_json: bool,
     **more: Any,
 ) -> None:
-    """Repeat the paper's whole experiment on DATA, with every table and figure.
+    """Repeat the paper's experiment, with every table and figure.
 
-    Features, methods, calibrators, numbers of clusters and folds are the paper's for RFW, BFW or
-    IJB-C. Writes results.csv, run.json, tables/ (Markdown, CSV, LaTeX), figures/ (PDF, PNG, CSV),
-    agreement.md and report.html: each number beside the published one, and which of the paper's
-    claims hold here. On simulated data nothing is compared.
+    Reads DATA, which 'faircal import' and 'faircal embed' made of RFW, BFW or IJB-C. Features,
+    methods, calibrators, numbers of clusters and folds are the paper's. Every table and figure is
+    written in its order, each number beside the published one, and which of the paper's claims hold
+    here. On simulated data nothing is compared.
 
-    An interrupted run goes on with --resume.
+    Prints the main tables and the claims. Open report.html next. An interrupted run goes on with
+    --resume.
     """
     from faircal.benchmark import EXPERIMENTS, paper_settings
     from faircal.benchmark.experiments import CLUSTERS

@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from faircal.report.paper import Reproduction
     from faircal.report.writing import Report
 
+#: What benchmarks and audits leave in their folder, for the help of commands.
+REPORT_FILES = {
+    "report.html": "For people: one file that opens anywhere, offline.",
+    "tables/, figures/": "The tables (Markdown, CSV, LaTeX) and figures (PDF, PNG, CSV) of the "
+    "report. Figures need the extra figures.",
+    "results.csv": "All numbers: a row for each value, by method, fold and group.",
+    "intervals.csv": "How sure they are: intervals that know who is in the pairs.",
+    "curves.parquet": "Scores counted in bins, which figures are drawn from.",
+    "run.json": "Settings, versions, hash of the data, notes.",
+}
+#: The same of pairs.
+PAIR_FILES = {**REPORT_FILES, "replicates.parquet": "What 'faircal compare' needs."}
+
 
 def benchmark_and_show(
     data: Dataset,

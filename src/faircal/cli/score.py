@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from faircal.cli.engine import Engine, engine_options
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     CommaList,
     calibrated_at_option,
     check_file,
     check_folder,
     feature_option,
+    fold_option,
     json_option,
     note,
     print_json,
     resume_option,
+    table_out_option,
 )
 from faircal.cli.source import Source, reads_data
-
-if TYPE_CHECKING:
-    pass
+from faircal.cli.values import among, registered
 
 #: For ``--prior``: find the share of genuine pairs out.
 ESTIMATE = "estimate"
@@ -51,33 +52,80 @@ class Share(click.ParamType[Any]):
         return share
 
 
-@click.command(epilog="Example: faircal score faces.faircal new-pairs/ --out scored.parquet")
-@click.argument("model", type=click.Path(path_type=Path))
+@click.command(
+    cls=Command,
+    examples={
+        "Score all pairs": "faircal score faces.faircal new-pairs/ --out scored.parquet",
+        "Pairs of one fold, with labels and groups, to audit next": "faircal score faces.faircal "
+        "faces/ --fold 5 --keep genuine,identity,ethnicity --out scored.csv",
+        "All that 'faircal monitor' watches": "faircal score faces.faircal today/ "
+        "--add clusters,outside,decision --keep genuine --out today.parquet",
+        "Probabilities where one pair in a thousand is genuine": "faircal score faces.faircal "
+        "new-pairs/ --prior 0.001 --out scored.csv",
+        "Go on with a run that was interrupted": "faircal score faces.faircal new-pairs/ "
+        "--out scored.parquet --resume",
+        "On a Spark cluster, into a folder of Parquet files": "faircal score faces.faircal "
+        "new-pairs/ --out scored --engine spark --master spark://host:7077",
+    },
+    tables={
+        "Columns": {
+            "left, right": "The two images, where the data names them.",
+            "score": "What the method ranks by: higher is more alike.",
+            "probability": "P(genuine), at the share of genuine pairs of the fit, or --prior.",
+            "log_likelihood_ratio": "Added: in nats; the same at any share of genuine pairs.",
+            "similarity": "Added: the cosine, or DATA's own score.",
+            "left_cluster, right_cluster": "Added by clusters: where each image lies in the "
+            "population that MODEL was fitted on.",
+            "left_outside, right_outside": "Added by outside: whether it lies outside of it.",
+            "decision": "Added: 1 where MODEL's operating point takes the pair for genuine.",
+        },
+        "Files": {
+            "OUT": "The table. It appears when all pairs are scored.",
+            "OUT.parts": "The work so far; removed at the end.",
+        },
+    },
+    see=("fit", "threshold", "audit", "monitor", "how-to/prior", "how-to/big-data", "how-to/spark"),
+)
+@argument(
+    "model",
+    type=click.Path(path_type=Path),
+    help="Model file, as 'faircal fit' writes it.",
+)
 @reads_data
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help=".parquet or .csv file to write."
-)
 @feature_option
-@click.option("--fold", default=None, help="Score the pairs of this fold only.")
-@click.option(
-    "--keep",
-    type=CommaList(),
-    default=(),
-    help="Columns to carry over: genuine, fold, identity, attributes (as left_NAME, right_NAME).",
-)
-@click.option(
-    "--add",
-    type=CommaList(),
-    default=(),
-    help="More columns: log_likelihood_ratio, similarity, clusters, outside, decision.",
-)
-@click.option(
+@fold_option
+@option(
     "--prior",
+    part=Part.PRIOR,
     type=Share(),
-    default=None,
-    help="Give probabilities for this share of genuine pairs, such as 0.001, or estimate it.",
+    metavar="SHARE|estimate",
+    shell_complete=among(ESTIMATE),
+    show_default="that of the fit",
+    help="Give probabilities for this share of genuine pairs, such as 0.001; estimate finds it "
+    "out.",
 )
 @calibrated_at_option
+@option(
+    "--keep",
+    part=Part.OUTPUT,
+    type=CommaList(),
+    default=(),
+    shell_complete=among("genuine", "fold", "identity", commas=True),
+    show_default="none",
+    help="Columns to carry over, with commas: genuine, fold, identity, and attributes (as "
+    "left_NAME, right_NAME).",
+)
+@option(
+    "--add",
+    part=Part.OUTPUT,
+    type=CommaList(),
+    default=(),
+    shell_complete=registered("faircal.scoring.adding", "COLUMNS", commas=True),
+    show_default="none",
+    help="More columns, with commas: log_likelihood_ratio, similarity, clusters, outside, "
+    "decision.",
+)
+@table_out_option
 @engine_options
 @resume_option
 @json_option
@@ -95,25 +143,23 @@ def command(
     resume: bool,
     as_json: bool,
 ) -> None:
-    """Score the pairs of DATA with MODEL: columns left, right, score, probability.
+    """Score pairs with a model.
 
-    The pairs of a folder need no labels. Any number of pairs is scored in the same memory, unless
-    folds have to be drawn first (--fold or --keep fold without a column fold). The file
-    appears when all are scored; until then the work is kept in OUT.parts, and an interrupted run
-    goes on with --resume.
+    Reads MODEL and the pairs of DATA, which need no labels, and writes a table with a row for each
+    pair: left, right, score, probability, and what --keep and --add ask for. Measure it next with
+    'faircal audit', or watch it with 'faircal monitor'.
+
+    Any number of pairs is scored in the same memory, unless folds have to be drawn first (--fold
+    or --keep fold without a column fold). The file appears when all are scored; until then the work
+    is kept in OUT.parts, and an interrupted run goes on with --resume.
 
     Probabilities hold for the share of genuine pairs that MODEL was fitted at. With --prior they
     hold for another; scores stay as they are. --prior estimate goes through the pairs once before,
     and tells the share that their probabilities speak for; no labels are used.
 
-    --add clusters and outside say where each image lies in the population that MODEL was fitted on
-    (left_cluster, right_cluster, left_outside, right_outside), decision is 1 where MODEL's
-    operating point takes a pair for genuine. The log-likelihood ratio (nats) is the same at any
-    share of genuine pairs; similarity is the cosine, or DATA's own score.
-
     With --engine spark the pairs are scored by Spark's workers, with the same numbers, in any
     order. OUT may then also be a name without ending: a folder of Parquet files. All machines must
-    see DATA and OUT (see docs/how-to/spark.md).
+    see DATA and OUT (see the guide 'On a Spark cluster' in the documentation).
     """
     from faircal.cli.score_run import Wanted, score_here, score_on_spark
     from faircal.errors import ParameterError

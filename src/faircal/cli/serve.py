@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import note
+from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.about.operating import On
@@ -18,115 +20,182 @@ if TYPE_CHECKING:
 NONE = "none"
 
 
-@click.command(epilog="Example: faircal serve faces.faircal --keys keys.json --port 8000")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
+@click.command(
+    cls=Command,
+    examples={
+        "On this machine, without keys": "faircal serve faces.faircal",
+        "With keys, and templates encrypted": "faircal serve faces.faircal --keys keys.json "
+        "--encryption-key-file templates.key",
+        "Keep nothing: verification alone": "faircal serve faces.faircal --keys keys.json "
+        "--database none",
+        "One of several processes, with PostgreSQL": "faircal serve faces.faircal "
+        "--keys keys.json --database postgresql://faircal@db/faces --port 8001 --no-page",
+        "Take pictures, too": "faircal serve faces.faircal --keys keys.json --network dlib",
+    },
+    tables={
+        "Files": {
+            "MODEL": "Read, and read again when it changes.",
+            "MODEL with .db": "SQLite database of templates and decisions, unless --database says "
+            "otherwise.",
+        },
+        "Signals": {
+            "SIGTERM": "Ends the service, when requests under way are answered and the audit trail "
+            "is written.",
+            "SIGHUP": "Reads MODEL again.",
+        },
+    },
+    exits={0: "The service was ended."},
+    see=("keys", "threshold", "monitor", "export", "how-to/service", "tutorials/production"),
+)
+@argument("model", type=click.Path(path_type=Path), help="Model file, as 'faircal fit' writes it.")
+@option(
+    "--host",
+    part=Part.ADDRESS,
+    default="127.0.0.1",
+    help="Address to listen on; without --keys only one of this machine.",
+)
+@option(
     "--port",
+    part=Part.ADDRESS,
     type=click.IntRange(0, 65535),
     default=8000,
-    show_default=True,
-    help="Port; 0 is any that is free.",
+    help="Port to listen on; 0 is any that is free.",
 )
-@click.option(
-    "--database",
-    default=None,
-    metavar="PATH|URL|none",
-    help="SQLite file or postgresql:// URL for templates and the audit trail; none: keep nothing  "
-    "[default: MODEL with .db for its ending]",
-)
-@click.option(
-    "--encryption-key-file",
-    type=click.Path(path_type=Path),
-    default=None,
-    metavar="FILE",
-    help="32 bytes (as they are, hex or Base64) that templates are encrypted with.",
-)
-@click.option(
+@option(
     "--keys",
+    part=Part.ADDRESS,
     type=click.Path(path_type=Path),
-    default=None,
     metavar="FILE",
-    help="API keys, made with 'faircal keys'; without, only this machine may use the service.",
+    show_default="none: only this machine, for everything",
+    help="File of API keys, made with 'faircal keys'. A change of it counts at once.",
 )
-@click.option(
-    "--threshold",
+@option(
+    "--database",
+    part=Part.STORAGE,
+    metavar="PATH|URL|none",
+    show_default="MODEL with .db for its ending",
+    help="Where templates and the audit trail are kept: an SQLite file, a postgresql:// URL "
+    "(extra postgres), or none: keep nothing.",
+)
+@option(
+    "--encryption-key-file",
+    part=Part.STORAGE,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    show_default="not encrypted",
+    help="File with 32 bytes (as they are, hex or Base64) that templates are encrypted with; the "
+    "same at every start.",
+)
+@option(
+    "--keep-decisions",
+    part=Part.STORAGE,
     type=float,
-    default=None,
-    help="Decide at this threshold  [default: MODEL's operating point]",
+    metavar="DAYS",
+    show_default="for ever",
+    help="Days after which lines of the audit trail are deleted.",
 )
-@click.option(
+@option(
+    "--threshold",
+    part=Part.DECISION,
+    type=float,
+    show_default="MODEL's operating point, else a probability of 0.5",
+    help="Decide at this threshold: the same person where the value is at or above it.",
+)
+@option(
     "--on",
+    part=Part.DECISION,
     type=click.Choice(["score", "probability"]),
     default="score",
-    show_default=True,
     help="What --threshold is on.",
 )
-@click.option(
+@option(
     "--prior",
+    part=Part.DECISION,
     type=float,
-    default=None,
-    help="Share of genuine pairs to give probabilities for  [default: that of the fit]",
+    metavar="SHARE",
+    show_default="that of the fit",
+    help="Share of genuine pairs to give probabilities for, between 0 and 1.",
 )
-@click.option(
+@option(
     "--max-batch",
+    part=Part.LIMITS,
     type=click.IntRange(1),
     default=10_000,
-    show_default=True,
     help="Most pairs of a batch.",
 )
-@click.option(
+@option(
     "--max-body",
+    part=Part.LIMITS,
     type=click.IntRange(1024),
     default=64 * 1024 * 1024,
-    show_default=True,
+    metavar="BYTES",
     help="Most bytes of a request.",
 )
-@click.option(
+@option(
     "--rate",
+    part=Part.LIMITS,
     type=click.FloatRange(0),
     default=0.0,
-    help="Most requests a second of one key, or address without keys  [default: 0, no limit]",
+    show_default="0, no limit",
+    help="Most requests a second of one key, or of one address without keys.",
 )
-@click.option(
+@option(
     "--burst",
+    part=Part.LIMITS,
     type=click.FloatRange(0),
     default=0.0,
-    help="Requests at once after a pause  [default: twice --rate]",
+    show_default="twice --rate",
+    help="Requests that may come at once after a pause.",
 )
-@click.option(
+@option(
     "--false-alarms",
+    part=Part.MONITORING,
     type=float,
     default=0.01,
-    show_default=True,
+    metavar="SHARE",
     help="Chance that monitoring ever raises an alarm while nothing changes.",
 )
-@click.option(
-    "--keep-decisions",
-    type=float,
-    default=None,
-    metavar="DAYS",
-    help="Delete lines of the audit trail that are older  [default: none are]",
-)
-@click.option(
+@option(
     "--network",
-    default=None,
-    metavar="N",
-    help="Take pictures, too, by the network that MODEL was made for; see 'faircal embed --list'.",
+    part=Part.PICTURES,
+    shell_complete=registered("faircal.embedding", "NETWORKS"),
+    show_default="embeddings alone are taken",
+    help="Take pictures, too, by the network that MODEL was made for: dlib, facenet-vggface2, "
+    "facenet-webface, arcface, an .onnx or a .toml file; as in 'faircal embed'.",
 )
-@click.option("--detector", default=None, help="mtcnn, dlib or none  [default: the network's]")
-@click.option("--preset", default=None, help="What an .onnx network takes; see 'faircal embed'.")
-@click.option(
-    "--access-log/--no-access-log", default=True, show_default=True, help="Log a line a request."
+@option(
+    "--detector",
+    part=Part.PICTURES,
+    shell_complete=registered("faircal.embedding", "DETECTORS"),
+    show_default="the network's",
+    help="What finds faces: mtcnn, dlib or none.",
 )
-@click.option(
+@option(
+    "--preset",
+    part=Part.PICTURES,
+    shell_complete=registered("faircal.embedding", "PRESETS"),
+    show_default="none",
+    help="What an .onnx network takes: arcface, insightface, mobilefacenet, adaface or facenet.",
+)
+@option(
+    "--page/--no-page",
+    part=Part.ADDRESS,
+    default=True,
+    help="Whether there is a page for people at /.",
+)
+@option(
+    "--access-log/--no-access-log",
+    part=Part.LOGS,
+    default=True,
+    help="Whether each request is a line of the log.",
+)
+@option(
     "--log-level",
+    part=Part.LOGS,
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
-    show_default=True,
     help="What goes to standard error.",
 )
-@click.option("--page/--no-page", default=True, show_default=True, help="A page for people at /.")
 def command(
     model: Path,
     host: str,
@@ -150,11 +219,19 @@ def command(
     log_level: str,
     page: bool,
 ) -> None:
-    """Serve MODEL over HTTP: verify, enrol, identify; see /openapi.json of the running service.
+    """Serve a model over HTTP: verify, enrol, identify.
 
-    The address is printed when requests are taken. MODEL is read again when it changes, on SIGHUP,
-    and on POST /v1/model, without a request being dropped. SIGTERM ends the service when all
-    requests under way are answered and the audit trail is written.
+    Reads MODEL and answers requests until it is ended: is this pair one person, who of those
+    enrolled is it, with score, probability, decision, and whether an image lies outside of the
+    population that the model knows. Embeddings come in; with --network pictures too. Each answer is
+    a line of the audit trail, without anything biometric. The service watches its own pairs.
+
+    The address is printed when requests are taken; /openapi.json describes every route, / is a page
+    for people. MODEL is read again when it changes, on SIGHUP, and on POST /v1/model, without a
+    request being dropped. The service speaks plain HTTP: put a proxy with TLS before it, and give
+    it keys first.
+
+    Needs the extra serve. Find a threshold first ('faircal threshold --out').
     """
     from faircal.files import existing
     from faircal.serving import Settings

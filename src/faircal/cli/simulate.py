@@ -6,26 +6,76 @@ from pathlib import Path
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import check_folder, json_option, print_json, seed_option, working
+from faircal.cli.values import registered
 
 
-@click.command(epilog="Example: faircal simulate small /tmp/small --seed 3")
-@click.argument("preset")
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--people", type=click.IntRange(1), default=None, help="People  [default: the preset's]"
+@click.command(
+    cls=Command,
+    examples={
+        "A small dataset to try commands on": "faircal simulate small faces/",
+        "The same kind of people, others": "faircal simulate small faces-3/ --seed 3",
+        "As large as the paper's BFW dataset": "faircal simulate bfw-like bfw/",
+        "Larger groups: 1,000 people in 40,000 pairs": "faircal simulate small many/ --people 1000 "
+        "--images 6000 --pairs 40000",
+    },
+    tables={
+        "Presets": {
+            "small": "8,000 pairs of 200 people, 128 numbers an embedding, eight groups "
+            "(ethnicity × gender).",
+            "rfw-like": "24,000 pairs of 12,000 people, 512 numbers an embedding, four groups "
+            "(ethnicity).",
+            "bfw-like": "890,000 pairs of 800 people, 512 numbers an embedding, eight groups "
+            "(ethnicity × gender).",
+        },
+        "Files": {
+            "DIR/images.csv": "Images: image_id, identity, attributes.",
+            "DIR/pairs.csv": "Pairs: left, right, genuine, fold; five folds that share no person.",
+            "DIR/embeddings.npy": "A row for each image.",
+            "DIR/dataset.json": "Name, and that it is simulated.",
+        },
+    },
+    see=("check", "fit", "benchmark", "explanation/simulation"),
 )
-@click.option(
-    "--images", type=click.IntRange(1), default=None, help="Images  [default: the preset's]"
+@argument(
+    "preset",
+    shell_complete=registered("faircal.simulation", "PRESETS"),
+    help="What to imitate: small, rfw-like or bfw-like (see Presets).",
 )
-@click.option(
-    "--pairs", type=click.IntRange(1), default=None, help="Pairs  [default: the preset's]"
+@argument(
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Dataset folder to write. Files of a dataset that is there are replaced.",
 )
-@click.option(
+@option(
+    "--people",
+    part=Part.POPULATION,
+    type=click.IntRange(1),
+    show_default="the preset's",
+    help="Number of people.",
+)
+@option(
+    "--images",
+    part=Part.POPULATION,
+    type=click.IntRange(1),
+    show_default="the preset's, in proportion to people",
+    help="Number of images, dealt evenly to people.",
+)
+@option(
+    "--pairs",
+    part=Part.POPULATION,
+    type=click.IntRange(1),
+    show_default="the preset's, in proportion to images",
+    help="Number of pairs.",
+)
+@option(
     "--dimension",
+    part=Part.POPULATION,
     type=click.IntRange(2),
-    default=None,
-    help="Length of embeddings  [default: the preset's]",
+    show_default="the preset's",
+    help="Length of embeddings, in numbers.",
 )
 @seed_option
 @json_option
@@ -39,10 +89,14 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Write a simulated dataset folder DIR.
+    """Write a simulated dataset folder.
 
-    PRESET is small (8,000 pairs, 128-d), rfw-like (24,000 pairs, 512-d) or bfw-like (890,000 pairs,
-    512-d). The same seed gives the same bytes. See docs/explanation/simulation.md for the model.
+    The people in it do not exist. The folder has the form of real data (images with identities and
+    attributes, labelled pairs in folds, embeddings), so that every command can be tried without
+    anyone's photographs. The same seed gives the same bytes.
+
+    What comes of it says how methods behave on such data, and nothing about real people; reports
+    say so. Look at it next with 'faircal check DIR'.
     """
     from faircal.data import save_dataset
     from faircal.simulation import simulate

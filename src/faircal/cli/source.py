@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli.help import Part, argument, option
 from faircal.cli.options import check_file, working
+from faircal.cli.values import among
 
 if TYPE_CHECKING:
     from faircal.data import Dataset, PairStream
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 MOST_PAIRS = 10_000_000
 #: Pairs of a part.
 BATCH = 1 << 20
+#: What the argument DATA may be.
+DATA_HELP = (
+    "A dataset folder (images, pairs, embeddings), as 'faircal import', 'embed', 'pairs' and "
+    "'simulate' write it; or a table of scores (.csv, .parquet, .npz)."
+)
 
 
 class ScoreRange(click.ParamType[Any]):
@@ -143,21 +150,26 @@ def reads_data(
     if function is None:
         return partial(reads_data, required=required)
 
-    @click.argument("data", type=click.Path(path_type=Path), required=required)
-    @click.option(
+    @argument("data", type=click.Path(path_type=Path), required=required, help=DATA_HELP)
+    @option(
         "--score-range",
+        part=Part.DATA,
         type=ScoreRange(),
-        default=None,
-        help="Range of ready-made scores  [default: -1,1; in audit any]",
+        show_default="-1,1; any where scores are only measured",
+        help="Lowest and highest value that ready-made scores can have, such as 0,100.",
     )
-    @click.option(
-        "--raw", is_flag=True, help="Keep embeddings as stored: no scaling to unit length."
+    @option(
+        "--raw",
+        part=Part.DATA,
+        is_flag=True,
+        help="Keep embeddings as stored. Otherwise each is scaled to unit length.",
     )
-    @click.option(
+    @option(
         "--device",
-        default=None,
-        help="Where heavy work is done: cpu, or cuda with the extra torch  [default: cpu; a "
-        "training: cuda where there is one]",
+        part=Part.WORK,
+        shell_complete=among("cpu", "cuda"),
+        show_default="cpu; to train a network, cuda where there is one",
+        help="Where heavy work is done: cpu, or cuda (a GPU; extra torch).",
     )
     @wraps(function)
     def reading(
@@ -172,10 +184,12 @@ def reads_data(
     return reading
 
 
-stream_option = click.option(
+stream_option = option(
     "--stream",
+    part=Part.WORK,
     is_flag=True,
-    help=f"Count the pairs part by part  [default: above {MOST_PAIRS:,} pairs]",
+    help="Read the pairs part by part and count their scores in fine bins, in bounded memory. Done "
+    f"by itself above {MOST_PAIRS:,} pairs.",
 )
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
+    attribute_option,
     calibrated_at_option,
     check_file,
     feature_option,
+    fold_option,
     json_option,
     note,
     print_json,
@@ -38,59 +41,90 @@ REFUSED = 1
 
 
 @click.command(
-    epilog="Example: faircal threshold faces.faircal new-people/ --fpr 1e-3 --within groups "
-    "--attribute ethnicity --out faces.faircal"
+    cls=Command,
+    examples={
+        "At most 1 in 100 strangers, kept in the model file": "faircal threshold faces.faircal "
+        "faces/ --fold 5 --fpr 0.01 --out faces.faircal",
+        "In every group at once": "faircal threshold faces.faircal new-people/ --fpr 0.01 "
+        "--within groups --attribute ethnicity --out faces.faircal",
+        "In every region, without attributes": "faircal threshold faces.faircal new-people/ "
+        "--fpr 0.01 --within clusters",
+        "Of ready-made scores, more surely": "faircal threshold scores.csv --fpr 0.001 "
+        "--confidence 0.99",
+        "Where the counted rate is met, as papers do": "faircal threshold faces/ --fpr 0.01 "
+        "--rule measured",
+    },
+    exits={
+        0: "A threshold was found.",
+        1: "No threshold can be promised, and the reason is told.",
+    },
+    see=("fit", "plan", "score", "serve", "how-to/threshold"),
 )
-@click.argument("model", nargs=-1, type=click.Path(path_type=Path), metavar="[MODEL]")
+@argument(
+    "model",
+    nargs=-1,
+    type=click.Path(path_type=Path),
+    metavar="[MODEL]",
+    help="Model file that scores the pairs. Without it the scores are DATA's own.",
+)
 @reads_data
-@click.option("--fpr", type=float, required=True, help="The false-positive rate not to exceed.")
-@click.option(
-    "--rule",
-    type=click.Choice(["promised", "measured"]),
-    default="promised",
-    show_default=True,
-    help="Which FPR: what is promised of people to come, or what is counted in DATA.",
+@option(
+    "--fpr",
+    part=Part.PROMISE,
+    type=float,
+    required=True,
+    metavar="SHARE",
+    help="The false-positive rate not to exceed, such as 0.001.",
 )
-@click.option(
+@option(
     "--confidence",
+    part=Part.PROMISE,
     type=float,
     default=0.95,
-    show_default=True,
+    metavar="SHARE",
     help="Probability that the promise holds, and that intervals do.",
 )
-@click.option(
+@option(
     "--within",
+    part=Part.PROMISE,
     type=click.Choice(["global", "groups", "clusters"]),
     default="global",
-    show_default=True,
     help="Of what it is promised: all pairs, every group, or every cluster of images.",
 )
-@click.option(
-    "--attribute",
-    default=None,
-    help="Attribute that makes the groups; a+b crosses  [default: all crossed]",
+@option(
+    "--rule",
+    part=Part.PROMISE,
+    type=click.Choice(["promised", "measured"]),
+    default="promised",
+    help="Which FPR: what is promised of people to come, or what is counted in DATA.",
 )
-@click.option(
+@option(
     "--clusters",
+    part=Part.PROMISE,
     type=click.IntRange(1),
-    default=None,
-    help="Clusters (K) to find in DATA  [default: those of MODEL]",
+    show_default="those of MODEL",
+    help="For --within clusters: number of clusters (K) to find in DATA.",
 )
-@click.option(
+@attribute_option
+@option(
     "--prior",
+    part=Part.PRIOR,
     type=float,
-    default=None,
+    metavar="SHARE",
+    show_default="that of the fit alone",
     help="Tell, too, what the threshold is as a probability at this share of genuine pairs.",
 )
 @calibrated_at_option
-@click.option(
+@option(
     "--out",
+    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
-    default=None,
+    metavar="FILE",
+    show_default="nothing is written",
     help="Write MODEL with this operating point inside; may be MODEL itself.",
 )
 @feature_option
-@click.option("--fold", default=None, help="Use the pairs of this fold only.")
+@fold_option
 @seed_option
 @json_option
 def command(
@@ -110,21 +144,25 @@ def command(
     seed: int,
     as_json: bool,
 ) -> int:
-    """Find the lowest threshold at which the FPR is at most --fpr, with --confidence.
+    """Find a threshold with a guaranteed false-positive rate.
 
-    The scores are those of MODEL, or DATA's own. The promise holds for people like those of DATA
-    and knows that pairs share people; without identities it can't, and that is said. With --within
-    groups or clusters it holds in all of them at once; clusters need no attribute, and a pair
-    belongs to those of both its images. Clusters of too few people are put to their nearest.
+    Reads the labelled pairs of DATA, scored by MODEL or by themselves, and finds the lowest
+    threshold at which the FPR is at most --fpr, with --confidence. The promise holds for people
+    like those of DATA and knows that pairs share people; without identities it can't, and that is
+    said. Choose the threshold on people whom MODEL was not fitted on, else it is too low.
 
-    What is measured at the threshold, FPR and FNR of all pairs and of every group, is always shown.
+    With --within groups or clusters the promise holds in all of them at once; clusters need no
+    attribute, and a pair belongs to those of both its images. Clusters of too few people are put to
+    their nearest.
+
+    Prints the threshold, and what is measured at it: FPR and FNR of all pairs and of every group.
+    With --out the operating point is kept in the model file, where 'faircal score --add decision',
+    'faircal export' and 'faircal serve' find it.
 
     Where the rate is lower than what can be counted, the tail of the imposters' scores is
     extrapolated. Where that can't be done either there is no threshold, the reason is told, and
     the exit code is 1. --rule measured takes the threshold at which the counted FPR of all pairs is
-    --fpr, as papers do, and promises nothing.
-
-    Choose it on people whom MODEL was not fitted on, else it is too low.
+    --fpr, as papers do, and promises nothing. 'faircal plan' says how many people a rate takes.
     """
     from faircal.auditing import Scored
     from faircal.cli.threshold_found import find_out, fitted_on

@@ -23,6 +23,7 @@ class Fault:
     """One kind of fault found in a dataset.
 
     ``error``: the data cannot be used; ``warning``: it can, but look first; ``note``: good to know.
+    What has no `example` is said without a count.
     """
 
     severity: Literal["error", "warning", "note"]
@@ -32,7 +33,8 @@ class Fault:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.count} (for example {self.example}); {self.remedy}"
+        seen = f": {self.count} (for example {self.example})" if self.example else ""
+        return f"{self.what}{seen}; {self.remedy}"
 
 
 def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
@@ -88,7 +90,7 @@ def _labels(data: Dataset) -> Iterator[Fault]:
 
 def _folds(data: Dataset) -> Iterator[Fault]:
     for note in data.notes:
-        yield Fault("note", note, 1, "see the README on folds", "add a column 'fold' to fix them")
+        yield Fault("note", note, 1, "", "a column 'fold' of your own decides otherwise")
     names = data.fold_names
     if len(names) == 1:
         yield Fault(

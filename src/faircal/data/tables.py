@@ -236,7 +236,7 @@ def find_table(folder: Path, stem: str) -> Path:
     """Return ``folder/stem.csv`` or ``folder/stem.parquet``; exactly one must be there."""
     found = _tables(folder, stem)
     if not found:
-        remedy = "a dataset folder holds images, pairs and embeddings (see the README)"
+        remedy = "a dataset folder holds images, pairs and embeddings: see 'faircal import --help'"
         if stem == "pairs":
             remedy = "add it, or make pairs of your images with 'faircal pairs'"
         raise DataError(f"{folder}: expected {stem}.csv or {stem}.parquet, found neither; {remedy}")

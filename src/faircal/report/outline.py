@@ -187,7 +187,8 @@ def _uncertainty(store: Store, attribute: str) -> Iterator[str]:
         level = 100 * (1 - (1 - LEVEL) / groups)
         yield (
             "Intervals hold one at a time. Where two groups are called different, both intervals "
-            f"are widened to hold for all {groups} groups at once ({level:.4g} %, Bonferroni)."
+            f"are widened to hold at once for all groups that are told (Bonferroni: {level:.4g} % "
+            f"where all {groups} are)."
         )
     yield (
         "A rate is told from 100 pairs on, at a global rate r from 3 / r pairs on; and, where "

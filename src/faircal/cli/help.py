@@ -1,0 +1,347 @@
+"""How a command describes itself: what ``--help`` prints, and the site's reference is made of.
+
+A command says beside its docstring what `Command` takes: examples, further tables, exit codes and
+what to see. Its options say which `Part` of the page they stand in. `manual_of` makes one `Manual`
+of all that, and `render` makes text of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from faircal.cli.contents import COMMANDS, PAGES
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+    from click.types import OptionHelpExtra
+
+F = TypeVar("F", bound="Callable[..., Any] | click.Command")
+
+#: Of every command; its own say what a code means there.
+EXIT_CODES = {
+    0: "Done.",
+    1: "Interrupted, or an error that nobody foresaw.",
+    2: "Bad input or wrong usage; one line on standard error says what, and what to do.",
+}
+#: Metavars of types whose names say less.
+_METAVARS = {"integer": "N", "integer range": "N", "float": "NUMBER", "float range": "NUMBER"}
+#: Widest term that text begins beside; below a longer one.
+_TERM = 22
+#: Widest line of an example.
+_LINE = 76
+
+
+class Part(StrEnum):
+    """The parts of a page that options stand in, in their order."""
+
+    DATA = "Data"
+    POPULATION = "Population"
+    NETWORK = "Network"
+    GENUINE = "Genuine pairs"
+    IMPOSTERS = "Imposter pairs"
+    METHOD = "Method"
+    MOVING = "Another population"
+    PROMISE = "What is promised"
+    PRECISION = "How precise"
+    SAMPLE = "People and images"
+    MEASURE = "What to measure"
+    GATE = "Gate"
+    PRIOR = "Share of genuine pairs"
+    CARD = "Model card"
+    ADDRESS = "Address and access"
+    STORAGE = "Storage"
+    KEYS = "Keys"
+    DECISION = "Decision"
+    LIMITS = "Limits"
+    MONITORING = "Monitoring"
+    PICTURES = "Pictures"
+    OUTPUT = "Output"
+    WORK = "Long work"
+    SPARK = "Spark"
+    LOGS = "Logs"
+    GENERAL = "General"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a manual: a title, and rows or examples.
+
+    Attributes
+    ----------
+    title : str
+    rows : tuple of (str, str)
+        Terms, such as an option with its metavar, and what is said of them.
+    examples : tuple of (str, str)
+        What a command does, without a full stop, and the command: lines that end in a backslash
+        where it is long.
+    """
+
+    title: str
+    rows: tuple[tuple[str, str], ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Manual:
+    """All that there is to say of a command.
+
+    Attributes
+    ----------
+    name : str
+        With the names of its groups, such as ``faircal classify fit``.
+    takes : str
+        What follows the name in the line of usage.
+    summary : str
+        One sentence.
+    description : tuple of str
+        Paragraphs.
+    sections : tuple of Section
+        Arguments, commands of a group, options by part, tables, examples, exit codes, see also.
+    """
+
+    name: str
+    takes: str
+    summary: str
+    description: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+
+class Option(click.Option):
+    """An option that knows its part of the page, and shows its default.
+
+    A default that is no value (what happens where the option is not given) is told by
+    ``show_default`` in words.
+    """
+
+    def __init__(self, *args: Any, part: Part, **attrs: Any) -> None:
+        super().__init__(*args, **{"show_default": True, **attrs})
+        self.part = part
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        """Return the option's own name for text, N for whole numbers."""
+        if self.metavar is None and isinstance(self.type, click.types.StringParamType):
+            return max(self.opts, key=len).lstrip("-").upper()
+        if self.metavar is None and self.type.name in _METAVARS:
+            return _METAVARS[self.type.name]
+        return super().make_metavar(ctx)
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        """Return default, range and whether it must be given; words without parentheses."""
+        extra = super().get_help_extra(ctx)
+        if isinstance(self.show_default, str):
+            extra["default"] = self.show_default
+        return extra
+
+
+class Argument(click.Argument):
+    """An argument that says what it may be."""
+
+    def __init__(self, *args: Any, **attrs: Any) -> None:
+        text = attrs.pop("help")
+        super().__init__(*args, **attrs)
+        self.help = text
+
+
+def option(*names: str, part: Part, **attrs: Any) -> Callable[[F], F]:
+    """Return a decorator that adds an `Option`."""
+    return click.option(*names, cls=Option, part=part, **attrs)
+
+
+def argument(name: str, **attrs: Any) -> Callable[[F], F]:
+    """Return a decorator that adds an `Argument`."""
+    return click.argument(name, cls=Argument, **attrs)
+
+
+class Command(click.Command):
+    """A command with a page of its own.
+
+    Parameters
+    ----------
+    examples : mapping
+        Commands by what they do.
+    tables : mapping, optional
+        Further sections by title, such as ``Files``: terms, and what is said of them.
+    exits : mapping, optional
+        What exit codes mean here, where that is not what `EXIT_CODES` says; 1 means that besides.
+    see : tuple of str
+        Names of commands, and pages of the documentation (of `PAGES`).
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        examples: Mapping[str, str],
+        tables: Mapping[str, Mapping[str, str]] | None = None,
+        exits: Mapping[int, str] | None = None,
+        see: tuple[str, ...] = (),
+        **attrs: Any,
+    ) -> None:
+        super().__init__(*args, **attrs)
+        self.examples = examples
+        self.tables = tables or {}
+        self.exits = EXIT_CODES | dict(exits or {})
+        if exits and 1 in exits:
+            self.exits[1] += f" {EXIT_CODES[1]}"
+        self.see = see
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The docstring: a sentence, then what there is to say."""
+        text = inspect.cleandoc(self.help or "")
+        return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text)]
+
+    def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002  (click's signature)
+        """Return the first sentence, whole."""
+        return self.paragraphs[0]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the page."""
+        formatter.write(render(manual_of(ctx), formatter.width))
+
+    def command_sections(self, ctx: click.Context) -> list[Section]:  # noqa: ARG002
+        """Return the commands of a group, by section."""
+        return []
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete options and commands, each with a sentence."""
+        items = super().shell_complete(ctx, incomplete)
+        for item in items:
+            item.help = item.help and item.help.partition(". ")[0].rstrip(".")
+        return items
+
+
+class Group(Command, click.Group):
+    """A command of commands."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **attrs: Any) -> None:
+        super().__init__(*args, **{"no_args_is_help": False, **attrs})
+
+    def command_sections(self, ctx: click.Context) -> list[Section]:  # noqa: ARG002
+        """Return its commands, in the order they were added."""
+        rows = ((name, each.get_short_help_str()) for name, each in self.commands.items())
+        return [Section("Commands", tuple(rows))]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return their names, in the same order."""
+        return list(self.commands)
+
+
+def manual_of(ctx: click.Context) -> Manual:
+    """Return the manual of a context's command."""
+    command = ctx.command
+    assert isinstance(command, Command)  # noqa: S101  (all of ours are)
+    summary, *description = command.paragraphs
+    exits = {str(code): command.exits[code] for code in sorted(command.exits)}
+    tables = {**command.tables, "Exit codes": exits, "See also": dict(map(_seen, command.see))}
+    sections = [
+        Section("Arguments", tuple(_arguments(ctx))),
+        *command.command_sections(ctx),
+        *_options(ctx),
+        *(Section(title, tuple(rows.items())) for title, rows in tables.items()),
+    ]
+    examples = tuple((what, broken(line)) for what, line in command.examples.items())
+    sections.insert(-2, Section("Examples", examples=examples))
+    return Manual(
+        ctx.command_path,
+        " ".join(command.collect_usage_pieces(ctx)),
+        summary,
+        tuple(description),
+        tuple(each for each in sections if each.rows or each.examples),
+    )
+
+
+def _arguments(ctx: click.Context) -> Iterable[tuple[str, str]]:
+    for each in ctx.command.get_params(ctx):
+        if isinstance(each, Argument):
+            yield each.make_metavar(ctx).strip("[]{}."), each.help or ""
+
+
+def _options(ctx: click.Context) -> list[Section]:
+    """Return the options by part; click's own ``--help`` is general."""
+    found: dict[Part, list[tuple[str, str]]] = {part: [] for part in Part}
+    for each in ctx.command.get_params(ctx):
+        record = each.get_help_record(ctx)
+        if isinstance(each, click.Option) and record is not None:
+            found[getattr(each, "part", Part.GENERAL)].append(record)
+    return [Section(str(part), tuple(rows)) for part, rows in found.items()]
+
+
+def _seen(name: str) -> tuple[str, str]:
+    if name in PAGES:
+        return name, f"The page '{PAGES[name]}' of the documentation."
+    return f"faircal {name}", COMMANDS[name]
+
+
+def broken(command: str, width: int = _LINE) -> str:
+    r"""Return a command with lines broken before options, each but the last with a backslash.
+
+    Examples
+    --------
+    >>> print(broken("faircal fit faces/ --clusters 100 --out faces.faircal", 40))
+    faircal fit faces/ --clusters 100 \
+        --out faces.faircal
+    """
+    lines: list[str] = []
+    for piece in re.split(r" (?=--)", command):
+        joined = f"{lines[-1]} {piece}" if lines else piece
+        if lines and len(joined) > width - len(" \\"):
+            lines.append(f"    {piece}")
+        else:
+            lines[-1:] = [joined]
+    return " \\\n".join(lines)
+
+
+def render(manual: Manual, width: int) -> str:
+    """Return a manual as text of lines that are no wider than `width`, where words allow."""
+    start = f"Usage: {manual.name} "
+    blocks = [_filled(manual.takes, width, start, " " * len(start))]
+    blocks += [_filled(text, width, "  ") for text in (manual.summary, *manual.description)]
+    terms: dict[str, list[str]] = {}
+    for section in manual.sections:
+        terms.setdefault(_kind(section), []).extend(term for term, _ in section.rows)
+    for section in manual.sections:
+        short = [len(term) for term in terms[_kind(section)] if len(term) <= _TERM]
+        column = 4 + max(short, default=4)
+        lines = [f"{section.title}:"]
+        lines += [_row(term, text, column, width) for term, text in section.rows]
+        blocks.append("\n".join(lines + _examples(section)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _kind(section: Section) -> str:
+    """Return what the terms are; text begins in one column beside all of one kind."""
+    if all(term.startswith("-") for term, _ in section.rows):
+        return "options"
+    return "commands" if all(term in COMMANDS for term, _ in section.rows) else section.title
+
+
+def _row(term: str, text: str, column: int, width: int) -> str:
+    if len(term) > column - 4:
+        return f"  {term}\n{_filled(text, width, ' ' * column)}"
+    return _filled(text, width, f"  {term}".ljust(column), " " * column)
+
+
+def _examples(section: Section) -> list[str]:
+    lines = [f"# {what}\n{command}\n" for what, command in section.examples]
+    return [textwrap.indent("\n".join(lines), "  ").rstrip()] if lines else []
+
+
+def _filled(text: str, width: int, start: str, rest: str | None = None) -> str:
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=start,
+        subsequent_indent=start if rest is None else rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
