@@ -30,7 +30,9 @@ for line in sys.stdin:
         stream.flush()
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), stream.fileno())
     try:
-        exec(compile(open(block, encoding="utf-8").read(), block, "exec"), names)
+        with open(block, encoding="utf-8") as file:
+            code = file.read()
+        exec(compile(code, block, "exec"), names)
     except BaseException:
         traceback.print_exc()
         sys.stderr.flush()
@@ -130,8 +132,12 @@ class Interpreter(Session):
 SESSIONS = {"sh": Shell, "python": Interpreter}
 
 
-def surroundings(folder: Path) -> dict[str, str]:
-    """The environment of a page: that of a reader whose home is the folder."""
+def surroundings(folder: Path, scratch: Path) -> dict[str, str]:
+    """The environment of a page: that of a reader whose home is the folder.
+
+    Spark speaks to this machine only, and leaves nothing behind; Java compiles quickly rather than
+    well.
+    """
     tools = Path(sys.executable).parent
     kept = Path(tempfile.gettempdir()) / "faircal-pages-matplotlib"  # its list of fonts
     return {
@@ -143,16 +149,20 @@ def surroundings(folder: Path) -> dict[str, str]:
         "MPLBACKEND": "agg",
         "MPLCONFIGDIR": str(kept),
         "PYTHONWARNINGS": "default",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(scratch),
+        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
 
 
 def run(page: Page, folder: Path, *, timeout: float = 300) -> list[Printed]:
     """Run all blocks of a page in a folder; return what each printed."""
     end = time.monotonic() + timeout
-    environment = surroundings(folder)
     printed: list[Printed] = []
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="faircal-page-")))
+        made = tempfile.TemporaryDirectory(prefix="faircal-page-", ignore_cleanup_errors=True)
+        scratch = Path(stack.enter_context(made))
+        environment = surroundings(folder, scratch)
         sessions: dict[str, Session] = {}
         for number, block in enumerate(page.blocks):
             if block.title is not None:
@@ -162,8 +172,8 @@ def run(page: Page, folder: Path, *, timeout: float = 300) -> list[Printed]:
             if not block.is_run:
                 continue
             if block.language not in sessions:
-                made = SESSIONS[block.language](folder, environment)
-                sessions[block.language] = stack.enter_context(made)
+                session = SESSIONS[block.language](folder, environment)
+                sessions[block.language] = stack.enter_context(session)
             try:
                 left = max(end - time.monotonic(), 1)
                 text = sessions[block.language].run(number, block.text, scratch, left)

@@ -303,3 +303,16 @@ def test_folds_of_a_table_are_drawn_from_identities(write):
     data = load(write("csv", columns))
     assert data.drawn_folds
     assert (data.pairs.fold.reshape(-1, 3) == data.pairs.fold.reshape(-1, 3)[:, :1]).all()
+
+
+def test_what_score_adds_makes_groups_only_where_it_is_asked_for(tmp_path):
+    path = tmp_path / "scored.csv"
+    path.write_text(
+        "score,genuine,left_sex,right_sex,left_cluster,right_cluster,left_outside,right_outside,"
+        "decision\n"
+        "0.9,1,F,F,3,3,false,false,true\n0.1,0,F,M,3,2,false,true,false\n",
+        encoding="utf-8",
+    )
+    data = load(path)
+    assert data.default_attribute == "sex"
+    assert data.groups("outside").names == ("false", "true")

@@ -26,6 +26,8 @@ from faircal.errors import DataError
 _SIDES = ("left", "right")
 #: Columns that are neither scores nor attributes.
 _RESERVED = {"genuine", "fold", "left", "right", "left_identity", "right_identity", "probability"}
+#: What ``faircal score --add`` says of images and pairs: groups only where they are asked for.
+_SAID = {"cluster", "outside", "decision"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Layout:
             attributes[key] = name if key == name else None
             if key != name:
                 require_columns(schema, _side_names(key), where)
-            if key != name or not pa.types.is_integer(kind):
+            if key not in _SAID and (key != name or not pa.types.is_integer(kind)):
                 grouping.append(key)
         require_crossable(attributes, where)
         identity = bool({"left_identity", "right_identity"} & set(schema.names))

@@ -190,8 +190,8 @@ def _remedy(intercept: float, slope: float, tolerance: Tolerance) -> str:
     if abs(slope - 1) <= tolerance.slope:
         times = float(np.exp(intercept))
         return (
-            f"Odds are off by a factor of {times:.2g}, alike for all: the share of genuine pairs "
-            "is another; set --prior to it, no new calibration is needed"
+            f"Odds are off by a factor of {times:.2g}, alike for all, as where the share of "
+            "genuine pairs is another: if it is, set --prior to it; if not, calibrate again"
         )
     sure = "too sure" if slope < 1 else "not sure enough"
     return f"Probabilities are {sure}: calibrate again on pairs as they come in use"
