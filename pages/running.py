@@ -145,6 +145,8 @@ def surroundings(folder: Path, scratch: Path) -> dict[str, str]:
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder),
         "COLUMNS": "100",
+        "OMP_NUM_THREADS": "1",  # results do not depend on it; pages run side by side
+        "OPENBLAS_NUM_THREADS": "1",
         "LC_ALL": "C.UTF-8",
         "MPLBACKEND": "agg",
         "MPLCONFIGDIR": str(kept),

@@ -40,7 +40,7 @@ class Parts:
             shutil.rmtree(home)
         if resume and not home.exists() and any(_folders(home.parent)):
             raise ParameterError(
-                f"{folder}: data or settings differ from those of the run to resume; "
+                f"{folder}: data, settings or plugins differ from those of the run to resume; "
                 "run without --resume or choose another folder"
             )
         output_folder(folder)

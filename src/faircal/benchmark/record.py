@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from faircal.benchmark.plugins import plugin_hashes
 from faircal.benchmark.populations import Moving
 from faircal.benchmark.settings import Plan
 from faircal.data import Dataset, Groups, crossing_identities
@@ -41,6 +42,7 @@ def make_record(
             *(note for name, found in groups.items() for note in found.unknown_note(name)),
         ],
         "data_sha256": plan.data_hash,
+        "plugins_sha256": plugin_hashes(),
         "fingerprint": plan.fingerprint,
         "jobs": jobs,
         "versions": versions(),

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from faircal._version import __version__
 from faircal.benchmark.labels import label_counts
+from faircal.benchmark.plugins import plugin_hashes
 from faircal.benchmark.populations import Moving, shared_features, unserved
 from faircal.calibrators import make_calibrator
 from faircal.data import Dataset
@@ -151,6 +152,7 @@ class Plan:
             "also_by": self.settings.also_by,
             "members": self.settings.members,
             "moving": (self.source_hash, self.labels),
+            "plugins": plugin_hashes(),
         }
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 

@@ -34,7 +34,7 @@ from faircal.methods.faircal import FairCal
 from faircal.methods.fsn import FSN
 from faircal.methods.ftc import FTC
 from faircal.methods.gst import GST
-from faircal.methods.inputs import Fitting, Inputs
+from faircal.methods.inputs import Fitting, Inputs, Space
 from faircal.methods.modelfile import load_method, load_model, save_model
 from faircal.methods.oracle import Oracle
 from faircal.methods.passes import PASS, MultiPASS
@@ -114,6 +114,7 @@ __all__ = [
     "Oracle",
     "Output",
     "SmoothFairCal",
+    "Space",
     "load_method",
     "load_model",
     "make_method",

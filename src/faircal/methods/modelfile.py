@@ -152,8 +152,13 @@ def _why_not(header: Mapping[str, Any], error: Exception) -> str:
     from faircal.methods import METHODS
 
     writer = one_line(header.get("faircal", "?"))
-    foreign = isinstance(header.get("method"), str) and header["method"] not in METHODS
-    remedy = "import the file with its method first (--plugin)" if foreign else "fit it again"
+    parameters = header.get("parameters")
+    map_ = parameters.get("calibrator") if isinstance(parameters, Mapping) else None
+    remedy = "fit it again"
+    if isinstance(header.get("method"), str) and header["method"] not in METHODS:
+        remedy = "import the file with its method first (--plugin)"
+    elif isinstance(map_, str) and map_.partition(":")[0] not in CALIBRATORS:
+        remedy = "import the file with its calibrator first (--plugin)"
     return (
         f"the model cannot be rebuilt ({one_line(error) or type(error).__name__}); it was written "
         f"by faircal {writer}, this is {__version__}: {remedy}"

@@ -29,6 +29,8 @@ Ends: TypeAlias = tuple[float, float]
 
 REPLICATES = 1000
 RATES = ("fpr", "fnr", "tpr")
+#: Metrics of which it is known how they vary with the people; a plugin's are none of them.
+_VARY = {*RATES, "ks", "ece", "auroc", "brier", "nll", "cllr", "min_cllr"}
 _UNDEFINED = (float("nan"), float("nan"))
 
 _BUCKETS = 4096
@@ -95,7 +97,7 @@ class Uncertainty:
         key = group, condition, metric
         if key not in self._spreads:
             value = self.values[key]
-            known = group != ALL and metric != "threshold" and not np.isnan(value)
+            known = group != ALL and metric in _VARY and not np.isnan(value)
             if not known or self._too_few(group, metric):
                 return None
             self._spreads[key] = self._spread(key, value)
