@@ -5,6 +5,7 @@ python -m studies uncertainty --help         intervals and promises
 python -m studies classes --help             classifiers
 python -m studies monitoring --help          false alarms and power of monitoring
 python -m studies spark --help               what Spark moves
+python -m studies libraries --help           what other libraries do
 
 python -m studies --data FOLDER              every part but cost; what is kept is not run again
 python -m studies real networks --data …     some parts
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from studies.cells import keep, read, run_cell
 from studies.classes import running as classes
+from studies.libraries import running as libraries
 from studies.monitoring import running as monitoring
 from studies.page import write
 from studies.parts import PARTS, USUAL, cells_of
@@ -39,6 +41,7 @@ _OTHERS = {
     "classes": classes.main,
     "monitoring": monitoring.main,
     "spark": spark.main,
+    "libraries": libraries.main,
 }
 #: Parts that need no real data.
 _SIMULATED = ("simulated",)

@@ -70,11 +70,10 @@ def test_all_that_can_be_measured_was_and_figures_agree():
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_claims_about_what_is_installed_here_hold(name, monkeypatch):
-    monkeypatch.setattr(running, "released", lambda *_: None)
+def test_claims_about_what_is_installed_here_hold(name):
     failed = {
         row["claim"]: row["found"]
-        for row in running.checked(name, sys.executable, ROWS)
+        for row in running.checked(name, sys.executable)
         if not row.get("passed", True)
     }
     assert not failed
@@ -167,7 +166,6 @@ def test_a_statement_that_fails_is_kept_and_told(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(running, "RESULTS", kept)
     monkeypatch.setattr(running, "library_of", lambda _: library(*claims))
     monkeypatch.setattr(running, "_here", lambda: {"faircal": sys.executable})
-    monkeypatch.setattr(running, "released", lambda *_: None)
     monkeypatch.setattr(
         running, "write", lambda rows: page.write_text(filled(page.read_text(), rows))
     )

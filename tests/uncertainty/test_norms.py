@@ -209,3 +209,19 @@ class TestUnfairness:
         )
         assert high == np.inf
         assert 15 < low < 40
+
+
+@pytest.mark.parametrize("floor", [1e-3, 1e-6, 1e-9])
+def test_a_genuine_pair_below_all_imposters_does_not_blow_up_the_upper_end(floor):
+    """What next to no mass of imposters could become says nothing of a missed genuine pair."""
+    rng, people = np.random.default_rng(0), np.arange(40)
+    left, right = (side[rng.permutation(780)[:700]] for side in np.triu_indices(40, 1))
+    genuine = np.repeat([True, False], [120, 700])
+    said = np.where(genuine, rng.uniform(0.6, 1, 820), floor)
+    said[0] = floor / 2
+    own = np.repeat(people, 3)
+    crowd = Crowd(genuine, np.r_[own, left], np.r_[own, right], 40)
+    curve = Curve.of(said, crowd, 400, np.random.default_rng(0))
+    for metric in ("ks", "ece"):
+        low, high = curve.interval(metric, 0.95)
+        assert 0 < low < curve.found(metric) < high < 2 * curve.found(metric)

@@ -116,7 +116,8 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
         "All ways that the table can serve": "faircal classify benchmark rows.csv --attribute sex "
         "--out results/",
         "FairCal against one map for all, with other settings": "faircal classify benchmark "
-        "rows.csv --methods global,faircal --clusters 50 --calibrator temperature --out results/",
+        "rows.csv --attribute sex --methods global,faircal --clusters 50 "
+        "--calibrator temperature --out results/",
     },
     tables={
         "Methods": {

@@ -41,8 +41,8 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         "--out rfw/",
         "A network of your own, and faces that are cut already": "faircal embed crops/ "
         "--network mine.onnx --preset insightface --detector none --out faces/",
-        "On a GPU, in larger batches": "faircal embed ~/photos --network arcface --device cuda "
-        "--batch 256 --out faces/",
+        "On a GPU, in larger batches": "faircal embed ~/photos --network facenet-webface "
+        "--device cuda --batch 256 --out faces/",
     },
     tables={
         "Presets": {

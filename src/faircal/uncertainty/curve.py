@@ -104,7 +104,7 @@ class Curve:
         covariance = np.cov(self._views[metric][1], rowvar=False).reshape(len(vector), -1)
         if metric == "ks":
             error = z * np.sqrt(np.diag(covariance))
-            upwards = vector + _reach(error, np.cumsum(self.mass))
+            upwards = vector + _reach(error, np.cumsum(self.mass), z)
             return float(np.maximum(upwards, error - vector).max())
         best, towards, mass = self.found(metric), vector, float(self.mass.sum())
         for _ in range(_ROUNDS):
@@ -112,15 +112,20 @@ class Curve:
             size = float(np.sqrt(signs @ covariance @ signs))
             if size == 0:
                 break
-            best = max(best, float(signs @ vector + _reach(np.array(z * size), np.array(mass))))
+            best = max(best, float(signs @ vector + _reach(np.array(z * size), np.array(mass), z)))
             towards = vector + z * (covariance @ signs) / size
         return best
 
 
-def _reach(error: Float64, mass: Float64) -> Float64:
-    """Return how far up a sum reaches whose variance grows with the mass that it adds to."""
-    share = np.divide(error, mass, out=np.zeros_like(error), where=mass > 1e-6 * error)
-    return np.asarray(error * (share / 2 + np.sqrt(1 + share**2 / 4)))
+def _reach(error: Float64, mass: Float64, z: float) -> Float64:
+    """Return how far up a sum reaches whose variance grows with the mass that it adds to.
+
+    Only what imposters make of the error grows so. That is all of it, but for imposters of next to
+    no mass: their sum has a standard error of its mass at most, the rest is of genuine pairs.
+    """
+    own = np.minimum(error, z * mass)
+    growth = np.divide(own**2, mass, out=np.zeros_like(error), where=mass > 0)
+    return np.asarray(growth / 2 + np.sqrt(error**2 + growth**2 / 4))
 
 
 def cut(probability: Float64) -> tuple[Int64, Int64]:
