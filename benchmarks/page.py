@@ -17,6 +17,12 @@ PAGE = DOCS / "benchmarks.md"
 GPU = DOCS / "benchmarks-gpu.json"
 PICTURE = DOCS / "images" / "benchmark-growth.png"
 
+#: What the picture shows, for those who can't see it.
+_GROWTH = (
+    "Four panels: seconds of K-means, pair scores and a fit against images, dimension, clusters "
+    "and pairs, on logarithmic axes"
+)
+
 _HEAD = f"""\
 # Benchmarks
 
@@ -75,7 +81,7 @@ def _section(name: str, part: Part) -> str:
         "",
     ]
     if any(figure.points for figure in part.figures):
-        lines += [f"![{about}]({PICTURE.relative_to(DOCS)})", ""]
+        lines += [f"![{_GROWTH}]({PICTURE.relative_to(DOCS)})", ""]
     return "\n".join(lines)
 
 

@@ -51,7 +51,7 @@ def _section(section: Section, name: str) -> Iterator[str]:
 
 def _term(term: str, title: str, name: str) -> str:
     """Return a term as code; a command or a page of the documentation is a link."""
-    code = f"`{term}`".replace("|", "\\|")
+    code = f"`{term}`"
     if term in PAGES:
         return f"[{PAGES[term]}](../../{term}.md)"
     if title == "See also":

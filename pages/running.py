@@ -132,17 +132,17 @@ class Interpreter(Session):
 SESSIONS = {"sh": Shell, "python": Interpreter}
 
 
-def surroundings(folder: Path, scratch: Path) -> dict[str, str]:
+def surroundings(folder: Path, scratch: Path, tools: Path | None) -> dict[str, str]:
     """The environment of a page: that of a reader whose home is the folder.
 
     Spark speaks to this machine only, and leaves nothing behind; Java compiles quickly rather than
     well.
     """
-    tools = Path(sys.executable).parent
+    found = [tools, Path(sys.executable).parent, os.environ["PATH"]]
     kept = Path(tempfile.gettempdir()) / "faircal-pages-matplotlib"  # its list of fonts
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith("PYTEST")},
-        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(str(each) for each in found if each is not None),
         "HOME": str(folder),
         "COLUMNS": "100",
         "OMP_NUM_THREADS": "1",  # results do not depend on it; pages run side by side
@@ -157,14 +157,19 @@ def surroundings(folder: Path, scratch: Path) -> dict[str, str]:
     }
 
 
-def run(page: Page, folder: Path, *, timeout: float = 300) -> list[Printed]:
-    """Run all blocks of a page in a folder; return what each printed."""
+def run(
+    page: Page, folder: Path, *, timeout: float = 300, tools: Path | None = None
+) -> list[Printed]:
+    """Run all blocks of a page in a folder; return what each printed.
+
+    Programs in `tools` are found before those that are installed.
+    """
     end = time.monotonic() + timeout
     printed: list[Printed] = []
     with ExitStack() as stack:
         made = tempfile.TemporaryDirectory(prefix="faircal-page-", ignore_cleanup_errors=True)
         scratch = Path(stack.enter_context(made))
-        environment = surroundings(folder, scratch)
+        environment = surroundings(folder, scratch, tools)
         sessions: dict[str, Session] = {}
         for number, block in enumerate(page.blocks):
             if block.title is not None:

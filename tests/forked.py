@@ -64,8 +64,9 @@ class Commands:
         self._process.wait()
 
 
-def wait_for_orders():
-    from faircal.cli.main import COMMANDS, main
+def import_everything():
+    """Import what commands use."""
+    from faircal.cli.main import COMMANDS
 
     for name in COMMANDS:
         importlib.import_module(f"faircal.cli.{name}{'_' * keyword.iskeyword(name)}")
@@ -73,25 +74,30 @@ def wait_for_orders():
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     gc.freeze()
+
+
+def wait_for_orders():
+    from faircal.cli.main import main
+
+    import_everything()
     answers = os.fdopen(os.dup(1), "w")
     for line in iter(sys.stdin.readline, ""):
         order = json.loads(line)
         child = os.fork()
         if not child:
             answers.close()
-            become(order)
+            become(order, *(os.open(order[name], os.O_RDWR) for name in ("out", "err")))
             main()
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
 
 
-def become(order):
+def become(order, out, err):
     """Make this process one that was started with the order's words, folder and environment."""
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])
-    for number, path in enumerate((os.devnull, order["out"], order["err"])):
-        file = os.open(path, os.O_RDWR)
+    for number, file in enumerate((os.open(os.devnull, os.O_RDWR), out, err)):
         os.dup2(file, number)
         os.close(file)
     sys.stdin, sys.stdout, sys.stderr = (
@@ -99,7 +105,7 @@ def become(order):
         for number, mode in enumerate("rww")
     )
     sys.argv = ["faircal", *order["words"]]
-    if not order["figures"]:
+    if not order.get("figures", True):
         for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
             del sys.modules[name]
         sys.modules["matplotlib"] = None

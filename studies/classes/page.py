@@ -28,6 +28,11 @@ _SCALES = {
     "class_ks_mean": ("class KS mean, %", 100.0, 2),
     "excess": ("excess, 10⁻³", 1000.0, 1),
 }
+#: What the pictures show, for those who can't see them.
+_SHOWN = (
+    "Differences of each set and model with intervals: FairCal less uncalibrated, FairCal less "
+    "global, Oracle less global"
+)
 _MEASURES = ("nll", "top_ks_mean", "top_ks_aad", "class_ks_mean")
 
 
@@ -42,7 +47,7 @@ def write(rows: Iterable[Row], docs: Path) -> None:
 def page(tally: Tally, pictures: Sequence[str]) -> str:
     """Return the page, Markdown; `pictures` are names of files."""
     keys = tally.keys(tuple(SETS))
-    shown = "".join(f"![Differences with intervals](images/{name})\n\n" for name in pictures)
+    shown = "".join(f"![{_SHOWN}](images/{name})\n\n" for name in pictures)
     texts = [
         HEAD,
         f"## What came out\n\n{_summary(tally, keys)}\n\n{PLAIN}",

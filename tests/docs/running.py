@@ -23,10 +23,10 @@ def programs(folder=None):
     ]
 
 
-def check(path, folder):
+def check(path, folder, tools):
     """Run a page: it prints what it shows, and draws what it shows."""
     page = Page.read(path)
-    printed = run(page, folder, timeout=400)
+    printed = run(page, folder, timeout=400, tools=tools)
     assert [str(found) for found in comparing.differences(page, printed)] == []
     pictures = figures.made(page, folder)
     for image in page.images:

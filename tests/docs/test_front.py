@@ -14,8 +14,8 @@ NOT_RUN = {"README.md", "docs/install.md"}
 
 
 @pytest.mark.parametrize("path", programs())
-def test_page(path, tmp_path):
-    check(path, tmp_path)
+def test_page(path, tmp_path, tools):
+    check(path, tmp_path, tools)
 
 
 def test_no_page_is_left_out():

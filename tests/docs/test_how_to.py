@@ -8,5 +8,5 @@ from tests.docs.running import check, programs
 
 
 @pytest.mark.parametrize("path", programs("how-to"))
-def test_page(path, tmp_path):
-    check(path, tmp_path)
+def test_page(path, tmp_path, tools):
+    check(path, tmp_path, tools)
