@@ -160,6 +160,7 @@ def visit(browser, site):
 def test_search_finds(visit, words, expected):
     page = visit("index.html", viewport={"width": 1200, "height": 900})
     page.locator("[data-md-component=search-query]").click()
+    page.locator(".md-search-result__meta", has_text="Type to start searching").wait_for()
     page.locator("[data-md-component=search-query]").press_sequentially(words)
     page.locator(".md-search-result__link").first.wait_for()
     found = page.eval_on_selector_all(".md-search-result__link", "all => all.map(a => a.href)")
@@ -193,6 +194,7 @@ def test_pages_fit_a_phone(visit, site):
 def test_the_menu_of_a_phone_leads_to_the_tutorials(visit):
     page = visit("index.html", viewport=PHONE, is_mobile=True, has_touch=True)
     page.locator("label.md-header__button[for=__drawer]").tap()
+    page.locator(".md-nav--primary label.md-nav__title[for=__nav_1]").tap()  # up, to all sections
     page.locator(".md-nav--primary a:visible", has_text="Tutorials").tap()
     page.wait_for_url("**/tutorials/index.html*")
     page.locator("article a", has_text="photos").first.tap()

@@ -71,7 +71,7 @@ def wait(listening):
 
 def serve(asking):
     from faircal.cli.main import main
-    from tests.forked import become
+    from tests.forked import become, end_with
 
     _, (out, err), _, _ = socket.recv_fds(asking, 1, 2)
     order = json.loads(asking.makefile().readline())
@@ -79,7 +79,7 @@ def serve(asking):
     if not child:
         asking.close()
         become(order, out, err)
-        main()
+        end_with(main)
     _, status = os.waitpid(child, 0)
     asking.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
     return 0

@@ -58,6 +58,7 @@ PAGES = {
     "explanation/report": "How to read the report",
     "explanation/rivals": "What each method does",
     "explanation/simulation": "Simulated data",
+    "explanation/uncertainty": "Why intervals know people",
     "how-to/big-data": "A hundred million pairs on one machine",
     "how-to/choose": "Choose a method, K and a calibrator",
     "how-to/classifier-options": "Calibrate your classifier",
@@ -67,6 +68,7 @@ PAGES = {
     "how-to/moved-population": "Calibrate here, test there",
     "how-to/onnx": "A model without faircal: ONNX",
     "how-to/own-network": "A network of your own",
+    "how-to/pairs": "Build pairs",
     "how-to/plan": "How many people, images and pairs",
     "how-to/prior": "Probabilities for another share of genuine pairs",
     "how-to/real-data": "From files to a dataset",
@@ -81,5 +83,6 @@ PAGES = {
     "tutorials/audit": "Audit a vendor's scores",
     "tutorials/classifier": "FairCal for any classifier",
     "tutorials/own-method": "Your own method, in one file",
+    "tutorials/photos": "From a folder of photos to a fair threshold",
     "tutorials/production": "In production",
 }

@@ -63,7 +63,7 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
             "another folder.",
         },
     },
-    see=("import", "pairs", "check", "how-to/real-data", "how-to/own-network"),
+    see=("import", "pairs", "tutorials/photos", "how-to/real-data", "how-to/own-network"),
 )
 @argument(
     "images",

@@ -77,7 +77,7 @@ class GenuinePairs(click.ParamType[Any]):
             "dataset.json": "How the pairs were made.",
         },
     },
-    see=("embed", "check", "fit", "benchmark", "how-to/real-data"),
+    see=("embed", "check", "fit", "benchmark", "how-to/pairs"),
 )
 @argument(
     "data",

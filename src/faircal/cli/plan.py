@@ -31,7 +31,7 @@ METRICS: tuple[Metric, ...] = ("fpr", "fnr")
         "With how alike pairs are in data of the same network": "faircal plan --rate 0.01 "
         "--within 0.005 --pilot faces/ --attribute ethnicity",
     },
-    see=("threshold", "audit", "compare", "how-to/plan"),
+    see=("threshold", "audit", "compare", "how-to/plan", "explanation/uncertainty"),
 )
 @option(
     "--rate",

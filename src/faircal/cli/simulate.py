@@ -15,7 +15,7 @@ from faircal.cli.values import registered
     cls=Command,
     examples={
         "A small dataset to try commands on": "faircal simulate small faces/",
-        "The same kind of people, others": "faircal simulate small faces-3/ --seed 3",
+        "Another population of the same kind": "faircal simulate small faces-3/ --seed 3",
         "As large as the paper's BFW dataset": "faircal simulate bfw-like bfw/",
         "Larger groups: 1,000 people in 40,000 pairs": "faircal simulate small many/ --people 1000 "
         "--images 6000 --pairs 40000",
