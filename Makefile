@@ -44,7 +44,7 @@ demo: .venv/base
 	$(BIN)/faircal demo
 
 test: .venv/test .venv/browser .venv/java
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 .venv/docs: .venv/base
 	$(PIP) --editable ".[docs]"

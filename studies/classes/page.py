@@ -29,7 +29,7 @@ _SCALES = {
     "excess": ("excess, 10⁻³", 1000.0, 1),
 }
 #: What the pictures show, for those who can't see them.
-_SHOWN = (
+_WORDS = (
     "Differences of each set and model with intervals: FairCal less uncalibrated, FairCal less "
     "global, Oracle less global"
 )
@@ -47,7 +47,7 @@ def write(rows: Iterable[Row], docs: Path) -> None:
 def page(tally: Tally, pictures: Sequence[str]) -> str:
     """Return the page, Markdown; `pictures` are names of files."""
     keys = tally.keys(tuple(SETS))
-    shown = "".join(f"![{_SHOWN}](images/{name})\n\n" for name in pictures)
+    shown = "".join(f"![{_WORDS}](images/{name})\n\n" for name in pictures)
     texts = [
         HEAD,
         f"## What came out\n\n{_summary(tally, keys)}\n\n{PLAIN}",

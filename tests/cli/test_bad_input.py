@@ -1286,7 +1286,7 @@ BENCHMARK = [
     Case(
         "benchmark: resume with other data",
         "benchmark wide --methods baseline --resume --out results",
-        "results: data or settings",
+        "results: data, settings or plugins",
         "choose another folder",
     ),
     Case(
