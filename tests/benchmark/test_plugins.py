@@ -15,7 +15,7 @@ from faircal.methods.modelfile import _why_not
 MINE = """
 from faircal.calibrators import CALIBRATORS, PlattCalibrator
 from faircal.methods import Method, Needs, Output, register
-from faircal.metrics import METRICS, Metric
+from faircal.metrics import METRICS, Metric, auroc
 
 @register
 class Mine(Method):
@@ -68,6 +68,24 @@ def test_a_resumed_run_takes_no_cell_of_other_code(faces, run_command):
     ours = {row["metric"] for row in intervals if not math.isnan(float(row["low"]))}
     assert "auroc" in ours
     assert not any(metric.startswith("large") for metric in ours)
+
+
+def test_no_verdict_on_a_metric_of_which_it_is_not_known_how_it_varies(faces, run_command):
+    plugin = MINE.replace("SIGN", "+1").replace("ranking: 1e6", "ranking: auroc(ranking)")
+    (faces / "other.py").write_text(plugin, encoding="utf-8")
+    words = ("--methods", "baseline,faircal", "--clusters", "5", "--attribute", "ethnicity")
+    front = ("--plugin", "other.py")
+    run_command(*front, "benchmark", "faces", *words, "--out", "two", cwd=faces, figures=False)
+    done = run_command(
+        *(*front, "compare", "two", "two", "--method", "baseline,faircal"),
+        *("--metrics", "auroc,large,large_mean,large_aad", "--json"),
+        cwd=faces,
+    )
+    verdicts = {}
+    for row in json.loads(done.stdout)["comparisons"]:
+        verdicts.setdefault(row["metric"], set()).add(row["verdict"])
+    assert verdicts.pop("auroc") <= {"worse", "better", "not told apart"}
+    assert verdicts == {name: {"not known"} for name in ("large", "large_mean", "large_aad")}
 
 
 def test_our_own_code_is_in_no_plugin(faces, run_command):

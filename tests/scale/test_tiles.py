@@ -346,6 +346,13 @@ class TestSpark:
         local = score_part(model, faircal.load(folder), KEPT)
         assert in_order(found.cast(local.schema)).equals(in_order(local))
 
+    def test_blocks_at_an_address(self, spark, made, tmp_path):
+        folder, _ = made["text"]
+        place = f"file://{tmp_path}/blocks"
+        pairs = open_pairs(spark, folder, embeddings="tiles", blocks=place)
+        assert pairs.gallery.blocks.place.path == place
+        assert Blocks.open(tmp_path / "blocks").n_blocks == pairs.gallery.blocks.n_blocks
+
     def test_an_image_that_is_in_no_block(self, spark, made, model):
         _, blocks = made["text"]
         ids = blocks.images().ids.to_pylist()

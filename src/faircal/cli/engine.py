@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +29,7 @@ class Engine:
     master: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     embeddings: str = "auto"
-    blocks: Path | None = None
+    blocks: str | None = None
 
     @property
     def is_spark(self) -> bool:
@@ -127,10 +126,11 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @option(
         "--blocks",
         part=Part.SPARK,
-        type=click.Path(path_type=Path),
+        type=click.Path(),
         metavar="DIR",
         show_default="none",
-        help="Folder for block files, which all workers see; with it auto is tiles.",
+        help="Folder for block files, which all workers see, or an address that Arrow knows "
+        "(s3://…); with it auto is tiles.",
     )
     @wraps(function)
     def running(
@@ -138,7 +138,7 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
         master: str | None,
         conf: tuple[str, ...],
         embeddings: str,
-        blocks: Path | None,
+        blocks: str | None,
         **rest: Any,
     ) -> Any:
         settings = parse_assignments(conf, "--conf")

@@ -116,12 +116,9 @@ def _gather(
     keys = [
         key
         for key, (value, *_) in values.items()
-        if key[0] not in (GLOBAL, ALL)
-        and key[1:] == (condition, metric)
-        and key in noise
-        and not math.isnan(value)
+        if key[0] not in (GLOBAL, ALL) and key[1:] == (condition, metric) and not math.isnan(value)
     ]
     found = np.array([values[key][0] for key in keys])
-    if not keys:
+    if not keys or any(key not in noise for key in keys):
         return found, np.zeros((0, 0))
     return found, found + np.stack([noise[key] for key in keys], axis=-1).astype(np.float64)

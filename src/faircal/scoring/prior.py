@@ -64,7 +64,7 @@ def fitted_share(model: Method, given: float | None = None, what: str = "--prior
     if share is None:
         raise ParameterError(
             f"{what}: the model does not say at which share of genuine pairs it was fitted, as "
-            "older ones don't; say it with --calibrated-at, or fit it again"
+            "older ones don't; say it with --calibrated-at (score, threshold), or fit it again"
         )
     return check_share(share, "the model's share of genuine pairs")
 

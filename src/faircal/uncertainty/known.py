@@ -99,11 +99,11 @@ def _rate(first: Known, value: float, folds: Sequence[Known], level: float) -> K
 def replicated(
     uncertainty: Uncertainty, found: Iterable[Measure], source: tuple[str, ...]
 ) -> list[Replicated]:
-    """Return replicates of what is measured of all pairs and of groups.
+    """Return replicates of what is measured of all pairs and of groups, where they are known.
 
     `source` is a `faircal.curves.Source`: whose scores they are.
     """
-    told = [m for m in found if m.group != ALL and m.metric != "threshold"]
+    told = [m for m in found if uncertainty.spread(m.group, m.condition, m.metric) is not None]
     noise = uncertainty.replicates([(m.group, m.condition, m.metric) for m in told])
     feature, method, calibrator, clusters, _, attribute = source
     front = feature, method, calibrator, clusters, attribute

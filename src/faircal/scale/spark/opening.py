@@ -47,7 +47,7 @@ class How:
     normalize: bool = True
     limits: Range | None = COSINE_RANGE
     embeddings: str = "auto"
-    blocks: Path | None = None
+    blocks: str | None = None
 
     @classmethod
     def of(
@@ -68,7 +68,7 @@ class How:
             normalize,
             limits,
             embeddings,
-            None if blocks is None else Path(blocks),
+            None if blocks is None else str(blocks),
         )
 
 
@@ -99,8 +99,9 @@ def open_pairs(
         must see. ``send``: they get them over the network, each its own. ``tiles``: they never
         hold more than two blocks of them; pairs are sorted to where these are. ``auto``: mapped
         where the workers see the folder and have twice the memory; else sent, up to 1 GB.
-    blocks : path, optional
-        Folder for block files, on storage that all workers see; for ``tiles``.
+    blocks : path or str, optional
+        Folder for block files, on storage that all workers see, or an address that Arrow knows
+        (``s3://…``, ``hdfs://…``); for ``tiles``.
     """
     require()
     source = existing(path)
