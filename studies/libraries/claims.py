@@ -8,6 +8,7 @@ has      dotted names that must be there, ``module.function(parameter)`` for a p
 lacks    a pattern that no class, function or parameter of the library may match
 states   a pattern that its metadata must match
 run      a function of ``probes/NAME.py``, and what it `gives`
+read     a page of the project's owners that says so: read by us, no program checks it
 """
 
 from __future__ import annotations
@@ -74,10 +75,13 @@ class Claim:
     states: str | None = None
     run: str | None = None
     gives: Any = None
+    read: str | None = None
 
     def __post_init__(self) -> None:
-        if not (self.has or self.lacks or self.states or self.run):
-            raise ValueError(f"{self.key}: expected has, lacks, states or run: a way to check it")
+        if not (self.has or self.lacks or self.states or self.run or self.read):
+            raise ValueError(
+                f"{self.key}: expected has, lacks, states, run or read: a way to check it"
+            )
         unknown = set(self.cell) - set(COLUMNS)
         if unknown:
             raise ValueError(f"{self.key}: expected columns, found {sorted(unknown)}")
@@ -111,6 +115,8 @@ class Claim:
             parts.append(f"no name like `{self.lacks}`")
         if self.states is not None:
             parts.append("its own metadata")
+        if self.read is not None:
+            parts.append(f"read by us, not by a program: <{self.read}>")
         return "; ".join(parts)
 
 

@@ -18,7 +18,9 @@ _KEPT, _SPACE = re.compile(r"`[^`]+`|\d %"), "\N{UNIT SEPARATOR}"
 
 _MAPS = """\
 {pairs:,} pairs (`faircal simulate bfw-like`) to fit on, a quarter as many to apply the maps to.
-Time: processor seconds of one fit, its and ours, and how many times as long it takes."""
+Time: processor seconds of one fit, its and ours, and how many times as long it takes. Isotonic: all
+three call scikit-learn's `isotonic_regression`, so that the same comes out by construction; times
+differ by what each does around it."""
 _INTERVALS = """\
 {people} people, {imposters:,} imposter pairs, a threshold with a true FPR of {fpr}; {draws} times
 with other people. Of {draws} intervals that are right, {few} to {many} hold by chance. Bootstrap:

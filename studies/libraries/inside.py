@@ -33,6 +33,7 @@ def main() -> None:
     told: dict[str, Any] = {"python": platform.python_version()}
     names = question["distributions"]
     told["versions"] = {name: metadata.version(name) for name in names}
+    told["environment"] = sorted(environment(), key=str.lower)
     source = Source(names)
     probes = _module(question["probes"]) if question.get("probes") else None
     told["found"] = {
@@ -41,6 +42,11 @@ def main() -> None:
     if "call" in question:
         told["told"] = getattr(probes, question["call"])(question["with"])
     answer.write_text(json.dumps(told), encoding="utf-8")
+
+
+def environment() -> set[str]:
+    """Return name and version of all that is installed; not where it came from."""
+    return {f"{each.metadata['Name']}=={each.version}" for each in metadata.distributions()}
 
 
 class Source:

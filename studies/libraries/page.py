@@ -63,9 +63,18 @@ def parts(rows: Sequence[Row]) -> dict[str, str]:
 
 def _versions(rows: Sequence[Row]) -> str:
     lines = [
-        (row["title"], row["version"], row["licence"]) for row in rows if row["kind"] == "version"
+        (row["title"], _all_versions(row), row["licence"])
+        for row in rows
+        if row["kind"] == "version"
     ]
     return table(("Library", "Version", "Licence"), lines, text=3)
+
+
+def _all_versions(row: Row) -> str:
+    """The version; of each package where a library is several."""
+    several = row.get("versions", {})
+    named = [f"{name} {version}" for name, version in several.items()]
+    return ", ".join(named) if len(named) > 1 else str(row["version"])
 
 
 def _claims(name: str, rows: Sequence[Row]) -> list[Row]:

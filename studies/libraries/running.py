@@ -5,7 +5,8 @@ python -m studies libraries --python lir=/venv/bin/python   some in interpreters
 python -m studies libraries --measure --python …            numbers too (some minutes)
 python -m studies libraries --write                         the page alone, from what is kept
 
-What is checked replaces what was kept of the same library; the others stay. A statement that does
+What is checked replaces what was kept of the same library; the others stay. What was installed
+where it was checked is kept in ``environments/``, names and versions. A statement that does
 not hold is kept as failed, told, and the exit status is 1.
 """
 
@@ -27,7 +28,7 @@ from studies.libraries.claims import read as library_of
 from studies.libraries.page import PAGE, write
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results.jsonl"
+RESULTS, ENVIRONMENTS = HERE / "results.jsonl", HERE / "environments"
 Row = dict[str, Any]
 
 
@@ -37,7 +38,12 @@ def main(arguments: Sequence[str]) -> int:
     rows = read(RESULTS)
     if not options.write:
         pythons = {**_here(), **dict(options.python)}
-        found = [row for name, python in pythons.items() for row in checked(name, python)]
+        found = []
+        for name, python in pythons.items():
+            checks, installed = checked(name, python)
+            found += checks
+            ENVIRONMENTS.mkdir(exist_ok=True)
+            (ENVIRONMENTS / f"{name}.txt").write_text("\n".join(installed) + "\n", encoding="utf-8")
         if options.measure:
             found += measuring.measure(pythons)
         rows = _merged(rows, found)
@@ -85,8 +91,8 @@ def is_installed(library: Library) -> bool:
         return False
 
 
-def checked(name: str, python: str) -> list[Row]:
-    """Check all that is said of a library; return a row for each claim."""
+def checked(name: str, python: str) -> tuple[list[Row], list[str]]:
+    """Check all that is said of a library; return a row for each claim, and what is installed."""
     library = library_of(name)
     told = ask(python, library, library.claims)
     version = told["versions"][library.distributions[0]]
@@ -102,7 +108,8 @@ def checked(name: str, python: str) -> list[Row]:
     for claim in library.claims:
         row = {**common, "claim": claim.key, "says": claim.text, "cell": dict(claim.cell)}
         rows.append({**row, "check": claim.check(name), **told["found"][claim.key]})
-    return [{**common, "kind": "version", "licence": library.licence}, *rows]
+    first = {**common, "kind": "version", "licence": library.licence, "versions": told["versions"]}
+    return [first, *rows], told["environment"]
 
 
 def _merged(before: Sequence[Row], found: Sequence[Row]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Score files of bob, with four columns or five."""
+"""Score files of bob: four columns, five, or CSV."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ FIVE = """ann ann_1 ann ann/p1 0.91
 ann ann_2 bob bob/p1 -0.25
 bob bob_1 bob bob/p1 1e-1
 bob bob_1 ann ann/p1 0.125
+"""
+#: As ``bob bio pipeline simple`` writes it; only a probe has a session.
+CSV = """probe_template_id,probe_subject_id,probe_gender,probe_session,bio_ref_template_id,\
+bio_ref_subject_id,bio_ref_gender,score
+ann/p1,ann,F,2,ann_1,ann,F,0.91
+bob/p1,bob,M,2,ann_2,ann,F,-0.25
+bob/p1,bob,M,2,bob_1,bob,M,1e-1
+ann/p1,ann,F,2,bob_1,bob,M,0.125
 """
 
 
@@ -61,6 +69,75 @@ def test_five_columns(write, save):
     assert made.about["name"] == "mine"
 
 
+def test_csv(write, save):
+    """The pairs are those of five columns; what both sides have is an attribute."""
+    found = read_bob(write("scores-dev.csv", CSV))
+    (pairs,), (expected,) = found.pairs, read_bob(write("scores-dev", FIVE)).pairs
+    assert pairs == expected
+    made = save(found)
+    assert made.header("images") == ["image_id", "identity", "gender"]
+    assert sorted(made.rows("images")) == [
+        ("ann/p1", "ann", "F"),
+        ("bob/p1", "bob", "M"),
+        ("model/ann_1", "ann", "F"),
+        ("model/ann_2", "ann", "F"),
+        ("model/bob_1", "bob", "M"),
+    ]
+    assert made.about["name"] == "scores-dev"
+    data = made.load(embed=False)
+    assert data.default_attribute == "gender"
+    groups = data.groups("gender")
+    assert [groups.names[code] for code in groups.left] == ["F", "F", "M", "M"]
+    assert [groups.names[code] for code in groups.right] == ["F", "M", "M", "F"]
+
+
+@pytest.mark.parametrize("key", ["probe_reference_id", "probe_key", "key"])
+def test_csv_of_older_versions(write, key):
+    text = CSV.replace("probe_template_id", key).replace("bio_ref_template", "bio_ref_reference")
+    found = read_bob(write("scores-dev", text))
+    assert found.images == read_bob(write("scores-dev.csv", CSV)).images
+
+
+def test_csv_without_models_names_them_by_person(write):
+    text = "probe_template_id,probe_subject_id,bio_ref_subject_id,score\np1,ann,ann,0.5\n"
+    assert read_bob(write("s.csv", text)).images["image_id"].to_pylist() == ["model/ann", "p1"]
+
+
+@pytest.mark.parametrize("unknown", ["", "None", "nan"])
+def test_csv_with_unknown_attributes(write, unknown):
+    found = read_bob(write("s.csv", CSV.replace(",M,", f",{unknown},")))
+    assert set(found.images["gender"].to_pylist()) == {"F", None}
+
+
+def test_attacks_are_dropped_and_counted(write, save):
+    """Who shows a picture of ann is not ann, though bob files the probe under her name."""
+    lines = CSV.splitlines()
+    text = "\n".join(
+        [
+            f"{lines[0]},probe_attack_type",
+            *(f"{line}," for line in lines[1:]),
+            "attack/1,ann,F,2,ann_1,ann,F,0.8,print",
+            "p9,ann,F,2,ann_1,ann,F,nan,",
+        ]
+    )
+    made = save(read_bob(write("s.csv", text)))
+    assert len(made.rows("pairs")) == 4
+    assert all("attack" not in row[0] for row in made.rows("images"))
+    assert made.about["notes"] == [
+        "1 of 6 pairs dropped: presentation attacks",
+        "1 of 6 pairs dropped: no score (failures)",
+    ]
+
+
+def test_ids_may_hold_commas(write):
+    text = "probe_template_id,probe_subject_id,bio_ref_subject_id,score\n"
+    text += '"Ash, Ann/1","Ash, Ann","Ash, Ann",0.5\n'
+    found = read_bob(write("s.csv", text)).images
+    assert found["identity"].to_pylist() == ["Ash, Ann", "Ash, Ann"]
+    found = read_bob(write("t.csv", "Ash,Ann Ash,Ann p1 0.5\n")).images
+    assert found["identity"].to_pylist() == ["Ash,Ann", "Ash,Ann"]
+
+
 def test_loads(write, save):
     """The scores are bob's to the last bit; folds, of which bob knows none, are drawn."""
     scores = np.random.default_rng(0).uniform(-1, 1, 40)
@@ -85,12 +162,12 @@ def test_loads(write, save):
         lambda text: text.replace("\n", "\r\n"),
         lambda text: "\ufeff" + text,
         lambda text: "\n" + text.replace("\n", "\n \n"),
-        lambda text: text.replace(" ", "\t"),
+        lambda text: text.replace(" ", "\t").replace(",", ", "),
         lambda text: text.rstrip("\n"),
     ],
-    ids=["Windows line ends", "BOM", "blank lines", "tabs", "no last line end"],
+    ids=["Windows line ends", "BOM", "blank lines", "tabs, blanks", "no last line end"],
 )
-@pytest.mark.parametrize("plain", [FOUR, FIVE])
+@pytest.mark.parametrize("plain", [FOUR, FIVE, CSV], ids=["four", "five", "CSV"])
 def test_other_ways_to_write_it(write, plain, change):
     expected = read_bob(write("a", plain))
     found = read_bob(write("b", change(plain)))
@@ -148,7 +225,7 @@ def test_names_stay_what_they_are(write, save, name):
         (FIVE + "bob bob_1 cat cat/p1\n", ("line 5", "expected 5 fields", "found 4", "bob")),
         (FOUR + "bob bob_1 cat cat/p1 0.1\n", ("line 5", "expected 4 fields", "found 5", "bob")),
         ("ann ann 0.5\n", ("line 1", "expected 4 or 5 fields", "found 3", "bob")),
-        ("a,b,c,0.5\n", ("line 1", "expected 4 or 5 fields", "found 1")),
+        ("a b,c 0.5\n", ("line 1", "expected 4 or 5 fields", "found 3", "CSV with its header")),
         ("a b c d e f\n", ("line 1", "expected 4 or 5 fields", "found 6")),
         ("a b c x\n", ("line 1", "expected a score", "'x'", "correct or remove")),
         (FOUR + "\na a c inf\n", ("line 6", "expected a score", "'inf'", "correct or remove")),
@@ -164,6 +241,33 @@ def test_names_stay_what_they_are(write, save, name):
 )
 def test_bad_file(write, refused, text, words):
     path = write("scores-dev", text)
+    refused(lambda: read_bob(path), str(path), *words)
+
+
+HEADER = CSV.partition("\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"{HEADER}\n", ("no usable pair is left",)),
+        ("a,b,c,0.5\n", ("line 1", "one column 'probe_template_id'", "a, b, c", "as bob wrote")),
+        (CSV.replace("probe_subject", "who"), ("line 1", "'probe_subject_id'", "who_id", "as bob")),
+        (CSV.replace("bio_ref_subject", "who"), ("line 1", "'bio_ref_subject_id'", "as bob")),
+        (CSV.replace("score", "similarity"), ("line 1", "'score'", "similarity", "as bob")),
+        (CSV.replace("gender", "a+b"), ("line 1", "'a+b'", "rename")),
+        (CSV + "p,ann,F,2,ann_1,ann,0.5\n", ("line 6", "expected 8 fields", "found 7", "remove")),
+        (CSV + "p,ann,F,2,ann_1,ann,F,x\n", ("line 6", "expected a score", "'x'", "remove")),
+        (CSV + "p,ann,F,2,ann_1,ann,F,\n", ("line 6", "column 'score': empty", "fill it in")),
+        (CSV + ",ann,F,2,ann_1,ann,F,1\n", ("line 6", "'probe_template_id': empty", "fill")),
+        (CSV + "p,,F,2,ann_1,ann,F,1\n", ("line 6", "'probe_subject_id': empty", "fill")),
+        (CSV + "p,cat,F,2,ann_1,cat,F,1\n", ("line 6", "model/ann_1 belongs to ann and to cat")),
+        (CSV + "p,ann,F,2,ann_1,ann,M,1\n", ("line 6", "model/ann_1 has gender F and M", "corr")),
+        (CSV + 'p,"ann,F,2,ann_1,ann,M,1\n', ("cannot be read as CSV", "copy it again")),
+    ],
+)
+def test_bad_csv(write, refused, text, words):
+    path = write("scores-dev.csv", text)
     refused(lambda: read_bob(path), str(path), *words)
 
 

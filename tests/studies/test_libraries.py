@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -73,7 +74,7 @@ def test_all_that_can_be_measured_was_and_figures_agree():
 def test_claims_about_what_is_installed_here_hold(name):
     failed = {
         row["claim"]: row["found"]
-        for row in running.checked(name, sys.executable)
+        for row in running.checked(name, sys.executable)[0]
         if not row.get("passed", True)
     }
     assert not failed
@@ -105,6 +106,7 @@ def library(*claims, distribution="click"):
         (Claim("present, in other case", lacks="COMMAND"), False),
         (Claim("stated", states="Name: click"), True),
         (Claim("not stated", states="non-commercial research"), False),
+        (Claim("read by hand", read="https://click.palletsprojects.com"), True),
     ],
     ids=lambda each: getattr(each, "key", None),
 )
@@ -164,6 +166,7 @@ def test_a_statement_that_fails_is_kept_and_told(tmp_path, monkeypatch, capsys):
     page.write_text("<!-- libraries: faircal -->\n<!-- end -->\n")
     claims = (Claim("right", says="Yes.", has=("click.echo",)), Claim("wrong", lacks="echo"))
     monkeypatch.setattr(running, "RESULTS", kept)
+    monkeypatch.setattr(running, "ENVIRONMENTS", tmp_path / "environments")
     monkeypatch.setattr(running, "library_of", lambda _: library(*claims))
     monkeypatch.setattr(running, "_here", lambda: {"faircal": sys.executable})
     monkeypatch.setattr(
@@ -174,6 +177,8 @@ def test_a_statement_that_fails_is_kept_and_told(tmp_path, monkeypatch, capsys):
     passed = [json.loads(line).get("passed") for line in kept.read_text().splitlines()]
     assert passed == [None, True, False]
     assert "1. Yes." in page.read_text()
+    installed = (tmp_path / "environments" / "faircal.txt").read_text().splitlines()
+    assert f"click=={metadata.version('click')}" in installed
 
 
 @pytest.mark.parametrize("given", ["lir", "lir=", "numpy=/usr/bin/python3"])
@@ -191,6 +196,24 @@ def test_differences_in_words():
         "0.25",
     ]
     assert NONE == "–"
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_what_was_installed_is_kept_without_addresses(name):
+    lines = (running.ENVIRONMENTS / f"{name}.txt").read_text("utf-8").splitlines()
+    assert all(re.fullmatch(r"[\w.-]+==[\w.+!-]+", line) for line in lines)
+    (version,) = (row for row in ROWS if row["kind"] == "version" and row["library"] == name)
+    for distribution, number in version["versions"].items():
+        assert f"{distribution}=={number}".lower() in [line.lower() for line in lines]
+
+
+def test_what_was_only_read_says_so():
+    (row,) = (row for row in CLAIMS if row["claim"] == "server")
+    assert "read by us, not by a program: <https://" in row["check"]
+
+
+def test_every_package_of_a_library_has_its_version():
+    assert "bob.bio.base 8.1.1, bob.bio.face" in parts(ROWS)["versions"]
 
 
 def test_no_file_of_the_study_is_missing():

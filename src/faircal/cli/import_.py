@@ -270,7 +270,7 @@ def folder(source: Path, **rest: Any) -> Import:
 
 @_layout(
     "Score file: lines of claimed id, model label (where there are five columns), real id, probe "
-    "label, score.",
+    "label, score; or the CSV that 'bob bio pipeline simple' writes.",
     {
         "With attributes from a table": "faircal import bob scores-dev --attributes people.csv "
         "--out scores/",
@@ -280,10 +280,12 @@ def folder(source: Path, **rest: Any) -> Import:
     _name,
 )
 def bob(source: Path, **rest: Any) -> Import:
-    """Import a score file of bob, four columns or five.
+    """Import a score file of bob: four columns, five, or CSV.
 
     The scores are taken over; pictures are not needed. A score that is no number (a failure) drops
-    the pair. Next: 'faircal audit DIR', with --score-range where scores leave -1 to 1.
+    the pair. Of a CSV, columns that both sides have (probe_gender and bio_ref_gender) become
+    attributes, and presentation attacks are dropped. Next: 'faircal audit DIR', with --score-range
+    where scores leave -1 to 1.
     """
     from faircal.importing import read_bob
 

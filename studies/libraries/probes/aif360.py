@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pandas as pd
+from aif360.sklearn.inprocessing import SenSeI, SenSR
+from aif360.sklearn.metrics import intersection
 from aif360.sklearn.postprocessing import CalibratedEqualizedOdds
+from sklearn.metrics import accuracy_score
+
+
+def measures_crossed_groups() -> int:
+    """How many groups two attributes of two values make."""
+    index = pd.MultiIndex.from_product([(0, 1), (0, 1), range(5)], names=["sex", "age", "row"])
+    true = pd.Series(np.arange(20) % 2, index=index)
+    told, names = intersection(
+        accuracy_score, true, true, prot_attr=["sex", "age"], return_groups=True
+    )
+    return len(told) if len(told) == len(names) else 0
+
+
+def individual_fairness_takes_a_device() -> bool:
+    """They are networks of skorch, which has the device."""
+    return all(
+        any(
+            "device" in inspect.signature(above.__init__).parameters
+            for above in inspect.getmro(kind)
+        )
+        for kind in (SenSeI, SenSR)
+    )
 
 
 def mixes_in_the_base_rate() -> bool:

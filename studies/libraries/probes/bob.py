@@ -21,12 +21,36 @@ def _names(group: str) -> set[str]:
 def experiments() -> dict[str, int | list[str]]:
     """How many pipelines and protocols there are by name; some of them."""
     pipelines, databases = _names("bob.bio.pipeline"), _names("bob.bio.database")
+    pipelines -= {"dummy"}  # for tests of its own
     some = {"ijbc-test1", "morph", "rfw-original", "scface"}
     return {
         "pipelines": len(pipelines),
         "databases": len(databases),
         "named": sorted(some & databases),
     }
+
+
+def what_maps_give() -> dict[str, bool]:
+    """A probability for balanced classes, or the log of a ratio of two densities."""
+    from bob.bio.base import pipelines
+
+    rng = np.random.default_rng(0)
+    genuine = np.repeat([0, 1], 300)
+    score = (rng.normal(3, 2, 600) + 5 * genuine)[:, None]
+    new = np.linspace(0.5, 11, 11)[:, None]
+    once, nine = (  # the second time with the same imposters nine times over
+        pipelines.LLRCalibration()
+        .fit(np.repeat(score, times, axis=0), np.repeat(genuine, times))
+        .predict_proba(new)
+        for times in (np.ones(600, dtype=int), np.where(genuine, 1, 9))
+    )
+    ratios = []
+    for name in ("Weibull", "Gamma", "Beta"):
+        made = getattr(pipelines, f"{name}Calibration")().fit(score / 12, genuine)
+        one, other = (np.log10(made.gen_dist(new) + 1e-10), np.log10(made.imp_dist(new) + 1e-10))
+        ratios.append(np.allclose(made.predict_proba(new), one - other))
+    moves = np.abs(once - nine).max() > 0.05
+    return {"the_prior_moves_the_logistic": bool(moves), "densities_give_log_ratios": all(ratios)}
 
 
 def categories_are_averaged() -> bool:

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 import numpy as np
-from deepface.commons import onnx_utils
+from deepface.commons import backend_utils, onnx_utils
 from deepface.modules.database.inventory import database_inventory
 from deepface.modules.modeling import AVAILABLE_MODELS
 from deepface.modules.verification import find_confidence, find_threshold
@@ -15,7 +15,9 @@ from deepface.modules.verification import find_confidence, find_threshold
 def models() -> dict[str, int]:
     """How many networks and detectors there are by name."""
     kinds = {"networks": "facial_recognition", "detectors": "face_detector"}
-    return {name: len(AVAILABLE_MODELS[kind]) for name, kind in kinds.items()}
+    found = {name: len(AVAILABLE_MODELS[kind]) for name, kind in kinds.items()}
+    yolo = [name for name in AVAILABLE_MODELS["face_detector"] if name.startswith("yolo")]
+    return {**found, "yolo": len(yolo)}
 
 
 def confidence_is_fixed() -> dict[str, Any]:
@@ -41,6 +43,6 @@ def databases() -> dict[str, int]:
     return {"databases": len(database_inventory)}
 
 
-def runs_on_cuda_first() -> bool:
-    """What ONNX Runtime is asked for, where nothing is set."""
-    return onnx_utils.DEFAULT_PROVIDERS.split(",")[0] == "cuda"
+def runs_in() -> dict[str, Any]:
+    """In what networks run, in order; and what ONNX Runtime is asked for where nothing is set."""
+    return {"backends": backend_utils.BACKENDS, "onnx": onnx_utils.DEFAULT_PROVIDERS}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
 import faircal
@@ -15,6 +17,14 @@ def unnamed_people_narrow_the_interval() -> bool:
     named = faircal.audit(**told, left_identity=people.left, right_identity=people.right)
     width = np.diff(named.interval("fpr"))
     return bool(width > 1.2 * np.diff(faircal.audit(**told).interval("fpr")))
+
+
+def promises_take_no_other_risk() -> bool:
+    """A promise is asked for by its FPR; there is no parameter for another rate."""
+    from faircal.uncertainty.guarantee import guarantee
+
+    asked = set(inspect.signature(guarantee).parameters)
+    return "fpr" in asked and not asked & {"fnr", "risk", "recall", "precision", "metric"}
 
 
 def networks() -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from fairlearn.metrics import MetricFrame, false_positive_rate
 from fairlearn.postprocessing import ThresholdOptimizer
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 _ENDS = [0.025, 0.975]
 
@@ -21,9 +22,33 @@ def four_times_the_rows_halve_the_interval() -> bool:
     return bool(0.35 < widths[1] / widths[0] < 0.65)
 
 
-def threshold_optimizer_has_no_probabilities() -> bool:
-    """It decides; it has no ``predict_proba``."""
-    return not hasattr(ThresholdOptimizer, "predict_proba")
+class First(ClassifierMixin, BaseEstimator):
+    """Its score is the first number of an input."""
+
+    def fit(self, _: Any, y: Any) -> First:
+        """Learn which classes there are."""
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, x: Any) -> Any:
+        """Return the scores: decisions are made from them."""
+        return x[:, 0]
+
+
+def threshold_optimizer() -> dict[str, bool]:
+    """It has no ``predict_proba``; some inputs are decided by lot."""
+    rng = np.random.default_rng(0)
+    group, score = rng.integers(2, size=600), rng.random((600, 1))
+    label = (rng.random(600) < score[:, 0] ** (1 + group)).astype(int)
+    made = ThresholdOptimizer(
+        estimator=First().fit(score, label),
+        constraints="equalized_odds",
+        prefit=True,
+        predict_method="predict",
+    ).fit(score, label, sensitive_features=group)
+    drawn = [made.predict(score, sensitive_features=group, random_state=seed) for seed in range(5)]
+    by_lot = any(not np.array_equal(drawn[0], other) for other in drawn[1:])
+    return {"probabilities": hasattr(made, "predict_proba"), "by_lot": by_lot}
 
 
 def rates(told: dict[str, str]) -> dict[str, float]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from mapie.metrics.calibration import kolmogorov_smirnov_statistic, length_scale
+from mapie.metrics.conditional import coverage_gap
 from mapie.risk_control import BinaryClassificationController
 
 
@@ -36,6 +37,33 @@ def four_times_the_rows_lower_the_threshold() -> bool:
     }
     once, four = (_threshold(np.tile(score, n), np.tile(label, n), told) for n in (1, 4))
     return bool(once is not None and four is not None and four < once)
+
+
+def gap_is_from_the_target() -> float:
+    """Two groups of equal coverage, 0.5, where 0.8 was asked for: their gap is not nothing."""
+    ends = np.array([[0.0, 1.0], [5.0, 6.0]] * 4)
+    groups = np.repeat([0, 1], 4)
+    return round(coverage_gap(np.full(8, 0.5), groups, 0.8, y_intervals=ends), 12)
+
+
+def thresholds_differ_by_input() -> bool:
+    """What is learned is a threshold for each input, within what was asked for."""
+    import torch
+    from mapie.risk_control import ConditionalExpectedRiskController
+
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    x = rng.random((40, 4, 4)) * np.linspace(0.5, 1, 40)[:, None, None]
+
+    def predict(x: Any, at: Any = None) -> Any:
+        return x if at is None else np.asarray(x) >= np.reshape(at, (-1, 1, 1))
+
+    made = ConditionalExpectedRiskController(
+        predict, lambda x: np.asarray(x).reshape(-1, 16), 0.1, "recall", learning_rate=0.01
+    )
+    made.conformalize(x, (x > 0.4).astype(float), n_epochs=20)
+    made.predict(x[::10], n_epochs=2)
+    return bool(np.ptp(made.best_predict_params_) > 1e-3)
 
 
 def thresholds(told: dict[str, Any]) -> list[float | None]:
