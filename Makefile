@@ -19,10 +19,11 @@ $(BIN)/python:
 	@touch $@
 # facenet-pytorch brings MTCNN's weights, and a reference for the tests; the torch that it asks for is
 # too old, so it comes without what it depends on.
-.venv/test: .venv/base
-	$(PIP) --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres,spark,docs]"
-	$(PIP) --no-deps facenet-pytorch
-	@touch $@
+# Nothing is compiled beforehand: most of these files are never imported.
+.venv/test: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) --no-compile --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres,spark,docs]"
+	$(PIP) --no-compile --no-deps facenet-pytorch
+	@touch .venv/base .venv/docs $@
 # The browser of the tests, where there is none yet. Without one they are skipped; in CI they fail.
 AS_ROOT = $$(test "$$(id -u)" = 0 || echo sudo -n) env DEBIAN_FRONTEND=noninteractive
 .venv/browser: $(BIN)/python
@@ -30,8 +31,8 @@ AS_ROOT = $$(test "$$(id -u)" = 0 || echo sudo -n) env DEBIAN_FRONTEND=nonintera
 	  || { $(AS_ROOT) apt-get -qq update && $(AS_ROOT) apt-get -qq install --yes chromium; } >/dev/null \
 	  || echo "make: no browser for the tests: install chromium (Debian: apt-get install chromium)" >&2
 	@if command -v chromium >/dev/null; then touch $@; fi
-# Java, for Spark, likewise.
-.venv/java: $(BIN)/python
+# Java, for Spark, likewise; one apt-get at a time.
+.venv/java: $(BIN)/python | .venv/browser
 	@command -v java >/dev/null \
 	  || { $(AS_ROOT) apt-get -qq update && $(AS_ROOT) apt-get -qq install --yes openjdk-17-jre-headless; } >/dev/null \
 	  || echo "make: no Java for the tests of Spark: install Java 17 (Debian: apt-get install openjdk-17-jre-headless)" >&2
@@ -43,8 +44,10 @@ AS_ROOT = $$(test "$$(id -u)" = 0 || echo sudo -n) env DEBIAN_FRONTEND=nonintera
 demo: .venv/base
 	$(BIN)/faircal demo
 
-test: .venv/test .venv/browser .venv/java
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+# Packages and browser are set up side by side.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 .venv/test .venv/browser .venv/java
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .venv/docs: .venv/base
 	$(PIP) --editable ".[docs]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -36,7 +37,7 @@ def _page(told: Manual) -> str:
     for paragraph in told.description:
         lines += [_text(paragraph), ""]
     for section in told.sections:
-        lines += [f"## {section.title}", "", *_section(section, told.name), ""]
+        lines += [f"## {_text(section.title)}", "", *_section(section, told.name), ""]
     return "\n".join(lines)
 
 
@@ -51,7 +52,7 @@ def _section(section: Section, name: str) -> Iterator[str]:
 
 def _term(term: str, title: str, name: str) -> str:
     """Return a term as code; a command or a page of the documentation is a link."""
-    code = f"`{term}`"
+    code = _code(term)
     if term in PAGES:
         return f"[{PAGES[term]}](../../{term}.md)"
     if title == "See also":
@@ -61,11 +62,25 @@ def _term(term: str, title: str, name: str) -> str:
     return code
 
 
+#: Commands and options in a text.
+_CODE = re.compile(r"('(?:faircal [^']+|--[^']+)'|(?<![\w-])--[a-z][a-z-]*)")
+
+
 def _text(text: str) -> str:
-    """Return words in which Markdown finds nothing of its own."""
-    text = re.sub(r"'(faircal [^']+|--[^']+)'", r"`\1`", text)
-    text = re.sub(r"(?<![\w`-])(--[a-z][a-z-]*)(?![^`]*`)", r"`\1`", text)
-    parts = re.split(r"(`[^`]*`)", text)
-    return "".join(
-        part if part.startswith("`") else re.sub(r"([*_<>\[\]|])", r"\\\1", part) for part in parts
-    )
+    """Return words in which Markdown finds nothing of its own; every option is code."""
+    parts = _CODE.split(text)
+    parts[::2] = map(_plain, parts[::2])
+    parts[1::2] = (_code(part.strip("'")) for part in parts[1::2])
+    return "".join(parts)
+
+
+def _code(text: str) -> str:
+    """Return code that is cut between words and between choices only, where lines are short."""
+    words = (map(_plain, re.split(r"(?<=\|)", word)) for word in text.split(" "))
+    spans = ("<wbr>".join(f'<span class="whole">{part}</span>' for part in word) for word in words)
+    return f"<code>{' '.join(spans)}</code>"
+
+
+def _plain(text: str) -> str:
+    text = html.escape(text, quote=False).replace("|", "&#124;")
+    return re.sub(r"([*_\[\]])", r"\\\1", text)

@@ -1,16 +1,20 @@
-"""What MkDocs asks of us: the pages of the reference, made from the code, and formulas.
+"""What MkDocs asks of us: the pages of the reference, made from the code, search and formulas.
 
 The reference has a page for every public name (`MODULES`), for every command of ``faircal``, and
-for the files at the root of the project that readers look for (`PROJECT`).
+for the files at the root of the project that readers look for (`PROJECT`). Search finds a page
+first by the word that it is about (`keywords`).
 """
 
 from __future__ import annotations
 
+import html
 import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from pages.commands import command_pages, manuals, page_of
@@ -19,6 +23,7 @@ from pages.parsing import ROOT
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 #: Modules whose public names have pages, and what they are for. A name that several of them have
 #: is on the page of the first.
@@ -55,6 +60,12 @@ PROJECT = {
     "ROADMAP.md": "project/roadmap.md",
 }
 
+#: How addresses of pages begin that are seldom meant: whoever searches wants to do something, and
+#: not to know why we decided something.
+SELDOM = ("decisions/", "project/", "study-", "benchmarks", "mutation-testing")
+#: How addresses begin that name what their pages are about.
+NAMED = ("tutorials/", "how-to/", "explanation/", "reference/commands/")
+
 
 @dataclass(frozen=True)
 class Symbol:
@@ -76,6 +87,7 @@ class Symbol:
         return f"from {self.module} import {self.name}"
 
 
+@cache
 def symbols() -> list[Symbol]:
     """Every public name once, in the order of the modules."""
     found: dict[str, Symbol] = {}
@@ -96,8 +108,7 @@ def symbols() -> list[Symbol]:
 def _symbol_page(symbol: Symbol) -> str:
     return (
         f"---\ntitle: {symbol.name}\n---\n\n::: {symbol.home}\n"
-        "    options:\n      heading_level: 1\n      show_root_heading: true\n\n"
-        f"To import it: `{symbol.statement}`.\n"
+        "    options:\n      heading_level: 1\n      show_root_heading: true\n"
     )
 
 
@@ -146,11 +157,14 @@ def _commands_menu() -> list[Any]:
 
 
 def _titles(folder: str) -> list[Any]:
-    """The pages of a folder by their titles; the one named index comes first."""
+    """The pages of a folder by their titles: that named index, then in the order of its links."""
     docs = ROOT / "docs"
-    pages = sorted((docs / folder).glob("*.md"), key=lambda path: (path.stem != "index", path))
+    index = docs / folder / "index.md"
+    links = re.findall(r"\(([\w-]+\.md)\)", index.read_text("utf-8")) if index.exists() else []
+    order = dict.fromkeys([docs / folder / name for name in ("index.md", *links)])
+    pages = sorted((docs / folder).glob("*.md"))
     found: list[Any] = []
-    for path in pages:
+    for path in [*(path for path in order if path in pages), *(p for p in pages if p not in order)]:
         place = path.relative_to(docs).as_posix()
         title = path.read_text("utf-8").partition("\n")[0].lstrip("# ")
         found.append(place if path.stem == "index" else {title: place})
@@ -188,6 +202,60 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in generated().items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+#: A symbol's page as it is made: a box, and in it the heading.
+_BOX = re.compile(r'(<div class="doc doc-object[^"]*">)\s*(<h1 .*?</h1>)', re.DOTALL)
+
+
+def on_page_content(html_: str, page: Page, **_: Any) -> str:
+    """Say below a symbol's heading how it is imported.
+
+    The heading comes out of the box of what it heads, else page and symbol are two in search.
+    """
+    for symbol in symbols():
+        if symbol.page == page.file.src_uri:
+            how = f"<p>To import it: <code>{html.escape(symbol.statement)}</code></p>"
+            return _BOX.sub(rf"\2\n{how}\n\1", html_, count=1)
+    return html_
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Give the theme's search a name, and no stop of the tab key where nothing is to be seen."""
+    dialog, results = 'data-md-component="search" role="dialog"', 'class="md-search__scrollwrap"'
+    output = output.replace(dialog, f'{dialog} aria-label="Search"')
+    return output.replace(f'{results} tabindex="0"', f'{results} tabindex="-1"')
+
+
+def keywords(address: str) -> list[str]:
+    """Return the words that a page is about: those of its name.
+
+    A name that begins with another (``FairCalError``) has none: it is not what ``FairCal`` asks
+    for, but a rarer word, which search would put first.
+    """
+    place = PurePosixPath(address)
+    if place.stem == "index":
+        return []
+    if address.startswith("reference/python/"):
+        name = place.stem.removeprefix("faircal.").lower()
+        top = {each.name.lower() for each in symbols() if each.module == "faircal"}
+        begins = [other for other in top if name.startswith(other)]
+        return begins if begins == [name] else []
+    return place.stem.split("-") if address.startswith(NAMED) else []
+
+
+def on_page_context(*_: Any, page: Page, config: MkDocsConfig, **__: Any) -> None:
+    """Tell search, which has just read a page, what it is about and whether it is often meant."""
+    words = keywords(page.url)
+    boost = 0.3 if page.url.startswith(SELDOM) else 2 if words else 1
+    search: Any = config.plugins["material/search"]
+    for entry in reversed(search.search_index.entries):
+        address, _, section = entry["location"].partition("#")
+        if address != page.url:
+            break
+        entry["boost"] = boost
+        if words and not section:
+            entry["tags"] = words
 
 
 def formula(source: str, *_: Any, **__: Any) -> str:

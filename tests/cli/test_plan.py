@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from faircal.cli.plan import _notes
 from faircal.uncertainty.planning import expect, plan
 
 
@@ -43,6 +44,16 @@ def test_a_pilot_says_how_alike_pairs_are(tmp_path, run_command, run_here):
     within = run_here([*words, "--attribute", "ethnicity", "--json"])
     assert within.code == 0, within.err
     assert json.loads(within.out)["plans"][0]["people"] != fpr["people"]
+
+
+def test_where_correlations_differ_it_is_said_which_are_whose():
+    rows = [
+        {"metric": metric, "correlations_from": source, "people": 90, "least_people": 78}
+        for metric, source in (("fpr", "pilot, 80 people"), ("fnr", "pilot, 79 people"))
+    ]
+    of = "correlations of pairs that share people: pilot,"
+    assert _notes(rows) == [f"FPR: {of} 80 people", f"FNR: {of} 79 people"]
+    assert _notes(rows[:1] * 2) == [f"{of} 80 people"]
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_few_people_cannot_speak_for_all_kinds(tmp_path, run_here):
     (tmp_path / "few.csv").write_text("\n".join(lines) + "\n")
     done = run_here(["threshold", str(tmp_path / "few.csv"), "--fpr", "0.05"])
     assert done.code == 0, done.out + done.err
-    assert "nobody is among 32 people with a probability of 19 %" in done.err
+    assert "the chance is 19 % that none of them is among 32 people" in done.err
     assert "identities are unknown" not in done.err
 
 

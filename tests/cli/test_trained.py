@@ -449,6 +449,13 @@ def test_a_terminal_shows_the_stages_of_a_training(fit_words, on_terminal):
     assert "identity" in last
 
 
+def test_no_bar_is_left_when_all_is_done(world, on_terminal):
+    *seen, last = frames(on_terminal(["fit", "faces", "--clusters", "2", "--out", "m.faircal"]))
+    assert any("fitting faircal" in frame for frame in seen)
+    assert any("describing" in frame for frame in seen)
+    assert last.startswith("next: faircal threshold m.faircal")
+
+
 def test_a_terminal_shows_the_cells_that_train(world, short_schedules, on_terminal):
     words = ["benchmark", "faces", "--methods", "baseline,ftc", "--jobs", "1", "--out", "b"]
     words += settings(short_schedules["ftc"], method="ftc")

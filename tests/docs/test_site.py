@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import os
 import re
@@ -17,9 +18,11 @@ from faircal.cli.contents import PAGES
 from pages.commands import manuals, page_of
 from pages.parsing import ROOT, Page, every_page
 from pages.site import MODULES, symbols
+from tests.browser.test_pages import AXE
 
 pytest.importorskip("mkdocs")
 PHONE = {"width": 390, "height": 844}
+DESK = {"width": 1265, "height": 900}  # 1,280 less a scrollbar
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +60,9 @@ def test_every_page_is_there(site):
 def test_every_public_name_has_a_page(site, symbol):
     page = text_of(site / symbol.page.replace(".md", ".html"))
     assert f'id="{symbol.home}"' in page
-    assert html.escape(symbol.statement) in page
+    heading, _, below = page.partition(f'id="{symbol.home}"')
+    assert "<h1" in heading[-10:]
+    assert html.escape(symbol.statement) in re.sub(r"<[^>]+>", "", below.partition("<div")[0])
     first = re.sub(r"[^a-z]", "", symbol.summary.lower())[:40]
     assert first in re.sub(r"<[^>]+>|&\w+;|[^a-z]", "", page.lower())
 
@@ -79,6 +84,23 @@ def test_every_command_has_a_page(site, manual):
             assert PAGES.get(term, term) in page
         for _, command in section.examples:
             assert " ".join(command.split()) in page
+
+
+@pytest.mark.parametrize("manual", manuals(), ids=lambda m: m.name)
+def test_every_option_is_code(site, manual):
+    file = page_of(manual.name).replace(".md", ".html")
+    page = text_of(site / "reference" / "commands" / file)
+    article = page.partition("<article")[2].partition("</article>")[0]
+    words = re.sub(r"<[^>]+>", "", re.sub(r"<code.*?</code>", "", article, flags=re.DOTALL))
+    assert not re.search(r"--[a-z]|\\", words)
+
+
+def test_the_gallery_is_in_the_order_of_its_cards(site):
+    cards = re.findall(r'<strong><a href="([\w-]+\.html)"', text_of(site / "gallery/index.html"))
+    assert len(cards) > 10
+    for name, after in itertools.pairwise(cards):
+        page = text_of(site / "gallery" / name)
+        assert f'href="{after}" class="md-footer__link md-footer__link--next"' in page
 
 
 def test_links_lead_somewhere(site):
@@ -121,6 +143,10 @@ def test_search_knows_every_page(site):
     found = {entry["location"].partition("#")[0] for entry in index["docs"]}
     for path in every_page()[1:]:
         assert path.relative_to(ROOT / "docs").with_suffix(".html").as_posix() in found
+    for symbol in symbols():  # a name and its page are one
+        titles = [e["title"] for e in index["docs"] if e["location"] == symbol.page[:-3] + ".html"]
+        assert len(titles) == 1
+        assert titles[0].startswith(symbol.name)
 
 
 @pytest.fixture
@@ -148,6 +174,16 @@ def visit(browser, site):
     assert faults == []
 
 
+def search(page, words):
+    """Type words into the search; return the addresses that it finds, page by page."""
+    page.locator("[data-md-component=search-query]").click()
+    page.locator(".md-search-result__meta", has_text="Type to start searching").wait_for()
+    page.locator("[data-md-component=search-query]").press_sequentially(words)
+    page.locator(".md-search-result__meta", has_text="matching document").wait_for()
+    links = page.locator(".md-search-result__item > .md-search-result__link")
+    return links.evaluate_all("all => all.map(a => a.href)")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -155,18 +191,90 @@ def visit(browser, site):
         ("beta calibration", "reference/python/faircal.BetaCalibrator.html"),
         ("forty people", "explanation/pitfalls.html"),
         ("faircal threshold", "reference/commands/threshold.html"),
+        ("threshold group", "how-to/threshold.html"),
+        ("threshold group", "reference/commands/threshold.html"),
+        ("prior", "how-to/prior.html"),
+        ("FairCal", "reference/python/faircal.FairCal.html"),
+        ("FairCal n_clusters", "reference/python/faircal.FairCal.html"),
+        ("FairCalError", "reference/python/faircal.FairCalError.html"),
+        ("audit", "reference/commands/audit.html"),
+        ("own network", "how-to/own-network.html"),
+        ("onnx", "how-to/onnx.html"),
+        ("shift_prior", "reference/python/faircal.shift_prior.html"),
+        ("columns", "reference/formats.html"),
+        ("threads", "decisions/0009-threads-not-processes.html"),
     ],
 )
 def test_search_finds(visit, words, expected):
-    page = visit("index.html", viewport={"width": 1200, "height": 900})
-    page.locator("[data-md-component=search-query]").click()
-    page.locator(".md-search-result__meta", has_text="Type to start searching").wait_for()
-    page.locator("[data-md-component=search-query]").press_sequentially(words)
-    page.locator(".md-search-result__link").first.wait_for()
-    found = page.eval_on_selector_all(".md-search-result__link", "all => all.map(a => a.href)")
-    assert any(expected in link for link in found), found
+    page = visit("index.html", viewport=DESK)
+    found = search(page, words)
+    assert any(expected in link for link in found[:3]), found[:8]
     page.locator(f'.md-search-result__link[href*="{expected}"]').first.click()
     page.wait_for_url(f"**/{expected}*")
+
+
+LOOKED_AT = (
+    "index.html",
+    "gallery/index.html",
+    "how-to/threshold.html",
+    "tutorials/classifier.html",
+    "explanation/faircal.html",
+    "reference/glossary.html",
+    "reference/commands/threshold.html",
+    "reference/python/faircal.FairCal.html",
+)
+
+
+def serious(page, part="html"):
+    """What axe-core finds of serious or critical impact, without a look at style sheets' files."""
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("part => axe.run(part, {preload: false})", part)
+    assert "color-contrast" in {rule["id"] for rule in found["passes"] + found["violations"]}
+    return [
+        f"{rule['id']}: {node['html'][:200]}"
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(visit, site, scheme):
+    page = visit("index.html", viewport=DESK, color_scheme=scheme)
+    for name in LOOKED_AT:
+        page.goto((site / name).as_uri())
+        assert serious(page) == [], name
+    search(page, "threshold")
+    page.wait_for_timeout(500)  # colours change slowly
+    assert serious(page, ".md-search__output") == []
+
+
+def test_the_tab_key_stops_nowhere_blindly(visit):
+    page = visit("index.html", viewport=DESK)
+    page.locator("[data-md-component=search-query]").wait_for()
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.name") == "query":
+            break
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className").startswith("md-tabs__link")
+
+
+def test_output_of_a_hundred_characters_fits(visit):
+    page = visit("how-to/threshold.html", viewport=DESK)
+    block = page.locator(".language-text pre > code").first
+    block.evaluate("e => { e.textContent = 'x'.repeat(100); }")
+    assert block.evaluate("e => e.scrollWidth - e.clientWidth") == 0
+    assert page.locator(".language-text .md-code__nav:visible").count() == 0
+    assert page.locator(".language-sh .md-code__nav:visible").count() > 0
+
+
+def test_names_of_options_are_not_cut(visit):
+    page = visit("reference/commands/threshold.html", viewport=PHONE, is_mobile=True)
+    names = page.locator("td:first-child .whole")
+    assert names.count() > 10
+    assert names.evaluate_all("all => all.every(e => e.getClientRects().length === 1)")
+    assert page.locator(".md-code__nav:visible").count() == 0
 
 
 WIDE = """() => [...document.querySelectorAll(".md-content *")].filter(e => {

@@ -15,6 +15,7 @@ from faircal.metrics import Ranking, rates_at_threshold
 from faircal.report.explorer import explorer
 from faircal.report.store import Store
 from faircal.report.tables import Results
+from faircal.report.words import summary
 from faircal.results import GLOBAL
 
 RANGE = (-1.0, 1.0)
@@ -39,6 +40,7 @@ def read_audit(audits, **run):
 
 
 def audited(pairs, threshold=None, **given):
+    """Return the store of an audit; `given` is what else `faircal.audit` is to take."""
     score, genuine, group, _ = pairs
     found = faircal.audit(
         **{"score": score, "genuine": genuine, "groups": group} | given, threshold=threshold
@@ -134,13 +136,18 @@ def test_a_threshold_on_probabilities_that_rank_is_one_on_the_probability(pairs)
     assert view["scales"]["probability"]["start"] == 0.7
 
 
-def test_otherwise_it_opens_at_one_percent(pairs):
-    (view,) = explorer(audited(pairs))["views"]
-    scale = view["scales"]["score"]
+@pytest.mark.parametrize(
+    ("given", "rate"), [({}, 0.01), ({"rates": (0.05,)}, 0.05), ({"rates": (0.01, 0.2)}, 0.2)]
+)
+def test_otherwise_it_opens_at_the_rate_that_the_summary_speaks_of(pairs, given, rate):
+    store = audited(pairs, **given)
+    (view,) = explorer(store)["views"]
+    scale, by_rate = view["scales"]["score"], view["scales"]["fpr"]
     step = thresholds(scale).index(scale["start"])
-    assert accepted(scale["methods"][0]["imposter"][0], step) / 1500 == pytest.approx(
-        0.01, abs=1e-3
-    )
+    passed = accepted(scale["methods"][0]["imposter"][0], step) / 1500
+    assert passed == pytest.approx(rate, abs=2e-3)
+    assert by_rate["rates"][by_rate["start"]] == rate
+    assert f"so that {100 * rate:g} % of all pairs" in summary(store, "group").who[0]
 
 
 def test_the_threshold_of_a_rate_is_the_lowest_step_that_keeps_it(pairs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import permutations
 from statistics import NormalDist
 
@@ -20,6 +21,7 @@ from faircal.metrics import wilson
 from faircal.report.findings import main_condition
 from faircal.report.rates import Rate, Rates
 from faircal.report.store import Store
+from faircal.report.tables import Results
 from faircal.report.words import summary
 from faircal.results import write_intervals, write_results, write_run
 
@@ -375,6 +377,21 @@ class TestBenchmark:
             assert f"{value(method, 'ks_mean'):.1f} %" in error
         assert sum(text.startswith("Oracle is a yardstick") for text in said) == 1
         assert "by chance" in said[-1]
+
+    def test_methods_of_ones_own_are_spoken_of_in_a_sentence(self, bench):
+        """One that this package does not know, as where a report is made without its plugin."""
+        rows = [
+            row._replace(method="mine") if row.method == "fsn" else row
+            for row in bench.results.rows
+        ]
+        own = replace(bench, results=Results(rows))
+        said = summary(own, self.ATTRIBUTE).changes
+        variant = own.main_variants["mine"]
+        where = ("embedding", variant, self.ATTRIBUTE, "all", "global_fpr=0.01", "fpr_mad")
+        gap = f"{100 * own.results.value(*where).mean:.1f} points"
+        (text,) = [text for text in said if text.startswith("mine")]
+        assert text.startswith(f"mine: the largest gap is {gap}")
+        assert "with Baseline" in text
 
     def test_changes_within_the_spread_over_folds_are_called_so(self, bench):
         variants = bench.main_variants

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircal.cli.options import printable
+from faircal.cli.options import print_table, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 def show(store: Store) -> None:
     """Print the error rates of each feature, and then what they say in words."""
-    from faircal.cli.options import out
     from faircal.report.findings import Measured, main_condition
     from faircal.report.words import summary
 
@@ -28,7 +27,8 @@ def show(store: Store) -> None:
     for feature in results.features:
         measured = Measured(store, attribute, feature, variant)
         if condition is not None:
-            out().print(_table(measured, measured.point(condition)))
+            together = (4, 2, 2, 2) if measured.has("ks") else (4, 2, 2)  # a value, its interval
+            print_table(_table(measured, measured.point(condition)), blocks=together)
     for text in summary(store, attribute).who:
         click.echo(printable(text))
 

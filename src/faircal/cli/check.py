@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.help import Command
-from faircal.cli.options import attribute_option, json_option, note, out, print_json, working
+from faircal.cli.options import (
+    attribute_option,
+    json_option,
+    note,
+    out,
+    print_json,
+    print_table,
+    working,
+)
 from faircal.cli.source import Source, reads_data
 
 if TYPE_CHECKING:
@@ -94,6 +102,8 @@ def _show(about: dict[str, Any], faults: list[Fault]) -> None:
 
     console = out()
     facts = Table(box=None, show_header=False, pad_edge=False)
+    facts.add_column()
+    facts.add_column(overflow="fold")
     facts.add_row("dataset", about["name"])
     labels = (
         ""
@@ -116,7 +126,7 @@ def _show(about: dict[str, Any], faults: list[Fault]) -> None:
             table.add_column(name, justify="left" if name == about["attribute"] else "right")
         for row in about["groups"]:
             table.add_row(*("–" if value is None else str(value) for value in row.values()))
-        console.print(table)
+        print_table(table)
         cross, unknown, share = (
             about["cross_group_pairs"],
             about["unknown_pairs"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircal.cli.options import out, printable
+from faircal.cli.options import out, print_table, printable
 
 if TYPE_CHECKING:
     from rich.console import JustifyMethod
@@ -22,13 +22,13 @@ def show(choice: Choice, what: str) -> None:
     times = "start" if choice.starts == 1 else "starts"
     held = f"{choice.n_folds} folds of people held out, {choice.starts} {times} of K-means"
     click.echo(f"{printable(what)}, {held}")
-    console.print(_candidates(choice))
+    print_table(_candidates(choice), names=2)
     click.echo("Losses are in nats; in 'loss' every region of the embeddings counts the same.")
     click.echo("'above best' has its standard error over folds; KS is a mean over regions.\n")
     for text in _choice_words(choice):
         console.print(text, soft_wrap=not console.is_terminal, markup=False)
     click.echo(f"\nStability, with {choice.calibrator}, on people held out:")
-    console.print(_stabilities(choice))
+    print_table(_stabilities(choice))
     for text in _stability_words(choice):
         console.print(text, soft_wrap=not console.is_terminal, markup=False)
     click.echo()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircal.cli.options import out, printable
+from faircal.cli.options import print_table, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,9 +22,8 @@ def show(found: Sequence[Comparison]) -> None:
     def where(each: Comparison) -> tuple[str, str, str, str]:
         return each.feature, each.attribute, each.method_a, each.method_b
 
-    console = out()
     for _, rows in groupby(found, where):
-        console.print(_table(list(rows)))
+        print_table(_table(list(rows)), names=2, blocks=[1, 1, 2, 1, 1])
 
 
 def conclude(found: Sequence[Comparison], gate: Gate | None, margin: float | None) -> None:

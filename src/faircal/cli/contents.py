@@ -7,7 +7,7 @@ from __future__ import annotations
 #: command's help, here so that a list of commands imports none of them.
 SECTIONS: dict[str, dict[str, str]] = {
     "Start": {
-        "demo": "Compare all methods on simulated faces.",
+        "demo": "Compare the methods on simulated faces.",
         "simulate": "Write a simulated dataset folder.",
         "methods": "List the methods and their properties.",
     },

@@ -48,7 +48,7 @@ SMALL = "small"
 @seed_option
 @json_option
 def command(out: Path, everything: bool, jobs: int | None, seed: int, as_json: bool) -> None:
-    """Compare all methods on simulated faces.
+    """Compare the methods on simulated faces.
 
     The main job in one command, and nothing to prepare. A population like that of the paper's BFW
     dataset is simulated (890,000 pairs, eight groups). Every method that needs no extra is fitted

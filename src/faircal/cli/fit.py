@@ -246,7 +246,7 @@ def _next(out: Path, source: Source, feature: str | None, fold: str | None) -> s
         read.append("--score-range={:g},{:g}".format(*source.score_range))
     if feature is not None:
         read += ["--feature", feature]
-    end = ["--fpr", "0.001", "--out", str(out)]
+    end = ["--fpr", "0.01", "--out", str(out)]
     words = shlex.join(["faircal", "threshold", str(out), *data, *read, *end])
     return f"next: {words}" + ("" if fold is not None else ", on people left out")
 
@@ -273,8 +273,10 @@ def _fit(
 
     if not (model.needs.training or isinstance(data, PairStream)):
         with progress_bars() as update:
-            update(f"fitting {model.name} on {len(data)} pairs", 0, 1, "")
+            what = f"fitting {model.name} on {len(data)} pairs"
+            update(what, 0, 1, "")
             model.fit(data, progress=update)
+            update(what, 1, 1, "")
             update("describing the calibration population", 0, 1, "")
             describe(model, data, **words, progress=update)
         model.save(out)

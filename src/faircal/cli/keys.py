@@ -118,7 +118,9 @@ def list_(path: str, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table("name", "scopes", "created", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("name", "scopes", "created"):
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(printable(str(row["name"])), ", ".join(row["scopes"]), str(row["created"]))
     out().print(table, markup=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.help import Part, option
-from faircal.cli.options import printable
+from faircal.cli.options import print_table, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,10 +54,9 @@ def record(found: Sequence[LabelNoise]) -> dict[str, Any]:
 def show(found: Sequence[LabelNoise]) -> None:
     """Print, for each feature, how far deviations over groups move, and how to read that."""
     from faircal.auditing.label_noise import LABEL_NOISE
-    from faircal.cli.options import out
 
     for each in found:
-        out().print(_table(each))
+        print_table(_table(each), names=2, blocks=[1, 2, 1])
         click.echo(
             "'as labelled' would show as the next two columns say if so many labels were made "
             "wrong; 'if so now' is what the true groups show if so many are wrong already."

@@ -67,7 +67,7 @@ class Commands(Group):
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     examples={
-        "Compare all methods on simulated faces, and write a report": "faircal demo",
+        "Compare the methods on simulated faces, and write a report": "faircal demo",
         "Make data to try things on": "faircal simulate small faces/",
         "Fit a method, and keep one fold of people for testing": "faircal fit faces/ --clusters 20 "
         "--leave-out 5 --out faces.faircal",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from faircal.cli.help import Command
-from faircal.cli.options import json_option, out, print_json
+from faircal.cli.options import json_option, print_json, print_table
 
 
 @click.command(
@@ -68,4 +68,4 @@ def command(as_json: bool) -> None:
                 for value in row.values()
             )
         )
-    out().print(table)
+    print_table(table)

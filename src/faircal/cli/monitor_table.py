@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircal.cli.options import out, printable
+from faircal.cli.options import print_table, printable
 
 if TYPE_CHECKING:
     from faircal.report.monitoring import Monitored
@@ -43,7 +43,7 @@ def show(found: Monitored) -> None:
             ),
             Text(said, style="bold" if finding.alarm else ""),
         )
-    out().print(table)
+    print_table(table)
     for finding in verdict.findings:
         if finding.alarm or not finding.enough:
             click.echo(printable(f"{finding.title}: {finding.words}"))

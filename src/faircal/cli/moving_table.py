@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.options import out, printable
+from faircal.cli.options import out, print_table, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,7 +50,7 @@ def show(folder: Path, source: str) -> None:
         over = "of all pairs" if metric == "ks" else "as mean over groups"
         if curves:
             click.echo(f"Calibration error (KS, %) {over}, by labelled pairs of the new people")
-            console.print(_table(curves))
+            print_table(_table(curves), names=2)
     key = (
         f"0 labelled pairs: the model of {printable(source)} as it is. recalibrated: one map on "
         "top of it; fresh: fitted on the labelled pairs alone (– where that cannot be done). Means "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bars
-from rich.table import Column
+from rich.table import Column, Table
 
 from faircal.cli.help import Part, option
 from faircal.jobs import Progress, silent
@@ -53,6 +53,18 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
+def print_table(table: Table, *, names: int = 1, blocks: Sequence[int] = ()) -> None:
+    """Print a table on standard output, below one another what does not fit side by side.
+
+    The first columns, `names`, are beside each piece; `blocks` are columns that stay together.
+    """
+    from faircal.report.fitting import fitted
+
+    console = out()
+    for piece in fitted(table, console, names=names, blocks=blocks):
+        console.print(piece)
+
+
 def printable(text: str) -> str:
     """Return text that cannot steer a terminal, whatever the data names its groups."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
@@ -69,7 +81,8 @@ def print_json(value: Any) -> None:
 def progress_bars() -> Iterator[Progress]:
     """Show bars with the time left on standard error, one for each thing that is told of.
 
-    Where standard error is no terminal nothing is shown: a log wants no bars.
+    They vanish when all is done. Where standard error is no terminal nothing is shown: a log wants
+    no bars.
     """
     if not err().is_terminal:
         yield silent
@@ -87,7 +100,7 @@ def progress_bars() -> Iterator[Progress]:
             table_column=Column(ratio=1, overflow="ellipsis", no_wrap=True),
         ),
     )
-    with Bars(*columns, console=err(), expand=True) as bars:
+    with Bars(*columns, console=err(), expand=True, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
 
         def update(what: str, done: int, total: int, label: str) -> None:

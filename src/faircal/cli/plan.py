@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import feature_option, json_option, note, out, print_json, printable
+from faircal.cli.options import (
+    feature_option,
+    json_option,
+    note,
+    print_json,
+    print_table,
+    printable,
+)
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
@@ -166,7 +173,7 @@ def command(
                 "correlations_from": alike.source,
             }
         )
-    for text in dict.fromkeys(_notes(rows)):
+    for text in _notes(rows):
         note(f"note: {text}")
     if as_json:
         print_json({"rate": rate, "level": level, "groups": groups, "plans": rows})
@@ -175,7 +182,12 @@ def command(
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:
-    notes = [f"correlations of pairs that share people: {row['correlations_from']}" for row in rows]
+    of = "correlations of pairs that share people"
+    sources = {row["metric"]: row["correlations_from"] for row in rows}
+    if len(set(sources.values())) == 1:
+        notes = [f"{of}: {source}" for source in set(sources.values())]
+    else:
+        notes = [f"{metric.upper()}: {of}: {source}" for metric, source in sources.items()]
     notes += [
         f"{row['metric'].upper()}: under {row['least_people']} people a rate of {row['rate']:g} is"
         " not told; plan with no fewer"
@@ -207,7 +219,7 @@ def _show(plans: list[Plan], rate: float, groups: int, level: float) -> None:
             f"{100 * found.low:.3g} to {100 * found.high:.3g}",
             f"{groups * found.people:,}",
         )
-    out().print(table)
+    print_table(table)
 
 
 def _pilot(path: Path, attribute: str | None, feature: str | None) -> dict[Metric, Alike]:

@@ -332,7 +332,7 @@ def _notes(found: Found, model: Method | None, clusters: int | None) -> list[str
     if found.exceeded:
         notes.append(
             f"{', '.join(found.exceeded)}: measured above {100 * chosen.fpr:g} %, surely. A rate of"
-            " all pairs is not one of every group; --within groups finds a threshold that is"
+            " all pairs is not one of every group; --within groups finds one for every group"
         )
     if clusters is not None:
         notes.append("clusters are those of this data: of other people's images they may differ")
@@ -360,7 +360,6 @@ def _unseen(chosen: Guarantee) -> list[str]:
     unseen = (1 - _KIND) ** fewest
     if chosen.rule == "measured" or unseen <= 1 - chosen.confidence:
         return []
-    kind = f"of a kind that one in {1 / _KIND:.0f} is of, nobody is among {fewest:.0f} people"
-    return [
-        f"the promise is for people like these: {kind} with a probability of {100 * unseen:.0f} %"
-    ]
+    kind = f"one person in {1 / _KIND:.0f} is of a kind that is mistaken more often"
+    chance = f"the chance is {100 * unseen:.0f} % that none of them is among {fewest:.0f} people"
+    return [f"the promise is for people like these: if {kind}, {chance}"]

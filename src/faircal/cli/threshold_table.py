@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from faircal.cli.options import out, printable
+from faircal.cli.options import print_table, printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,8 +24,8 @@ def show(found: Found, attribute: str) -> None:
     chosen = found.chosen
     if found.rates:
         title = f"{found.data.name}: measured at threshold {_number(chosen.told_threshold)}"
-        out().print(_measured(found, f"{title}, percent", attribute))
-    out().print(_promised(chosen))
+        print_table(_measured(found, f"{title}, percent", attribute))
+    print_table(_promised(chosen))
     why = [f"{row.name} is {row.status}" for row in chosen.refused]
     for text in [*why, *found.resolution(), *_meant(found), *_words(chosen)]:
         click.echo(printable(text))

@@ -29,10 +29,11 @@ class ClusterMethod(Method):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, d), float32
+        Centres of the clusters in embedding space.
     inertia_ : float
-        K-means' objective.
+        K-means' objective: the sum of squared distances to the nearest centre.
     cluster_sizes_ : ndarray of shape (n_clusters,), int64
-        n_k: calibration pairs with at least one image in cluster k.
+        Calibration pairs with at least one image in each cluster.
     """
 
     n_clusters: int

@@ -23,16 +23,18 @@ _SHIFT_POINTS = 4001
 class FairCal(ClusterMethod):
     """The paper's method: fair, calibrated probabilities without sensitive attributes.
 
-    K-means cuts the embedding space into K clusters; S_k are the calibration pairs with at least
-    one image in cluster k, μ_k is a calibrator fitted on S_k. A pair with score s and images in
-    clusters k₁ and k₂ gets θ μ_k₁(s) + (1 − θ) μ_k₂(s), θ = |S_k₁| / (|S_k₁| + |S_k₂|).
+    K-means cuts the embedding space into K clusters. Each has a calibrator of its own, fitted on
+    the calibration pairs with at least one image in the cluster. A pair with score s whose images
+    lie in clusters i and j gets ``θ μᵢ(s) + (1 − θ) μⱼ(s)`` with ``θ = nᵢ / (nᵢ + nⱼ)``: μᵢ is
+    cluster i's calibrator, nᵢ the number of pairs that it was fitted on.
 
     Parameters
     ----------
     n_clusters : int
-        K.
+        K, the number of clusters. More tell people apart better, and leave each fewer pairs to be
+        calibrated on.
     calibrator : str or Calibrator
-        What each μ_k is; see `faircal.calibrators`.
+        What is fitted in each cluster; see `faircal.calibrators`.
     n_init : int
         Starts of K-means; the best one counts.
     random_state : int
@@ -43,8 +45,11 @@ class FairCal(ClusterMethod):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, d)
+        Centres of the clusters in embedding space.
     inertia_ : float
+        K-means' objective: the sum of squared distances to the nearest centre.
     cluster_sizes_ : ndarray of shape (n_clusters,)
+        Calibration pairs with at least one image in each cluster.
     diagnostics_ : Diagnostics
         Which clusters fell back to the global map, and the sizes of clusters.
 

@@ -87,8 +87,9 @@ def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
 
 def _nothing(name: Name, population: Population, rates: Rates) -> Finding:
     if name == "calibration":
+        labels = "label" if rates.labels == 1 else "labels"
         words = (
-            f"{rates.labels} labels so far: not enough; 50 are, with {FEWEST} of each class"
+            f"{rates.labels} {labels} so far: not enough; 50 are, with {FEWEST} of each class"
             if rates.labels
             else "no labels have come in; without them nobody can tell whether probabilities hold"
         )

@@ -28,8 +28,9 @@ OURS = "faircal"
 def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
     """Say what methods change in accuracy, calibration error and gap between groups.
 
-    Speaks of the method without group labels that leaves the smallest gap, of FairCal, and of
-    the yardstick; nothing where there is no Baseline to compare with.
+    Speaks of the method without group labels that leaves the smallest gap, of FairCal, of methods
+    that are the user's own, and of the yardstick; nothing where there is no Baseline to compare
+    with.
     """
     methods = store.main_variants
     if REFERENCE not in methods or len(methods) < 2 or condition is None:
@@ -43,6 +44,7 @@ def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
         front = f"{of_feature[REFERENCE].feature}: " if len(measured) > 1 else ""
         texts = (
             *_of_methods(of_feature, condition, compared),
+            *_own_methods(of_feature, condition, compared),
             *_yardsticks(of_feature, condition, compared),
         )
         said += [front + text for text in texts]
@@ -62,6 +64,24 @@ def _of_methods(measured: dict[str, Measured], condition: str, compared: Compare
     for name in _chosen(measured, condition):
         yield from _accuracy(measured[name], reference, condition, compared)
         yield from _fairness(measured[name], reference, condition, compared)
+
+
+def _own_methods(
+    measured: dict[str, Measured], condition: str, compared: Compared
+) -> Iterator[str]:
+    """Say of each method that is none of this package's what it changes, where nothing is said."""
+    reference, spoken_of = measured[REFERENCE], _chosen(measured, condition)
+    for name, one in measured.items():
+        ours = name in METHODS and METHODS[name].__module__.startswith("faircal.")
+        if ours or name in spoken_of or one.variant.yardstick:
+            continue
+        gap = _change(one, reference, "fpr_mad", ALL, condition, compared, points)
+        under = condition.removeprefix("global_")
+        found = _change(one, reference, "tpr", GLOBAL, under, compared)
+        if gap and not _too_small(reference, condition):
+            yield f"{_title(one)}: the largest gap is {gap}."
+        elif found:
+            yield f"{_title(one)}: the share of pairs of one person that it recognises is {found}."
 
 
 def _without_labels(name: str) -> bool:

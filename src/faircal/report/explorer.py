@@ -17,11 +17,12 @@ from faircal.curves import Of, Source
 from faircal.metrics import Histogram, probability_edges
 from faircal.metrics.intervals import FEWEST_TRIALS, joint_level
 from faircal.report.enough import effective_people, least_people
+from faircal.report.findings import main_condition
 from faircal.report.store import Store
 from faircal.report.tables import Variant, method_title
-from faircal.results import GLOBAL
+from faircal.results import GLOBAL, Condition
 
-#: The global false-match rate at which the explorer opens, unless an audit was given a threshold.
+#: The global false-match rate at which the explorer opens where the summary speaks of none.
 _START = 0.01
 #: The global false-match rates to choose from: one to nine of each power of ten, to a half.
 _RATES = [m / 10**k for k in (4, 3, 2) for m in range(1, 10)] + [0.1, 0.2, 0.3, 0.4, 0.5]
@@ -32,7 +33,8 @@ _RESOLVED = 10
 def explorer(store: Store) -> dict[str, Any]:
     """Return the explorer's data, ready for JSON.
 
-    A view is a feature and an attribute. Its scales are what the slider can walk over: thresholds
+    A view is a feature and an attribute. It opens where the summary speaks of: at the threshold
+    given to an audit, or at a global rate. Its scales are what the slider can walk over: thresholds
     on the ``score`` (of a single method), on the ``probability``, or global rates (``fpr``). A
     scale has, for each of the view's methods, its thresholds where they differ, and counts of
     genuine and of imposter pairs for each of the view's groups: in a text between one step and the
@@ -70,6 +72,8 @@ class _View:
         self.groups = [GLOBAL, *store.curves.groups(sources[0])]
         given = store.run.get("settings", {}).get("threshold")
         self.threshold = None if given is None else float(given)
+        point = main_condition(store.results, sources[0].attribute)
+        self.rate = Condition.of(point).rate if point else _START
 
     def data(self) -> dict[str, Any]:
         results, first = self.store.results, self.sources[0]
@@ -129,7 +133,7 @@ class _View:
         edges = overall.edges[steps]
         step = float(edges[1] - edges[0])
         decimals = max(0, math.ceil(-math.log10(step) - 1e-9))
-        wanted = overall.threshold_at_fpr(_START) if given is None else given
+        wanted = overall.threshold_at_fpr(self.rate) if given is None else given
         start = float(edges[len(edges) // 2 if np.isnan(wanted) else _nearest(edges, wanted)])
         note = ""
         if given is not None and start != given:
@@ -169,7 +173,7 @@ class _View:
                 "max": len(rates) - 1,
                 "step": 1,
                 "decimals": 0,
-                "start": _nearest(np.array(rates), _START),
+                "start": _nearest(np.array(rates), self.rate),
                 "note": "",
                 "rates": rates,
                 "people": [least_people("fpr", rate) for rate in rates],

@@ -180,7 +180,7 @@ def guarantee(
     >>> found.rows[0].errors, found.rows[0].imposters, found.rows[0].status
     (31, 4950, 'counted')
     >>> print(guarantee(everybody, fpr=1e-4, upper=np.inf).rows[0].status[:52])
-    refused: these pairs show a rate of 0.00084 at best;
+    refused: these pairs show a rate of 0.084 % at best;
     """
     _check(fpr, confidence)
     risk = 1 - confidence
@@ -343,7 +343,7 @@ def _found(
     threshold, why = _beyond(fitted(), fpr, risk, upper)
     if not why:
         return threshold, EXTRAPOLATED
-    best = f"these pairs show a rate of {each.resolved(risk):.2g} at best"
+    best = f"these pairs show a rate of {100 * each.resolved(risk):.2g} % at best"
     return math.nan, f"{REFUSED}{best}; not extrapolated: {why}"
 
 
@@ -352,7 +352,7 @@ def _beyond(tail: Tail, fpr: float, risk: float, upper: float) -> tuple[float, s
     if not tail.fits:
         return math.nan, tail.reason
     if fpr > tail.highest:
-        return math.nan, f"the tail begins at a rate of {tail.highest:.2g}"
+        return math.nan, f"the tail begins at a rate of {100 * tail.highest:.2g} %"
     threshold = tail.threshold_for(fpr, 1 - risk)
     if math.isnan(threshold):
         return math.nan, tail.why_not(fpr)

@@ -103,7 +103,10 @@ class Tail:
             return self.reason or self._too_far(rate)
         high = self._highest_rate(self._value(rate), self._side)
         if high > WIDEST * rate:
-            return f"where the rate should be {rate:g} it could be {high:.1g}: too few people"
+            return (
+                f"where the rate should be {100 * rate:g} % it could be {100 * high:.1g} %: "
+                "too few people"
+            )
         return ""
 
     def threshold(self, rate: float) -> Extrapolated:
@@ -192,7 +195,8 @@ class Tail:
         if rate >= self.lowest * (1 - 1e-9):
             return ""
         return (
-            f"a rate of {rate:g} is more than {REACH} times below {self.resolved:.2g}, the rate"
+            f"a rate of {100 * rate:g} % is more than {REACH} times below "
+            f"{100 * self.resolved:.2g} %, the rate"
             f" at which {self.n_pairs} imposter pairs make {RESOLVED} errors"
         )
 
@@ -240,8 +244,8 @@ def fit_tail(
     True
     >>> tail.threshold_for(1e-5, confidence=0.9) > value
     True
-    >>> print(tail.why_not(1e-9)[:51])
-    a rate of 1e-09 is more than 200 times below 0.0002
+    >>> print(tail.why_not(1e-9)[:54])
+    a rate of 1e-07 % is more than 200 times below 0.022 %
     """
     checked = _scores(scores, upper)
     people = _people(left, right, len(checked))

@@ -102,6 +102,21 @@ class TestViolins:
             assert column(figure, "at", group=group, quantity="threshold") == [threshold]
             assert f"{threshold:.3g}" in figure.words
 
+    def test_a_given_threshold_is_drawn_with_those_of_groups_at_its_rate(self, four):
+        curves = four.audit().curves
+        figure = Violins(curves, threshold=0.5)
+        assert figure.thresholds["global"] == 0.5
+        strangers = four.score[~four.genuine]
+        rate = np.mean(strangers >= 0.5 - 1e-9)
+        assert figure.thresholds["C"] == Violins(curves, rate=rate).thresholds["C"]
+        assert figure.thresholds["C"] != Violins(curves).thresholds["C"]
+        told = f"{100 * rate:.3g} %"
+        assert f"Threshold given, at an FPR of {told}: all pairs 0.5;" in figure.words
+        assert f"the threshold given, at which {told} of all" in figure.caption
+        drawn = figure.plot().get_legend_handles_labels()[1]
+        assert "threshold given" in drawn
+        assert "threshold of all pairs" not in drawn
+
     def test_where_nobody_passes_it_lies_just_above_the_last_imposter(self, scored):
         """Not at the end of the histogram, far from all scores."""
         pairs = scored(["A", "B"])

@@ -186,7 +186,8 @@ class _Standard:
             rate = Condition.of(point).rate if point else 0.05  # what the summary speaks of
             upto = max(0.1, 2 * rate)
             yield from self._per_method(FprCurves, grouped, share=True, mark=rate, upto=upto)
-            yield from self._per_method(Violins, both, rate=rate)
+            given = self.store.run.get("settings", {}).get("threshold")
+            yield from self._per_method(Violins, both, rate=rate, threshold=given)
         yield from self._per_method(ReliabilityDiagram, likely, share=True)
         yield from self._per_method(RocCurves, both, share=True)
         yield from self._per_method(DetCurves, both, share=True)

@@ -48,6 +48,8 @@ class Violins(CurvesFigure):
     of : {"score", "probability"}
     rate : float
         The false-positive rate at which thresholds are drawn.
+    threshold : float, optional
+        That of all pairs, where it is given: its rate takes the place of `rate`.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Violins(CurvesFigure):
 
     of: Of = "score"
     rate: float = 0.05
+    threshold: float | None = None
 
     _key, _about = "distributions", "Scores by group"
 
@@ -87,8 +90,18 @@ class Violins(CurvesFigure):
     def thresholds(self) -> dict[str, float]:
         """The threshold of all pairs (``global``) and of each group; none without imposters."""
         names = dict.fromkeys([GLOBAL, *self.groups])
-        found = {name: _threshold(self.histogram(name, self.of), self.rate) for name in names}
+        found = {name: _threshold(self.histogram(name, self.of), self._rate) for name in names}
+        if self.threshold is not None:
+            found[GLOBAL] = self.threshold
         return {name: value for name, value in found.items() if value == value}
+
+    @property
+    def _rate(self) -> float:
+        """The rate of all pairs, to the next bin where a threshold is given."""
+        if self.threshold is None:
+            return self.rate
+        histogram = self.histogram(of=self.of)
+        return float(histogram.fpr[np.argmin(np.abs(histogram.edges - self.threshold))])
 
     @cached_property
     def table(self) -> pa.Table:
@@ -109,15 +122,16 @@ class Violins(CurvesFigure):
     @property
     def caption(self) -> str:
         """How to read it."""
+        which = "the threshold" if self.threshold is None else "the threshold given,"
         return (
             "How scores or probabilities are spread in each group: pairs of strangers (imposter) "
             "to the left, "
             "pairs of the same person (genuine) to the right; the half with more pairs has full "
             "width, the other in proportion to its pairs (at least a quarter). Thin lines inside "
-            "are quartiles. Black line: the threshold "
-            f"at which {percent(self.rate)} of all imposter pairs are accepted; red segments: the "
-            "threshold at which the same holds within the group. The nearer the segments lie to "
-            f"the black line, the more alike the groups are treated.{self._pooled()}"
+            f"are quartiles. Black line: {which} at which {percent(self._rate)} of all imposter "
+            "pairs are accepted; red segments: the threshold at which the same holds within the "
+            "group. The nearer the segments lie to the black line, the more alike the groups are "
+            f"treated.{self._pooled()}"
         )
 
     def _numbers(self) -> str:
@@ -125,7 +139,8 @@ class Violins(CurvesFigure):
         said = ", ".join(f"{name} {at:.3g}" for name, at in of_groups.items())
         overall = self.thresholds.get(GLOBAL, float("nan"))
         apart = f"; of the groups: {said}" if said else ""
-        return f"Threshold at an FPR of {percent(self.rate)}: all pairs {overall:.3g}{apart}."
+        said = "Threshold" if self.threshold is None else "Threshold given,"
+        return f"{said} at an FPR of {percent(self._rate)}: all pairs {overall:.3g}{apart}."
 
     def _draw(self, ax: Axes) -> None:
         for place, group in enumerate(self.groups):
@@ -161,7 +176,8 @@ class Violins(CurvesFigure):
     def _draw_thresholds(self, ax: Axes) -> None:
         if GLOBAL in self.thresholds:
             at = self.thresholds[GLOBAL]
-            ax.axhline(at, color="black", linewidth=1.2, label="threshold of all pairs")
+            name = "threshold of all pairs" if self.threshold is None else "threshold given"
+            ax.axhline(at, color="black", linewidth=1.2, label=name)
         for place, group in enumerate(self.groups):
             if group in self.thresholds and group != GLOBAL:
                 at = self.thresholds[group]
