@@ -9,9 +9,9 @@ from pages.parsing import Page
 
 #: Pictures are compared in so many fields, across and down.
 FIELDS = (40, 30)
-#: Largest difference of a field, of 255 levels of grey: a digit of a label makes 10, a bar or line
-#: that is 2 % longer some 40.
-CLOSE = 40.0
+#: Largest difference of a field, of 255 levels of grey: another digit in a label makes 10, a bar or
+#: line that is 1 % longer some 25.
+CLOSE = 15.0
 
 
 def made(page: Page, folder: Path) -> dict[Path, Path]:
