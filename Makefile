@@ -8,6 +8,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# Hundreds of processes import the same files in the tests: compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test docs check format bench clean
 
 $(BIN)/python:
@@ -19,10 +22,9 @@ $(BIN)/python:
 	@touch $@
 # facenet-pytorch brings MTCNN's weights, and a reference for the tests; the torch that it asks for is
 # too old, so it comes without what it depends on.
-# Nothing is compiled beforehand: most of these files are never imported.
 .venv/test: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --no-compile --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres,spark,docs]"
-	$(PIP) --no-compile --no-deps facenet-pytorch
+	$(PIP) --editable ".[test,fast,figures,torch,embed,onnx,serve,postgres,spark,docs]"
+	$(PIP) --no-deps facenet-pytorch
 	@touch .venv/base .venv/docs $@
 # The browser of the tests, where there is none yet. Without one they are skipped; in CI they fail.
 AS_ROOT = $$(test "$$(id -u)" = 0 || echo sudo -n) env DEBIAN_FRONTEND=noninteractive
@@ -47,7 +49,7 @@ demo: .venv/base
 # Packages and browser are set up side by side.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 .venv/test .venv/browser .venv/java
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 .venv/docs: .venv/base
 	$(PIP) --editable ".[docs]"
