@@ -49,7 +49,7 @@ demo: .venv/base
 # Packages and browser are set up side by side.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 .venv/test .venv/browser .venv/java
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
 
 .venv/docs: .venv/base
 	$(PIP) --editable ".[docs]"

@@ -27,7 +27,8 @@ def check(path, folder, tools):
     """Run a page: it prints what it shows, and draws what it shows."""
     page = Page.read(path)
     printed = run(page, folder, timeout=400, tools=tools)
-    assert [str(found) for found in comparing.differences(page, printed)] == []
+    found = comparing.differences(page, printed)
+    assert not found, "\n".join(map(str, found))
     pictures = figures.made(page, folder)
     for image in page.images:
         shown = (path.parent / image.target).resolve()

@@ -32,7 +32,7 @@ class PASS(DebiasingMethod):
     --------
     >>> import faircal
     >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
-    >>> model = faircal.PASS(identity_epochs=5, episodes=1, attribute="ethnicity").fit(cal)
+    >>> model = faircal.PASS(identity_epochs=5, episodes=1, discriminator_epochs=5).fit(cal)
     >>> model.predict_proba(test).shape == (len(test),)
     True
     """
@@ -54,7 +54,7 @@ class MultiPASS(DebiasingMethod):
     --------
     >>> import faircal
     >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
-    >>> model = faircal.MultiPASS(identity_epochs=5, episodes=1).fit(cal)
+    >>> model = faircal.MultiPASS(identity_epochs=5, episodes=1, discriminator_epochs=5).fit(cal)
     >>> model.predict_proba(test).shape == (len(test),)
     True
     """
