@@ -44,7 +44,8 @@ def audited(tmp_path_factory, run_once):
         writer = csv.writer(file)
         names = ["genuine", "score", "probability", "group", "left_identity", "right_identity"]
         writer.writerows([names, *rows])
-    said = run_once(["audit", str(folder / "s.csv"), "--attribute", "group", "--out", str(folder)])
+    words = ["audit", folder / "s.csv", "--attribute", "group", "--all-files", "--out", folder]
+    said = run_once([*map(str, words)])
     return said, folder
 
 

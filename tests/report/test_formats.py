@@ -21,7 +21,8 @@ from pylatexenc.latexwalker import (
 from pylatexenc.macrospec import MacroSpec
 from rich.console import Console
 
-from faircal.report.formats import SIMULATED, as_csv, document, escape, latex, markdown
+from faircal.report.formats import SIMULATED, as_csv, markdown
+from faircal.report.paper.latex import document, escape, latex
 from faircal.report.tables import Heading, Line, Table, Value
 from faircal.report.terminal import show
 

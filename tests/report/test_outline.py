@@ -12,7 +12,6 @@ from faircal.auditing.label_noise import NoiseRow, write_noise
 from faircal.auditing.matrix import MATRIX, MatrixRow
 from faircal.auditing.regions import RECORD, REGIONS, RegionRow
 from faircal.curves import CURVES, as_table, write_curves
-from faircal.metrics.shrinkage import shrink
 from faircal.report import outline_tables as tables
 from faircal.report.figures import GroupMatrix
 from faircal.report.outline import ABOUT, outline
@@ -120,23 +119,6 @@ def test_a_ratio_to_no_error_is_undefined(audited):
     value = cells(sections(store)["Fairness measures"].tables[0])["FPR max / min"]
     assert value["given threshold"].text == "undefined"
     assert value["given threshold"].interval == ""
-
-
-def test_borrowed_strength_is_that_of_effective_trials(audited):
-    _, store = audited(scored())
-    table = cells(sections(store)["Small groups"].tables[0])
-    rows = {
-        row.group: row
-        for row in store.intervals
-        if (row.condition, row.metric) == (CONDITION, "fpr") and row.group in table
-    }
-    trials = [rows[group].effective for group in table]
-    errors = [rows[group].value * rows[group].effective for group in table]
-    parts = [[0, 0, 1, 1], [0, 1, 0, 1]]
-    expected = shrink(errors, trials, parts=parts)
-    for i, group in enumerate(table):
-        assert table[group]["Rate with what others say"].mean == expected.rate[i]
-        assert table[group]["Weight of its own"].mean == expected.weight[i]
 
 
 def test_no_pairs_across_groups_is_said(audited):

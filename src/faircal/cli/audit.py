@@ -30,7 +30,7 @@ from faircal.cli.options import (
     rates_option,
     resume_option,
 )
-from faircal.cli.running import PAIR_FILES
+from faircal.cli.running import PAIR_FILES, all_files_option
 from faircal.cli.source import Source, check_checkpoint, reads_data, stream_option
 
 #: In the output folder: what was counted so far of an audit that takes long.
@@ -98,6 +98,7 @@ PARTIAL = "audit.partial"
 @stream_option
 @engine_options
 @resume_option
+@all_files_option
 @json_option
 def command(
     source: Source,
@@ -112,6 +113,7 @@ def command(
     stream: bool,
     engine: Engine,
     resume: bool,
+    all_files: bool,
     as_json: bool,
 ) -> None:
     """Measure scores by group.
@@ -168,7 +170,7 @@ def command(
     (out / PARTIAL).unlink(missing_ok=True)
     store = Store.read(out)
     with progress_bars() as update:
-        report = write_all(store, progress=update)
+        report = write_all(store, all_files=all_files, progress=update)
     paths = {name: str(path) for name, path in report.paths.items()}
     for text in (*measured.notes, *filter(None, [report.missing])):
         note(f"note: {text}")

@@ -25,7 +25,7 @@ from faircal.cli.options import (
     seed_option,
     set_option,
 )
-from faircal.cli.running import PAIR_FILES, benchmark_and_show, goes_on
+from faircal.cli.running import PAIR_FILES, TABLE_FILES, benchmark_and_show, goes_on
 from faircal.cli.source import Source, reads_data
 from faircal.cli.values import registered
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     tables={
         "Files": {
             **PAIR_FILES,
+            **TABLE_FILES,
             "clusters.csv": "Clusters of methods that have them: pairs and groups in each.",
             "moving.csv": "With --test-on: how far calibration is off, by number of labels.",
             "parts/": "Cells that are done; --resume goes on from them.",

@@ -30,7 +30,7 @@ from faircal.cli.options import (
     seed_option,
     working,
 )
-from faircal.cli.running import REPORT_FILES
+from faircal.cli.running import REPORT_FILES, TABLE_FILES, all_files_option
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
@@ -68,8 +68,16 @@ _FILES = {**REPORT_FILES, "differences.csv": "Differences between methods, with 
     show_default="the probabilities of TABLE alone",
     help="Model file whose probabilities are measured beside those of TABLE.",
 )
+@all_files_option
 @json_option
-def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_json: bool) -> None:
+def audit(
+    rows: Rows,
+    attribute: str | None,
+    out: Path,
+    model: Path | None,
+    all_files: bool,
+    as_json: bool,
+) -> None:
     """Measure class probabilities by group.
 
     Reads the labelled rows of TABLE and measures accuracy, calibration, NLL and Brier score of all
@@ -107,7 +115,7 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
             f"{model} was fitted on these very rows: its figures are too good; measure it on others"
         )
     _measure(rows, data, chosen, found, out, run, started, made)
-    report_and_show(out, as_json)
+    report_and_show(out, as_json, all_files)
 
 
 @click.command(
@@ -129,7 +137,7 @@ def audit(rows: Rows, attribute: str | None, out: Path, model: Path | None, as_j
             "a yardstick.",
         },
         "Columns of a table": TABLE_COLUMNS,
-        "Files": _FILES,
+        "Files": {**_FILES, **TABLE_FILES},
     },
     see=("classify", "report", "tutorials/classifier", "how-to/classifier-options"),
 )

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from faircal.report import Store, Table
 
 
-def report_and_show(folder: Path, as_json: bool) -> None:
-    """Write tables, figures and the page of the results in `folder`; print what people look for."""
-    store, _, paths = written_report(folder)
+def report_and_show(folder: Path, as_json: bool, all_files: bool = False) -> None:
+    """Write the report of the results in `folder`; print what people look for."""
+    store, _, paths = written_report(folder, all_files)
     if as_json:
         where = {name: paths[name] for name in ("results", "report")}
         print_json({**where, "files": paths, **_record(store)})

@@ -8,7 +8,7 @@ import click
 
 from faircal.cli.help import Command, Part, option
 from faircal.cli.options import check_folder, jobs_option, json_option, note, seed_option, working
-from faircal.cli.running import PAIR_FILES, benchmark_and_show
+from faircal.cli.running import PAIR_FILES, TABLE_FILES, benchmark_and_show
 
 #: Large enough to resolve a false-positive rate of 0.1 % in each of its eight groups.
 PRESET = "bfw-like"
@@ -24,7 +24,7 @@ SMALL = "small"
         "Write elsewhere, with another population": "faircal demo --out /tmp/demo --seed 3",
         "Also run the methods that train networks": "faircal demo --all --out demo-all/",
     },
-    tables={"Files": PAIR_FILES},
+    tables={"Files": {**PAIR_FILES, **TABLE_FILES}},
     see=("simulate", "methods", "benchmark", "explanation/simulation"),
 )
 @option(

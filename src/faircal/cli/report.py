@@ -8,7 +8,7 @@ import click
 
 from faircal.cli.help import Command, argument
 from faircal.cli.options import json_option
-from faircal.cli.running import REPORT_FILES, report_and_show
+from faircal.cli.running import REPORT_FILES, TABLE_FILES, all_files_option, report_and_show
 
 
 @click.command(
@@ -17,7 +17,7 @@ from faircal.cli.running import REPORT_FILES, report_and_show
         "Of a benchmark": "faircal report results/",
         "Of an audit, for machines": "faircal report audit/ --json",
     },
-    tables={"Files": REPORT_FILES},
+    tables={"Files": {**REPORT_FILES, **TABLE_FILES}},
     see=("audit", "benchmark", "classify", "reproduce", "regions", "explanation/report"),
 )
 @argument(
@@ -27,14 +27,17 @@ from faircal.cli.running import REPORT_FILES, report_and_show
     help="Folder of results, as 'faircal benchmark', 'audit', 'reproduce', 'demo', 'classify "
     "audit' and 'classify benchmark' write it.",
 )
+@all_files_option
 @json_option
-def command(folder: Path, as_json: bool) -> None:
+def command(folder: Path, all_files: bool, as_json: bool) -> None:
     """Write the report of a benchmark or an audit again.
 
     Reads the numbers in DIR (results.csv, intervals.csv, curves.parquet, run.json) and writes
-    report.html, tables/ and figures/ from them; nothing is measured anew. For after an update of
-    faircal, after installing matplotlib (pip install 'faircal[figures]'), or when 'faircal regions'
-    has written to the same folder.
+    report.html from them, and tables/ and figures/: of a benchmark always, of an audit with
+    --all-files, and without it those that are there are removed. Nothing is measured anew.
+
+    For after an update of faircal, after installing matplotlib (pip install 'faircal[figures]'), or
+    when 'faircal regions' has written to the same folder.
 
     Prints the main tables, and where the files are.
     """
@@ -42,4 +45,4 @@ def command(folder: Path, as_json: bool) -> None:
     from faircal.results import read_run
 
     classes = read_run(folder).get("kind") == "classify"
-    (classify_show.report_and_show if classes else report_and_show)(folder, as_json)
+    (classify_show.report_and_show if classes else report_and_show)(folder, as_json, all_files)

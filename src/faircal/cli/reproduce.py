@@ -22,7 +22,7 @@ from faircal.cli.options import (
     seed_option,
     set_option,
 )
-from faircal.cli.running import PAIR_FILES, benchmark_and_show, goes_on
+from faircal.cli.running import PAIR_FILES, TABLE_FILES, benchmark_and_show, goes_on
 from faircal.cli.source import Source, reads_data
 from faircal.cli.values import registered
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     tables={
         "Files": {
             **PAIR_FILES,
+            **TABLE_FILES,
             "agreement.md": "Each number beside the published one, and which of the paper's claims "
             "hold here.",
             "parts/": "Cells that are done; --resume goes on from them.",

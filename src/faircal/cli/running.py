@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from faircal.cli.help import Part, option
 from faircal.cli.options import note, out, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
@@ -20,15 +21,25 @@ if TYPE_CHECKING:
     from faircal.report.paper import Reproduction
     from faircal.report.writing import Report
 
+#: The option of audits, and of `report`, by which tables and figures become files.
+all_files_option = option(
+    "--all-files",
+    part=Part.OUTPUT,
+    is_flag=True,
+    help="Write the tables of the report (Markdown, CSV) and its figures (PDF, PNG, CSV) as files, "
+    "too: tables/ and figures/. Without it they are in report.html alone.",
+)
 #: What benchmarks and audits leave in their folder, for the help of commands.
 REPORT_FILES = {
     "report.html": "For people: one file that opens anywhere, offline.",
-    "tables/, figures/": "The tables (Markdown, CSV, LaTeX) and figures (PDF, PNG, CSV) of the "
-    "report. Figures need the extra figures.",
     "results.csv": "All numbers: a row for each value, by method, fold and group.",
     "intervals.csv": "How sure they are: intervals that know who is in the pairs.",
     "curves.parquet": "Scores counted in bins, which figures are drawn from.",
     "run.json": "Settings, versions, hash of the data, notes.",
+}
+TABLE_FILES = {
+    "tables/, figures/": "The tables (Markdown, CSV) and figures (PDF, PNG, CSV) of the report. "
+    "Figures need the extra figures.",
 }
 #: The same of pairs.
 PAIR_FILES = {**REPORT_FILES, "replicates.parquet": "What 'faircal compare' needs."}
@@ -86,25 +97,25 @@ def goes_on(what: str) -> Iterator[None]:
         ) from error
 
 
-def written_report(folder: Path) -> tuple[Store, Report, dict[str, str]]:
-    """Write tables, figures and the page of the results in `folder`; return the files by name."""
+def written_report(folder: Path, all_files: bool = False) -> tuple[Store, Report, dict[str, str]]:
+    """Write the report of the results in `folder`; return the files by name."""
     from faircal.report import Store, write_all
     from faircal.results import RESULTS
 
     store = Store.read(folder)
     with progress_bars() as update:
-        report = write_all(store, progress=update)
+        report = write_all(store, all_files=all_files, progress=update)
     if report.missing:
         note(f"note: {report.missing}")
     paths = {name: str(path) for name, path in report.paths.items()}
     return store, report, {"results": str(folder / RESULTS), **paths}
 
 
-def report_and_show(folder: Path, as_json: bool) -> None:
-    """Write tables, figures and the page of the results in `folder`; print what people look for."""
+def report_and_show(folder: Path, as_json: bool, all_files: bool = False) -> None:
+    """Write the report of the results in `folder`; print what people look for."""
     from faircal.cli import moving_table
 
-    store, report, paths = written_report(folder)
+    store, report, paths = written_report(folder, all_files)
     claims = report.paper.claims if report.paper is not None else []
     if as_json:
         listed = [asdict(claim) | {"holds": claim.holds} for claim in claims]

@@ -72,7 +72,6 @@ from faircal.metrics.operating import (
     tpr_at_threshold,
 )
 from faircal.metrics.ranking import Ranking
-from faircal.metrics.shrinkage import Shrunk, shrink
 
 __all__ = [
     "CLASS_METRICS",
@@ -91,7 +90,6 @@ __all__ = [
     "Ranking",
     "Reliability",
     "Roc",
-    "Shrunk",
     "ThresholdRule",
     "aad",
     "accuracy",
@@ -139,7 +137,6 @@ __all__ = [
     "reliability",
     "roc",
     "score_edges",
-    "shrink",
     "std",
     "threshold_at_fnr",
     "threshold_at_fpr",

@@ -1,4 +1,4 @@
-"""Tables as Markdown, CSV and LaTeX.
+"""Tables as files: Markdown and CSV.
 
 Values for people are percent with two decimals, the best in bold and yardsticks in italics; those
 for machines are fractions in full.
@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator
-from itertools import groupby
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
+from faircal.files import output_folder, write_text
 from faircal.report.tables import Line, Table, Value
 from faircal.results import csv_text
+
+TABLES = "tables"
 
 #: Stands at the head of everything that is made of simulated data.
 SIMULATED = (
     "Simulated data: no faces of real people are behind these numbers; "
     "nothing is compared with the paper."
 )
-_COMPARED = (
+#: What stands beside our numbers where the paper has some.
+COMPARED = (
     "what the paper has, and the difference in its standard deviations over folds (σ) or, where it "
     "prints none, in percentage points."
 )
@@ -87,7 +89,7 @@ def markdown(table: Table) -> str:
         [":---"] * blocks + [":---"] + ["---:"] * len(names),
         *([plain(line.block)] * blocks + _markdown_cells(line, table) for line in table.lines),
     ]
-    caption = plain(table.legend) + (f" In brackets: {_COMPARED}" if table.compared else "")
+    caption = plain(table.legend) + (f" In brackets: {COMPARED}" if table.compared else "")
     banner = f"> {SIMULATED}\n\n" if table.simulated else ""
     return f"{banner}## {plain(table.title)}\n\n{caption}\n\n{markdown_rows(rows)}"
 
@@ -111,243 +113,50 @@ def _markdown_cells(line: Line, table: Table) -> list[str]:
         mark = "**" if value.best else "*" if line.apart else ""
         beside = ""
         if value.compared:
-            there = " ± ".join(_published(value, table.spreads))
-            beside = f" ({there}, {_difference(value).replace('-', '−')})"
+            there = " ± ".join(published(value, table.spreads))
+            beside = f" ({there}, {difference(value).replace('-', '−')})"
         if value.interval:
             beside = f" ({value.interval.replace('-', '−')}){beside}"
         cells.append(f"{mark}{text}{mark}{beside}")
     return cells
 
 
-def _published(value: Value, spreads: bool) -> list[str]:
+def published(value: Value, spreads: bool) -> list[str]:
     """Return the published number in percent, and its spread where it is shown and known."""
     shown = [value.published, value.published_std] if spreads else [value.published]
     return [f"{100 * number:.2f}" for number in shown if not math.isnan(number)]
 
 
-def _difference(value: Value) -> str:
+def difference(value: Value) -> str:
+    """Return how far a value is from the published one: in standard deviations, else in points."""
     if math.isnan(value.difference):
         return f"{100 * (value.mean - value.published):+.2f}"
     return f"{value.difference:+.1f} σ"
 
 
-# LaTeX: booktabs, nothing else but multirow.
+def write_tables(
+    numbered: Mapping[int, Table], folder: Path, more: Mapping[str, str] | None = None
+) -> list[Path]:
+    """Write tables to ``folder/tables`` as ``NN-<key>.md`` and ``.csv``; return the paths.
 
-_PREAMBLE = r"""\documentclass[a4paper,landscape]{article}
-\usepackage{booktabs}
-\usepackage{multirow}
-\ifdefined\pdfpagewidth\pdfpagewidth=\paperwidth\pdfpageheight=\paperheight\fi
-\setlength{\textwidth}{260mm}\setlength{\oddsidemargin}{-10mm}
-\setlength{\textheight}{170mm}\setlength{\topmargin}{-20mm}
-\begin{document}
-"""
-_SIGNS = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "|": "$|$",
-    "`": "{`}",
-    "[": "{[}",  # behind the end of a row it would open an argument
-    "*": "{*}",  # there it would be one
-    "–": r"\textendash{}",
-    "—": r"\textemdash{}",
-    "−": "$-$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "σ": r"$\sigma$",
-    "∞": r"$\infty$",
-    "’": "'",
-    "ß": r"\ss{}",
-    "ø": r"\o{}",
-    "Ø": r"\O{}",
-    "æ": r"\ae{}",
-    "Æ": r"\AE{}",
-    "ł": r"\l{}",
-    "Ł": r"\L{}",
-} | {sign: f"\\{sign}" for sign in "{}$&%#_"}
-_MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
-_ACCENTS = dict(zip(_MARKS, "`'^~=u.\"rHvc", strict=True))
-
-
-def escape(text: str) -> str:
-    r"""Return text that LaTeX prints as it is; a letter that its fonts lack by its number.
-
-    Examples
-    --------
-    >>> print(escape("50 % & r_1é 中"))
-    50\,\% \& r\_1\'{e} \texttt{U+4E2D}
+    `more` has further files of that folder by name. What an earlier run left there goes.
     """
-    line = " ".join(unicodedata.normalize("NFC", text).split())
-    signs = re.sub("-(?=-)", "-{}", "".join(map(_sign, line)))  # else two would become a dash
-    return re.sub(r"(?<=\d) \\%", r"\\,\\%", signs)
+    home = output_folder(folder / TABLES)
+    texts = {home / name: text for name, text in (more or {}).items()}
+    for number, table in numbered.items():
+        texts[home / f"{number:02d}-{table.key}.md"] = markdown(table)
+        texts[home / f"{number:02d}-{table.key}.csv"] = as_csv(table)
+    for path, text in texts.items():
+        write_text(path, text)
+    remove_tables(folder, keep=texts)
+    return list(texts)
 
 
-def _sign(character: str) -> str:
-    if character in _SIGNS:
-        return _SIGNS[character]
-    if character.isascii() and character.isprintable():
-        return character
-    parts = unicodedata.normalize("NFD", character)
-    if len(parts) == 2 and parts[0].isascii() and parts[1] in _ACCENTS:
-        return f"\\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
-    return rf"\texttt{{U+{ord(character):04X}}}"
-
-
-class _Column(NamedTuple):
-    """A column of LaTeX: where its values are, under which heading it stands, its name."""
-
-    place: int
-    over: str
-    name: str
-
-
-def latex(table: Table, compared: bool = False) -> str:
-    r"""Return a table as LaTeX, as the paper has it.
-
-    Parameters
-    ----------
-    table : Table
-    compared : bool
-        Put the published numbers and the differences beside ours, the features one under another.
-
-    Examples
-    --------
-    >>> from faircal.report.tables import Heading
-    >>> headings = (Heading("net", "AUROC", ""), Heading("net", "TPR", ""))
-    >>> lines = (Line("Fair_Cal", (Value(0.9012, best=True), Value(0.5))),)
-    >>> print(latex(Table("t", "Title", "Caption.", headings, lines)))
-    \begin{table}
-    \centering
-    \caption{Title. Caption.}
-    \label{table:t}
-    \small
-    \begin{tabular}{lrr}
-    \toprule
-     & \multicolumn{2}{c}{net} \\
-    \cmidrule(lr){2-3}
-    Method & AUROC & TPR \\
-    \midrule
-    Fair\_Cal & \textbf{90.12} & 50.00 \\
-    \bottomrule
-    \end{tabular}
-    \end{table}
-    <BLANKLINE>
-    """
-    columns = _columns(table)
-    parts = [columns]
-    if compared:
-        parts = [list(part) for _, part in groupby(columns, key=lambda column: column.over)]
-    number = 19 if table.intervals else 11 if table.spreads else 5
-    width = max(_characters(part, number, compared) for part in parts)
-    size = next(size for most, size in _SIZES if width <= most)
-    caption = f"{table.title}. {table.legend}"
-    if compared:
-        caption += f" Beside each number: {_COMPARED}"
-    if table.simulated:
-        caption += f" {SIMULATED}"
-    key = re.sub(r"[^\w:.=+-]", "-", table.key, flags=re.ASCII) + "-compared" * compared
-    return "\n".join(
-        [
-            *([f"% {SIMULATED}"] if table.simulated else []),
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{escape(caption)}}}",
-            rf"\label{{table:{key}}}",
-            size,
-            "\n\n\\medskip\n".join(_tabular(table, part, compared) for part in parts),
-            "\\end{table}\n",
-        ]
-    )
-
-
-#: Sizes of type, and the characters in a row up to which they fit the page of `document`.
-_SIZES = (
-    (90, r"\small"),
-    (120, r"\footnotesize"),
-    (150, r"\scriptsize\setlength{\tabcolsep}{3pt}"),
-    (math.inf, r"\tiny\setlength{\tabcolsep}{2pt}"),
-)
-
-
-def _characters(columns: list[_Column], number: int, compared: bool) -> int:
-    """Return about how many characters stand in a row; so many in a `number`."""
-    cell = 2 * number + 7 if compared else number
-    return 25 + sum(max(len(column.name), cell) for column in columns)
-
-
-def document(tables: Iterable[Table]) -> str:
-    """Return a whole LaTeX article: a page a table, compared ones in both forms."""
-    listed = list(tables)
-    forms = [
-        latex(table) + (latex(table, compared=True) if table.compared else "") for table in listed
-    ]
-    banner = f"% {SIMULATED}\n" if any(table.simulated for table in listed) else ""
-    return banner + _PREAMBLE + "\\clearpage\n".join(forms) + "\\end{document}\n"
-
-
-def _columns(table: Table) -> list[_Column]:
-    """Return the columns; where each feature has one, of the same name, they bear its name."""
-    if len({heading.name for heading in table.headings}) == 1 and table.headings[0].block:
-        return [_Column(i, "", heading.block) for i, heading in enumerate(table.headings)]
-    return [_Column(i, heading.block, heading.name) for i, heading in enumerate(table.headings)]
-
-
-def _tabular(table: Table, columns: list[_Column], compared: bool) -> str:
-    width = 3 if compared else 1
-    lead = 2 if any(line.block for line in table.lines) else 1
-    letter = "c" if any(value.says for line in table.lines for value in line.values) else "r"
-    rows = [rf"\begin{{tabular}}{{{'l' * lead}{letter * width * len(columns)}}}", r"\toprule"]
-    over = [(name, width * len(list(run))) for name, run in groupby(c.over for c in columns)]
-    if any(name for name, _ in over):
-        rows += _spanning(lead, over)
-    names = [escape(column.name) for column in columns]
-    if compared:
-        rows += _spanning(lead, [(column.name, width) for column in columns])
-        names = ["ours", "paper", r"$\Delta$"] * len(columns)
-    rows.append(_row([""] * (lead - 1) + [escape(table.stub), *names]))
-    for block, run in groupby(table.lines, key=lambda line: line.block):
-        lines = list(run)
-        rows.append(r"\midrule")
-        for i, line in enumerate(lines):
-            if line.apart and 0 < i == len(lines) - 1:
-                rows.append(r"\addlinespace[2pt]")
-            name = rf"\multirow{{{len(lines)}}}{{*}}{{{escape(block)}}}" if i == 0 else ""
-            cells = _latex_cells(line, table, columns, compared)
-            rows.append(_row([name] * (lead - 1) + cells))
-    return "\n".join([*rows, r"\bottomrule", r"\end{tabular}"])
-
-
-def _spanning(lead: int, names: list[tuple[str, int]]) -> list[str]:
-    """Return a row of names over several columns each, and the rules below them."""
-    cells, rules, start = [""] * lead, [], lead + 1
-    for name, width in names:
-        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(name)}}}")
-        if name:
-            rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
-        start += width
-    return [_row(cells), "".join(rules)]
-
-
-def _row(cells: Iterable[str]) -> str:
-    return " & ".join(cells) + r" \\"
-
-
-def _latex_cells(line: Line, table: Table, columns: list[_Column], compared: bool) -> list[str]:
-    label = escape(line.label)
-    cells = [rf"\textit{{{label}}}" if line.apart else label]
-    for column in columns:
-        value = line.values[column.place]
-        text = "--" if value.text == "–" else escape(value.text.replace("-", "−"))
-        if table.spreads and value.spread and not value.interval:
-            text += rf"$\pm${value.spread}"
-        style = r"\textbf" if value.best else r"\textit" if line.apart else ""
-        beside = f" ({escape(value.interval.replace('-', '−'))})" if value.interval else ""
-        cells.append((f"{style}{{{text}}}" if style else text) + beside)
-        if compared and value.compared:
-            difference = _difference(value).replace(" σ", r"\,\sigma")
-            cells += [r"$\pm$".join(_published(value, table.spreads)), f"${difference}$"]
-        elif compared:
-            cells += ["--", "--"]
-    return cells
+def remove_tables(folder: Path, keep: Iterable[Path] = ()) -> None:
+    """Remove the tables that an earlier run wrote; the user's own files stay."""
+    home, kept = folder / TABLES, set(keep)
+    for path in (*home.glob("[0-9][0-9]-*"), home / "all-tables.tex"):
+        if path not in kept and path.is_file():
+            path.unlink()
+    if home.is_dir() and not any(home.iterdir()):
+        home.rmdir()

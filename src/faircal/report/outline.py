@@ -66,7 +66,6 @@ def outline(store: Store, attribute: str) -> list[Section]:
         Section("Fairness measures", list(_fairness(measured)), tables.fairness(measured)),
         Section("Between groups", list(_between(store, point)), tables.between(store, point), True),
         Section("Strength of evidence", [_EVIDENCE], tables.evidence(measured), True),
-        Section("Small groups", [_BORROWED], tables.borrowed(measured, point), True),
         Section("Wrong labels", [_WRONG], tables.wrong_labels(store), True),
         Section("Regions without labels", [_REGIONS], tables.regions(store), True),
         Section("Uncertainty", list(_uncertainty(store, attribute))),
@@ -80,12 +79,6 @@ _EVIDENCE = (
     "Cllr is what the probabilities cost as evidence, in bits per pair: 0 is perfect, 1 is as good "
     "as saying nothing. Min. Cllr is what would be left if they were perfectly calibrated for "
     "the group; the rest is lost by calibration. The prior is the share of genuine pairs of all."
-)
-_BORROWED = (
-    "A small group's own rate is mostly chance. Here each borrows from the others as far as they "
-    "are alike: a large group keeps its rate, a small one moves towards the rest. The weight "
-    "says how much of the rate is the group's own. This is a model: it helps to guess where a "
-    "group lies, and does not replace data."
 )
 _WRONG = (
     "Labels of groups may be wrong. So many were drawn anew at random: how far gaps move, and what "

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from faircal.auditing.label_noise import over_groups
 from faircal.auditing.regions import distinct
-from faircal.metrics.shrinkage import shrink
 from faircal.report.enough import NOT_ENOUGH, effective_people, lacking, people
 from faircal.report.findings import Measured, conditions
 from faircal.report.rates import Rate
@@ -163,54 +162,6 @@ def evidence(measured: Sequence[Measured]) -> list[Table]:
 
 def _fine(value: Value) -> Value:
     return Value(value.mean, low=value.low, high=value.high, unit=1, digits=3)
-
-
-def borrowed(measured: Sequence[Measured], point: str | None) -> list[Table]:
-    """Rates of groups that borrow from each other, where there are three or more."""
-    if point is None or len(measured[0].groups) < 3:
-        return []
-    tables = []
-    for of in measured:
-        for metric, rates in of.point(point).rates.items():
-            found = {
-                group: rate
-                for group, rate in rates.groups.items()
-                if rate.known is not None and rate.known.effective > 0 and 0 <= rate.value <= 1
-            }
-            if len(found) > 2:
-                tables.append(_borrowed(of, metric, point, found, len(measured) > 1))
-    return tables
-
-
-def _borrowed(
-    of: Measured, metric: str, point: str, found: dict[str, Rate], several: bool
-) -> Table:
-    trials = [rate.known.effective if rate.known else 0.0 for rate in found.values()]
-    errors = [rate.value * n for rate, n in zip(found.values(), trials, strict=True)]
-    shrunk = shrink(errors, trials, parts=_parts(of.attribute, list(found)))
-    lines = []
-    for i, (group, rate) in enumerate(found.items()):
-        lent = Value(float(shrunk.rate[i]), low=float(shrunk.low[i]), high=float(shrunk.high[i]))
-        lines.append(Line(group, (told(rate), lent, Value(float(shrunk.weight[i]), digits=0))))
-    title = f"{metric.upper()} with borrowed strength, {at(point)}"
-    key = f"borrowed-{metric}" + (f"-{of.feature}" if several else "")
-    return _table(
-        key,
-        title + (f" ({of.feature})" if several else ""),
-        "Percent.",
-        ["Own rate", "Rate with what others say", "Weight of its own"],
-        lines,
-    )
-
-
-def _parts(attribute: str, groups: list[str]) -> list[list[int]]:
-    """Return codes of the attributes that were crossed, where names of groups tell them apart."""
-    n = len(attribute.split("+"))
-    words = [group.split(" ") for group in groups]
-    if n < 2 or any(len(each) != n for each in words):
-        return []
-    columns = [list(column) for column in zip(*words, strict=True)]
-    return [[sorted(set(column)).index(word) for word in column] for column in columns]
 
 
 def wrong_labels(store: Store) -> list[Table]:

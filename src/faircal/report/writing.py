@@ -12,12 +12,12 @@ from faircal.files import write_text
 from faircal.jobs import Progress, silent
 from faircal.report.figures import Drawing
 from faircal.report.figures.choice import slug
-from faircal.report.kinds import subject_of
+from faircal.report.formats import TABLES, remove_tables, write_tables
+from faircal.report.kinds import is_audit, subject_of
 from faircal.report.machine import write_audit_json
 from faircal.report.page import draw, write_page
 from faircal.report.paper import AGREEMENT, Reproduction, reproduction, write_reproduction
 from faircal.report.store import Store
-from faircal.report.table_files import TABLES, write_tables
 from faircal.report.tables import Table
 from faircal.results import AUDIT, csv_text
 
@@ -36,30 +36,38 @@ class Report:
     missing: str
 
 
-def write_all(store: Store, *, progress: Progress = silent) -> Report:
+def write_all(store: Store, *, all_files: bool = False, progress: Progress = silent) -> Report:
     """Write everything that a report consists of into the store's folder, recomputing nothing.
+
+    An audit's tables and figures are on its page; a benchmark's are files as well.
 
     Parameters
     ----------
     store : Store
         What a benchmark, an audit or a reproduction wrote.
+    all_files : bool
+        Whether an audit's tables and figures are written as files, too. Where they are not, those
+        of an earlier report are removed.
     progress : callable
         Called as figures are drawn.
     """
+    all_files = all_files or not is_audit(store)
     paper = reproduction(store) if store.kind == "reproduce" else None
     home = store.folder
     figures = _Figures(home / FIGURES)
-    pictures = draw(store, paper, figures.keep, progress)
+    pictures = draw(store, paper, figures.keep if all_files else lambda _: None, progress)
     page = write_page(store, paper, pictures)
     figures.finish()
-    paths = {"tables": home / TABLES}
+    paths = {"tables": home / TABLES} if all_files else {}
     if figures.listed:
         paths["figures"] = figures.home
-    if paper is None:
-        write_tables(dict(enumerate(_tables(store), 1)), home)
-    else:
+    if paper is not None:
         write_reproduction(paper)
         paths["agreement"] = home / AGREEMENT
+    elif all_files:
+        write_tables(dict(enumerate(_tables(store), 1)), home)
+    else:
+        remove_tables(home)
     if store.kind == "audit":
         paths["audit"] = write_audit_json(store)
     else:
@@ -101,6 +109,8 @@ class _Figures:
             write_text(index, csv_text(self.columns, self.listed))
         else:
             index.unlink(missing_ok=True)
+        if self.home.is_dir() and not any(self.home.iterdir()):
+            self.home.rmdir()
 
 
 def _files(index: Path) -> set[str]:

@@ -15,7 +15,8 @@ from rich.console import Console
 from faircal.report.classes import class_tables, further_class_tables
 from faircal.report.classes.found import Found
 from faircal.report.classes.tables import class_differences
-from faircal.report.formats import latex, markdown
+from faircal.report.formats import markdown
+from faircal.report.paper.latex import latex
 from faircal.report.terminal import show
 from faircal.report.writing import write_all
 from faircal.results import ALL, GLOBAL, read_intervals, read_results

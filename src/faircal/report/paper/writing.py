@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from faircal.files import write_text
+from faircal.report.formats import write_tables
 from faircal.report.paper.agreement import AgreementLine, DifferenceLine, agreement
 from faircal.report.paper.claims import Claim, claims
+from faircal.report.paper.latex import latex_files
 from faircal.report.paper.matching import Matched
 from faircal.report.paper.summary import agreement_page, notes
 from faircal.report.paper.tables import layouts, paper_tables
 from faircal.report.store import Store
-from faircal.report.table_files import write_tables
 from faircal.report.tables import Table
 
 AGREEMENT = "agreement.md"
@@ -104,8 +105,8 @@ def reproduction(store: Store) -> Reproduction:
 def write_reproduction(made: Reproduction) -> list[Path]:
     """Write the paper's tables and how a run agrees with it into the run's folder.
 
-    ``tables/`` holds the tables in the paper's order (see `write_tables`); ``agreement.md`` says
-    in words how the run agrees.
+    ``tables/`` holds the tables in the paper's order, also as LaTeX (see `latex_files`);
+    ``agreement.md`` says in words how the run agrees.
 
     Returns
     -------
@@ -122,4 +123,5 @@ def write_reproduction(made: Reproduction) -> list[Path]:
         made.notes,
     )
     write_text(folder / AGREEMENT, text)
-    return [*write_tables(made.numbered, folder), folder / AGREEMENT]
+    tables = write_tables(made.numbered, folder, latex_files(made.numbered))
+    return [*tables, folder / AGREEMENT]
