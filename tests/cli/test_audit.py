@@ -86,8 +86,6 @@ def test_json_is_the_file_and_more(audit):
     assert files == {
         "report": str(out / "report.html"),
         "audit": str(out / "audit.json"),
-        "tables": str(out / "tables"),
-        "figures": str(out / "figures"),
     }
     assert said.pop("report") == files["report"]
     assert said == json.loads((out / "audit.json").read_text("utf-8"))

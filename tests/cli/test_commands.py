@@ -327,8 +327,6 @@ def check_audit(folder: Path, attribute: str = "", **run: object) -> list[dict[s
         "run.json",
         "report.html",
         "audit.json",
-        "tables",
-        "figures",
     }
     record = json.loads((folder / "run.json").read_text())
     record |= record["groups"].get(attribute, {})
