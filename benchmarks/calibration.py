@@ -11,7 +11,7 @@ from benchmarks import data, plain
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.timing import race
 from faircal.calibrators import Samples
-from faircal.clustering import kmeans
+from faircal.compute.clustering import kmeans
 
 Float64 = NDArray[np.float64]
 

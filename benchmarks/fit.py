@@ -18,7 +18,7 @@ from benchmarks.data import Raw
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.machine import bare_seconds
 from benchmarks.timing import command, once, one_thread
-from faircal.clustering import kmeans
+from faircal.compute.clustering import kmeans
 
 #: Times that the plain version runs, and ours beside each of them.
 ROUNDS = 2

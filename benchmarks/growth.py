@@ -11,7 +11,7 @@ import faircal
 from benchmarks.data import clustered
 from benchmarks.figure import Figure
 from benchmarks.timing import Work, race
-from faircal.clustering import kmeans
+from faircal.compute.clustering import kmeans
 from faircal.data.types import Embeddings
 
 

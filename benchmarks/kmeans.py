@@ -13,7 +13,7 @@ from benchmarks import data, plain
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.machine import multiplying
 from benchmarks.timing import cores, race
-from faircal.clustering import kmeans
+from faircal.compute.clustering import kmeans
 
 Float32 = NDArray[np.float32]
 

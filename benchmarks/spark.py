@@ -21,9 +21,9 @@ from benchmarks.data import GROUP, clustered, write_model, write_pairs
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.timing import cores
 from faircal.data import open_stream
-from faircal.scale.spark import Blocks, audit, imposters, open_pairs, pairs_of, score
-from faircal.scale.spark.session import session
-from faircal.scoring import score_part
+from faircal.production.scoring import score_part
+from faircal.production.spark import Blocks, audit, imposters, open_pairs, pairs_of, score
+from faircal.production.spark.session import session
 
 IMAGES = 100_000
 

@@ -104,8 +104,8 @@ def tell(step: str, folder: str) -> None:
 
 def write(folder: Path) -> dict[str, float]:
     """Write blocks; the peak is that of the Python workers."""
-    from faircal.scale.spark.blocks.folder import Blocks
-    from faircal.scale.spark.session import session
+    from faircal.production.spark.blocks.folder import Blocks
+    from faircal.production.spark.session import session
 
     with session("local[2]") as spark:
         start = time.perf_counter()
@@ -128,9 +128,9 @@ def _peak() -> float:
 
 def score(folder: Path) -> dict[str, float]:
     """Score all pairs; every task tells its peak, and how long it took for what."""
-    from faircal.scale.spark.blocks.folder import Blocks
-    from faircal.scale.spark.blocks.tiles import Tiled, TiledReader
-    from faircal.scale.spark.session import session
+    from faircal.production.spark.blocks.folder import Blocks
+    from faircal.production.spark.blocks.tiles import Tiled, TiledReader
+    from faircal.production.spark.session import session
 
     gallery = Tiled.of(Blocks.open(folder / "blocks"))
     reader = TiledReader(gallery, (-1.0, 1.0), "embedding", text_folds=False)
@@ -182,8 +182,8 @@ class Task:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
         """Score the pairs in `batches`."""
         from faircal.compute.threads import single
-        from faircal.scale.spark.blocks.enrolling import recall
-        from faircal.scoring import score_part
+        from faircal.production.scoring import score_part
+        from faircal.production.spark.blocks.enrolling import recall
 
         model, clock = self._model, _Clock()
         pairs = parts = 0

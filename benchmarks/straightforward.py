@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, random_split
 
-from faircal.training.recipes import ComparisonRecipe, DebiasingRecipe
+from faircal.methods.training.recipes import ComparisonRecipe, DebiasingRecipe
 
 
 @dataclass(frozen=True)

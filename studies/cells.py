@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from faircal.data import Dataset
-from faircal.measures import Rankings, measure
+from faircal.metrics.measures import Rankings, measure
 from studies import cost
 from studies.contenders import METHODS, make
 from studies.parts import Cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from faircal.pairing import IMPOSTERS
+from faircal.data.pairing import IMPOSTERS
 from studies.contenders import ABLATIONS
 from studies.sets import NETWORKS, PROTOCOLS, REAL, SHUFFLES, SIMULATED
 

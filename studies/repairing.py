@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from faircal.data import Dataset, Groups
 from faircal.data.folds import deal_people
+from faircal.data.pairing import PairPlan, build_pairs
+from faircal.data.pairing.imposters import Pool, within
 from faircal.data.types import Feature, Pairs
-from faircal.pairing import PairPlan, build_pairs
-from faircal.pairing.imposters import Pool, within
 
 Int64 = NDArray[np.int64]
 
@@ -74,7 +74,7 @@ def _wanted(
 
 
 def paired_anew(calibration: Dataset, kind: str, part: float, seed: int) -> Dataset:
-    """Replace `part` of the imposters in each fold by others that `faircal.pairing` draws.
+    """Replace `part` of the imposters in each fold by others that `faircal.data.pairing` draws.
 
     Genuine pairs and the number of imposters in a fold stay; attributes are not looked at.
 

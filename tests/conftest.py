@@ -50,13 +50,13 @@ def short_schedules():
 @pytest.fixture
 def checkpoints_at_once(monkeypatch):
     """Write a checkpoint after every epoch, not every half minute."""
-    monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
+    monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
 
 
 @pytest.fixture
 def epochs(monkeypatch):
     """A list that grows by the name of its stage with every epoch that is trained."""
-    session = pytest.importorskip("faircal.training.session", exc_type=ImportError)
+    session = pytest.importorskip("faircal.methods.training.session", exc_type=ImportError)
     trained, epoch = [], session.Stage._epoch
 
     def count(stage):

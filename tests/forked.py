@@ -73,7 +73,7 @@ def import_everything():
 
     for name in COMMANDS:
         importlib.import_module(f"faircal.cli.{name}{'_' * keyword.iskeyword(name)}")
-    for name in ("faircal.benchmark", "faircal.report", *LIBRARIES, *FIGURES):
+    for name in ("faircal.evaluation.benchmark", "faircal.report", *LIBRARIES, *FIGURES):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     gc.freeze()

@@ -59,7 +59,7 @@ NO_SPARK = "Spark needs pyspark, which is not installed: pip install 'faircal[sp
 
 #: What is in the package and imports PyTorch when it is imported.
 WITH_TORCH = {
-    f"faircal.training.{name}"
+    f"faircal.methods.training.{name}"
     for name in ("comparison", "debiasing", "devices", "losses", "networks", "session")
 } | {"faircal.embedding.facenet", "faircal.embedding.mtcnn"}
 WITH_TORCH |= {
@@ -119,7 +119,7 @@ def test_the_hook_blocks(tmp_path):
 def test_main_job_without_extras(tmp_path):
     script = """
         import faircal
-        from faircal.benchmark import Settings, run_benchmark
+        from faircal.evaluation.benchmark import Settings, run_benchmark
         from faircal.cli.main import main
         from faircal.report import write_report
 
@@ -189,7 +189,7 @@ class TestWithoutTorch:
         before = """
             from dataclasses import replace
             from faircal.cli import demo
-            from faircal.simulation import PRESETS
+            from faircal.data.simulation import PRESETS
             sizes = dict(people=80, images=400, pairs=1000, dimension=16)
             PRESETS.register("tiny", replace(PRESETS["small"], **sizes))
             demo.SMALL = "tiny"
@@ -252,7 +252,7 @@ class TestWithoutSpark:
     def test_in_python(self, home):
         script = """
             import faircal
-            from faircal.scale import spark
+            from faircal.production import spark
             for name in spark.__all__:
                 getattr(spark, name)
             for use in (
@@ -307,9 +307,9 @@ def test_torch_and_spark_are_imported_by_who_uses_them_alone(tmp_path):
         assert {WITH_TORCH!r} < set(names)
         for name in set(names) - {WITH_TORCH!r}:
             importlib.import_module(name)
-        assert "faircal.training.recipes" in sys.modules
+        assert "faircal.methods.training.recipes" in sys.modules
         faircal.AGENDA(), faircal.PASS(), faircal.MultiPASS(), faircal.FTC().check_parameters()
-        assert "faircal.scale.spark.session" in sys.modules
+        assert "faircal.production.spark.session" in sys.modules
         print(len(names), sorted({{"torch", "pyspark"}} & set(sys.modules)))
     """
     found = subprocess.run(

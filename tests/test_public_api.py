@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 import faircal
-from faircal import errors
+from faircal._base import errors
 
 PUBLIC = [
     "AGENDA",

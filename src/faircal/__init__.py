@@ -19,8 +19,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from faircal._version import __version__
-from faircal.errors import (
+from faircal._base.errors import (
     ConflictError,
     DataError,
     FairCalError,
@@ -32,10 +31,10 @@ from faircal.errors import (
     StorageError,
     StorageFullError,
 )
+from faircal._version import __version__
 
 if TYPE_CHECKING:
     from faircal import figures, metrics
-    from faircal.auditing import Audit, audit
     from faircal.calibrators import (
         BetaCalibrator,
         HistogramCalibrator,
@@ -53,10 +52,11 @@ if TYPE_CHECKING:
         VectorScaling,
     )
     from faircal.calibrators.prior import estimate_prior, log_likelihood_ratio, shift_prior
-    from faircal.classifier import FairCalClassifier
-    from faircal.classifying import ClassAudit, audit_classes
     from faircal.data import Dataset, PairStream, load, open_stream
-    from faircal.describing import describe
+    from faircal.data.simulation import simulate
+    from faircal.evaluation.audit import Audit, audit
+    from faircal.evaluation.classes import ClassAudit, audit_classes
+    from faircal.evaluation.tuning import choose
     from faircal.methods import (
         AGENDA,
         FSN,
@@ -70,24 +70,24 @@ if TYPE_CHECKING:
         SmoothFairCal,
         load_model,
     )
-    from faircal.simulation import simulate
-    from faircal.tuning import choose
+    from faircal.methods.classifier import FairCalClassifier
+    from faircal.production.describing import describe
 
 #: Modules that are names of the package.
 _MODULES = ("figures", "metrics")
 
 _HOME = {
     "AGENDA": "faircal.methods",
-    "Audit": "faircal.auditing",
+    "Audit": "faircal.evaluation.audit",
     "Baseline": "faircal.methods",
     "BetaCalibrator": "faircal.calibrators",
-    "ClassAudit": "faircal.classifying",
+    "ClassAudit": "faircal.evaluation.classes",
     "Dataset": "faircal.data",
     "DirichletCalibrator": "faircal.calibrators.classes",
     "FSN": "faircal.methods",
     "FTC": "faircal.methods",
     "FairCal": "faircal.methods",
-    "FairCalClassifier": "faircal.classifier",
+    "FairCalClassifier": "faircal.methods.classifier",
     "GST": "faircal.methods",
     "HistogramCalibrator": "faircal.calibrators",
     "IsotonicCalibrator": "faircal.calibrators",
@@ -104,17 +104,17 @@ _HOME = {
     "TemperatureCalibrator": "faircal.calibrators",
     "TemperatureScaling": "faircal.calibrators.classes",
     "VectorScaling": "faircal.calibrators.classes",
-    "audit": "faircal.auditing",
-    "audit_classes": "faircal.classifying",
-    "choose": "faircal.tuning",
-    "describe": "faircal.describing",
+    "audit": "faircal.evaluation.audit",
+    "audit_classes": "faircal.evaluation.classes",
+    "choose": "faircal.evaluation.tuning",
+    "describe": "faircal.production.describing",
     "estimate_prior": "faircal.calibrators.prior",
     "load": "faircal.data",
     "load_model": "faircal.methods",
     "log_likelihood_ratio": "faircal.calibrators.prior",
     "open_stream": "faircal.data",
     "shift_prior": "faircal.calibrators.prior",
-    "simulate": "faircal.simulation",
+    "simulate": "faircal.data.simulation",
 }
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from faircal.classifying.methods import make_class_method
+from faircal.evaluation.classes.methods import make_class_method
 from studies.classes.measures import Measured, units_drawn
 from studies.classes.table import CALIBRATION, TEST, Float64, Prepared
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import faircal
-from faircal.uncertainty.guarantee import guarantee
-from faircal.uncertainty.strangers import Strangers
+from faircal.evaluation.thresholds.guarantee import guarantee
+from faircal.evaluation.thresholds.strangers import Strangers
 from studies.libraries.asking import ask
 from studies.libraries.claims import read
 from studies.uncertainty.design import Design, make_design

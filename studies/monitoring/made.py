@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import faircal
 from faircal.data import Dataset, Embeddings, Feature, Images, Pairs
 from faircal.data.columns import Column
-from faircal.simulation import PRESETS
+from faircal.data.simulation import PRESETS
 
 Int64 = NDArray[np.int64]
 

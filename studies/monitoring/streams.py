@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 import faircal
 from faircal.data import Pairs
 from faircal.methods import Method
-from faircal.monitoring import Seen, Watch, survey
-from faircal.scoring.judging import Judge
+from faircal.production.monitoring import Seen, Watch, survey
+from faircal.production.scoring.judging import Judge
 from studies.monitoring.made import SIZES, World
 
 Change = Literal["none", "share_times_1.2", "share_plus_20_points", "imposters_plus_0.05"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.scale.spark.blocks.tiling import SHARES
-from faircal.scale.spark.sizing.volumes import tiles_of
+from faircal.production.spark.blocks.tiling import SHARES
+from faircal.production.spark.sizing.volumes import tiles_of
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -80,7 +80,7 @@ def blocks_of(numbers: Ints, n_blocks: int) -> Ints:
 
 
 def partitions_of(tiles: Ints, n_blocks: int, n_partitions: int) -> Ints:
-    """Return the partition that each tile goes to (`faircal.scale.spark.blocks.tiling.arranged`).
+    """Return the partition that each tile goes to (`arranged` of `spark.blocks.tiling`).
 
     There must be more tiles than shares; where there are fewer, a tile is in several partitions.
     """

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.request import urlopen
 
-from faircal.scale.spark.blocks.tiling import arranged
-from faircal.scale.spark.sizing.volumes import row_bytes
+from faircal.production.spark.blocks.tiling import arranged
+from faircal.production.spark.sizing.volumes import row_bytes
 
 Row = dict[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from faircal.scale.spark.sizing.resources import size
+from faircal.production.spark.sizing.resources import size
 
 PAGE, PICTURE = "README.md", "skew.png"
 Row = dict[str, Any]
@@ -36,7 +36,7 @@ Pairs of images drawn at random fall into tiles as a multinomial draw has it, wh
 the blocks above. *Probes*: 1,000 images are each compared with many others, so blocks with more
 probes have more pairs. Tiles go to partitions by Spark's Murmur3 hash. A partition is a task: what
 counts is how much more than the mean the fullest has. In brackets what `plan` expects
-(`faircal.scale.spark.sizing.volumes.fullest`).
+(`faircal.production.spark.sizing.volumes.fullest`).
 
 | pairs | images | tiles | fullest tile / mean | 100 partitions | 500 | 2,500 |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.scale.spark.blocks.tiling import SHARES
-from faircal.scale.spark.sizing.volumes import (
+from faircal.production.spark.blocks.tiling import SHARES
+from faircal.production.spark.sizing.volumes import (
     Dealt,
     fullest,
     naive_bytes,

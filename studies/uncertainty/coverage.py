@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from faircal.measures import Measure, Rankings, at_threshold, measure
-from faircal.results import ALL
-from faircal.uncertainty import Uncertainty
+from faircal.metrics.intervals import Uncertainty
+from faircal.metrics.measures import Measure, Rankings, at_threshold, measure
+from faircal.metrics.results import ALL
 from studies.uncertainty import pairwise
 from studies.uncertainty.laws import Float64
 from studies.uncertainty.settings import (

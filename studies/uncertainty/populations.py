@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
-from faircal.simulation.population import Population as Faces
-from faircal.simulation.population import spectrum, unit
-from faircal.simulation.presets import PRESETS
+from faircal.data.simulation.population import Population as Faces
+from faircal.data.simulation.population import spectrum, unit
+from faircal.data.simulation.presets import PRESETS
 from studies.uncertainty.design import Design
 from studies.uncertainty.laws import Float64, Law
 
@@ -163,7 +163,7 @@ class Simulated(_Embedded):
     def vectors(
         self, rng: np.random.Generator, owner: NDArray[np.int64], apart: float
     ) -> NDArray[np.float32]:
-        """Draw as `faircal.simulation.population` does, but for the sub-clusters."""
+        """Draw as `faircal.data.simulation.population` does, but for the sub-clusters."""
         faces, face, noise, clusters = self._fixed
         n = int(owner[-1]) + 1
         own = rng.standard_normal((n, len(face)), dtype=np.float32) * face

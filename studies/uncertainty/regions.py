@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from faircal.auditing.regions import find_regions
 from faircal.data import Dataset
+from faircal.evaluation.audit.regions import find_regions
 from studies.uncertainty.part import Kept, Part, Spec
 from studies.words import number, table
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.data import Groups
-from faircal.results import ALL, GLOBAL
-from faircal.uncertainty.deviations import deviation_of
+from faircal.metrics.intervals.deviations import deviation_of
+from faircal.metrics.results import ALL, GLOBAL
 from studies.uncertainty.design import Design, make_design
 from studies.uncertainty.laws import Float64, Law, together
 from studies.uncertainty.populations import APART, POPULATIONS, Population

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from faircal.uncertainty.tail import fit_tail
+from faircal.evaluation.thresholds.tail import fit_tail
 from studies.uncertainty.design import make_design
 from studies.uncertainty.part import Kept, Part, Spec
 from studies.uncertainty.tail_models import MODELS, RATE

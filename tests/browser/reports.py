@@ -14,9 +14,9 @@ from PIL import Image
 from threadpoolctl import threadpool_limits
 
 import faircal
-from faircal.benchmark import Settings, Sweep, run_benchmark
-from faircal.classifying import audit_classes, write_class_audit
 from faircal.cli.main import main
+from faircal.evaluation.benchmark import Settings, Sweep, run_benchmark
+from faircal.evaluation.classes import audit_classes, write_class_audit
 from faircal.methods import METHODS, make_method
 from faircal.metrics import Ranking, probability_edges, rates_at_threshold, score_edges
 from faircal.report import write_report

@@ -8,7 +8,7 @@ import pytest
 
 import faircal
 from faircal.metrics import wilson
-from faircal.metrics.intervals import joint_level
+from faircal.metrics.proportions import joint_level
 
 #: Parts of the slider's way to look at.
 PLACES = (0.0, 0.13, 0.37, 0.5, 0.58, 0.71, 0.9, 1.0)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from faircal.report.monitoring import write_monitoring
+from faircal.production.monitoring.report import write_monitoring
 
 PAGES = runpy.run_path(str(Path(__file__).with_name("test_pages.py")))
-MADE = runpy.run_path(str(Path(__file__).parents[1] / "report/test_monitoring.py"))
+MADE = runpy.run_path(str(Path(__file__).parents[1] / "production/monitoring/test_report.py"))
 PHONE, SHEET = PAGES["PHONE"], PAGES["SHEET"]
 
 

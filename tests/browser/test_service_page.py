@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.describing import describe
-from faircal.scoring.judging import Judge
-from faircal.serving.app import make_app
-from faircal.serving.keys import KeyRing
-from faircal.serving.service import Service
-from faircal.serving.settings import Settings
+from faircal.production.describing import describe
+from faircal.production.scoring.judging import Judge
+from faircal.production.serving.app import make_app
+from faircal.production.serving.keys import KeyRing
+from faircal.production.serving.service import Service
+from faircal.production.serving.settings import Settings
 
 PAGES = runpy.run_path(str(Path(__file__).with_name("test_pages.py")))
 serious, overflow, PHONE = PAGES["serious"], PAGES["overflow"], PAGES["PHONE"]

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from faircal.errors import DataError, NotFittedError, ParameterError
+from faircal._base.errors import DataError, NotFittedError, ParameterError
 
 
 @pytest.mark.parametrize(

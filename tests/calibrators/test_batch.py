@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators import (
     CALIBRATORS,
     BetaCalibrator,
@@ -24,7 +25,6 @@ from faircal.calibrators import (
     TemperatureCalibrator,
 )
 from faircal.compute.logistic import logistic_sums
-from faircal.errors import DataError, ParameterError
 
 GRID = np.linspace(-1.0, 1.0, 401)
 FAMILY = [BetaCalibrator, PlattCalibrator, TemperatureCalibrator]

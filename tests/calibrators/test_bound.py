@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircal.calibrators import BetaCalibrator, Samples, counting_bound
-from faircal.counting import Counts, fine_edges
+from faircal.compute.counting import Counts, fine_edges
 
 GRID = np.linspace(-1.0, 1.0, 2001)
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from faircal._base.errors import ParameterError
 from faircal.calibrators import HistogramCalibrator
-from faircal.errors import ParameterError
 
 
 def by_position(scores, genuine, m):

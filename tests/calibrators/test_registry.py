@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from faircal import calibrators
+from faircal._base.errors import NotFittedError, ParameterError
 from faircal.calibrators import (
     CALIBRATORS,
     BetaCalibrator,
     HistogramCalibrator,
     make_calibrator,
 )
-from faircal.errors import NotFittedError, ParameterError
 
 
 def test_names_and_their_order():

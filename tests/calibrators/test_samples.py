@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators import Samples
 from faircal.calibrators._sample import tally
-from faircal.counting import Counts
-from faircal.errors import DataError, ParameterError
+from faircal.compute.counting import Counts
 
 rows = st.lists(
     st.tuples(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from faircal._base.errors import ParameterError
 from faircal.calibrators import SplineCalibrator, spline
-from faircal.errors import ParameterError
 
 
 def natural_basis(u, n_knots):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from faircal.errors import DataError
+from faircal._base.errors import DataError
 
 GRID = np.linspace(-1.0, 1.0, 501)
 

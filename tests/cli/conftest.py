@@ -12,9 +12,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from faircal.benchmark import Settings, run_benchmark
 from faircal.cli.main import main
 from faircal.data import load
+from faircal.evaluation.benchmark import Settings, run_benchmark
 from faircal.methods import make_method
 
 PEOPLE, SHOTS, DIMENSION = 8, 3, 4

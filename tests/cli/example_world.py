@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 import faircal
 from faircal.data.tables import read_table
+from tests.data.importers import makers
 from tests.embedding.makers import write_facenet, write_onnx
-from tests.importing import makers
 
 #: Options whose value is written and not read.
 WRITTEN = ("--out", "--onnx", "--state")

@@ -11,9 +11,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from faircal.auditing import run
-from faircal.curves import read_curves
-from faircal.results import read_results, read_run
+from faircal.evaluation.audit import run
+from faircal.evaluation.curves import read_curves
+from faircal.metrics.results import read_results, read_run
 
 N = 2000
 
@@ -206,7 +206,7 @@ class TestGoingOn:
         assert not partial.exists()
 
     def test_after_a_sudden_end(self, table, audit, whole, interrupt_at, monkeypatch):
-        monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
+        monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
         with pytest.MonkeyPatch.context() as patch:
             write = run._Kept.write
 
@@ -267,7 +267,7 @@ class TestGoingOn:
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("faircal.auditing.run._count", interrupt)
+        monkeypatch.setattr("faircal.evaluation.audit.run._count", interrupt)
         done, folder = audit(table, "--stream", code=1)
         assert done.err.splitlines()[-1] == "faircal: interrupted; nothing is written"
         assert not folder.exists()

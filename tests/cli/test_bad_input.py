@@ -736,7 +736,7 @@ def stopped(**parameters: object) -> Spoil:
         pytest.importorskip("torch")
         model = make_method("ftc", **{"epochs": 5, "hidden": [1], **parameters})
         with pytest.MonkeyPatch.context() as at_once, pytest.raises(KeyboardInterrupt):
-            at_once.setattr("faircal.jobs.EVERY", 0.0)
+            at_once.setattr("faircal._base.jobs.EVERY", 0.0)
             model.fit(load("faces"), progress=stop, checkpoint=CHECKPOINT)
         assert Path(CHECKPOINT).exists()
 
@@ -1461,7 +1461,7 @@ def test_anything_else_is_exit_1(world, run_here, monkeypatch):
 @pytest.mark.parametrize(
     ("where", "hint"),
     [
-        ("faircal.benchmark.run_benchmark", "and the benchmark goes on with --resume"),
+        ("faircal.evaluation.benchmark.run_benchmark", "and the benchmark goes on with --resume"),
         ("faircal.data.load", "what is written stays"),
     ],
 )

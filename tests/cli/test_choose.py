@@ -14,8 +14,8 @@ import faircal
 from faircal.cli.choose import _fit_command
 from faircal.cli.choose_table import show
 from faircal.cli.source import Source
-from faircal.tuning.choice import decide
-from faircal.tuning.trials import Tried
+from faircal.evaluation.tuning.choice import decide
+from faircal.evaluation.tuning.trials import Tried
 
 SIZES = {"people": 80, "images": 400, "pairs": 1200, "dimension": 16}
 QUICK = ["--clusters", "2,6", "--starts", "2", "--folds", "3"]

@@ -20,8 +20,8 @@ import pytest
 import faircal
 import faircal.methods
 from faircal.cli.main import COMMANDS
+from faircal.data.simulation import PRESETS
 from faircal.methods import METHODS
-from faircal.simulation import PRESETS
 
 SIZES = ("--people", 80, "--images", 400, "--pairs", 1200, "--dimension", 16)
 COLUMNS = (

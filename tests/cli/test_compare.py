@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.benchmark import Settings, run_benchmark
 from faircal.data import save_dataset
+from faircal.evaluation.benchmark import Settings, run_benchmark
 
 SIZE = {"people": 160, "images": 640, "pairs": 2800, "dimension": 16}
 

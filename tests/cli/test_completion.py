@@ -14,11 +14,11 @@ import pytest
 from faircal.calibrators import CALIBRATORS
 from faircal.cli.contents import COMMANDS
 from faircal.cli.main import command_paths
+from faircal.data.importers.ijbc import PROTOCOLS
+from faircal.data.pairing import IMPOSTERS
+from faircal.data.simulation import PRESETS
 from faircal.embedding import DETECTORS, NETWORKS
-from faircal.importing.ijbc import PROTOCOLS
 from faircal.methods import METHODS
-from faircal.pairing import IMPOSTERS
-from faircal.simulation import PRESETS
 
 SHELLS = ("bash", "zsh", "fish")
 

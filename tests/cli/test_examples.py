@@ -19,7 +19,7 @@ import pytest
 
 from faircal.cli.main import command_paths, manual
 from tests.cli.example_world import WRITTEN, World, path_of, things
-from tests.serving.running import Spawner
+from tests.production.serving.running import Spawner
 
 #: What examples are of, and what pictures and networks are made with.
 NEEDED = ("dlib", "fastapi", "matplotlib", "onnx", "onnxruntime", "PIL", "skimage", "torch")
@@ -251,7 +251,7 @@ def test_example_goes_on(text, words, world, tmp_path, run_here, interrupt_at, m
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr("faircal.cli.score_run.BATCH", 500)
-        patch.setattr("faircal.scoring.work.SEGMENT", 500)
+        patch.setattr("faircal.production.scoring.work.SEGMENT", 500)
         interrupt_at(patch, *STOPPED[words[0]])
         stopped = run_here([word for word in words if word != "--resume"])
     assert stopped.code == 1

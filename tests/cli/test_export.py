@@ -13,8 +13,8 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 import faircal
-from faircal.exporting.checking import run
-from faircal.files import file_digest
+from faircal._base.files import file_digest
+from faircal.production.onnx.checking import run
 
 
 def words(*more, model="faircal.faircal", out="m.onnx"):
@@ -109,7 +109,7 @@ def test_without_onnxruntime(world, run_here, monkeypatch):
 
 def test_a_wrong_graph_is_not_written(world, run_here, monkeypatch):
     Path("m.onnx").write_text("as it was")
-    monkeypatch.setattr("faircal.exporting.export._shifted", lambda p, before, after: p * 0.9)
+    monkeypatch.setattr("faircal.production.onnx.export._shifted", lambda p, before, after: p * 0.9)
     done = run_here(words("--prior", 0.1))
     assert (done.code, len(done.err.splitlines())) == (2, 1)
     assert "not written" in done.err

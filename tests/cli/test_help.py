@@ -10,6 +10,7 @@ import click
 import pytest
 
 import faircal
+from faircal._base.errors import ParameterError
 from faircal.cli.contents import COMMANDS, PAGES, SECTIONS
 from faircal.cli.help import (
     EXIT_CODES,
@@ -23,7 +24,6 @@ from faircal.cli.help import (
     render,
 )
 from faircal.cli.main import cli, command_paths, manual
-from faircal.errors import ParameterError
 
 PATHS = command_paths()
 DOCS = Path(faircal.__file__).parents[2] / "docs"
@@ -237,18 +237,18 @@ LISTED = {
     ("benchmark", "calibrators"): "faircal.calibrators:CALIBRATORS",
     ("reproduce", "calibrators"): "faircal.calibrators:CALIBRATORS",
     ("classify fit", "calibrator"): "faircal.calibrators.classes:CLASS_CALIBRATORS",
-    ("classify benchmark", "methods"): "faircal.classifying.methods:CLASS_METHODS",
-    ("simulate", "preset"): "faircal.simulation:PRESETS",
+    ("classify benchmark", "methods"): "faircal.evaluation.classes.methods:CLASS_METHODS",
+    ("simulate", "preset"): "faircal.data.simulation:PRESETS",
     ("embed", "network"): "faircal.embedding:NETWORKS",
     ("embed", "detector"): "faircal.embedding:DETECTORS",
     ("embed", "preset"): "faircal.embedding:PRESETS",
     ("serve", "network"): "faircal.embedding:NETWORKS",
     ("serve", "detector"): "faircal.embedding:DETECTORS",
     ("serve", "preset"): "faircal.embedding:PRESETS",
-    ("pairs", "imposters"): "faircal.pairing:IMPOSTERS",
-    ("import ijbc", "protocol"): "faircal.importing.ijbc:PROTOCOLS",
-    ("score", "add"): "faircal.scoring.adding:COLUMNS",
-    ("keys add", "scope"): "faircal.serving.keys:SCOPES",
+    ("pairs", "imposters"): "faircal.data.pairing:IMPOSTERS",
+    ("import ijbc", "protocol"): "faircal.data.importers.ijbc:PROTOCOLS",
+    ("score", "add"): "faircal.production.scoring.adding:COLUMNS",
+    ("keys add", "scope"): "faircal.production.serving.keys:SCOPES",
 }
 
 
@@ -266,12 +266,12 @@ def test_help_names_all_there_are(command, name):
 
 
 def test_tables_of_values_are_those_of_registries():
-    from faircal.classifying.methods import CLASS_METHODS
+    from faircal.data.pairing import IMPOSTERS
+    from faircal.data.simulation import PRESETS
     from faircal.embedding import PRESETS as INPUTS
+    from faircal.evaluation.classes.methods import CLASS_METHODS
     from faircal.methods import properties
-    from faircal.pairing import IMPOSTERS
-    from faircal.serving.keys import SCOPES
-    from faircal.simulation import PRESETS
+    from faircal.production.serving.keys import SCOPES
 
     def terms(title, *path):
         return [term for term, _ in section(manual(path), title).rows]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from faircal.serving.keys import KeyRing
+from faircal.production.serving.keys import KeyRing
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import faircal
+from faircal._base.container import pack, unpack
 from faircal.cli.monitor_columns import codes
 from faircal.cli.monitor_order import in_random_order
 from faircal.cli.monitor_read import Chunk
-from faircal.container import pack, unpack
 from faircal.data.writers import save_dataset
-from faircal.monitoring import Seen, survey
-from faircal.scoring.placing import Placing
+from faircal.production.monitoring import Seen, survey
+from faircal.production.scoring.placing import Placing
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +289,7 @@ def test_a_state_that_cannot_be_gone_on_from_is_refused(home, monitor, run_here)
 
     assert "--false-alarms 0.01" in refused("--false-alarms", "0.2")
     other = faircal.load_model("model.faircal")
-    other.about_ = replace(other.about_, operating_point=faircal.about.OperatingPoint(0.3))
+    other.about_ = replace(other.about_, operating_point=faircal.model.OperatingPoint(0.3))
     other.save("other.faircal")
     assert "is of another model" in refused(model="other.faircal")
     (home / "kept").write_bytes(blob[:-40])

@@ -13,8 +13,8 @@ import faircal
 from faircal.calibrators.prior import shift_prior
 from faircal.cli.monitor_order import in_random_order
 from faircal.cli.monitor_read import Scored, _together
-from faircal.monitoring.counting import Columns
-from faircal.scoring import fitted_share
+from faircal.production.monitoring.counting import Columns
+from faircal.production.scoring import fitted_share
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 import faircal
-from faircal.benchmark.moving import read_moved
-from faircal.benchmark.restoring import Point, Restoring, restoring
 from faircal.cli.moving_table import words
 from faircal.data import save_dataset
+from faircal.evaluation.benchmark.moving import read_moved
+from faircal.evaluation.benchmark.restoring import Point, Restoring, restoring
 from faircal.report import Store
 from faircal.report.figures import standard_figures
 

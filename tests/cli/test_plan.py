@@ -7,7 +7,7 @@ import json
 import pytest
 
 from faircal.cli.plan import _notes
-from faircal.uncertainty.planning import expect, plan
+from faircal.metrics.intervals.planning import expect, plan
 
 
 def test_both_rates_have_a_line_with_the_people(run_here):

@@ -83,7 +83,7 @@ class TestGivenShare:
     def test_another_share_does_not_go_on(self, world, run_here, monkeypatch, interrupt_at):
         fitted_at(0.25)
         monkeypatch.setattr(score_run, "BATCH", 10)
-        monkeypatch.setattr("faircal.scoring.work.SEGMENT", 30)
+        monkeypatch.setattr("faircal.production.scoring.work.SEGMENT", 30)
         with monkeypatch.context() as patch:
             interrupt_at(patch, "score_run", 100)
             assert run_here(words("--prior", 0.1)).code != 0
@@ -165,7 +165,7 @@ class TestEstimatedShare:
 
     def test_many_pairs_are_drawn_from(self, unlabelled, run_here, monkeypatch):
         fitted_at(FITTED)
-        monkeypatch.setattr("faircal.scoring.prior.MOST_PAIRS", 66)
+        monkeypatch.setattr("faircal.production.scoring.prior.MOST_PAIRS", 66)
         done = run_here(words("--prior", "estimate", "--json"))
         told = json.loads(done.out)
         assert 40 < told["estimate"]["pairs"] < 92

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import faircal
-from faircal.about import OperatingPoint, Population
 from faircal.cli import score_run
+from faircal.model import OperatingPoint, Population
 
 ALL = "log_likelihood_ratio,similarity,clusters,outside,decision"
 
@@ -33,7 +33,7 @@ def full(world):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(score_run, "BATCH", 10)
-    monkeypatch.setattr("faircal.scoring.work.SEGMENT", 30)
+    monkeypatch.setattr("faircal.production.scoring.work.SEGMENT", 30)
 
 
 def words(out, *more, model="full.faircal", data="faces"):

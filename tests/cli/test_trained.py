@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_limits
 
 import faircal
 from faircal.cli.main import main
+from faircal.data.simulation import PRESETS
 from faircal.methods import METHODS, make_method
-from faircal.results import read_results
-from faircal.simulation import PRESETS
+from faircal.metrics.results import read_results
 
 pytest.importorskip("torch")
 
@@ -183,8 +183,8 @@ def test_an_interrupted_fit_goes_on(
 
 KILLS_ITSELF = """
 import os, signal
-from faircal import jobs
-from faircal.training.session import Session
+from faircal._base import jobs
+from faircal.methods.training.session import Session
 
 jobs.EVERY = 0.0
 offer = Session.offer

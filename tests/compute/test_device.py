@@ -11,6 +11,7 @@ from scipy.special import expit
 
 torch = pytest.importorskip("torch")
 
+from faircal._base.errors import DataError, MissingExtraError, ParameterError  # noqa: E402
 from faircal.compute import (  # noqa: E402
     CPU,
     _starting,
@@ -23,7 +24,6 @@ from faircal.compute import (  # noqa: E402
 from faircal.compute._torch_recorded import Recorded  # noqa: E402
 from faircal.compute.device import TorchEngine, choose_device  # noqa: E402
 from faircal.compute.logistic import logistic_sums  # noqa: E402
-from faircal.errors import DataError, MissingExtraError, ParameterError  # noqa: E402
 
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=NO_GPU)]

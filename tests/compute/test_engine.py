@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from faircal._base.errors import DataError
 from faircal.compute import CPU, engine
 from faircal.compute import kmeans as lloyd
 from faircal.compute.engine import follow
 from faircal.compute.nearest import Nearest
-from faircal.errors import DataError
 
 MODULE = sys.modules["faircal.compute.engine"]  # whose name in the package is the function's
 

@@ -304,7 +304,7 @@ def test_without_numba(python):
     """All of it works, with the same numbers up to rounding."""
     script = """
         import numpy as np
-        from faircal.clustering import kmeans
+        from faircal.compute.clustering import kmeans
         from faircal.compute import kernels
         from faircal.data import Embeddings
         rng = np.random.default_rng(0)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from faircal import clustering
-from faircal.compute import CPU, _numpy, _starting, nearest
+from faircal.compute import CPU, _numpy, _starting, clustering, nearest
 from faircal.compute import kmeans as module
 from faircal.compute.kmeans import _Lloyd, _squares, _start, kmeans
 
@@ -560,7 +559,7 @@ class TestNumberOfThreads:
     SCRIPT = """
         import hashlib
         import numpy as np
-        from faircal.clustering import kmeans
+        from faircal.compute.clustering import kmeans
         from faircal.compute.threads import n_threads
         rng = np.random.default_rng(0)
         middle = rng.normal(size=(40, 48))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from faircal._base.errors import ParameterError
 from faircal.compute import threads
 from faircal.compute.threads import VARIABLE, each, n_threads, one_blas_thread
-from faircal.errors import ParameterError
 
 PATIENCE = 60  # seconds after which a test that hangs fails
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircal._base.errors import DataError
 from faircal.data.build import parse_ids
 from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
-from faircal.errors import DataError
 
 GROUPS = ["b", "a", None, "b", ""]
 

@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset
-from faircal.errors import DataError, ParameterError
 
 
 def structured(columns):

@@ -10,7 +10,7 @@ import pytest
 from faircal.data import Dataset, Embeddings, Feature, find_faults
 from faircal.data.columns import Column
 from faircal.data.faults import describe_groups
-from faircal.simulation import simulate
+from faircal.data.simulation import simulate
 
 
 @pytest.fixture(scope="module")

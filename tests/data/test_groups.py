@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faircal._base.errors import DataError
 from faircal.data import Dataset, Groups
 from faircal.data.columns import Column
 from faircal.data.groups import cross
-from faircal.errors import DataError
 
 NAMES = ("A", "B")
 CODES = st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=1)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faircal._base.errors import DataError
 from faircal.data import ids
 from faircal.data.columns import Span
 from faircal.data.ids import Index, parse_ids, text_hashes
-from faircal.errors import DataError
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(max_size=30)

@@ -10,8 +10,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from faircal._base.errors import FairCalError
 from faircal.data import load_labelled
-from faircal.errors import FairCalError
 
 CLASSES = ("cat", "dog", "owl")
 N = 12

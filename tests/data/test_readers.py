@@ -11,8 +11,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from faircal._base.errors import DataError
 from faircal.data import Dataset, load
-from faircal.errors import DataError
 
 
 def to_parquet(path):

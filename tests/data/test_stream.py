@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset, load, open_stream
 from faircal.data.columns import Column
 from faircal.data.origins import combinations
-from faircal.errors import DataError, ParameterError
 
 SUFFIXES = ("csv", "parquet")
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from faircal._base.errors import DataError
 from faircal.compute import CPU
 from faircal.data import Embeddings, Feature, Pairs
 from faircal.data.types import Features
-from faircal.errors import DataError
 
 VECTORS = np.random.default_rng(1).normal(size=(40, 7)).astype(np.float32)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from faircal._base.errors import DataError
 from faircal.data import Dataset, load, save_dataset
-from faircal.errors import DataError
-from faircal.simulation import simulate
+from faircal.data.simulation import simulate
 
 
 def test_round_trip(faces, tmp_path):

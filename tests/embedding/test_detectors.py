@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from faircal._base.errors import MissingExtraError, ParameterError
 from faircal.embedding.detectors import DETECTORS, five_points
 from faircal.embedding.faces import Face
-from faircal.errors import MissingExtraError, ParameterError
 
 image = pytest.importorskip("PIL.Image")
 

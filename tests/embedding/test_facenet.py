@@ -15,8 +15,8 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 
+from faircal._base.errors import DataError, ModelFileError
 from faircal.embedding.facenet import InceptionResnetV1, fill, load_facenet, read_weights
-from faircal.errors import DataError, ModelFileError
 
 REFERENCE = runpy.run_path(str(Path(__file__).with_name("reference.py")))
 CPU = torch.device("cpu")

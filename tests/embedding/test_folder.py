@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.data import load
 from faircal.data.tables import read_table
 from faircal.embedding import embed_folder, folder
-from faircal.errors import DataError, ParameterError
 
 pytest.importorskip("PIL")
 

@@ -14,9 +14,9 @@ pytest.importorskip("torch")
 
 import torch
 
+from faircal._base.errors import DataError, ModelFileError, ParameterError
 from faircal.embedding import mtcnn
 from faircal.embedding.mtcnn import MTCNN
-from faircal.errors import DataError, ModelFileError, ParameterError
 
 REFERENCE = runpy.run_path(str(Path(__file__).with_name("reference.py")))
 CPU = torch.device("cpu")

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from faircal._base.errors import DataError, MissingExtraError, ModelFileError, ParameterError
 from faircal.embedding import onnx_network
 from faircal.embedding.networks import NETWORKS, FaceNet, OnnxNetwork, open_network
 from faircal.embedding.preprocessing import PRESETS, Preprocessing
 from faircal.embedding.weights import sha256_of
-from faircal.errors import DataError, MissingExtraError, ModelFileError, ParameterError
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.embedding.preprocessing import (
     ARCFACE_POINTS,
     DLIB_POINTS,
@@ -14,7 +15,6 @@ from faircal.embedding.preprocessing import (
     Preprocessing,
     read_description,
 )
-from faircal.errors import DataError, ParameterError
 
 #: Two faces of 2 × 2 pixels: red, green, blue.
 FACES = np.arange(2 * 2 * 2 * 3, dtype=np.uint8).reshape(2, 2, 2, 3) * 10

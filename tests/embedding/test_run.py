@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.embedding import run
 from faircal.embedding.run import Pictures, embed_pictures
 from faircal.embedding.store import State, Store
-from faircal.errors import DataError, ParameterError
 
 N = 23
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from faircal._base.errors import DataError, MissingExtraError, ModelFileError
 from faircal.embedding.detectors import DETECTORS
 from faircal.embedding.networks import NETWORKS, open_network
 from faircal.embedding.weights import Weights, cache_folder, require, sha256_of
-from faircal.errors import DataError, MissingExtraError, ModelFileError
 
 CONTENT = b"weights"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

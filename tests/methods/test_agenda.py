@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from faircal import AGENDA, PASS, BetaCalibrator, DataError, MultiPASS, ParameterError, load_model
-from faircal.container import cut, unpack
+from faircal._base.container import cut, unpack
 from faircal.data.columns import Column
 from faircal.data.groups import cross
 from faircal.methods import METHODS
@@ -100,7 +100,7 @@ def fitted(quick, parts):
 @pytest.fixture
 def trained(monkeypatch):
     """Return a list that what is given to the training is added to."""
-    from faircal.training import debiasing
+    from faircal.methods.training import debiasing
 
     calls, train = [], debiasing.train
 
@@ -116,7 +116,7 @@ def trained(monkeypatch):
 @pytest.fixture
 def ensembles(monkeypatch):
     """Return a list that the sizes of each training's ensembles are added to."""
-    from faircal.training.debiasing import Debiasing
+    from faircal.methods.training.debiasing import Debiasing
 
     sizes, run = [], Debiasing.run
 
@@ -197,7 +197,7 @@ class TestPresets:
 
     @pytest.mark.parametrize("preset", ["paper", "paper-code"])
     def test_learning_rates_and_epochs_of_the_stages(self, kind, make, parts, monkeypatch, preset):
-        from faircal.training import debiasing
+        from faircal.methods.training import debiasing
 
         found = {}
 
@@ -218,7 +218,7 @@ class TestPresets:
 
     @pytest.mark.parametrize("preset", ["paper", "paper-code"])
     def test_squashing(self, quick, parts, monkeypatch, preset):
-        from faircal.training import debiasing
+        from faircal.methods.training import debiasing
 
         found = set()
         for name in ("attribute_entropy", "uniformity"):

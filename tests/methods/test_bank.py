@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from faircal._base.errors import DataError
 from faircal.calibrators import CALIBRATORS, Samples
-from faircal.counting import Counts, fine_edges
-from faircal.errors import DataError
+from faircal.compute.counting import Counts, fine_edges
 from faircal.methods.bank import CalibratorBank
 
 RANGE = (-1.0, 1.0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from faircal import Baseline, BetaCalibrator, DataError, FairCal, ParameterError, load_model
 from faircal.calibrators import CALIBRATORS, Samples
-from faircal.clustering import Clustering
+from faircal.compute.clustering import Clustering
 
 
 def unit_rows(data):

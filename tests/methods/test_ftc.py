@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from faircal import FTC, BetaCalibrator, DataError, ModelFileError, ParameterError, load_model
-from faircal.container import cut, unpack
+from faircal._base.container import cut, unpack
 from faircal.data.columns import Column
 
 pytest.importorskip("torch")
@@ -61,7 +61,7 @@ def fitted(quick, parts):
 @pytest.fixture
 def trained(monkeypatch):
     """Return a list that what is given to the training is added to."""
-    from faircal.training import comparison
+    from faircal.methods.training import comparison
 
     calls, train = [], comparison.train
 

@@ -14,8 +14,8 @@ import pytest
 
 import faircal
 from faircal import Baseline, DataError, FairCal, ModelFileError, Oracle, ParameterError, load_model
+from faircal._base.container import MAGIC, VERSION
 from faircal.calibrators import HistogramCalibrator
-from faircal.container import MAGIC, VERSION
 from faircal.methods import METHODS, Method
 from faircal.methods.modelfile import decode, encode
 

@@ -14,16 +14,16 @@ import pytest
 
 import faircal
 from faircal import FairCalError, ModelFileError
-from faircal.about import OperatingPoint
+from faircal._base.container import MAGIC, VERSION
 from faircal.calibrators import BetaCalibrator
-from faircal.classifier import FairCalClassifier
-from faircal.classifier.modelfile import encode_classifier
-from faircal.container import MAGIC, VERSION
 from faircal.data import Embeddings, Labelled
 from faircal.data.columns import Column
-from faircal.describing import describe
 from faircal.methods import make_method
+from faircal.methods.classifier import FairCalClassifier
+from faircal.methods.classifier.modelfile import encode_classifier
 from faircal.methods.modelfile import decode, encode
+from faircal.model import OperatingPoint
+from faircal.production.describing import describe
 
 FRONT = struct.Struct("<8sIQ")
 MODELS = {

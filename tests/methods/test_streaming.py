@@ -79,7 +79,7 @@ class TestAsInMemory:
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(name))
 
     def test_goes_on_after_an_interruption(self, name, stream, tmp_path, monkeypatch):
-        monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
+        monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
         checkpoint = tmp_path / "m.checkpoint"
         with pytest.raises(StopError):
             new(name).fit(stream, progress=stops_after(3), checkpoint=checkpoint)
@@ -95,7 +95,7 @@ class TestAsInMemory:
 
 
 def test_what_was_clustered_is_not_clustered_again(stream, tmp_path, monkeypatch):
-    monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
+    monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
     with pytest.raises(StopError):
         new("faircal").fit(stream, progress=stops_after(2), checkpoint=tmp_path / "c")
 
@@ -114,7 +114,7 @@ class TestCheckpoint:
     @pytest.fixture
     def left(self, stream, tmp_path, monkeypatch):
         """A checkpoint that an interrupted fit left behind."""
-        monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
+        monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
         path = tmp_path / "m.checkpoint"
         with pytest.raises(StopError):
             new("baseline").fit(stream, progress=stops_after(2), checkpoint=path)
@@ -137,8 +137,8 @@ class TestCheckpoint:
             new("baseline").fit(stream, checkpoint=left)
 
     def test_that_cannot_be_written_ends_nothing(self, stream, tmp_path, monkeypatch):
-        monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
-        monkeypatch.setattr("faircal.checkpoints.atomic_path", full)
+        monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
+        monkeypatch.setattr("faircal._base.checkpoints.atomic_path", full)
         model = new("baseline").fit(stream, checkpoint=tmp_path / "c")
         assert [text for text in model.diagnostics_.notes if "no checkpoint could be" in text]
 
@@ -191,7 +191,7 @@ def test_says_what_it_does_not_know(stream):
 class TestOtherReadingsAreRefused:
     @pytest.fixture
     def left(self, folder, tmp_path, monkeypatch):
-        monkeypatch.setattr("faircal.jobs.EVERY", 0.0)
+        monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
         path = tmp_path / "m.checkpoint"
         with pytest.raises(StopError):
             new("baseline").fit(

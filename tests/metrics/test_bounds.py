@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircal.counting import Counts, fine_edges
+from faircal.compute.counting import Counts, fine_edges
 from faircal.metrics import (
     DEVIATIONS,
     METRICS,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
 from faircal.metrics import Ranking, brier, ece, ks, mass_cuts, nll, reliability
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
-from faircal.errors import DataError, ParameterError
+from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import (
     CLASS_METRICS,
     accuracy,

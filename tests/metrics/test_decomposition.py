@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 
-from faircal.errors import DataError, ParameterError
+from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import (
     Ranking,
     decompose,

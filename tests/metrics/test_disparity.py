@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from faircal.errors import DataError, ParameterError
+from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import (
     DEVIATIONS,
     Ranking,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircal.errors import DataError, ParameterError
+from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import FAIRNESS, unfairness
 from faircal.metrics.fairness import fdr, gap, garbe, gini, ir, max_geomean, max_min
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from faircal.errors import DataError
+from faircal._base.errors import DataError
 from faircal.metrics import cells, group_matrix
 
 GROUPS = ["A", "B", "C"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
 from faircal.metrics import (
     Ranking,
     find_threshold,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from faircal.errors import DataError, ParameterError
+from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import Ranking, ks
 from faircal.metrics.ranking import as_probabilities, as_ranking
 

@@ -13,11 +13,11 @@ import pytest
 
 import faircal
 from faircal import Baseline, FairCal
-from faircal.about import About, OperatingPoint, Provenance
-from faircal.classifier import FairCalClassifier
 from faircal.data import Labelled
-from faircal.describing import describe
+from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import decode, encode
+from faircal.model import About, OperatingPoint, Provenance
+from faircal.production.describing import describe
 from faircal.report.card import card_facts, card_html, card_markdown
 
 #: Markup, a table's border, a terminal's commands, and letters that turn the text round.

@@ -9,12 +9,12 @@ import re
 import numpy as np
 import pytest
 
+from faircal.metrics.intervals.planning import people_needed
+from faircal.metrics.results import read_run, write_run
 from faircal.report.enough import effective_people, lacking, least_people
 from faircal.report.explorer import explorer
 from faircal.report.rates import Rate, Rates
 from faircal.report.store import Known, Store
-from faircal.results import read_run, write_run
-from faircal.uncertainty.planning import people_needed
 
 
 def draw(people, pairs, seed):

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.benchmark import Settings, run_benchmark
-from faircal.curves import Curves
+from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.curves import Curves
 from faircal.methods import Baseline, Oracle
 from faircal.metrics import Ranking, rates_at_threshold
+from faircal.metrics.results import GLOBAL
 from faircal.report.explorer import explorer
 from faircal.report.store import Store
 from faircal.report.tables import Results
 from faircal.report.words import summary
-from faircal.results import GLOBAL
 
 RANGE = (-1.0, 1.0)
 

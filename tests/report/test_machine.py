@@ -8,11 +8,11 @@ import pytest
 
 import faircal
 from faircal import DataError
-from faircal.curves import CURVES, as_table, write_curves
+from faircal.evaluation.curves import CURVES, as_table, write_curves
+from faircal.metrics.results import write_intervals, write_results, write_run
 from faircal.report.machine import audit_record, write_audit_json
 from faircal.report.store import Store
 from faircal.report.words import summary
-from faircal.results import write_intervals, write_results, write_run
 
 KEYS = [
     *("faircal", "kind", "dataset", "simulated", "pairs", "data_sha256"),

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.auditing.label_noise import NoiseRow, write_noise
-from faircal.auditing.matrix import MATRIX, MatrixRow
-from faircal.auditing.regions import RECORD, REGIONS, RegionRow
-from faircal.curves import CURVES, as_table, write_curves
+from faircal.evaluation.audit.label_noise import NoiseRow, write_noise
+from faircal.evaluation.audit.matrix import MATRIX, MatrixRow
+from faircal.evaluation.audit.regions import RECORD, REGIONS, RegionRow
+from faircal.evaluation.curves import CURVES, as_table, write_curves
+from faircal.metrics.results import write_intervals, write_results, write_rows, write_run
 from faircal.report import outline_tables as tables
 from faircal.report.figures import GroupMatrix
 from faircal.report.outline import ABOUT, outline
 from faircal.report.store import Store
-from faircal.results import write_intervals, write_results, write_rows, write_run
 
 CONDITION = "global_fpr=0.01"
 

@@ -17,15 +17,15 @@ import pyarrow.csv as pacsv
 import pytest
 
 import faircal
-from faircal.benchmark import Settings, run_benchmark
 from faircal.cli.main import main
-from faircal.curves import CURVES
+from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.curves import CURVES
 from faircal.methods import METHODS
+from faircal.metrics.results import Interval, read_results, write_intervals
 from faircal.report import page as page_module
 from faircal.report import write_report
 from faircal.report.faces import FACES
 from faircal.report.tables import Heading, Line, Table, Value
-from faircal.results import Interval, read_results, write_intervals
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 EVIL = ("</script><script>alert(1)</script>", "<img src=x onerror=alert(2)> & \"q\" 'p'")

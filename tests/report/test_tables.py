@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from faircal.metrics.results import Row
 from faircal.report.tables import (
     Heading,
     Line,
@@ -21,7 +22,6 @@ from faircal.report.tables import (
     percent,
 )
 from faircal.report.terminal import show
-from faircal.results import Row
 
 
 def rows(method, value, *, group="global", condition="", metric="auroc", clusters="", std=0.01):

@@ -15,15 +15,15 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 import faircal
-from faircal.benchmark import Settings, run_benchmark
-from faircal.curves import CURVES, as_table, write_curves
+from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.metrics import wilson
+from faircal.metrics.results import write_intervals, write_results, write_run
 from faircal.report.findings import main_condition
 from faircal.report.rates import Rate, Rates
 from faircal.report.store import Store
 from faircal.report.tables import Results
 from faircal.report.words import summary
-from faircal.results import write_intervals, write_results, write_run
 
 
 def counted(groups):

@@ -11,10 +11,10 @@ import pyarrow.csv as pacsv
 import pytest
 
 import faircal
-from faircal.benchmark import Settings, run_benchmark
 from faircal.cli.main import main
-from faircal.curves import Curves, Source, make_curves
-from faircal.measures import Rankings
+from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.curves import Curves, Source, make_curves
+from faircal.metrics.measures import Rankings
 from faircal.report import Results, Store, write_all
 from faircal.report.paper import reproduction
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from faircal.metrics import Ranking, auroc, brier, ece, ks, nll
-from faircal.uncertainty import Uncertainty
+from faircal.metrics.intervals import Uncertainty
 from studies.__main__ import main
 from studies.uncertainty import coverage_page, pairwise, running
 from studies.uncertainty.coverage import cell

@@ -7,7 +7,7 @@ import pytest
 
 import faircal
 from faircal.data import Groups
-from faircal.measures import Rankings, measure
+from faircal.metrics.measures import Rankings, measure
 from studies.resampling import REPLICATED, People, Weighted, replicate
 
 KEYS = {

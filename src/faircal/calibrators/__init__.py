@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from sklearn.base import clone
 
+from faircal._base.errors import ParameterError
+from faircal._base.registry import Registry
 from faircal.calibrators._bound import counting_bound
 from faircal.calibrators._logistic import LogisticCalibrator, sigmoid
 from faircal.calibrators._samples import Samples
@@ -18,8 +20,6 @@ from faircal.calibrators.isotonic import IsotonicCalibrator
 from faircal.calibrators.platt import PlattCalibrator
 from faircal.calibrators.spline import SplineCalibrator
 from faircal.calibrators.temperature import TemperatureCalibrator
-from faircal.errors import ParameterError
-from faircal.registry import Registry
 
 __all__ = [
     "CALIBRATORS",

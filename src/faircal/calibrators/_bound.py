@@ -26,7 +26,7 @@ import numpy.typing as npt
 from faircal.calibrators._sample import Floats
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.beta import BetaCalibrator
-from faircal.counting import Counts, Filled
+from faircal.compute.counting import Counts, Filled
 
 EPS = float(np.finfo(np.float64).eps)
 # What the searches for both fits may leave in the probabilities.
@@ -53,7 +53,7 @@ def counting_bound(calibrator: Calibrator, counts: Counts, k: int) -> float:
     Examples
     --------
     >>> from faircal.calibrators import BetaCalibrator, Samples
-    >>> from faircal.counting import fine_edges
+    >>> from faircal.compute.counting import fine_edges
     >>> rng = np.random.default_rng(0)
     >>> genuine = rng.random(20_000) < 0.3
     >>> score = np.clip(rng.normal(genuine * 0.4, 0.15), -1, 1)

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators._sample import Floats, as_labels, as_scores, as_weights
 from faircal.compute.sorting import ascending
-from faircal.errors import DataError, ParameterError
 
 Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
+from faircal._base.errors import DataError
 from faircal.compute.sorting import ascending
-from faircal.errors import DataError
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

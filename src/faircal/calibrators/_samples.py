@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from faircal._base.errors import DataError
 from faircal.calibrators._layout import Pairs
 from faircal.calibrators._sample import Floats, Sample, merge_ties
+from faircal.compute.counting import Counts
 from faircal.compute.threads import each
-from faircal.counting import Counts
-from faircal.errors import DataError
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 

@@ -14,10 +14,10 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metadata_routing import UNUSED
 
+from faircal._base.errors import DataError, NotFittedError, ParameterError
 from faircal.calibrators._sample import Floats, Sample, as_labels, as_scores, as_weights, tally
 from faircal.calibrators._samples import Samples
 from faircal.compute import CPU, Engine
-from faircal.errors import DataError, NotFittedError, ParameterError
 
 #: No pair is surer than this in `Calibrator.log_odds`: a probability within 1e-12 of 0 or 1.
 MOST_LOG_ODDS = 27.6

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from faircal._base.registry import check_whole
 from faircal.calibrators._sample import Floats, Sample
 from faircal.calibrators.base import Calibrator
-from faircal.registry import check_whole
 
 
 class HistogramCalibrator(Calibrator):

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import kolmogi, logit, ndtri, stdtrit
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators._share import Mixture, Sharing
 from faircal.calibrators.base import MOST_LOG_ODDS
-from faircal.errors import DataError, ParameterError
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from faircal._base.registry import check_whole
 from faircal.calibrators._sample import Floats, Sample
 from faircal.calibrators.base import Calibrator
-from faircal.registry import check_whole
 
 # Weights that add up to more are laid out with fewer, heavier copies; never fewer than one a score.
 MAX_POINTS = 1_000_000

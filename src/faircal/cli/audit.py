@@ -145,7 +145,7 @@ def command(
     files (see the guide 'On a Spark cluster' in the documentation). DATA may also be a folder of
     Parquet files, as 'faircal score --engine spark' writes one.
     """
-    from faircal.files import file_digest
+    from faircal._base.files import file_digest
     from faircal.methods import load_method
     from faircal.report import Store, write_all
     from faircal.report.machine import audit_record
@@ -200,10 +200,10 @@ def _measured(
 
 
 def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> None:
-    from faircal.auditing.matrix import write_matrix
-    from faircal.curves import CURVES, as_table, write_curves
-    from faircal.files import output_folder
-    from faircal.results import (
+    from faircal._base.files import output_folder
+    from faircal.evaluation.audit.matrix import write_matrix
+    from faircal.evaluation.curves import CURVES, as_table, write_curves
+    from faircal.metrics.results import (
         REPLICATES,
         versions,
         without_nan,

@@ -11,12 +11,12 @@ from faircal.cli.options import progress_bars, working
 from faircal.cli.source import BATCH, Source, fold_named, kept_in
 
 if TYPE_CHECKING:
-    from faircal.auditing import Audit, Auditor
-    from faircal.auditing.label_noise import LabelNoise
-    from faircal.auditing.matrix import MatrixRow
     from faircal.data import Dataset, PairStream
+    from faircal.evaluation.audit import Audit, Auditor
+    from faircal.evaluation.audit.label_noise import LabelNoise
+    from faircal.evaluation.audit.matrix import MatrixRow
     from faircal.methods import Method
-    from faircal.scale.spark import SparkPairs
+    from faircal.production.spark import SparkPairs
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Measured:
 
 def measure_whole(wanted: Wanted) -> Measured:
     """Measure pairs that are all in memory."""
-    from faircal.auditing import Scored, audit_pairs
-    from faircal.auditing.label_noise import label_noise
-    from faircal.auditing.matrix import imposter_matrix
+    from faircal.evaluation.audit import Scored, audit_pairs
+    from faircal.evaluation.audit.label_noise import label_noise
+    from faircal.evaluation.audit.matrix import imposter_matrix
 
     model = wanted.model
     loaded = wanted.source.load(wanted.features, measuring=model is None)
@@ -103,8 +103,8 @@ def measure_whole(wanted: Wanted) -> Measured:
 
 def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
     """Count pairs part by part."""
-    from faircal.auditing import audit_stream, files_digest
-    from faircal.jobs import Job
+    from faircal._base.jobs import Job
+    from faircal.evaluation.audit import audit_stream, files_digest
 
     stream = wanted.source.open(
         wanted.features, measuring=wanted.model is None, batch=BATCH, fold=wanted.fold
@@ -129,9 +129,9 @@ def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
 
 def measure_on_spark(wanted: Wanted, engine: Engine) -> Measured:
     """Count pairs on Spark's workers."""
-    from faircal.scale.spark.auditing import count
-    from faircal.scale.spark.session import said
-    from faircal.scale.spark.watching import watched
+    from faircal.production.spark.auditing import count
+    from faircal.production.spark.session import said
+    from faircal.production.spark.watching import watched
 
     with engine.session() as spark:
         pairs = engine.open(spark, wanted.source, wanted.features, measuring=wanted.model is None)
@@ -163,7 +163,7 @@ def _counted(
     data: dict[str, Any],
 ) -> Measured:
     """Measure what was counted."""
-    from faircal.auditing import bounds_note
+    from faircal.evaluation.audit import bounds_note
 
     with working("measuring"):
         audits = [auditor.finish() for auditor in auditors]

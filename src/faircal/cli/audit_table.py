@@ -39,9 +39,9 @@ def _table(measured: Measured, point: Point) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from faircal.metrics.results import GLOBAL
     from faircal.report.enough import effective_people, people
     from faircal.report.tables import percent
-    from faircal.results import GLOBAL
 
     where = (
         f"at a global FPR of {percent(point.condition)}"

@@ -30,8 +30,8 @@ from faircal.cli.source import Source, reads_data
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.benchmark import Moving
     from faircal.data import Dataset
+    from faircal.evaluation.benchmark import Moving
 
 
 @click.command(
@@ -203,7 +203,7 @@ def command(
     With --engine spark cells are fitted and measured by Spark's workers, with the same numbers; a
     training that is interrupted starts anew.
     """
-    from faircal.benchmark import Settings
+    from faircal.evaluation.benchmark import Settings
 
     check_folder(out)
     _check_ways(source, calibrate_on, test_on, moving_only=bool(labels or people_apart))
@@ -238,8 +238,8 @@ def _where(
     if not engine.is_spark:
         yield {"jobs": jobs}
         return
-    from faircal.scale.spark.benchmarking import Files, slots, workers
-    from faircal.scale.spark.session import said
+    from faircal.production.spark.benchmarking import Files, slots, workers
+    from faircal.production.spark.session import said
 
     with (
         engine.session() as spark,
@@ -285,7 +285,7 @@ def _move(
     people_apart: bool,
 ) -> tuple[Dataset, Moving]:
     """Read both populations; return the one to test on, and how to move there."""
-    from faircal.benchmark import move
+    from faircal.evaluation.benchmark import move
 
     source, target = (one.load(features, seed=seed) for one in (here, there))
     return move(source, target, labels, people_apart=people_apart)

@@ -43,8 +43,8 @@ def command(model: Path, out: Path | None, as_json: bool) -> None:
     Read it before anybody else does. What it is meant for and further limits are said with
     --intended-use and --limit of 'faircal fit'.
     """
-    from faircal.errors import ParameterError
-    from faircal.files import write_text
+    from faircal._base.errors import ParameterError
+    from faircal._base.files import write_text
     from faircal.methods import load_model
     from faircal.report.card import card_facts, card_html, card_markdown
 

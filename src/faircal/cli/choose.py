@@ -102,7 +102,7 @@ def command(
     will test on, else it has had its say already.
     """
     from faircal.cli.choose_table import show
-    from faircal.tuning import choose
+    from faircal.evaluation.tuning import choose
 
     data = _calibration(source, feature, leave_out)
     with progress_bars() as update:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import JustifyMethod
     from rich.table import Table
 
-    from faircal.tuning import Candidate, Choice, Stability
+    from faircal.evaluation.tuning import Candidate, Choice, Stability
 
 
 def show(choice: Choice, what: str) -> None:

@@ -34,9 +34,9 @@ from faircal.cli.running import REPORT_FILES, TABLE_FILES, all_files_option
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.classifier.maps import Shrinkage
-    from faircal.classifying.audit import Made
     from faircal.data import Labelled
+    from faircal.evaluation.classes.audit import Made
+    from faircal.methods.classifier.maps import Shrinkage
 
 _NO_GROUPS = "only global figures: the table has no attribute of text; name one with --attribute"
 
@@ -87,9 +87,9 @@ def audit(
 
     Prints the main tables and writes a report. Open report.html next.
     """
-    from faircal.classifying.audit import Made
-    from faircal.classifying.methods import UNCALIBRATED
-    from faircal.files import file_digest
+    from faircal._base.files import file_digest
+    from faircal.evaluation.classes.audit import Made
+    from faircal.evaluation.classes.methods import UNCALIBRATED
 
     started = time.perf_counter()
     check_folder(out)
@@ -149,7 +149,7 @@ def audit(
     part=Part.METHOD,
     type=CommaList(),
     default=(),
-    shell_complete=registered("faircal.classifying.methods", "CLASS_METHODS", commas=True),
+    shell_complete=registered("faircal.evaluation.classes.methods", "CLASS_METHODS", commas=True),
     show_default="all that TABLE can serve",
     help="Methods to run, with commas: uncalibrated, global, faircal, groupwise, oracle.",
 )
@@ -185,9 +185,9 @@ def benchmark(
     classify fit' makes a model.
     """
     from faircal.calibrators.classes import CLASS_CALIBRATORS
-    from faircal.classifying.audit import Made
-    from faircal.classifying.methods import CLASS_METHODS, UNCALIBRATED
-    from faircal.classifying.run import folds_of, out_of_fold, served
+    from faircal.evaluation.classes.audit import Made
+    from faircal.evaluation.classes.methods import CLASS_METHODS, UNCALIBRATED
+    from faircal.evaluation.classes.run import folds_of, out_of_fold, served
 
     started = time.perf_counter()
     check_folder(out)
@@ -234,9 +234,9 @@ def _measure(
     made: Mapping[str, Made] | None = None,
 ) -> None:
     """Measure probabilities, by method where there are several, and write the results."""
-    from faircal.classifying import audit_classes, write_class_audit
-    from faircal.classifying.methods import CLASS_METHODS
-    from faircal.results import read_run, write_clusters
+    from faircal.evaluation.classes import audit_classes, write_class_audit
+    from faircal.evaluation.classes.methods import CLASS_METHODS
+    from faircal.metrics.results import read_run, write_clusters
 
     with working("measuring"):
         measured = audit_classes(

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from faircal.classifier import FairCalClassifier
-    from faircal.classifier.maps import Shrinkage
     from faircal.data import Labelled
+    from faircal.methods.classifier import FairCalClassifier
+    from faircal.methods.classifier.maps import Shrinkage
 
 
 @click.command(
@@ -77,10 +77,10 @@ def fit(
     """
     import numpy as np
 
+    from faircal._base.errors import ParameterError
     from faircal.calibrators.classes import CLASS_CALIBRATORS
-    from faircal.classifier import FairCalClassifier
-    from faircal.describing import describe
-    from faircal.errors import ParameterError
+    from faircal.methods.classifier import FairCalClassifier
+    from faircal.production.describing import describe
 
     check_file(out)
     rows.check_kept(out)
@@ -171,8 +171,8 @@ def apply(model: Path, rows: Rows, out: Path, as_json: bool) -> None:
 
     Next: 'faircal classify audit OUT' where there are labels.
     """
+    from faircal._base.errors import ParameterError
     from faircal.data.writers import write_csv, write_parquet
-    from faircal.errors import ParameterError
 
     if out.suffix not in (".parquet", ".csv"):
         raise ParameterError(
@@ -197,8 +197,8 @@ def apply(model: Path, rows: Rows, out: Path, as_json: bool) -> None:
 def load_classifier(path: Path) -> FairCalClassifier:
     """Read a model file of ``faircal classify fit``; one of face pairs is an error."""
     import faircal
-    from faircal.classifier import FairCalClassifier
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
+    from faircal.methods.classifier import FairCalClassifier
 
     fitted: Any = faircal.load_model(path)
     if not isinstance(fitted, FairCalClassifier):
@@ -216,7 +216,7 @@ def class_names(model: FairCalClassifier) -> tuple[str, ...]:
 
 def calibrated(model: FairCalClassifier, data: Labelled, path: Path) -> NDArray[np.float64]:
     """Return the model's probabilities, in the order of the model's classes; checks the data."""
-    from faircal.errors import DataError
+    from faircal._base.errors import DataError
 
     classes = class_names(model)
     if set(classes) != set(data.classes):

@@ -56,7 +56,7 @@ class Rows:
 
     def check_kept(self, out: Path, *others: Path) -> None:
         """Raise where `out` is a file that is read: TABLE, a part of it, or one of `others`."""
-        from faircal.errors import ParameterError
+        from faircal._base.errors import ParameterError
 
         target, table = out.resolve(), self.path.resolve()
         read = {path.resolve() for path in (self.path, Path(self.features), *others)}
@@ -184,8 +184,8 @@ def attribute_of(data: Labelled, named: str | None) -> str | None:
 
     One that is not in the data, or has no groups, is an error.
     """
-    from faircal.errors import DataError, ParameterError
-    from faircal.measures import check_names
+    from faircal._base.errors import DataError, ParameterError
+    from faircal.metrics.measures import check_names
 
     if named is None and len(data.grouping) > 1:
         raise ParameterError(

@@ -12,7 +12,7 @@ from faircal.cli.options import CommaList, json_option, note, print_json, printa
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.comparing import Comparison, Gate
+    from faircal.evaluation.compare import Comparison, Gate
 
 _GATES = ("worse", "noninferior")
 
@@ -135,7 +135,7 @@ def command(
     --margin, if at all.
     """
     from faircal.cli.compare_table import conclude, show
-    from faircal.comparing import Run, can_pair, compare, no_worse, non_inferior, notes
+    from faircal.evaluation.compare import Run, can_pair, compare, no_worse, non_inferior, notes
 
     _check(gate, margin, method)
     a, b = Run.read(run_a), Run.read(run_b)
@@ -163,8 +163,8 @@ def command(
 
 
 def _check(gate: str | None, margin: float | None, method: tuple[str, ...] | None) -> None:
-    from faircal.comparing import check_margin
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
+    from faircal.evaluation.compare import check_margin
 
     if (gate == "noninferior") != (margin is not None):
         raise ParameterError(

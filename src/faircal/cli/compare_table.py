@@ -13,7 +13,7 @@ from faircal.cli.options import print_table, printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from faircal.comparing import Comparison, Gate
+    from faircal.evaluation.compare import Comparison, Gate
 
 
 def show(found: Sequence[Comparison]) -> None:
@@ -46,7 +46,7 @@ def _table(rows: list[Comparison]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from faircal.comparing import whom
+    from faircal.evaluation.compare import whom
     from faircal.report.figures.wording import metric_title
     from faircal.report.tables import method_title
 
@@ -110,7 +110,7 @@ def _counted(found: Sequence[Comparison]) -> list[str]:
 
 def _noticeable(found: Sequence[Comparison]) -> list[str]:
     """Say how large a worsening would have been noticed: the largest over groups."""
-    from faircal.comparing import whom
+    from faircal.evaluation.compare import whom
     from faircal.report.figures.wording import metric_title
 
     lines = []
@@ -155,7 +155,7 @@ def _gated(found: Sequence[Comparison], gate: Gate | None, margin: float | None)
 
 
 def _named(gate: Gate) -> str:
-    from faircal.comparing import whom
+    from faircal.evaluation.compare import whom
     from faircal.report.figures.wording import metric_title
 
     kinds = _by_metric(gate.against)

@@ -105,7 +105,7 @@ def command(shell: str | None, install: bool) -> None:
     if not install:
         click.echo(script, nl=False)
         return
-    from faircal.files import output_folder, write_text
+    from faircal._base.files import output_folder, write_text
 
     path = SHELLS[name].path()
     check_file(path)
@@ -121,7 +121,7 @@ def command(shell: str | None, install: bool) -> None:
 
 def _current() -> str:
     """Return the shell that is used here."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     name = Path(os.environ.get("SHELL", "")).name
     if name not in SHELLS:
@@ -133,7 +133,7 @@ def _current() -> str:
 def _script(shell: str) -> str:
     from click.shell_completion import get_completion_class
 
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     kind = get_completion_class(shell)
     if kind is None:  # pragma: no cover  (click knows all three)

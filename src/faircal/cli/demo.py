@@ -58,9 +58,9 @@ def command(out: Path, everything: bool, jobs: int | None, seed: int, as_json: b
     Prints the three tables of the paper's main text, and writes results and report.html. Open that
     in a browser next; then try 'faircal benchmark' on data of your own.
     """
-    from faircal.benchmark import Settings
+    from faircal.data.simulation import simulate
+    from faircal.evaluation.benchmark import Settings
     from faircal.methods import METHODS
-    from faircal.simulation import simulate
 
     check_folder(out)
     needs = {name: method.needs for name, method in METHODS.items()}

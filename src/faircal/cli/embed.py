@@ -193,13 +193,13 @@ def command(
     Needs the extra embed. Next: 'faircal pairs DIR' where there are no pairs, else 'faircal check
     DIR'.
     """
+    from faircal._base.errors import ParameterError
+    from faircal._base.files import existing
+    from faircal.data.importers import read_folder
     from faircal.data.tables import has_table
     from faircal.embedding import DETECTORS, NETWORKS, embed_folder, open_network
     from faircal.embedding.folder import under_way
     from faircal.embedding.weights import require
-    from faircal.errors import ParameterError
-    from faircal.files import existing
-    from faircal.importing import read_folder
 
     existing(images)
     check_folder(data)
@@ -245,9 +245,9 @@ def command(
 
 def _tell_of_others(images: Path, data: Path) -> None:
     """Say how many pictures of a folder of photos are not among the dataset's images."""
+    from faircal.data.importers.folders import list_pictures
     from faircal.data.readers import read_about
     from faircal.data.tables import find_table, read_table
-    from faircal.importing.folders import list_pictures
 
     imported = read_about(data).get("imported")
     if not isinstance(imported, dict) or imported.get("layout") != "folder":

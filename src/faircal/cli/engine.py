@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal._base.errors import ParameterError
 from faircal.cli.help import Part, option
 from faircal.cli.options import parse_assignments, working
-from faircal.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from faircal.cli.source import Source
-    from faircal.scale.spark import SparkPairs
+    from faircal.production.spark import SparkPairs
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Engine:
     @contextmanager
     def session(self) -> Iterator[Any]:
         """Start Spark for the block."""
-        from faircal.scale.spark.session import session
+        from faircal.production.spark.session import session
 
         with ExitStack() as stack:
             with working("starting Spark"):
@@ -70,7 +70,7 @@ class Engine:
         self, spark: Any, source: Source, features: Sequence[str] = (), *, measuring: bool = False
     ) -> SparkPairs:
         """Open the data of a command."""
-        from faircal.scale.spark import open_pairs
+        from faircal.production.spark import open_pairs
 
         how = source.how(features, measuring)
         how.pop("device")

@@ -12,8 +12,8 @@ from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import check_file, json_option, note, print_json, printable, working
 
 if TYPE_CHECKING:
-    from faircal.exporting import Agreement, Exported
     from faircal.methods import Method
+    from faircal.production.onnx import Agreement, Exported
 
 
 @click.command(
@@ -64,10 +64,10 @@ def command(model: Path, target: Path, prior: float | None, as_json: bool) -> No
     train a network cannot be exported. Find a threshold first ('faircal threshold --out'): it goes
     along.
     """
-    from faircal.errors import ModelFileError
-    from faircal.exporting import export_onnx
-    from faircal.files import atomic_path, existing, file_digest
+    from faircal._base.errors import ModelFileError
+    from faircal._base.files import atomic_path, existing, file_digest
     from faircal.methods import load_method
+    from faircal.production.onnx import export_onnx
 
     check_file(target)
     fitted = load_method(existing(model))
@@ -90,8 +90,8 @@ def command(model: Path, target: Path, prior: float | None, as_json: bool) -> No
 
 def _agreement(model: Method, path: Path, prior: float | None) -> Agreement | None:
     """Ask graph and model about the same pairs; None where there is no onnxruntime."""
-    from faircal.errors import MissingExtraError
-    from faircal.exporting import check_export
+    from faircal._base.errors import MissingExtraError
+    from faircal.production.onnx import check_export
 
     try:
         return check_export(model, path, prior=prior)

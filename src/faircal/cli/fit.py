@@ -184,7 +184,7 @@ def command(
     machines must see DATA (see the guide 'On a Spark cluster' in the documentation). Spark itself
     repeats what was lost on the way: there is no checkpoint.
     """
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
     from faircal.methods import METHODS, make_method
 
     engine.check(source, resume=resume, stream=stream)
@@ -269,7 +269,7 @@ def _fit(
 ) -> None:
     """Fit and save; long work keeps its state beside the model file until that is written."""
     from faircal.data import PairStream
-    from faircal.describing import describe
+    from faircal.production.describing import describe
 
     if not (model.needs.training or isinstance(data, PairStream)):
         with progress_bars() as update:
@@ -300,8 +300,8 @@ def _fit_on_spark(
     words: Mapping[str, Any],
 ) -> None:
     """Fit on Spark's workers, and describe."""
-    from faircal.describing import describe
-    from faircal.scale.spark.watching import watched
+    from faircal.production.describing import describe
+    from faircal.production.spark.watching import watched
 
     with engine.session() as spark:
         pairs = engine.open_one(spark, source, feature)

@@ -22,7 +22,7 @@ from faircal.cli.options import (
 from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
-    from faircal.importing import Import
+    from faircal.data.importers import Import
 
 _no_pictures = option(
     "--no-pictures",
@@ -86,7 +86,7 @@ def _layout(
 
     def decorate(read: Callable[..., Import]) -> click.Command:
         def run(source: Path, folder: Path, as_json: bool, **rest: Any) -> None:
-            from faircal.files import require_new
+            from faircal._base.files import require_new
 
             check_folder(folder)
             require_new(folder)
@@ -154,7 +154,7 @@ def rfw(source: Path, folds: str, no_pictures: bool, **rest: Any) -> Import:
     ethnicity, person and number, since person ids repeat over ethnicities. The attribute is
     ethnicity. Next: 'faircal embed SOURCE --network N --out DIR'.
     """
-    from faircal.importing import read_rfw
+    from faircal.data.importers import read_rfw
 
     return read_rfw(source, native=folds == "10", pictures=not no_pictures, **rest)
 
@@ -186,7 +186,7 @@ def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     pickle is refused, since it can run code. Next: 'faircal embed', or with --score at once
     'faircal audit' and 'faircal benchmark'.
     """
-    from faircal.importing import read_bfw
+    from faircal.data.importers import read_bfw
 
     return read_bfw(source, pictures=not no_pictures, **rest)
 
@@ -202,7 +202,7 @@ def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
         "--protocol",
         part=Part.DATA,
         default="covariate",
-        shell_complete=registered("faircal.importing.ijbc", "PROTOCOLS"),
+        shell_complete=registered("faircal.data.importers.ijbc", "PROTOCOLS"),
         help="covariate (one picture a template) or 1:1 (templates of several pictures, whose "
         "vectors are averaged).",
     ),
@@ -217,7 +217,7 @@ def ijbc(source: Path, no_pictures: bool, **rest: Any) -> Import:
     dropped, about four in five of the imposters. Next: 'faircal embed SOURCE --network N
     --out DIR'.
     """
-    from faircal.importing import read_ijbc
+    from faircal.data.importers import read_ijbc
 
     return read_ijbc(source, pictures=not no_pictures, **rest)
 
@@ -239,7 +239,7 @@ def lfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     so that 'faircal pairs' can make more pairs in the same folds. LFW brings no attributes:
     --attributes adds them. Next: 'faircal embed SOURCE --network N --out DIR'.
     """
-    from faircal.importing import read_lfw
+    from faircal.data.importers import read_lfw
 
     return read_lfw(source, pictures=not no_pictures, **rest)
 
@@ -263,7 +263,7 @@ def folder(source: Path, **rest: Any) -> Import:
     embed' makes vectors, then 'faircal pairs' makes pairs. 'faircal embed' can also be given the
     photos at once, without an import.
     """
-    from faircal.importing import read_folder
+    from faircal.data.importers import read_folder
 
     return read_folder(source, **rest)
 
@@ -287,6 +287,6 @@ def bob(source: Path, **rest: Any) -> Import:
     attributes, and presentation attacks are dropped. Next: 'faircal audit DIR', with --score-range
     where scores leave -1 to 1.
     """
-    from faircal.importing import read_bob
+    from faircal.data.importers import read_bob
 
     return read_bob(source, **rest)

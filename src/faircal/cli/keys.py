@@ -64,7 +64,7 @@ _name = argument("name", help="Name of the key, for lists and the audit trail, s
     part=Part.KEYS,
     default="verify",
     metavar="LIST",
-    shell_complete=registered("faircal.serving.keys", "SCOPES", commas=True),
+    shell_complete=registered("faircal.production.serving.keys", "SCOPES", commas=True),
     help="What the key is good for, with commas: verify, enrol, admin (see Scopes).",
 )
 @json_option
@@ -75,7 +75,7 @@ def add(name: str, path: str, scope: str, as_json: bool) -> None:
     goes to standard output, this once only: keep it safe. A request carries it in the header
     'Authorization: Bearer KEY'.
     """
-    from faircal.serving.keys import KeyRing
+    from faircal.production.serving.keys import KeyRing
 
     scopes = [word.strip() for word in scope.split(",") if word.strip()]
     token = KeyRing.at(path).add(name, scopes)
@@ -105,7 +105,7 @@ def list_(path: str, as_json: bool) -> None:
     from rich import box
     from rich.table import Table
 
-    from faircal.serving.keys import SCOPES, KeyRing
+    from faircal.production.serving.keys import SCOPES, KeyRing
 
     rows = [
         {
@@ -139,7 +139,7 @@ def remove(name: str, path: str) -> None:
 
     Takes the key out of the file. A service that runs with the file refuses it from then on.
     """
-    from faircal.serving.keys import KeyRing
+    from faircal.production.serving.keys import KeyRing
 
     KeyRing.load(path).remove(name)
     note(f"{printable(name)}: removed from {path}")

@@ -14,7 +14,7 @@ from faircal.cli.options import print_table, printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from faircal.auditing.label_noise import LabelNoise, NoiseRow
+    from faircal.evaluation.audit.label_noise import LabelNoise, NoiseRow
 
 label_noise_option = option(
     "--label-noise",
@@ -29,7 +29,7 @@ label_noise_option = option(
 
 def check_in_memory(rate: float | None, streamed: bool) -> None:
     """Raise where labels are to be mixed up of pairs that are only counted."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     if rate is not None and streamed:
         raise ParameterError(
@@ -40,7 +40,7 @@ def check_in_memory(rate: float | None, streamed: bool) -> None:
 
 def write(folder: Path, found: Sequence[LabelNoise]) -> None:
     """Write ``label_noise.csv``; remove that of an earlier audit where there is nothing to say."""
-    from faircal.auditing.label_noise import write_noise
+    from faircal.evaluation.audit.label_noise import write_noise
 
     write_noise(folder, [row for each in found for row in each.rows])
 
@@ -53,7 +53,7 @@ def record(found: Sequence[LabelNoise]) -> dict[str, Any]:
 
 def show(found: Sequence[LabelNoise]) -> None:
     """Print, for each feature, how far deviations over groups move, and how to read that."""
-    from faircal.auditing.label_noise import LABEL_NOISE
+    from faircal.evaluation.audit.label_noise import LABEL_NOISE
 
     for each in found:
         print_table(_table(each), names=2, blocks=[1, 2, 1])
@@ -69,7 +69,7 @@ def _table(found: LabelNoise) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from faircal.auditing.label_noise import over_groups
+    from faircal.evaluation.audit.label_noise import over_groups
 
     shown = over_groups(found.rows)
     first = shown[0] if shown else None

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal._base.errors import FairCalError, ParameterError
+from faircal._base.registry import did_you_mean
 from faircal._version import __version__
 from faircal.cli.contents import COMMANDS, SECTIONS
 from faircal.cli.help import Group, Manual, Option, Part, Section, manual_of, option
-from faircal.errors import FairCalError, ParameterError
-from faircal.registry import did_you_mean
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

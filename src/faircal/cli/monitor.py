@@ -140,8 +140,8 @@ def command(
     """
     from faircal.cli.monitor_read import open_all
     from faircal.cli.monitor_table import show
-    from faircal.report.monitoring import Monitored, write_monitoring
-    from faircal.scoring import Shift, fitted_share
+    from faircal.production.monitoring.report import Monitored, write_monitoring
+    from faircal.production.scoring import Shift, fitted_share
 
     _check(scores, model, out, state)
     fitted, kept = _begin(model, state, false_alarms)
@@ -192,7 +192,7 @@ def command(
 
 def _check(scores: tuple[Path, ...], model: Path, out: Path | None, state: Path | None) -> None:
     """Raise where something can't be written, or would overwrite what is read."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     if out is not None:
         check_folder(out)
@@ -214,9 +214,9 @@ def _is_header_only(path: Path) -> bool:
 
 def _begin(path: Path, state: Path | None, false_alarms: float | None) -> tuple[Method, Kept]:
     """Read the model, and begin to watch it, or go on from a state."""
+    from faircal._base.errors import DataError
+    from faircal._base.files import file_digest
     from faircal.cli.monitor_state import Kept
-    from faircal.errors import DataError
-    from faircal.files import file_digest
     from faircal.methods import load_method
 
     fitted = load_method(path)
@@ -236,7 +236,7 @@ def _begin(path: Path, state: Path | None, false_alarms: float | None) -> tuple[
 
 def _check_new(sources: list[Scored | Folder], kept: Kept) -> None:
     """Raise where something was counted before."""
-    from faircal.errors import DataError
+    from faircal._base.errors import DataError
 
     with working("looking for what was counted before"):
         for source in sources:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.monitoring import Seen
+from faircal.production.monitoring import Seen
 
 if TYPE_CHECKING:
     from faircal.cli.monitor_read import Chunk

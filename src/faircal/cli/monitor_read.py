@@ -13,21 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal._base.files import existing, file_digest
 from faircal.cli.monitor_columns import SIDES, Columns, codes
 from faircal.data import PairStream, open_stream
 from faircal.data.batches import TableFile, open_table
 from faircal.data.tables import find_table, require_columns
-from faircal.errors import DataError
-from faircal.files import existing, file_digest
 from faircal.methods.clusters import space_of
-from faircal.monitoring import Seen
-from faircal.monitoring.seen import Known
-from faircal.scoring import Shift, fitted_share
-from faircal.scoring.placing import Placing
+from faircal.production.monitoring import Seen
+from faircal.production.monitoring.seen import Known
+from faircal.production.scoring import Shift, fitted_share
+from faircal.production.scoring.placing import Placing
 
 if TYPE_CHECKING:
-    from faircal.about import Population
     from faircal.methods import Method
+    from faircal.model import Population
 
 #: The most pairs in a part, and about how many parts a file is shown as where it is short.
 _MOST, _LEAST, _PARTS = 1 << 18, 2_000, 12

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from faircal.container import cut, divided, pack, unpack
-from faircal.errors import DataError, FairCalError, ModelFileError
-from faircal.files import atomic_path
-from faircal.monitoring import Watch
-from faircal.report.monitoring_time import Stretch, shortened
+from faircal._base.container import cut, divided, pack, unpack
+from faircal._base.errors import DataError, FairCalError, ModelFileError
+from faircal._base.files import atomic_path
+from faircal.production.monitoring import Watch
+from faircal.production.monitoring.report_time import Stretch, shortened
 
 if TYPE_CHECKING:
-    from faircal.about import Population
     from faircal.cli.monitor_read import Chunk
     from faircal.methods import Method
+    from faircal.model import Population
 
 _KIND, _VERSION = "faircal monitor", 1
 _ANEW = "give another --state, or delete it to begin anew"

@@ -10,7 +10,7 @@ import click
 from faircal.cli.options import print_table, printable
 
 if TYPE_CHECKING:
-    from faircal.report.monitoring import Monitored
+    from faircal.production.monitoring.report import Monitored
 
 
 def show(found: Monitored) -> None:
@@ -19,7 +19,7 @@ def show(found: Monitored) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from faircal.report.monitoring_words import advice, verdict_of
+    from faircal.production.monitoring.report_words import advice, verdict_of
 
     verdict = found.verdict
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -14,7 +14,7 @@ from faircal.cli.options import out, print_table, printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from faircal.benchmark.restoring import Restoring
+    from faircal.evaluation.benchmark.restoring import Restoring
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
@@ -71,7 +71,7 @@ def words(curve: Restoring) -> str:
 
     Examples
     --------
-    >>> from faircal.benchmark.restoring import Point, Restoring
+    >>> from faircal.evaluation.benchmark.restoring import Point, Restoring
     >>> points = {0: Point(0, {"1": 0.2, "2": 0.21}), 100: Point(9, {"1": 0.01, "2": 0.02})}
     >>> words(Restoring("f", "m", "", "", "", "recalibrated", points))
     'still better with all 100 labelled pairs (9 people): 20.5 % as it is, 1.5 % with 100.'
@@ -90,9 +90,9 @@ def words(curve: Restoring) -> str:
 
 
 def _curves(folder: Path) -> dict[str, list[Restoring]]:
-    from faircal.benchmark.moving import read_moved
-    from faircal.benchmark.restoring import restoring
-    from faircal.results import ALL, GLOBAL
+    from faircal.evaluation.benchmark.moving import read_moved
+    from faircal.evaluation.benchmark.restoring import restoring
+    from faircal.metrics.results import ALL, GLOBAL
 
     rows = read_moved(folder)
     return {"ks": restoring(rows, "ks", GLOBAL), "ks_mean": restoring(rows, "ks_mean", ALL)}

@@ -22,8 +22,8 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.table import Column, Table
 
+from faircal._base.jobs import Progress, silent
 from faircal.cli.help import Part, option
-from faircal.jobs import Progress, silent
 
 #: Widest line where the output is no terminal and has no width of its own.
 _PLAIN_WIDTH = 140
@@ -72,7 +72,7 @@ def printable(text: str) -> str:
 
 def print_json(value: Any) -> None:
     """Print JSON on standard output."""
-    from faircal.results import without_nan
+    from faircal.metrics.results import without_nan
 
     click.echo(json.dumps(without_nan(value), indent=2, default=str))
 
@@ -152,7 +152,7 @@ class CommaList(click.ParamType[Any]):
 
 def check_output(path: Path) -> None:
     """Raise when `path` can't be written, before any work is done for it; makes nothing."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     absolute = path.absolute()
     # A file is written beside the old one, which it then takes the place of.
@@ -166,7 +166,7 @@ def check_output(path: Path) -> None:
 
 def check_file(path: Path) -> None:
     """Raise when `path` can't be written as a file."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     if path.is_dir():
         raise ParameterError(f"{path} is a folder; give the path of a file to write")
@@ -175,7 +175,7 @@ def check_file(path: Path) -> None:
 
 def check_folder(path: Path) -> None:
     """Raise when `path` can't be used as a folder to write to."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     if path.exists() and not path.is_dir():
         raise ParameterError(f"cannot use {path} as output folder: it is a file; give another path")
@@ -192,7 +192,7 @@ def parse_value(text: str) -> Any:
 
 def check_settings(method: str, settings: Mapping[str, Any]) -> None:
     """Raise where a parameter given by ``--set`` is not of the kind of its default."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
     from faircal.methods import METHODS
 
     kinds = {

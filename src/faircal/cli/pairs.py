@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyarrow import Array, Table
 
+    from faircal.data.pairing import BuiltPairs
     from faircal.data.readers import Gallery
-    from faircal.pairing import BuiltPairs
 
 
 class GenuinePairs(click.ParamType[Any]):
@@ -99,7 +99,7 @@ class GenuinePairs(click.ParamType[Any]):
     part=Part.IMPOSTERS,
     default="random",
     metavar="KIND",
-    shell_complete=registered("faircal.pairing", "IMPOSTERS"),
+    shell_complete=registered("faircal.data.pairing", "IMPOSTERS"),
     help="Who is paired with whom: random, group, cross, cluster, matched or hard (see Kinds of "
     "imposters).",
 )
@@ -188,10 +188,10 @@ def command(
 
     Next: 'faircal check DATA', then 'faircal fit' or 'faircal benchmark'.
     """
+    from faircal._base.errors import ParameterError
     from faircal.data.groups import cross
+    from faircal.data.pairing import BY_EMBEDDING, PairPlan, build_pairs
     from faircal.data.readers import read_images
-    from faircal.errors import ParameterError
-    from faircal.pairing import BY_EMBEDDING, PairPlan, build_pairs
 
     if folds is not None and folds < 2:
         raise ParameterError(f"--folds: expected 2 or more, found {folds}")
@@ -219,9 +219,9 @@ def command(
 
 def _check_replaceable(data: Path, out: Path | None, replace: bool) -> None:
     """Raise where pairs would be lost that nobody said may be."""
+    from faircal._base.errors import DataError
+    from faircal._base.files import existing
     from faircal.data.tables import find_table, first_rows, has_table
-    from faircal.errors import DataError
-    from faircal.files import existing
 
     if not existing(data).is_dir():
         raise DataError(f"{data}: expected a dataset folder, found a file; give the folder")
@@ -241,8 +241,8 @@ def _people(
     import numpy as np
     import pyarrow as pa
 
+    from faircal._base.errors import DataError
     from faircal.data.columns import parse_fold
-    from faircal.errors import DataError
 
     identity, given = gallery.images.identity, gallery.fold if keep_folds else None
     if identity is None or not identity.names:
@@ -292,7 +292,7 @@ def _table(built: BuiltPairs, ids: Array) -> Table:
 
 def _check_out(out: Path | None) -> None:
     """Raise when the pairs can't be written to `out`, before any work is done for them."""
-    from faircal.files import require_new
+    from faircal._base.files import require_new
 
     if out is not None and out.suffix in (".csv", ".parquet"):
         check_file(out)
@@ -303,8 +303,8 @@ def _check_out(out: Path | None) -> None:
 
 def _write(table: Table, data: Path, out: Path | None, record: Mapping[str, Any]) -> Path:
     """Write the pairs, and into a folder how they were made."""
+    from faircal._base.files import new_folder
     from faircal.data.writers import write_csv, write_parquet, write_table
-    from faircal.files import new_folder
 
     if out is not None and out.suffix == ".csv":
         write_csv(out, table)

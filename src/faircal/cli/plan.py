@@ -21,7 +21,7 @@ from faircal.cli.options import (
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
-    from faircal.uncertainty.planning import Alike, Metric, Plan
+    from faircal.metrics.intervals.planning import Alike, Metric, Plan
 
 METRICS: tuple[Metric, ...] = ("fpr", "fnr")
 
@@ -142,8 +142,8 @@ def command(
     Prints people, images, pairs, how many independent pairs they are as good as, and the interval.
     Writes nothing. Plan before you collect; then 'faircal threshold' or 'faircal audit'.
     """
-    from faircal.errors import ParameterError
-    from faircal.uncertainty.planning import expect, people_needed, plan, typical
+    from faircal._base.errors import ParameterError
+    from faircal.metrics.intervals.planning import expect, people_needed, plan, typical
 
     if sum(value is not None for value in (within, ratio, people)) != 1:
         raise ParameterError("expected one of --within, --ratio and --people; give just one")
@@ -226,12 +226,12 @@ def _pilot(path: Path, attribute: str | None, feature: str | None) -> dict[Metri
     """Return how alike pairs of the pilot are: all of them, or those within groups."""
     import numpy as np
 
-    from faircal.auditing import Scored
+    from faircal._base.errors import DataError
     from faircal.cli.source import Source, check_one_feature
-    from faircal.errors import DataError
-    from faircal.uncertainty.crowd import Crowd
-    from faircal.uncertainty.dependence import Dependence
-    from faircal.uncertainty.planning import FEWEST_PEOPLE, Alike
+    from faircal.evaluation.audit import Scored
+    from faircal.metrics.intervals.crowd import Crowd
+    from faircal.metrics.intervals.dependence import Dependence
+    from faircal.metrics.intervals.planning import FEWEST_PEOPLE, Alike
 
     data: Dataset = Source(path, None, False).load([feature] if feature else (), measuring=True)
     check_one_feature(data.features, path)

@@ -26,8 +26,8 @@ from faircal.cli.options import (
 from faircal.cli.source import Source, check_one_feature, fold_named, reads_data
 
 if TYPE_CHECKING:
-    from faircal.auditing.regions import Regions
     from faircal.data import Dataset
+    from faircal.evaluation.audit.regions import Regions
 
 
 @click.command(
@@ -127,10 +127,10 @@ def command(
     example images next: what do they have in common? In the folder of an audit of the same data,
     'faircal report' shows the regions too.
     """
-    from faircal.auditing.regions import find_regions
-    from faircal.files import file_digest
+    from faircal._base.files import file_digest
+    from faircal.evaluation.audit.regions import find_regions
     from faircal.methods import load_method
-    from faircal.results import versions
+    from faircal.metrics.results import versions
 
     started = time.perf_counter()
     check_folder(out)
@@ -190,7 +190,7 @@ def command(
 
 def _check(clusters: tuple[int, ...], shares: dict[str, float]) -> None:
     """Raise where an option is out of range; NaN passes the ranges of options."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     if not clusters or min(clusters) < 2:
         found = ",".join(map(str, clusters)) or "none"
@@ -216,12 +216,12 @@ def _write(out: Path, found: Regions, run: dict[str, Any], pictures: Path | None
     """Write table, record and figures; return what to look at."""
     import json
 
-    from faircal.auditing.regions import RECORD, REGIONS, RegionRow
-    from faircal.errors import MissingExtraError
-    from faircal.files import write_text
+    from faircal._base.errors import MissingExtraError
+    from faircal._base.files import write_text
+    from faircal.evaluation.audit.regions import RECORD, REGIONS, RegionRow
+    from faircal.metrics.results import without_nan, write_rows
     from faircal.report.figures import Drawing
     from faircal.report.figures.regions import region_figures, region_montages
-    from faircal.results import without_nan, write_rows
 
     out.mkdir(parents=True, exist_ok=True)
     write_rows(out / REGIONS, RegionRow, found.rows)

@@ -42,7 +42,7 @@ def command(folder: Path, all_files: bool, as_json: bool) -> None:
     Prints the main tables, and where the files are.
     """
     from faircal.cli import classify_show
-    from faircal.results import read_run
+    from faircal.metrics.results import read_run
 
     classes = read_run(folder).get("kind") == "classify"
     (classify_show.report_and_show if classes else report_and_show)(folder, as_json, all_files)

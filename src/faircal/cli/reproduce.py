@@ -160,8 +160,8 @@ def command(
     Prints the main tables and the claims. Open report.html next. An interrupted run goes on with
     --resume.
     """
-    from faircal.benchmark import EXPERIMENTS, paper_settings
-    from faircal.benchmark.experiments import CLUSTERS
+    from faircal.evaluation.benchmark import EXPERIMENTS, paper_settings
+    from faircal.evaluation.benchmark.experiments import CLUSTERS
     from faircal.report.paper import check_networks
 
     check_folder(out)
@@ -198,9 +198,9 @@ def command(
 
 def _pictures(data: Dataset, given: Path | None) -> Path | None:
     """Return the folder of the pictures: the one given, or where they were imported from."""
+    from faircal._base.errors import DataError
+    from faircal._base.files import existing
     from faircal.data.readers import picture_home
-    from faircal.errors import DataError
-    from faircal.files import existing
 
     imported = data.provenance.get("imported")
     origin = imported.get("from") if isinstance(imported, dict) else None

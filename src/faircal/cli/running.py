@@ -14,9 +14,9 @@ from faircal.cli.help import Part, option
 from faircal.cli.options import note, out, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
-    from faircal.benchmark import Moving, Settings
-    from faircal.benchmark.run import Runner
     from faircal.data import Dataset
+    from faircal.evaluation.benchmark import Moving, Settings
+    from faircal.evaluation.benchmark.run import Runner
     from faircal.report import Store, Table
     from faircal.report.paper import Reproduction
     from faircal.report.writing import Report
@@ -62,8 +62,8 @@ def benchmark_and_show(
     `more` is what ``run.json`` says besides; `moving` has the data to fit on, where it is not that
     of the other folds; `runner` runs cells elsewhere.
     """
-    from faircal.benchmark import run_benchmark
-    from faircal.results import read_run
+    from faircal.evaluation.benchmark import run_benchmark
+    from faircal.metrics.results import read_run
 
     with progress_bars() as update:
         run_benchmark(
@@ -99,8 +99,8 @@ def goes_on(what: str) -> Iterator[None]:
 
 def written_report(folder: Path, all_files: bool = False) -> tuple[Store, Report, dict[str, str]]:
     """Write the report of the results in `folder`; return the files by name."""
+    from faircal.metrics.results import RESULTS
     from faircal.report import Store, write_all
-    from faircal.results import RESULTS
 
     store = Store.read(folder)
     with progress_bars() as update:

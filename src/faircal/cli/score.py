@@ -120,7 +120,7 @@ class Share(click.ParamType[Any]):
     part=Part.OUTPUT,
     type=CommaList(),
     default=(),
-    shell_complete=registered("faircal.scoring.adding", "COLUMNS", commas=True),
+    shell_complete=registered("faircal.production.scoring.adding", "COLUMNS", commas=True),
     show_default="none",
     help="More columns, with commas: log_likelihood_ratio, similarity, clusters, outside, "
     "decision.",
@@ -161,10 +161,10 @@ def command(
     order. OUT may then also be a name without ending: a folder of Parquet files. All machines must
     see DATA and OUT (see the guide 'On a Spark cluster' in the documentation).
     """
+    from faircal._base.errors import ParameterError
     from faircal.cli.score_run import Wanted, score_here, score_on_spark
-    from faircal.errors import ParameterError
     from faircal.methods import load_method
-    from faircal.scoring import Adding
+    from faircal.production.scoring import Adding
 
     if out.suffix not in (".parquet", ".csv") and not (engine.is_spark and not out.suffix):
         raise ParameterError(

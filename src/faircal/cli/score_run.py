@@ -7,6 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import file_digest
+from faircal._base.registry import did_you_mean
 from faircal._version import __version__
 from faircal.calibrators.prior import PriorEstimate
 from faircal.cli.engine import Engine
@@ -14,11 +17,8 @@ from faircal.cli.options import progress_bars, working
 from faircal.cli.source import BATCH, Source, fold_named
 from faircal.data import PairStream
 from faircal.data.stream import Cut
-from faircal.errors import DataError, ParameterError
-from faircal.files import file_digest
 from faircal.methods import Method
-from faircal.registry import did_you_mean
-from faircal.scoring import (
+from faircal.production.scoring import (
     Adding,
     Shift,
     estimate_share,
@@ -99,8 +99,8 @@ def score_here(wanted: Wanted, model: Path, out: Path, resume: bool) -> Scored:
 
 def score_on_spark(wanted: Wanted, out: Path, engine: Engine) -> Scored:
     """Score on Spark's workers."""
-    from faircal.scale.spark import estimate, score, write
-    from faircal.scale.spark.watching import watched
+    from faircal.production.spark import estimate, score, write
+    from faircal.production.spark.watching import watched
 
     with engine.session() as spark:
         pairs = engine.open_one(spark, wanted.source, wanted.feature)

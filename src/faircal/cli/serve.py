@@ -13,8 +13,8 @@ from faircal.cli.options import note
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.about.operating import On
-    from faircal.serving import Service, Settings
+    from faircal.model.operating_point import On
+    from faircal.production.serving import Service, Settings
 
 #: For ``--database``: keep nothing.
 NONE = "none"
@@ -233,10 +233,10 @@ def command(
 
     Needs the extra serve. Find a threshold first ('faircal threshold --out').
     """
-    from faircal.files import existing
-    from faircal.serving import Settings
-    from faircal.serving.app import check_installed
-    from faircal.serving.store import read_key
+    from faircal._base.files import existing
+    from faircal.production.serving import Settings
+    from faircal.production.serving.app import check_installed
+    from faircal.production.serving.store import read_key
 
     check_installed()
     existing(model)
@@ -272,9 +272,9 @@ def _database(model: Path, told: str | None) -> str | None:
 
 
 def _serve(settings: Settings, log_level: str) -> None:
-    from faircal.serving import Service
-    from faircal.serving.logs import start_logging
-    from faircal.serving.server import run
+    from faircal.production.serving import Service
+    from faircal.production.serving.logs import start_logging
+    from faircal.production.serving.server import run
 
     start_logging(log_level)
     if hasattr(signal, "SIGHUP"):  # until it is listened for, it would end the process
@@ -288,7 +288,7 @@ def _serve(settings: Settings, log_level: str) -> None:
 
 def _summary(settings: Settings, service: Service) -> str:
     """Say what is served, in one line; a database's URL may have a password in it, and is not."""
-    from faircal.serving.keys import KeyRing
+    from faircal.production.serving.keys import KeyRing
 
     loaded, point = service.loaded, service.judge.point
     promise = f"FPR {point.fpr:g} promised, {point.within}" if point.promised else "no promise"

@@ -40,7 +40,7 @@ from faircal.cli.values import registered
 )
 @argument(
     "preset",
-    shell_complete=registered("faircal.simulation", "PRESETS"),
+    shell_complete=registered("faircal.data.simulation", "PRESETS"),
     help="What to imitate: small, rfw-like or bfw-like (see Presets).",
 )
 @argument(
@@ -99,7 +99,7 @@ def command(
     say so. Look at it next with 'faircal check DIR'.
     """
     from faircal.data import save_dataset
-    from faircal.simulation import simulate
+    from faircal.data.simulation import simulate
 
     check_folder(folder)
     with working(f"simulating {preset}"):

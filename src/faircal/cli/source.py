@@ -54,7 +54,7 @@ def fold_named(data: Dataset, text: str) -> Any:
 
 def check_one_feature(features: Collection[str], path: Path) -> None:
     """Raise where there are several features and nobody said which."""
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     if len(features) > 1:
         raise ParameterError(
@@ -103,7 +103,7 @@ class Source:
 
     def check_kept(self, out: Path, *others: Path) -> None:
         """Raise where `out` is a file that is read: DATA, a part of it, or one of `others`."""
-        from faircal.errors import ParameterError
+        from faircal._base.errors import ParameterError
 
         target, data = out.resolve(), self.path.resolve()
         inside = target.parent in (data, data / "embeddings") and target.exists()
@@ -114,9 +114,9 @@ class Source:
 
     def is_long(self) -> bool:
         """Whether there are more pairs than are held in memory; what can't be read is not."""
+        from faircal._base.errors import FairCalError
         from faircal.data.batches import open_table
         from faircal.data.tables import find_table, is_table, table_files
-        from faircal.errors import FairCalError
 
         try:
             table = self.path if is_table(self.path) else find_table(self.path, "pairs")
@@ -198,7 +198,7 @@ def check_checkpoint(path: Path, resume: bool, work: str) -> None:
 
     `work` is what was interrupted, in words.
     """
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     check_file(path)
     if resume and not path.exists():
@@ -215,7 +215,7 @@ def kept_in(checkpoint: Path, work: str) -> Iterator[None]:
 
     Where its data must change, and not merely couldn't be read, the checkpoint is worth nothing.
     """
-    from faircal.errors import DataError
+    from faircal._base.errors import DataError
 
     try:
         yield

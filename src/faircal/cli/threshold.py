@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from faircal.auditing import Scored
     from faircal.cli.threshold_found import Found
     from faircal.data import Dataset
+    from faircal.evaluation.audit import Scored
+    from faircal.evaluation.thresholds.guarantee import Guarantee, Rule, Scope
+    from faircal.evaluation.thresholds.strangers import Strangers
     from faircal.methods import Method
-    from faircal.uncertainty.guarantee import Guarantee, Rule, Scope
-    from faircal.uncertainty.strangers import Strangers
 
 #: A share of people that may be taken for others far more often, and be missing among few.
 _KIND = 0.05
@@ -164,10 +164,10 @@ def command(
     the exit code is 1. --rule measured takes the threshold at which the counted FPR of all pairs is
     --fpr, as papers do, and promises nothing. 'faircal plan' says how many people a rate takes.
     """
-    from faircal.auditing import Scored
     from faircal.cli.threshold_found import find_out, fitted_on
+    from faircal.evaluation.audit import Scored
+    from faircal.evaluation.thresholds.guarantee import counted, guarantee, imposters
     from faircal.methods import load_method
-    from faircal.uncertainty.guarantee import counted, guarantee, imposters
 
     _check(model, rule, within, clusters)
     _check_model(model, source, prior, calibrated_at, out)
@@ -218,7 +218,7 @@ def command(
 
 
 def _check(model: tuple[Path, ...], rule: str, within: str, clusters: int | None) -> None:
-    from faircal.errors import ParameterError
+    from faircal._base.errors import ParameterError
 
     if len(model) > 1:
         extra = " ".join(map(str, model))
@@ -237,8 +237,8 @@ def _check_model(
     out: Path | None,
 ) -> None:
     """Raise where what needs a model has none, or what is to be written can't be."""
+    from faircal._base.errors import ParameterError
     from faircal.calibrators.prior import check_share
-    from faircal.errors import ParameterError
 
     for name, value in (("--prior", prior), ("--calibrated-at", calibrated_at), ("--out", out)):
         if value is not None and not model:
@@ -275,8 +275,8 @@ def _sets(
     fpr: float,
     confidence: float,
 ) -> dict[str, Strangers] | None:
-    from faircal.errors import DataError
-    from faircal.uncertainty.guarantee import cluster_sets, group_sets
+    from faircal._base.errors import DataError
+    from faircal.evaluation.thresholds.guarantee import cluster_sets, group_sets
 
     if within == "global":
         return None
@@ -296,8 +296,8 @@ def _clusters(
     """Return the centres, and the cluster of each image; −1 of those that are in no pair."""
     import numpy as np
 
-    from faircal.clustering import kmeans
-    from faircal.errors import DataError, ParameterError
+    from faircal._base.errors import DataError, ParameterError
+    from faircal.compute.clustering import kmeans
     from faircal.methods.clusters import ClusterMethod
 
     code = np.full(len(data.images), -1, np.int32)

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from faircal.about import OperatingPoint
-    from faircal.auditing import Scored
-    from faircal.auditing.operating import Rates
     from faircal.data import Dataset
+    from faircal.evaluation.audit import Scored
+    from faircal.evaluation.audit.operating import Rates
+    from faircal.evaluation.thresholds.guarantee import Guarantee
     from faircal.methods import Method
-    from faircal.uncertainty.guarantee import Guarantee
+    from faircal.model import OperatingPoint
 
 
 #: In the source of an operating point that nobody should use.
@@ -60,7 +60,7 @@ class Found:
     @property
     def exceeded(self) -> tuple[str, ...]:
         """Groups whose FPR is surely above the wanted one, where no group was promised any."""
-        from faircal.about.operating import above
+        from faircal.model.operating_point import above
 
         rows = [row.as_json() for row in self.rates]
         return () if self.chosen.scope == "groups" else above(rows, self.chosen.fpr)
@@ -84,7 +84,7 @@ class Found:
 
     def point(self, fold: str | None = None) -> OperatingPoint:
         """Return what goes into the model file."""
-        from faircal.about import OperatingPoint
+        from faircal.model import OperatingPoint
 
         chosen, name = self.chosen, self.data.name
         return OperatingPoint(
@@ -101,7 +101,7 @@ class Found:
 
     def resolution(self) -> list[str]:
         """Say, where the wanted rate is below what the data can resolve, how far and what lacks."""
-        from faircal.results import GLOBAL
+        from faircal.metrics.results import GLOBAL
 
         chosen = self.chosen
         if not chosen.needed:
@@ -134,7 +134,7 @@ def find_out(
     own: bool | None = None,
 ) -> Found:
     """Measure what there is at the threshold that was chosen, and say what it means."""
-    from faircal.auditing.operating import rates_at
+    from faircal.evaluation.audit.operating import rates_at
 
     at, rates = chosen.told_threshold, []
     if not math.isnan(at):
@@ -148,8 +148,8 @@ def fitted_on(model: Method, data: Dataset, fold: str | None) -> bool | None:
 
     Its file knows the fingerprint of what it was fitted on, and which fold was left out.
     """
+    from faircal._base.errors import FairCalError
     from faircal.cli.source import fold_named
-    from faircal.errors import FairCalError
 
     made = model.about_.provenance
     if made is None:
@@ -168,7 +168,7 @@ def _meaning(
     at: float, pairs: Scored, model: Method, prior: float | None, calibrated_at: float | None
 ) -> Meaning | None:
     from faircal.calibrators.prior import SHARE_FIGURE, log_likelihood_ratio, shift_prior
-    from faircal.scoring import fitted_share, probability_at
+    from faircal.production.scoring import fitted_share, probability_at
 
     asked = prior is not None or calibrated_at is not None
     if not asked and SHARE_FIGURE not in model.diagnostics_.figures:

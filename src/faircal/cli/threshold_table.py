@@ -12,9 +12,9 @@ from faircal.cli.options import print_table, printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from faircal.auditing.operating import Rates
     from faircal.cli.threshold_found import Found
-    from faircal.uncertainty.guarantee import Guarantee, Row
+    from faircal.evaluation.audit.operating import Rates
+    from faircal.evaluation.thresholds.guarantee import Guarantee, Row
 
 _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cluster"}
 
@@ -55,7 +55,7 @@ def _measured(found: Found, title: str, attribute: str) -> Table:
 
 
 def _rates(row: Rates) -> list[str]:
-    from faircal.uncertainty.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
 
     def rate(value: float, low: float, high: float) -> str:
         if math.isnan(value):
@@ -86,7 +86,7 @@ def _promised(chosen: Guarantee) -> Table:
 
 
 def _cells(row: Row) -> list[str]:
-    from faircal.uncertainty.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
 
     told = not math.isnan(row.rate)
     return [
@@ -114,7 +114,7 @@ def _meant(found: Found) -> list[str]:
 
 
 def _words(found: Guarantee) -> list[str]:
-    from faircal.uncertainty.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
 
     sure, rate = f"{100 * found.confidence:g} %", f"{100 * found.fpr:g} %"
     where = _SCOPES[found.scope]

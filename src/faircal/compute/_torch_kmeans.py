@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from faircal._base.jobs import Progress, silent
 from faircal.compute._starting import Float32, Rows, sizes, starting_rows
 from faircal.compute._torch_recorded import Recorded
 from faircal.compute.kmeans import Found
-from faircal.jobs import Progress, silent
 
 #: Points whose sum is of float32: enough blocks to keep a GPU busy, few enough to add up.
 _BLOCK = 512

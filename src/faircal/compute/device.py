@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError, MissingExtraError, ParameterError
+from faircal._base.registry import device_kind, short
 from faircal.compute.engine import Then, check_rows, follow
 from faircal.compute.kmeans import Found
 from faircal.compute.logistic import Sums
 from faircal.compute.threads import each
-from faircal.errors import DataError, MissingExtraError, ParameterError
-from faircal.registry import device_kind, short
 
 if TYPE_CHECKING:
     import torch
@@ -45,7 +45,7 @@ def choose_device(name: str) -> torch.device:
     >>> choose_device("tpu")
     Traceback (most recent call last):
     ...
-    faircal.errors.ParameterError: device: expected auto, cpu or cuda, found 'tpu'
+    faircal.ParameterError: device: expected auto, cpu or cuda, found 'tpu'
     """
     kind = device_kind(name)
     try:

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal._base.jobs import Progress, silent
 from faircal.compute import kernels
 from faircal.compute import kmeans as lloyd
 from faircal.compute.kmeans import Found
 from faircal.compute.logistic import Sums, logistic_sums
 from faircal.compute.nearest import Nearest
 from faircal.compute.threads import each
-from faircal.errors import DataError
-from faircal.jobs import Progress, silent
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

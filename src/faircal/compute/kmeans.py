@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from faircal._base.jobs import Progress, silent
 from faircal.compute._starting import Rows, starting_rows
 from faircal.compute.kernels import doubtful, settle
 from faircal.compute.threads import each, one_blas_thread
-from faircal.jobs import Progress, silent
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
 
 T = TypeVar("T")
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
 from faircal.data.columns import (
     WHOLE,
     Column,
@@ -21,7 +22,6 @@ from faircal.data.columns import (
 from faircal.data.ids import Index, parse_ids
 from faircal.data.tables import require_columns
 from faircal.data.types import Images, Pairs
-from faircal.errors import DataError
 
 #: A column with more values than this (file names, say) makes no groups unless it is asked for.
 MOST_GROUPS = 100

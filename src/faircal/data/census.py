@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.jobs import Progress
 from faircal.data.columns import Column
 from faircal.data.dataset import Dataset
 from faircal.data.stream import PairStream
-from faircal.jobs import Progress
 
 #: An attribute with more values than this is no attribute of groups: it is left out.
 MOST_COUNTED = 50

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from faircal.errors import DataError
-from faircal.registry import short
+from faircal._base.errors import DataError
+from faircal._base.registry import short
 
 UNKNOWN = -1
 

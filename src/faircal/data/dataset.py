@@ -10,6 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import digest
+from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.columns import UNKNOWN, Column
 from faircal.data.folds import draw_folds
@@ -17,9 +20,6 @@ from faircal.data.groups import Groups, cross
 from faircal.data.ids import Index
 from faircal.data.tables import as_table
 from faircal.data.types import Embeddings, Feature, Features, Images, Pairs
-from faircal.errors import DataError, ParameterError
-from faircal.files import digest
-from faircal.registry import did_you_mean
 
 DEFAULT_FEATURE = "embedding"
 COSINE_RANGE = (-1.0, 1.0)

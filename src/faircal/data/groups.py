@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal._base.registry import did_you_mean
 from faircal.data.columns import UNKNOWN, Column
-from faircal.errors import DataError
-from faircal.registry import did_you_mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
 from faircal.data.columns import WHOLE, Span, as_arrow, as_text
-from faircal.errors import DataError
 
 #: Whole numbers are looked up in a table where it is at most this many times as long as they are.
 _ROOM = 8

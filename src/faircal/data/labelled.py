@@ -15,6 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal._base.files import digest
+from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
 from faircal.data.columns import Column, parse_fold
 from faircal.data.groups import cross
@@ -28,9 +31,6 @@ from faircal.data.labelled_columns import (
 )
 from faircal.data.labelled_files import Found, find_rows, read_array
 from faircal.data.tables import require_columns
-from faircal.errors import DataError
-from faircal.files import digest
-from faircal.registry import did_you_mean
 
 LABEL, PROBABILITIES, FEATURES, IDENTITY, FOLD = "label", "p_", "feature_", "identity", "fold"
 #: Columns that `faircal classify apply` adds: groups only where they are asked for.

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal._base.registry import did_you_mean
 from faircal.data.columns import UNKNOWN, WHOLE, Column, as_arrow, first_true
 from faircal.data.simplex import as_probabilities_matrix
-from faircal.errors import DataError
-from faircal.registry import did_you_mean
 
 #: This many class names are listed in a message.
 _LISTED = 12

@@ -11,6 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal._base.files import existing
+from faircal._base.registry import short
 from faircal.data.columns import is_missing
 from faircal.data.readers import read_about
 from faircal.data.tables import (
@@ -22,9 +25,6 @@ from faircal.data.tables import (
     read_table,
     unreadable,
 )
-from faircal.errors import DataError
-from faircal.files import existing
-from faircal.registry import short
 
 #: The table of a folder, and its matrices.
 ROWS, MATRICES = "rows", ("probabilities", "features")

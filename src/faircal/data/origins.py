@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal._base.registry import did_you_mean
 from faircal.data.batches import TableFile, open_table
 from faircal.data.build import MOST_GROUPS
 from faircal.data.columns import Column, Span, parse_scores
@@ -22,8 +24,6 @@ from faircal.data.readers import Gallery, read_images
 from faircal.data.scored import Layout
 from faircal.data.tables import find_table, require_columns
 from faircal.data.types import Feature, Images
-from faircal.errors import DataError
-from faircal.registry import did_you_mean
 
 Range = tuple[float, float]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.data.columns import parse_fold
 from faircal.data.dataset import no_such_fold
 from faircal.data.origins import Origin
-from faircal.errors import DataError, ParameterError
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from faircal._base.errors import DataError
+from faircal._base.files import existing
+from faircal._base.registry import did_you_mean, short
 from faircal.data.build import build_images, build_pairs
 from faircal.data.dataset import (
     COSINE_RANGE,
@@ -35,9 +38,6 @@ from faircal.data.tables import (
     require_columns,
 )
 from faircal.data.types import Embeddings, Images
-from faircal.errors import DataError
-from faircal.files import existing
-from faircal.registry import did_you_mean, short
 
 _SIDES = ("left", "right")
 #: Called with each fault that makes data unusable; None: raise.

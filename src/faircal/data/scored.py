@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
 from faircal.data.build import crossable, makes_groups, require_crossable
 from faircal.data.columns import (
     WHOLE,
@@ -21,7 +22,6 @@ from faircal.data.columns import (
 )
 from faircal.data.tables import choose, require_columns
 from faircal.data.types import Feature, Images, Pairs
-from faircal.errors import DataError
 
 _SIDES = ("left", "right")
 #: Columns that are neither scores nor attributes.

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from faircal._base.errors import DataError
 from faircal.data.columns import as_numbers
-from faircal.errors import DataError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -53,7 +53,7 @@ def as_probabilities_matrix(
     >>> as_probabilities_matrix([[0.2, 0.8], [2.0, -1.0]])
     Traceback (most recent call last):
     ...
-    faircal.errors.DataError: probabilities, row 1: expected class probabilities in [0, 1] that \
+    faircal.DataError: probabilities, row 1: expected class probabilities in [0, 1] that \
 sum to 1, found 2 (1 such rows); correct or remove them, or give a column for every class
     """
     found = _matrix(probabilities, where)
@@ -126,7 +126,7 @@ def as_codes(codes: npt.ArrayLike, n: int, n_classes: int) -> IntArray:
     >>> as_codes([0, 3], 2, 3)
     Traceback (most recent call last):
     ...
-    faircal.errors.DataError: codes: expected whole numbers from 0 to 2, one per column of the \
+    faircal.DataError: codes: expected whole numbers from 0 to 2, one per column of the \
 probabilities; found 3 in row 1; number the classes in the order of the columns
     """
     given = np.asarray(codes)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import digest, existing, stamp
 from faircal.data.ahead import ahead
 from faircal.data.dataset import (
     COSINE_RANGE,
@@ -22,8 +24,6 @@ from faircal.data.origins import FolderOrigin, Origin, TableOrigin
 from faircal.data.picking import Folds
 from faircal.data.tables import is_table, table_files
 from faircal.data.types import Embeddings, Feature, Images
-from faircal.errors import DataError, ParameterError
-from faircal.files import digest, existing, stamp
 
 #: Pairs in a part, unless told.
 BATCH = 1 << 20

@@ -17,10 +17,10 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from pyarrow.interchange import from_dataframe
 
+from faircal._base.errors import DataError
+from faircal._base.files import existing
+from faircal._base.registry import did_you_mean, short
 from faircal.data.columns import is_missing
-from faircal.errors import DataError
-from faircal.files import existing
-from faircal.registry import did_you_mean, short
 
 #: Columns that are read as text, so that an id such as ``007`` stays what it is.
 ID_COLUMNS = ("image_id", "left", "right", "identity", "left_identity", "right_identity")

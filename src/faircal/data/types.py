@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
 from faircal.compute import Engine, Then, engine, follow, kernels
 from faircal.compute.threads import each
 from faircal.data.columns import Column
-from faircal.errors import DataError
 
 #: Rows taken at a time: a block of 512-d float32 rows stays in the cache.
 _BLOCK = 512

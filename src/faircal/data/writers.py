@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from faircal._base.errors import DataError
+from faircal._base.files import atomic_path, output_folder, write_text
 from faircal.data.columns import Column
 from faircal.data.dataset import DEFAULT_FEATURE, Dataset
 from faircal.data.tables import csv_options
-from faircal.errors import DataError
-from faircal.files import atomic_path, output_folder, write_text
 
 #: A longer table is written as Parquet: it is smaller, and read many times faster.
 MOST_CSV_ROWS = 1_000_000

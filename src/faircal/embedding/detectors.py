@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.registry import Registry
 from faircal.embedding.faces import Face
 from faircal.embedding.weights import Weights, require
-from faircal.registry import Registry
 
 _FACENET = "pip install --no-deps facenet-pytorch"
 _MTCNN = tuple(

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
-from faircal.errors import ModelFileError
-from faircal.files import existing
+from faircal._base.errors import ModelFileError
+from faircal._base.files import existing
 
 #: What the batch normalisations add to a variance, as in the TensorFlow original.
 _EPSILON = 1e-3

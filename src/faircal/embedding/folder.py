@@ -13,6 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import settle, staged
+from faircal._base.jobs import Progress, silent
 from faircal._version import __version__
 from faircal.data.readers import picture_home, read_about, read_images
 from faircal.data.tables import (
@@ -29,9 +32,6 @@ from faircal.embedding.detectors import Detector
 from faircal.embedding.network import Network
 from faircal.embedding.run import BATCH, Pictures, embed_pictures
 from faircal.embedding.store import State, Store
-from faircal.errors import DataError, ParameterError
-from faircal.files import settle, staged
-from faircal.jobs import Progress, silent
 
 #: Vectors that are copied at a time.
 _ROWS = 65_536

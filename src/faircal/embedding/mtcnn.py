@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.registry import check_whole
 from faircal.embedding.facenet import fill, read_weights
 from faircal.embedding.faces import Face
-from faircal.errors import DataError, ParameterError
-from faircal.registry import check_whole
 
 _Floats = NDArray[np.float32]
 

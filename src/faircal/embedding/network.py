@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import ModelFileError
 from faircal.embedding.preprocessing import Preprocessing
 from faircal.embedding.weights import sha256_of
-from faircal.errors import ModelFileError
 
 Vectors = NDArray[np.float32]
 Faces = NDArray[np.uint8]

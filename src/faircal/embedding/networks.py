@@ -9,6 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from faircal._base.errors import DataError, ModelFileError, ParameterError
+from faircal._base.registry import Registry, device_kind
 from faircal.embedding.network import Faces, Network, Vectors
 from faircal.embedding.onnx_network import OnnxNetwork
 from faircal.embedding.preprocessing import (
@@ -18,8 +20,6 @@ from faircal.embedding.preprocessing import (
     read_description,
 )
 from faircal.embedding.weights import Weights, require, sha256_of
-from faircal.errors import DataError, ModelFileError, ParameterError
-from faircal.registry import Registry, device_kind
 
 
 class FaceNet(Network):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import ModelFileError, ParameterError
+from faircal._base.files import digest
+from faircal._base.registry import device_kind, short
 from faircal.embedding.network import Faces, Network, Vectors
 from faircal.embedding.preprocessing import Preprocessing
 from faircal.embedding.weights import sha256_of
-from faircal.errors import ModelFileError, ParameterError
-from faircal.files import digest
-from faircal.registry import device_kind, short
 
 
 class OnnxNetwork(Network):

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.errors import DataError, ParameterError
-from faircal.files import existing
-from faircal.registry import Registry, check_whole, did_you_mean
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import existing
+from faircal._base.registry import Registry, check_whole, did_you_mean
 
 Points = tuple[tuple[float, float], ...]
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from faircal._base.jobs import Progress, silent
 from faircal.embedding.detectors import Detector
 from faircal.embedding.faces import Face
 from faircal.embedding.network import Network
@@ -29,7 +30,6 @@ from faircal.embedding.pictures import (
     read_picture,
 )
 from faircal.embedding.store import State, Store
-from faircal.jobs import Progress, silent
 
 #: Pictures a batch.
 BATCH = 32

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.errors import DataError, ParameterError
-from faircal.files import digest, write_text
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import digest, write_text
 
 
 class State(IntEnum):

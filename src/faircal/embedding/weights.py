@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from faircal.errors import DataError, MissingExtraError, ModelFileError
+from faircal._base.errors import DataError, MissingExtraError, ModelFileError
 
 
 @dataclass(frozen=True)

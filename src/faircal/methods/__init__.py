@@ -25,7 +25,8 @@ On the command line, ``faircal --plugin doubtful.py benchmark …`` imports it f
 
 from typing import Any, TypeVar
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
+from faircal._base.registry import Registry, did_you_mean
 from faircal.methods.agenda import AGENDA
 from faircal.methods.base import Claims, Diagnostics, Method, Needs, Output
 from faircal.methods.baseline import Baseline
@@ -38,8 +39,7 @@ from faircal.methods.inputs import Fitting, Inputs, Space
 from faircal.methods.modelfile import load_method, load_model, save_model
 from faircal.methods.oracle import Oracle
 from faircal.methods.passes import PASS, MultiPASS
-from faircal.methods.smooth import SmoothFairCal
-from faircal.registry import Registry, did_you_mean
+from faircal.methods.smooth.method import SmoothFairCal
 
 METHODS: Registry[type[Method]] = Registry("method")
 

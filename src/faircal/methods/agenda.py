@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from faircal.methods.debiasing import DebiasingMethod
-from faircal.training.recipes import DebiasingRecipe
+from faircal.methods.training.recipes import DebiasingRecipe
 
 _PAPER = DebiasingRecipe(
     width=256,

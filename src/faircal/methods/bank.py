@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
 from faircal.calibrators import (
     Calibrator,
     LogisticCalibrator,
@@ -16,9 +17,8 @@ from faircal.calibrators import (
     make_calibrator,
 )
 from faircal.compute import CPU, Engine
+from faircal.compute.counting import Counts
 from faircal.compute.threads import each
-from faircal.counting import Counts
-from faircal.errors import DataError
 
 Float64 = NDArray[np.float64]
 

@@ -15,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from faircal.about import About
+from faircal._base.errors import DataError, MissingExtraError, NotFittedError, ParameterError
+from faircal._base.jobs import Job, Progress, silent
+from faircal._base.registry import check_whole, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.counting import Counts
+from faircal.compute.counting import Counts
 from faircal.data import Dataset, Embeddings, Groups, Memo, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Scores
-from faircal.errors import DataError, MissingExtraError, NotFittedError, ParameterError
-from faircal.jobs import Job, Progress, silent
 from faircal.methods.inputs import Folds, Inputs, check_classes
 from faircal.methods.streaming import Counting, Elsewhere, Streamed, Wanted
 from faircal.metrics import ThresholdRule
-from faircal.registry import check_whole, did_you_mean
+from faircal.model import About
 
 Float64 = NDArray[np.float64]
 

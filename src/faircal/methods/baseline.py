@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from faircal.calibrators import Calibrator, counting_bound, make_calibrator
-from faircal.counting import Counts
+from faircal.compute.counting import Counts
 from faircal.methods.base import Method, Needs, Output
 from faircal.methods.inputs import Fitting, Inputs
 

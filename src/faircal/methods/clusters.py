@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
 from faircal.calibrators import Samples
-from faircal.clustering import Clustering
+from faircal.compute.clustering import Clustering
 from faircal.data import Dataset, Embeddings
-from faircal.errors import DataError
 from faircal.methods.bank import check_count, check_truth
 from faircal.methods.base import Method
 from faircal.methods.enrolled import Enrolled

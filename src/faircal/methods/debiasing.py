@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError, NotFittedError, ParameterError
+from faircal._base.registry import did_you_mean
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset, Embeddings
 from faircal.data.dataset import COSINE_RANGE
-from faircal.errors import DataError, NotFittedError, ParameterError
 from faircal.methods.inputs import Inputs
 from faircal.methods.trained import TrainedMethod
-from faircal.registry import did_you_mean
-from faircal.training.recipes import DebiasingRecipe
+from faircal.methods.training.recipes import DebiasingRecipe
 
 #: Images without which there is nothing to train on.
 _FEWEST = 10
@@ -175,7 +175,7 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         return None
 
     def _train(self, inputs: Inputs) -> None:
-        from faircal.training.debiasing import train
+        from faircal.methods.training.debiasing import train
 
         identity = inputs.declared_identity()
         groups = inputs.declared_groups()
@@ -227,7 +227,7 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         return self._map(vectors)
 
     def _map(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        from faircal.training.debiasing import transform
+        from faircal.methods.training.debiasing import transform
 
         return transform(self.weights_, vectors, self.device)
 

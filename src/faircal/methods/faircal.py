@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.container import prefixed, unprefixed
-from faircal.counting import Counts
+from faircal.compute.counting import Counts
 from faircal.methods.bank import CalibratorBank, check_count
 from faircal.methods.base import Claims, Needs, Output
 from faircal.methods.clusters import ClusterMethod

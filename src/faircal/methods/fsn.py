@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.container import prefixed, unprefixed
 from faircal.methods.bank import check_count
 from faircal.methods.base import Claims, Needs, Output
 from faircal.methods.clusters import ClusterMethod

@@ -13,7 +13,7 @@ from faircal.calibrators import Calibrator
 from faircal.data import Dataset
 from faircal.methods.inputs import Inputs
 from faircal.methods.trained import TrainedMethod
-from faircal.training.recipes import ComparisonRecipe
+from faircal.methods.training.recipes import ComparisonRecipe
 
 _PAPER = ComparisonRecipe(
     hidden=(4, 4),
@@ -121,7 +121,7 @@ class FTC(TrainedMethod[ComparisonRecipe]):
         return missing
 
     def _train(self, inputs: Inputs) -> None:
-        from faircal.training.comparison import train
+        from faircal.methods.training.comparison import train
 
         groups = inputs.declared_groups()
         outside = int((groups.pair < 0).sum())
@@ -144,7 +144,7 @@ class FTC(TrainedMethod[ComparisonRecipe]):
         )
 
     def _score(self, inputs: Inputs) -> NDArray[np.float64]:
-        from faircal.training.comparison import score
+        from faircal.methods.training.comparison import score
 
         recipe = self.recipe_
         return score(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.container import prefixed, unprefixed
 from faircal.methods.bank import check_count, check_names
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.inputs import Fitting, Float64, Inputs

@@ -10,14 +10,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal._base.jobs import Job
 from faircal.calibrators import Samples
-from faircal.clustering import Clustering, kmeans
 from faircal.compute import CPU, Engine
+from faircal.compute.clustering import Clustering, kmeans
 from faircal.data import Embeddings, Groups, Memo
 from faircal.data.folds import deal_pairs
 from faircal.data.types import Scores
-from faircal.errors import DataError
-from faircal.jobs import Job
 
 Float64 = NDArray[np.float64]
 T = TypeVar("T")

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.container import FRONT_SIZE, check_numbers, cut, divided, front, pack, unpack
+from faircal._base.errors import DataError, ModelFileError, NotFittedError, ParameterError
+from faircal._base.files import atomic_path, existing
+from faircal._base.registry import short
 from faircal._version import __version__
-from faircal.about import SCHEMA, About, check_schema, one_line, own_arrays
 from faircal.calibrators import CALIBRATORS, Calibrator
-from faircal.classifier import FairCalClassifier
-from faircal.classifier.modelfile import KIND, decode_classifier
-from faircal.container import FRONT_SIZE, check_numbers, cut, divided, front, pack, unpack
-from faircal.errors import DataError, ModelFileError, NotFittedError, ParameterError
-from faircal.files import atomic_path, existing
 from faircal.methods.base import Diagnostics, Method
-from faircal.registry import short
+from faircal.methods.classifier import FairCalClassifier
+from faircal.methods.classifier.modelfile import KIND, decode_classifier
+from faircal.model import SCHEMA, About, check_schema, one_line, own_arrays
 
 #: Scores are within this of 0, and their range is no narrower, beside the scores or 1e-9.
 _WIDEST, _NARROWEST = 1e30, 1e-9

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.container import prefixed, unprefixed
-from faircal.counting import Counts
+from faircal.compute.counting import Counts
 from faircal.data import Groups
 from faircal.methods.bank import CalibratorBank, check_count, check_names
 from faircal.methods.base import Claims, Method, Needs, Output

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.checkpoints import Checkpoint, State, mark_of, uninterrupted
+from faircal._base.container import prefixed
+from faircal._base.jobs import Job
 from faircal._version import __version__
 from faircal.calibrators import Samples
-from faircal.checkpoints import Checkpoint, State, mark_of, uninterrupted
-from faircal.clustering import Clustering
-from faircal.container import prefixed
-from faircal.counting import Counts, fine_edges
+from faircal.compute.clustering import Clustering
+from faircal.compute.counting import Counts, fine_edges
 from faircal.data import Dataset, Memo, PairStream
 from faircal.data.census import Census
-from faircal.jobs import Job
 from faircal.methods.inputs import Codes, Fitting, Float64, Inputs, check_classes
 
 

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.container import prefixed, unprefixed
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.registry import did_you_mean
 from faircal.calibrators import Calibrator, make_calibrator
-from faircal.container import prefixed, unprefixed
-from faircal.errors import DataError, ParameterError
 from faircal.methods.bank import check_names, check_truth
 from faircal.methods.base import Claims, Method, Needs, Output
 from faircal.methods.inputs import Inputs, Space
-from faircal.registry import did_you_mean
-from faircal.training.recipes import ComparisonRecipe, DebiasingRecipe, check_flag
+from faircal.methods.training.recipes import ComparisonRecipe, DebiasingRecipe, check_flag
 
 R = TypeVar("R", ComparisonRecipe, DebiasingRecipe)
 
@@ -86,7 +86,7 @@ class TrainedMethod(Method, Generic[R]):
 
     def _fit(self, inputs: Inputs) -> None:
         from faircal.compute.device import choose_device
-        from faircal.training.devices import describe
+        from faircal.methods.training.devices import describe
 
         self.space_ = Space.of(inputs.declared_embeddings())
         self.recipe_ = self.recipe()

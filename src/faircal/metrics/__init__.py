@@ -57,7 +57,6 @@ from faircal.metrics.fairness import (
     unfairness,
 )
 from faircal.metrics.histogram import Histogram, probability_edges, score_edges
-from faircal.metrics.intervals import wilson
 from faircal.metrics.likelihood import calibration_loss, cllr, log_likelihood_ratio, min_cllr
 from faircal.metrics.matrix import GroupMatrix, cells, group_matrix
 from faircal.metrics.operating import (
@@ -71,6 +70,7 @@ from faircal.metrics.operating import (
     threshold_at_fpr,
     tpr_at_threshold,
 )
+from faircal.metrics.proportions import wilson
 from faircal.metrics.ranking import Ranking
 
 __all__ = [

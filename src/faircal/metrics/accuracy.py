@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
 from faircal.metrics.ranking import FloatArray, IntArray, Ranking, as_ranking
 
 
@@ -158,7 +158,7 @@ def as_rates(rates: npt.ArrayLike) -> FloatArray:
     >>> as_rates(5)
     Traceback (most recent call last):
     ...
-    faircal.errors.ParameterError: expected rates in [0, 1]; found 5; write 1 % as 0.01
+    faircal.ParameterError: expected rates in [0, 1]; found 5; write 1 % as 0.01
     """
     at = np.asarray(rates, dtype=np.float64)
     bad = ~((at >= 0) & (at <= 1))

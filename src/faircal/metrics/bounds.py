@@ -2,9 +2,9 @@
 
 In each bin the number of pairs of each label is known, the mean score of each, and between which
 ends all scores lie; where in between they lie is not. Each function here takes the bins of one set
-(`faircal.counting.Filled`) and looks at the worst case, so what it says holds always, but for the
-rounding of sums. The metric meant is that of ``Ranking.counted(bins.mean, …)``, where all pairs
-of a bin are tied at the bin's mean.
+(`faircal.compute.counting.Filled`) and looks at the worst case, so what it says holds always, but
+for the rounding of sums. The metric meant is that of ``Ranking.counted(bins.mean, …)``, where all
+pairs of a bin are tied at the bin's mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from faircal.counting import Filled
+from faircal.compute.counting import Filled
 from faircal.metrics.calibration import NLL_EPS, mass_cuts
 from faircal.metrics.ranking import FloatArray, IntArray, Ranking
 
@@ -41,7 +41,7 @@ def auroc_bound(bins: Filled) -> float:
 
     Examples
     --------
-    >>> from faircal.counting import Counts
+    >>> from faircal.compute.counting import Counts
     >>> counts = Counts.zeros(1, [0.0, 0.5, 1.0])
     >>> counts.add([0.1, 0.2, 0.4, 0.7], [0, 1, 0, 1])
     >>> round(auroc_bound(counts.means(0)), 6)  # one genuine and two imposters share a bin

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
 from faircal.metrics.ranking import FloatArray, IntArray, Ranking, as_probabilities
 
 #: Probabilities are kept this far from 0 and 1 before a logarithm is taken.

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from faircal.counting import Filled
+from faircal._base.registry import Registry
+from faircal.compute.counting import Filled
 from faircal.metrics.accuracy import auroc
 from faircal.metrics.bounds import auroc_bound, brier_bound, ece_bound, ks_bound, nll_bound
 from faircal.metrics.calibration import brier, ece, ks, nll
 from faircal.metrics.ranking import Ranking
-from faircal.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Metric:
     deviations : bool
         Whether the deviations over groups are reported too.
     bound : callable, optional
-        From the counted bins of a set (`faircal.counting.Filled`) to how far the metric of the
-        counts can be from that of the scores; see `faircal.metrics.bounds`.
+        From the counted bins of a set (`faircal.compute.counting.Filled`) to how far the metric of
+        the counts can be from that of the scores; see `faircal.metrics.bounds`.
 
     Examples
     --------

@@ -15,11 +15,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from faircal._base.errors import ParameterError
+from faircal._base.registry import Registry
 from faircal.data.simplex import as_class_probabilities
-from faircal.errors import ParameterError
 from faircal.metrics.calibration import NLL_EPS, Reliability, ks, reliability
 from faircal.metrics.ranking import BoolArray, FloatArray, Ranking
-from faircal.registry import Registry
 
 
 def top_label(probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[FloatArray, BoolArray]:

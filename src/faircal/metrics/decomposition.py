@@ -30,7 +30,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
 from faircal.metrics.calibration import brier, nll
 from faircal.metrics.classes import classwise_rankings
 from faircal.metrics.ranking import FloatArray, IntArray, Ranking, as_probabilities

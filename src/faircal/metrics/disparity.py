@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from faircal.errors import DataError
+from faircal._base.errors import DataError
+from faircal._base.registry import Registry
 from faircal.metrics.accuracy import as_rates
 from faircal.metrics.operating import (
     fnr_at_threshold,
@@ -17,7 +18,6 @@ from faircal.metrics.operating import (
     threshold_at_fpr,
 )
 from faircal.metrics.ranking import FloatArray, Ranking
-from faircal.registry import Registry
 
 
 def mean(values: npt.ArrayLike) -> float:

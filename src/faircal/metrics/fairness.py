@@ -20,9 +20,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from faircal.errors import DataError, ParameterError
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.registry import Registry
 from faircal.metrics.ranking import FloatArray
-from faircal.registry import Registry
 
 
 def gap(rates: npt.ArrayLike) -> FloatArray:

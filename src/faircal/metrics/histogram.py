@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from faircal.errors import DataError
+from faircal._base.errors import DataError
 from faircal.metrics.ranking import FloatArray, IntArray, Ranking
 
 

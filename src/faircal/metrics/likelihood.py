@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.ranking import FloatArray, Ranking, as_probabilities, as_ranking
 

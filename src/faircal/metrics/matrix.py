@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from faircal.errors import DataError
+from faircal._base.errors import DataError
 from faircal.metrics.ranking import FloatArray, IntArray
 
 

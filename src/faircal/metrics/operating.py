@@ -8,10 +8,10 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
+from faircal._base.registry import did_you_mean
 from faircal.metrics.accuracy import as_rates, roc
 from faircal.metrics.ranking import BoolArray, FloatArray, IntArray, Ranking
-from faircal.registry import did_you_mean
 
 ThresholdRule = Literal["nearest", "interpolate", "conservative"]
 

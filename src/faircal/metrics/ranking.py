@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from faircal._base.errors import DataError, ParameterError
 from faircal.compute.sorting import ascending
 from faircal.data.columns import as_numbers
-from faircal.errors import DataError, ParameterError
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -277,7 +277,7 @@ def as_probabilities(
     >>> as_probabilities([-0.2, 0.6], [0, 1])
     Traceback (most recent call last):
     ...
-    faircal.errors.DataError: expected probabilities in [0, 1]; found values from -0.2 to 0.6; \
+    faircal.DataError: expected probabilities in [0, 1]; found values from -0.2 to 0.6; \
 calibrate the scores first
     """
     ranking = as_ranking(probability, genuine)

@@ -10,8 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from faircal._version import __version__
-from faircal.classifier import FairCalClassifier
 from faircal.methods import Method
+from faircal.methods.classifier import FairCalClassifier
 from faircal.report.card_facts import card_facts
 from faircal.report.card_parts import Part, Sheet, parts_of
 from faircal.report.rendering import render, resource

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from faircal._base.container import VERSION, unpack
+from faircal._base.files import digest
 from faircal._version import __version__
-from faircal.about import DEFAULT_POINT, OperatingPoint, Population
 from faircal.calibrators import Calibrator
 from faircal.calibrators.classes import ClassCalibrator
-from faircal.classifier import FairCalClassifier
-from faircal.container import VERSION, unpack
-from faircal.files import digest
 from faircal.methods import Method
-from faircal.results import without_nan
+from faircal.methods.classifier import FairCalClassifier
+from faircal.metrics.results import without_nan
+from faircal.model import DEFAULT_POINT, OperatingPoint, Population
 
 #: Parts of all scores at which the card says what they are.
 _QUANTILES = (0.05, 0.5, 0.95)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faircal.about import one_line
+from faircal.model import one_line
 from faircal.report.numbers import percent
 
 #: Letters of a text that are shown, whatever a file says.

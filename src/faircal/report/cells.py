@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from faircal.uncertainty import LEVEL
+from faircal.metrics.intervals import LEVEL
 
 
 @dataclass(frozen=True)

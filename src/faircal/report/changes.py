@@ -8,15 +8,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from faircal.comparing import Comparison
+from faircal.evaluation.compare import Comparison
 from faircal.methods import METHODS
-from faircal.metrics.intervals import gap_by_chance
+from faircal.metrics.proportions import gap_by_chance
+from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.findings import Measured
 from faircal.report.numbers import listing, percent, points, ranged, variant_name
 from faircal.report.store import REFERENCE, Store
 from faircal.report.tables import Value
 from faircal.report.tables import percent as percent_of
-from faircal.results import ALL, GLOBAL
 
 #: Comparisons with the reference by feature, method, group, condition and metric.
 Compared: TypeAlias = Mapping[tuple[str, ...], Comparison]

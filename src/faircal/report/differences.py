@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from faircal.comparing import Comparison
+from faircal.evaluation.compare import Comparison
 from faircal.report.figures.wording import metric_title
 from faircal.report.store import REFERENCE, Store
 from faircal.report.tables import Heading, Line, Table, Value, method_title, unit_of

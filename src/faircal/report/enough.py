@@ -1,14 +1,14 @@
 """Is there enough data? What a report knows of the people behind its numbers.
 
-The rule by which a number is told is that of `faircal.uncertainty.enough`.
+The rule by which a number is told is that of `faircal.metrics.intervals.enough`.
 """
 
 from __future__ import annotations
 
-from faircal.metrics.intervals import CAUTION_PEOPLE
+from faircal.metrics.intervals import enough
+from faircal.metrics.intervals.enough import NOT_ENOUGH, lacking, least_people
+from faircal.metrics.proportions import CAUTION_PEOPLE
 from faircal.report.store import Store
-from faircal.uncertainty import enough
-from faircal.uncertainty.enough import NOT_ENOUGH, lacking, least_people
 
 __all__ = ["NOT_ENOUGH", "caution", "effective_people", "lacking", "least_people", "people"]
 

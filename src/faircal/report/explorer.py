@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from faircal.curves import Of, Source
+from faircal.evaluation.curves import Of, Source
 from faircal.metrics import Histogram, probability_edges
-from faircal.metrics.intervals import FEWEST_TRIALS, joint_level
+from faircal.metrics.proportions import FEWEST_TRIALS, joint_level
+from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.enough import effective_people, least_people
 from faircal.report.findings import main_condition
 from faircal.report.store import Store
 from faircal.report.tables import Variant, method_title
-from faircal.results import GLOBAL, Condition
 
 #: The global false-match rate at which the explorer opens where the summary speaks of none.
 _START = 0.01

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from faircal.metrics.results import GLOBAL, Condition, Interval
 from faircal.report.differences import difference_tables
 from faircal.report.explorer import explorer
 from faircal.report.figures import standard_figures
@@ -13,7 +14,6 @@ from faircal.report.store import Store
 from faircal.report.subject import IntervalLine, Subject
 from faircal.report.tables import Table, Variant, further_tables, main_tables, percent
 from faircal.report.words import summary
-from faircal.results import GLOBAL, Condition, Interval
 
 
 def _main(store: Store, attribute: str) -> list[Table]:

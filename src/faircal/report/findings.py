@@ -9,12 +9,12 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from faircal.curves import Source
+from faircal.evaluation.curves import Source
+from faircal.metrics.results import ALL, GLOBAL, Condition
 from faircal.report.enough import NOT_ENOUGH, effective_people, lacking
 from faircal.report.rates import TRIALS, Point, Rate, Rates
 from faircal.report.store import Known, Store
 from faircal.report.tables import Results, Value, Variant
-from faircal.results import ALL, GLOBAL, Condition
 
 
 def conditions(results: Results, attribute: str) -> list[str]:

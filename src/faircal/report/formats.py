@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from faircal.files import output_folder, write_text
+from faircal._base.files import output_folder, write_text
+from faircal.metrics.results import csv_text
 from faircal.report.tables import Line, Table, Value
-from faircal.results import csv_text
 
 TABLES = "tables"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from faircal.metrics.results import Condition
 from faircal.report.enough import caution
 from faircal.report.numbers import listing, percent
 from faircal.report.rates import Point
 from faircal.report.store import Store
-from faircal.results import Condition
 
 
 def limits(store: Store, attribute: str, found: Sequence[Point]) -> list[str]:

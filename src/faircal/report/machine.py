@@ -54,16 +54,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from faircal._base.errors import DataError
 from faircal._version import __version__
-from faircal.errors import DataError
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.results import ALL, GLOBAL, Condition, without_nan, write_audit
 from faircal.report.enough import caution, effective_people, people
 from faircal.report.findings import Measured, conditions
 from faircal.report.rates import Point, Rate, Rates
 from faircal.report.store import Store
 from faircal.report.tables import fairness_measures
 from faircal.report.words import summary
-from faircal.results import ALL, GLOBAL, Condition, without_nan, write_audit
-from faircal.uncertainty import LEVEL
 
 #: What is measured over groups at an operating point, besides deviations.
 _MEASURES = tuple(metric for _, metric, _ in fairness_measures())

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.results import GLOBAL
 from faircal.report import outline_tables as tables
 from faircal.report.enough import least_people, people
 from faircal.report.findings import Measured, conditions, main_condition
@@ -12,8 +14,6 @@ from faircal.report.numbers import listing, percent
 from faircal.report.store import Store
 from faircal.report.tables import Table
 from faircal.report.tables import percent as percent_of
-from faircal.results import GLOBAL
-from faircal.uncertainty import LEVEL
 
 ABOUT = (
     "Aligned with the outline of ISO/IEC 19795-1 (testing and reporting) and 19795-10 (differences "

@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from faircal.auditing.label_noise import over_groups
-from faircal.auditing.regions import distinct
+from faircal.evaluation.audit.label_noise import over_groups
+from faircal.evaluation.audit.regions import distinct
+from faircal.metrics.results import ALL, GLOBAL, Condition
 from faircal.report.enough import NOT_ENOUGH, effective_people, lacking, people
 from faircal.report.findings import Measured, conditions
 from faircal.report.rates import Rate
 from faircal.report.store import Store
 from faircal.report.tables import Heading, Line, Table, Value, fairness_measures
 from faircal.report.tables import percent as percent_of
-from faircal.results import ALL, GLOBAL, Condition
 
 _NAN = math.nan
 

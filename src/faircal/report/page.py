@@ -12,10 +12,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from faircal._base.errors import MissingExtraError
+from faircal._base.files import write_text
+from faircal._base.jobs import Progress, silent
 from faircal._version import __version__
-from faircal.errors import MissingExtraError
-from faircal.files import write_text
-from faircal.jobs import Progress, silent
+from faircal.metrics.results import REPORT
 from faircal.report.figures import Drawing, Figure, Panels
 from faircal.report.kinds import subject_of
 from faircal.report.outline import ABOUT
@@ -24,7 +25,6 @@ from faircal.report.rendering import render, resource
 from faircal.report.store import Store
 from faircal.report.subject import Subject
 from faircal.report.tables import Table, Value
-from faircal.results import REPORT
 
 _SCRIPTS = ("chart.js", "page.js")
 _WIDE = 520  # points

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from faircal.metrics.intervals import effective_trials, joint_level, wilson
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.proportions import effective_trials, joint_level, wilson
 from faircal.report.enough import lacking
 from faircal.report.store import Known
-from faircal.uncertainty import LEVEL
 
 #: What the trials of a rate are, in words.
 TRIALS = {"fpr": "pairs of strangers", "fnr": "pairs of one person"}

@@ -7,16 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from faircal.auditing.label_noise import NoiseRow, read_noise
-from faircal.auditing.matrix import MATRIX, MatrixRow
-from faircal.auditing.regions import RegionRow, read_record, read_regions
-from faircal.benchmark.moving import MovedRow, read_moved
-from faircal.classifying import ClassDifference, read_differences
-from faircal.comparing import Comparison, Run, differences
-from faircal.curves import Curves, read_curves
-from faircal.errors import DataError
-from faircal.report.tables import Results, Variant
-from faircal.results import (
+from faircal._base.errors import DataError
+from faircal.evaluation.audit.label_noise import NoiseRow, read_noise
+from faircal.evaluation.audit.matrix import MATRIX, MatrixRow
+from faircal.evaluation.audit.regions import RegionRow, read_record, read_regions
+from faircal.evaluation.benchmark.moving import MovedRow, read_moved
+from faircal.evaluation.classes import ClassDifference, read_differences
+from faircal.evaluation.compare import Comparison, Run, differences
+from faircal.evaluation.curves import Curves, read_curves
+from faircal.metrics.results import (
     ClusterRow,
     Interval,
     Member,
@@ -27,6 +26,7 @@ from faircal.results import (
     read_rows,
     read_run,
 )
+from faircal.report.tables import Results, Variant
 
 #: The method that others are compared with.
 REFERENCE = "baseline"

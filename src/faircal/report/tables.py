@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faircal.curves import Source
+from faircal.evaluation.curves import Source
 from faircal.methods import METHODS
 from faircal.metrics import METRICS
 from faircal.metrics.fairness import FAIRNESS
+from faircal.metrics.results import ALL, GLOBAL, MEAN, STD, Condition, Row
 from faircal.report.cells import Heading, Line, Table, Value
-from faircal.results import ALL, GLOBAL, MEAN, STD, Condition, Row
 
 __all__ = [
     "UNDEFINED",

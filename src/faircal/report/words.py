@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.results import GLOBAL
 from faircal.report.changes import changes
 from faircal.report.enough import NOT_ENOUGH, effective_people, least_people, people
 from faircal.report.findings import Measured, Told, main_condition
@@ -20,8 +22,6 @@ from faircal.report.rates import TRIALS, Point, Rate, Rates
 from faircal.report.store import REFERENCE, Store
 from faircal.report.tables import Variant
 from faircal.report.tables import percent as percent_of
-from faircal.results import GLOBAL
-from faircal.uncertainty import LEVEL
 
 ERRORS = {
     "fpr": "False matches (two strangers taken for one person)",

@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from faircal.files import write_text
-from faircal.jobs import Progress, silent
+from faircal._base.files import write_text
+from faircal._base.jobs import Progress, silent
+from faircal.metrics.results import AUDIT, csv_text
 from faircal.report.figures import Drawing
 from faircal.report.figures.choice import slug
 from faircal.report.formats import TABLES, remove_tables, write_tables
@@ -19,7 +20,6 @@ from faircal.report.page import draw, write_page
 from faircal.report.paper import AGREEMENT, Reproduction, reproduction, write_reproduction
 from faircal.report.store import Store
 from faircal.report.tables import Table
-from faircal.results import AUDIT, csv_text
 
 FIGURES, INDEX = "figures", "index.csv"
 

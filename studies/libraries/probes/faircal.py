@@ -21,7 +21,7 @@ def unnamed_people_narrow_the_interval() -> bool:
 
 def promises_take_no_other_risk() -> bool:
     """A promise is asked for by its FPR; there is no parameter for another rate."""
-    from faircal.uncertainty.guarantee import guarantee
+    from faircal.evaluation.thresholds.guarantee import guarantee
 
     asked = set(inspect.signature(guarantee).parameters)
     return "fpr" in asked and not asked & {"fnr", "risk", "recall", "precision", "metric"}

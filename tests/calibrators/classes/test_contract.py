@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from faircal._base.errors import DataError, NotFittedError, ParameterError
 from faircal.calibrators.classes import CLASS_CALIBRATORS, Strength, make_class_calibrator
-from faircal.errors import DataError, NotFittedError, ParameterError
 from faircal.metrics import multiclass_nll
 
 #: Those that have numbers of their own for each class.

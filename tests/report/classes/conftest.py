@@ -7,10 +7,18 @@ import json
 import numpy as np
 import pytest
 
-from faircal.classifying import ClassDifference, audit_classes, write_class_audit
-from faircal.classifying.folder import DIFFERENCES
+from faircal.evaluation.classes import ClassDifference, audit_classes, write_class_audit
+from faircal.evaluation.classes.folder import DIFFERENCES
+from faircal.metrics.results import (
+    ALL,
+    GLOBAL,
+    Interval,
+    Row,
+    write_intervals,
+    write_results,
+    write_rows,
+)
 from faircal.report.store import Store
-from faircal.results import ALL, GLOBAL, Interval, Row, write_intervals, write_results, write_rows
 
 METHODS = {
     "uncalibrated": {"title": "As it comes", "yardstick": False},

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from faircal.classifying import audit_classes, write_class_audit
+from faircal.evaluation.classes import audit_classes, write_class_audit
 from faircal.report.classes import class_figures
 from faircal.report.classes.diagrams import ClassDiagram
 from faircal.report.classes.dots import ChangeDots, GroupDots, printed

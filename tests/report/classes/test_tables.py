@@ -12,6 +12,7 @@ import pyarrow.csv as pacsv
 import pytest
 from rich.console import Console
 
+from faircal.metrics.results import ALL, GLOBAL, read_intervals, read_results
 from faircal.report.classes import class_tables, further_class_tables
 from faircal.report.classes.found import Found
 from faircal.report.classes.tables import class_differences
@@ -19,7 +20,6 @@ from faircal.report.formats import markdown
 from faircal.report.paper.latex import latex
 from faircal.report.terminal import show
 from faircal.report.writing import write_all
-from faircal.results import ALL, GLOBAL, read_intervals, read_results
 
 
 def cell(table, label, column, block=None):

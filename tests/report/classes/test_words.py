@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
-from faircal.classifying import audit_classes, write_class_audit
+from faircal.evaluation.classes import audit_classes, write_class_audit
+from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.classes import class_summary
 from faircal.report.classes.found import Found
 from faircal.report.classes.who import contrast
 from faircal.report.store import Store
-from faircal.results import ALL, GLOBAL
 
 FACES = re.compile(
     r"\b(people|pairs?|match(es)?|genuine|imposters?|strangers?|faces?)\b", re.IGNORECASE

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import Settings, run_benchmark
 from faircal.report.store import Store
 
 

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_curve
 
 import faircal
-from faircal.curves import Curves
+from faircal.evaluation.curves import Curves
 from faircal.report.figures import (
     DetCurves,
     FprCurves,

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from faircal.metrics.results import ClusterRow, Interval, Member, Row
 from faircal.report.figures import (
     ClusterComposition,
     ClusterShift,
@@ -18,7 +19,6 @@ from faircal.report.figures import (
     svg,
 )
 from faircal.report.tables import Results, Variant
-from faircal.results import ClusterRow, Interval, Member, Row
 
 
 def row(method, group, metric, value, *, clusters="", calibrator="beta", fold="mean", under=""):

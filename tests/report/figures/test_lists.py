@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import faircal
-from faircal.curves import Curves
+from faircal.evaluation.curves import Curves
 from faircal.report.figures import Panels, paper_figures, standard_figures, svg
 from faircal.report.figures.choice import slug
 from faircal.report.figures.clusters import Cluster

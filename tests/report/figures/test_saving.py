@@ -12,8 +12,8 @@ from xml.dom.minidom import parseString
 import pytest
 
 import faircal
+from faircal.metrics.results import ClusterRow
 from faircal.report.figures import ClusterComposition, FprCurves, Panels, RocCurves, save, svg
-from faircal.results import ClusterRow
 
 
 def parsed(page):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from faircal.curves import Curves
+from faircal.evaluation.curves import Curves
+from faircal.metrics.results import Row
 from faircal.report.paper.published import entries, look_up
 from faircal.report.store import Store
 from faircal.report.tables import Results
-from faircal.results import Row
 
 CLUSTERED = ("faircal", "fsn")
 #: How the owners of BFW call the paper's groups.

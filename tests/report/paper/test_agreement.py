@@ -7,7 +7,7 @@ import math
 import pytest
 
 import faircal
-from faircal.curves import Curve, Source
+from faircal.evaluation.curves import Curve, Source
 from faircal.report.paper import Claim, reproduction
 from faircal.report.paper.claims import CONTESTS, Side
 

@@ -8,10 +8,10 @@ from importlib.resources import files
 
 import pytest
 
-from faircal.errors import DataError, ParameterError
+from faircal._base.errors import DataError, ParameterError
+from faircal.metrics.results import Row
 from faircal.report.paper import check_networks, reproduction
 from faircal.report.paper.matching import Matched, group_name
-from faircal.results import Row
 
 KEYS = {"RFW": "rfw", "BFW": "bfw", "IJB-C": "ijbc"}
 

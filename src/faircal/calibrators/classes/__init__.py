@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from sklearn.base import clone
 
+from faircal._base.errors import ParameterError
+from faircal._base.registry import Registry
 from faircal.calibrators.classes.base import ClassCalibrator, Pulled, Strength
 from faircal.calibrators.classes.dirichlet import DirichletCalibrator
 from faircal.calibrators.classes.one_vs_rest import OneVsRestHistogram, OneVsRestIsotonic
 from faircal.calibrators.classes.scaling import MatrixScaling, TemperatureScaling, VectorScaling
-from faircal.errors import ParameterError
-from faircal.registry import Registry
 
 __all__ = [
     "CLASS_CALIBRATORS",

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metadata_routing import UNUSED
 
+from faircal._base.errors import DataError
 from faircal.calibrators.base import CalibratorNotFittedError
 from faircal.data.simplex import as_class_probabilities, as_probabilities_matrix, as_units
-from faircal.errors import DataError
 
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
+from faircal._base.errors import ParameterError
 from faircal.calibrators.beta import BetaCalibrator
 from faircal.calibrators.classes.base import Float64, Int64
 from faircal.calibrators.classes.linear import FormName, LinearCalibrator
 from faircal.compute.softmax import Diagonal, Rows
-from faircal.errors import ParameterError
 
 
 class DirichletCalibrator(LinearCalibrator):

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import clone
 
+from faircal._base.errors import ParameterError
 from faircal.calibrators.beta import EPS
 from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
 from faircal.calibrators.classes.held_out import MOST_ROWS, choose, drawn_folds, log_losses
@@ -27,7 +28,6 @@ from faircal.compute.softmax import (
     softmax,
 )
 from faircal.compute.threads import each
-from faircal.errors import ParameterError
 
 #: What is tried for the regularisation, strongest first; of large matrices the first three.
 REGULARIZATIONS = (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-6)

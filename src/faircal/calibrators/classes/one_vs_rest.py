@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from faircal._base.errors import DataError
 from faircal.calibrators._sample import Sample
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
 from faircal.calibrators.histogram import HistogramCalibrator
 from faircal.calibrators.isotonic import IsotonicCalibrator
-from faircal.errors import DataError
 
 
 class _OneVsRest(ClassCalibrator):

@@ -10,10 +10,10 @@ from typing import ClassVar
 import numpy as np
 
 from faircal.metrics import Histogram
+from faircal.metrics.results import GLOBAL
 from faircal.report.figures.reliability import LEAST, ReliabilityDiagram
 from faircal.report.figures.wording import left_out, percent
 from faircal.report.numbers import listing
-from faircal.results import GLOBAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class TopLabelDiagram(ReliabilityDiagram):
 
     Examples
     --------
-    >>> from faircal.curves import Curve, Curves, Source
+    >>> from faircal.evaluation.curves import Curve, Curves, Source
     >>> from faircal.metrics import Ranking, probability_edges
     >>> sure, right = [0.6] * 10 + [0.9] * 10, [1] * 5 + [0] * 5 + [1] * 10
     >>> histogram = Histogram.of(Ranking.of(sure, right), probability_edges())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from faircal.metrics.intervals import LEVEL
 from faircal.report.classes.found import Change, Found, Method, Metric
 from faircal.report.classes.tables import BEYOND
 from faircal.report.figures.base import Figure, long_table
@@ -16,7 +17,6 @@ from faircal.report.figures.dots import Dot, dots_height, draw_dots
 from faircal.report.figures.style import RULE, label, percent_axis
 from faircal.report.figures.wording import left_out, percent
 from faircal.report.numbers import listing
-from faircal.uncertainty import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from faircal.curves import Source
+from faircal.evaluation.curves import Source
 from faircal.report.classes.diagrams import ClassDiagram, TopLabelDiagram, gap_of
 from faircal.report.classes.dots import ChangeDots, GroupDots
 from faircal.report.classes.found import Found, Metric

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from faircal.classifying import ClassDifference
-from faircal.curves import Source
+from faircal.evaluation.classes import ClassDifference
+from faircal.evaluation.curves import Source
 from faircal.metrics import Histogram
 from faircal.metrics.classes import CLASS_METRICS
+from faircal.metrics.intervals.enough import NOT_ENOUGH
+from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.store import Store
 from faircal.report.tables import Value, Variant
-from faircal.results import ALL, GLOBAL
-from faircal.uncertainty.enough import NOT_ENOUGH
 
 Verdict = Literal["better", "worse", "no clear difference"]
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from faircal.metrics import Histogram
-from faircal.metrics.intervals import joint_level
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.proportions import joint_level
 from faircal.report.classes.found import Found
 from faircal.report.numbers import listing, percent
-from faircal.uncertainty import LEVEL
 
 
 class Side(NamedTuple):

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from faircal.metrics.intervals.enough import NOT_ENOUGH
+from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.classes.found import CLASS, METRICS, Found, Method, Metric
 from faircal.report.numbers import listing
 from faircal.report.store import Store
 from faircal.report.tables import Heading, Line, Table, Value, mark_best
-from faircal.results import ALL, GLOBAL
-from faircal.uncertainty.enough import NOT_ENOUGH
 
 _OVER = {"mean": "Mean", "aad": "AAD", "mad": "MAD", "std": "STD"}
 #: What is shown over groups.

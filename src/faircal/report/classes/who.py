@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from faircal.metrics.intervals import joint_level
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.intervals.enough import NOT_ENOUGH
+from faircal.metrics.proportions import joint_level
+from faircal.metrics.results import ALL
 from faircal.report.classes.found import Found, Method, Metric
 from faircal.report.classes.sides import opposed
 from faircal.report.numbers import listing, points, ranged
 from faircal.report.tables import Value
-from faircal.results import ALL
-from faircal.uncertainty import LEVEL
-from faircal.uncertainty.enough import NOT_ENOUGH
 
 #: What is told of groups: what it is in words, and how its ends are called.
 _TOLD = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.classes.found import REFERENCES, Change, Found, Method, Metric, Verdict
 from faircal.report.classes.who import who
 from faircal.report.numbers import listing, percent, points, ranged
 from faircal.report.store import Store
 from faircal.report.tables import Value
 from faircal.report.words import Summary
-from faircal.results import ALL, GLOBAL
-from faircal.uncertainty import LEVEL
 
 #: What methods change, in the order of telling: metric, group, and its words.
 _CHANGES = {

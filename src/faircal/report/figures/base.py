@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
 from faircal.report.figures.style import (
     add_legend,
     heading,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from faircal.curves import Source
+from faircal.evaluation.curves import Source
 from faircal.methods import METHODS
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.wording import titled

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from faircal.metrics.ranking import FloatArray
+from faircal.metrics.results import ALL, ClusterRow
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import (
     RULE,
@@ -21,7 +22,6 @@ from faircal.report.figures.style import (
 )
 from faircal.report.figures.wording import percent
 from faircal.report.tables import method_title
-from faircal.results import ALL, ClusterRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

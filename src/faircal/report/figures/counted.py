@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from faircal.curves import Curves, Of, Source
+from faircal.evaluation.curves import Curves, Of, Source
 from faircal.metrics import Histogram
 from faircal.metrics.ranking import FloatArray
+from faircal.metrics.results import GLOBAL
 from faircal.report.figures.base import Figure
 from faircal.report.figures.wording import left_out, titled
 from faircal.report.tables import method_title
-from faircal.results import GLOBAL
 
 
 @dataclass(frozen=True, eq=False)

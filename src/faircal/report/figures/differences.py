@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from faircal.comparing import Comparison
+from faircal.evaluation.compare import Comparison
 from faircal.report.figures.base import Figure, Panels, long_table
 from faircal.report.figures.choice import panels
 from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
@@ -37,11 +37,11 @@ class Differences(Figure):
     Parameters
     ----------
     compared : sequence of Comparison
-        As `faircal.comparing.differences` gives them; those of one feature.
+        As `faircal.evaluation.compare.differences` gives them; those of one feature.
 
     Examples
     --------
-    >>> from faircal.comparing import Comparison, Estimate, difference
+    >>> from faircal.evaluation.compare import Comparison, Estimate, difference
     >>> ends = difference(Estimate(0.04, 0.03, 0.05), Estimate(0.02, 0.015, 0.025))
     >>> back = (ends, 0.001, 0.002, "better", 2, 90.0)
     >>> one = Comparison("f", "sex", "baseline", "fsn", "all", "", "ks_aad", 0.04, 0.02, *back)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from faircal.auditing.matrix import MatrixRow
+from faircal.evaluation.audit.matrix import MatrixRow
+from faircal.metrics.results import Condition
 from faircal.report.enough import lacking
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import FAINT, text
 from faircal.report.figures.wording import metric_title, percent
-from faircal.results import Condition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from faircal.metrics.results import Member
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import require_matplotlib
-from faircal.results import Member
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from faircal.benchmark.moving import MovedRow
-from faircal.benchmark.restoring import Restoring, restoring
+from faircal.evaluation.benchmark.moving import MovedRow
+from faircal.evaluation.benchmark.restoring import Restoring, restoring
+from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import MARKERS, label, line_look, percent_axis
 from faircal.report.figures.wording import percent
 from faircal.report.tables import Variant
-from faircal.results import ALL, GLOBAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

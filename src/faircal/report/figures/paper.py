@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from faircal.benchmark import EXPERIMENTS
-from faircal.curves import Curves, Of, Source
-from faircal.errors import ParameterError
+from faircal._base.errors import ParameterError
+from faircal.evaluation.benchmark import EXPERIMENTS
+from faircal.evaluation.curves import Curves, Of, Source
+from faircal.metrics.results import GLOBAL
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.choice import Anything, panels, slug, sources_of, tell_apart
 from faircal.report.figures.clusters import NO_GROUP, Cluster, read_clusters
@@ -20,7 +21,6 @@ from faircal.report.figures.violins import Violins
 from faircal.report.figures.wording import percent
 from faircal.report.store import Store
 from faircal.report.tables import Variant, method_title
-from faircal.results import GLOBAL
 
 PictureOf = Callable[[str], Path | None]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from faircal.metrics.results import GLOBAL, Condition, Interval
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.dots import Dot, dots_height, draw_dots
 from faircal.report.figures.style import percent_axis
 from faircal.report.figures.wording import left_out, metric_title, percent
 from faircal.report.tables import Results, Variant, method_title
-from faircal.results import GLOBAL, Condition, Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ class GroupRates(Figure):
 
     Examples
     --------
-    >>> from faircal.results import Row
+    >>> from faircal.metrics.results import Row
     >>> front = ("d", "", "fsn", "", "", "0", "mean", "sex")
     >>> rows = [Row(*front, group, "", "ks", value) for group, value in (("F", 0.2), ("M", 0.1))]
     >>> GroupRates(Results(rows), "", "sex", "ks").words

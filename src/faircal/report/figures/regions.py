@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from faircal.auditing.regions import Question, RegionRow, distinct, in_words
+from faircal.evaluation.audit.regions import Question, RegionRow, distinct, in_words
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.choice import slug, tell_apart
 from faircal.report.figures.montage import Montage

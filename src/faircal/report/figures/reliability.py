@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from faircal.curves import Of
+from faircal.evaluation.curves import Of
 from faircal.metrics.ranking import FloatArray, IntArray
 from faircal.report.figures.base import long_table
 from faircal.report.figures.counted import CurvesFigure

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from faircal.metrics import DEVIATIONS
+from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import MARKERS, label, line_look, percent_axis
 from faircal.report.figures.wording import metric_title, percent
 from faircal.report.tables import Results, Value, Variant, calibrator_title, method_title
-from faircal.results import ALL, GLOBAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ class Robustness(Figure):
     Examples
     --------
     >>> import faircal
-    >>> from faircal.results import Row
+    >>> from faircal.metrics.results import Row
     >>> front = ("d", "", "faircal", "beta")
     >>> back = ("0", "mean", "sex", "all", "", "ks_mean")
     >>> results = Results([Row(*front, "5", *back, 0.02), Row(*front, "50", *back, 0.01)])
@@ -149,7 +149,7 @@ def by_calibrator(
 
     Examples
     --------
-    >>> from faircal.results import Row
+    >>> from faircal.metrics.results import Row
     >>> rest = ("5", "0", "mean", "", "global", "", "auroc", 0.9)
     >>> results = Results(Row("d", "", "fsn", name, *rest) for name in ("beta", "platt"))
     >>> list(by_calibrator(results, "fsn", ["platt", "spline"]))
@@ -170,7 +170,7 @@ def by_method(
 
     Examples
     --------
-    >>> from faircal.results import Row
+    >>> from faircal.metrics.results import Row
     >>> rest = ("beta", "5", "0", "mean", "", "global", "", "auroc", 0.9)
     >>> results = Results([Row("d", "", "fsn", *rest)])
     >>> list(by_method(results, ["baseline", "fsn"]))

@@ -13,10 +13,10 @@ from scipy.special import ndtr, ndtri
 
 from faircal.metrics import Histogram
 from faircal.metrics.ranking import FloatArray
+from faircal.metrics.results import GLOBAL
 from faircal.report.figures.counted import CurvesFigure, corners, lines_table
 from faircal.report.figures.style import RULE, draw_line, percent_axis
 from faircal.report.figures.wording import left_out, listed, percent
-from faircal.results import GLOBAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

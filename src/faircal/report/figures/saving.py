@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faircal.files import atomic_path, output_folder, write_text
+from faircal._base.files import atomic_path, output_folder, write_text
+from faircal.metrics.results import csv_text
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.style import CORNER, style, text
-from faircal.results import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

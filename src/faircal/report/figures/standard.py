@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from faircal.curves import Source
+from faircal.evaluation.curves import Source
+from faircal.metrics.results import Condition
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.choice import (
     Anything,
@@ -33,7 +34,6 @@ from faircal.report.figures.wording import metric_title
 from faircal.report.findings import Measured, Told, main_condition
 from faircal.report.store import Store
 from faircal.report.tables import method_title
-from faircal.results import Condition
 
 
 def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from faircal.errors import MissingExtraError
+from faircal._base.errors import MissingExtraError
+from faircal.metrics.results import GLOBAL
 from faircal.report.figures.wording import group_name
-from faircal.results import GLOBAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

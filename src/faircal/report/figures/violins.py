@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from faircal.curves import Of
+from faircal.evaluation.curves import Of
 from faircal.metrics import Histogram, probability_edges
 from faircal.metrics.ranking import FloatArray, IntArray
+from faircal.metrics.results import GLOBAL
 from faircal.report.figures.base import long_table
 from faircal.report.figures.counted import CurvesFigure
 from faircal.report.figures.style import GENUINE, IMPOSTER, MARK, text
 from faircal.report.figures.wording import group_name, percent
-from faircal.results import GLOBAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

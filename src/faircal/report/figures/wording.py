@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from faircal.metrics import FAIRNESS, METRICS
+from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.tables import method_title
-from faircal.results import GLOBAL, Condition
 
 ALL_PAIRS = "all pairs"
 #: What is neither in the registry of metrics nor over groups.

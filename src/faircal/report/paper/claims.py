@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faircal.curves import Curves, Source
+from faircal.evaluation.curves import Curves, Source
 from faircal.methods import properties as our_properties
+from faircal.metrics.results import ALL
 from faircal.report.paper import published
 from faircal.report.paper.matching import Match, Matched
 from faircal.report.paper.published import FEATURES, METHODS, Quantity
 from faircal.report.paper.tables import ACCURACY, FNR_RATES, FPR_RATES, KS_MEAN, deviations
 from faircal.report.tables import Wanted, method_title
-from faircal.results import ALL
 
 FAIRCAL, BASELINE, FSN, ORACLE = "faircal", "baseline", "fsn", "oracle"
 _RIVALS = tuple(method for method in METHODS if method not in (FAIRCAL, ORACLE))

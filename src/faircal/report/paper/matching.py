@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from faircal.errors import DataError, ParameterError
-from faircal.registry import did_you_mean
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.registry import did_you_mean
+from faircal.metrics.results import ALL, RUN
 from faircal.report.paper.published import (
     DATASETS,
     FEATURES,
@@ -21,7 +22,6 @@ from faircal.report.paper.published import (
 )
 from faircal.report.store import Store
 from faircal.report.tables import Results, Value, Variant, Wanted
-from faircal.results import ALL, RUN
 
 #: Other names of the paper's features.
 _ALIASES = {

@@ -11,8 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from faircal.benchmark import EXPERIMENTS
-from faircal.results import ALL, GLOBAL
+from faircal.evaluation.benchmark import EXPERIMENTS
+from faircal.metrics.results import ALL, GLOBAL
 
 #: Datasets and features by our names, as the paper calls them; methods in the order of its tables.
 DATASETS = {name: experiment.title for name, experiment in EXPERIMENTS.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from faircal.benchmark import EXPERIMENTS
+from faircal.evaluation.benchmark import EXPERIMENTS
 from faircal.report.formats import SIMULATED, markdown_rows, plain
 from faircal.report.paper.agreement import AgreementLine, DifferenceLine
 from faircal.report.paper.claims import Claim

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from faircal.metrics.results import ALL, Condition
 from faircal.report.paper.matching import Matched
 from faircal.report.paper.published import properties
 from faircal.report.tables import (
@@ -17,7 +18,6 @@ from faircal.report.tables import (
     method_title,
     percent,
 )
-from faircal.results import ALL, Condition
 
 _DEVIATIONS = {
     "aad": "average absolute deviation",

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from faircal.files import write_text
+from faircal._base.files import write_text
 from faircal.report.formats import write_tables
 from faircal.report.paper.agreement import AgreementLine, DifferenceLine, agreement
 from faircal.report.paper.claims import Claim, claims

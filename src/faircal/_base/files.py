@@ -1,0 +1,149 @@
+"""Writing files so that a reader never sees a half-written one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from faircal._base.errors import DataError, ParameterError
+
+#: Holds files that are whole and about to take their places.
+_READY = ".ready"
+
+
+@contextmanager
+def atomic_path(target: Path) -> Iterator[Path]:
+    """Give a temporary path beside `target` that takes its place when the block ends well.
+
+    When the block raises, the temporary file goes and `target` is as it was.
+    """
+    if target.is_dir():
+        raise ParameterError(f"{target} is a folder; give the path of a file to write")
+    temporary = _beside(target, folder=False)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _beside(target: Path, *, folder: bool) -> Path:
+    """Make an empty temporary file, or folder, beside `target`."""
+    prefix, suffix = f".{target.name}.", ".tmp"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if folder:
+            return Path(tempfile.mkdtemp(suffix, prefix, target.parent))
+        handle, name = tempfile.mkstemp(suffix, prefix, target.parent)
+    except OSError as error:
+        raise ParameterError(
+            f"cannot write {target}: {error.strerror}; choose a folder you may write to"
+        ) from error
+    os.close(handle)
+    return Path(name)
+
+
+def require_new(target: Path) -> None:
+    """Raise where `target` is a file, or a folder with something in it."""
+    if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        raise ParameterError(f"{target}: there is something already; choose a new folder")
+    if target.resolve() == Path.cwd():
+        raise ParameterError(f"{target}: is where you are; choose a folder to make")
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `target` that becomes it when the block ends well.
+
+    `target` must be new or empty. When the block raises, nothing is left.
+    """
+    require_new(target)
+    target = target.resolve()  # a link stays one
+    temporary = _beside(target, folder=True)
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder inside `folder`; what is in it when the block ends well moves up.
+
+    Files take the place of those of the same name. When the block raises, `folder` is as it was;
+    when moving is cut short, `settle` ends it.
+    """
+    settle(folder)
+    temporary = Path(tempfile.mkdtemp(dir=folder, prefix=".", suffix=".tmp"))
+    try:
+        yield temporary
+        temporary.rename(folder / _READY)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    settle(folder)
+
+
+def settle(folder: Path) -> None:
+    """Move up what `staged` had ready, where it was cut short."""
+    ready = folder / _READY
+    for path in sorted(path for path in ready.rglob("*") if path.is_file()):
+        target = folder / path.relative_to(ready)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.chmod(0o644)
+        path.replace(target)
+    shutil.rmtree(ready, ignore_errors=True)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write `text` to `target` atomically, as UTF-8 with Unix line ends."""
+    with atomic_path(target) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def output_folder(path: str | Path) -> Path:
+    """Make the folder `path` and return it; a file in its place is a one-line error."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(
+            f"cannot use {folder} as output folder: {error.strerror}; give another path"
+        ) from error
+    return folder
+
+
+def existing(path: str | Path) -> Path:
+    """Return `path`, or raise a one-line error when nothing is there or it can't be read."""
+    found = Path(path)
+    if not found.exists():
+        raise DataError(f"{found}: no such file or folder; check the path")
+    if not os.access(found, os.R_OK):
+        raise DataError(f"{found}: not readable; check its permissions")
+    return found
+
+
+def stamp(path: Path) -> bytes:
+    """Return what tells whether a file was changed: path, size and time; it is not read."""
+    found = path.stat()
+    return f"{path.resolve()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode()
+
+
+def digest(update: Callable[[Callable[[bytes | memoryview], None]], None]) -> str:
+    """Return the SHA-256 of the bytes that `update` feeds to the function it is given."""
+    sha = hashlib.sha256()
+    update(sha.update)
+    return sha.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file's contents, read piece by piece."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,196 @@
+"""BFW, Balanced Faces in the Wild: ``bfw-v0.1.5-datatable.csv`` and the pictures it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError
+from faircal._base.files import existing
+from faircal._base.jobs import Progress, silent
+from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
+from faircal.data.importers.base import Import, drop_absent, find_home, known_faults, range_notes
+from faircal.data.tables import read_table, require_columns
+
+#: What the paper's code calls the columns of the owners' table.
+_ALIASES = {"path1": "p1", "path2": "p2", "same": "label"}
+_ATTRIBUTES = ("att", "e", "g")
+#: Listed by the owners: one picture of another person, two of cartoons.
+KNOWN_FAULTS = (
+    "asian_females/n002509/0139_03.jpg",
+    "white_females/n003391/0017_02.jpg",
+    "asian_males/n006741/0275_02.jpg",
+)
+
+
+def read_bfw(
+    source: str | Path,
+    *,
+    score: str | None = None,
+    pictures: bool = True,
+    drop_known_faults: bool = False,
+    progress: Progress = silent,
+) -> Import:
+    """Read BFW.
+
+    An image's id is its path, ``asian_females/n000009/0010_01.jpg``; attributes are the owners'
+    ``att`` (eight groups, the default), ``e`` (B, A, W, I) and ``g`` (F, M).
+
+    Parameters
+    ----------
+    source : path
+        The table (``.csv``, ``.parquet``), or a folder with it and the pictures.
+    score : str, optional
+        A column of ready-made scores (``vgg16``, ``resnet50``, ``senet50``) to take over.
+    pictures : bool
+        Look for the pictures, and drop the pairs of those that are not there.
+    drop_known_faults : bool
+        Drop the three pictures that the owners list as faulty.
+    """
+    given = existing(source)
+    path = _find_table(given)
+    table = read_table(path)
+    names = [_ALIASES.get(name, name) for name in table.column_names]
+    where = str(path)
+    for old, new in _ALIASES.items():
+        if {old, new} <= set(table.column_names):
+            raise DataError(f"{where}: both '{old}' and '{new}' are there; remove one of them")
+    table = table.rename_columns(names)
+    require_columns(table, ("p1", "p2", "label", "id1", "id2", "fold"), where)
+    pairs = {
+        "left": _paths(table, "p1", where),
+        "right": _paths(table, "p2", where),
+        "genuine": parse_genuine(table["label"], where, "label"),
+        "fold": _folds(table, where),
+    }
+    if score is not None:
+        require_columns(table, (score,), where)
+        pairs["score"] = parse_scores(table[score], score, where, None)
+    folder = given if given.is_dir() else given.parent
+    listed = pa.table(pairs)
+    found = Import("bfw", "BFW", folder, _images(table, where), [listed], attribute=_default(table))
+    if found.attribute is not None:
+        _apart(found, found.attribute)
+    found.notes += _disagreements(found, listed)
+    if score is not None:
+        found.notes += range_notes(pairs["score"])
+    if pictures and score is None:
+        found.home = find_home(folder, _places(folder), found.images["image_id"].to_pylist())
+        drop_absent(found, progress)
+    what = "picture listed as faulty by the owners"
+    known_faults(found, "image_id", KNOWN_FAULTS, what, drop=drop_known_faults)
+    return found
+
+
+def _find_table(given: Path) -> Path:
+    """Return the table; a pickle, which can run code, is refused with what to do."""
+    if not given.is_dir():
+        path = given
+    else:
+        found = sorted(
+            file
+            for file in given.glob("bfw*datatable*")
+            if file.suffix in (".csv", ".parquet", ".pkl", ".pickle")
+        )
+        usable = [file for file in found if file.suffix in (".csv", ".parquet")]
+        if not found:
+            raise DataError(
+                f"{given}: expected bfw-v0.1.5-datatable.csv (or .parquet), found none; "
+                "give the folder with the owners' table, or the table"
+            )
+        path = (usable or found)[-1]  # the newest
+    if path.suffix in (".pkl", ".pickle"):
+        raise DataError(
+            f"{path}: a pickle can run code and is not read; "
+            "give the owners' CSV, or convert it with pandas (to_parquet) where you trust it"
+        )
+    return path
+
+
+def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.utf8_trim_whitespace(column.cast(pa.string()))
+
+
+def _paths(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
+    paths = _text(table[name])
+    empty = np.asarray(pc.equal(paths.fill_null(""), ""))
+    if empty.any():
+        raise DataError(
+            f"{where}, column '{name}', row {int(np.flatnonzero(empty)[0]) + 1}: empty "
+            f"({int(empty.sum())} such rows); correct or remove them"
+        )
+    return paths
+
+
+def _folds(table: pa.Table, where: str) -> NDArray[np.int64]:
+    folds = parse_fold(table["fold"], where)
+    if folds.dtype.kind != "i":
+        row = next(i for i, fold in enumerate(folds) if not str(fold).isdigit())
+        raise DataError(
+            f"{where}, column 'fold', row {row + 1}: expected a whole number, found "
+            f"{str(folds[row])!r}; correct or remove the row"
+        )
+    return folds
+
+
+def _apart(found: Import, column: str) -> None:
+    """Keep people apart whose id occurs in several groups: an id is unique in its group only."""
+    people, groups = found.images["identity"], found.images[column]
+    both = pc.binary_join_element_wise(groups.fill_null("?"), people, "/")
+    if pc.count_distinct(both).as_py() == pc.count_distinct(people).as_py():
+        return
+    found.notes.append("person ids occur in several groups; each counts as a person of its own")
+    place = found.images.column_names.index("identity")
+    found.images = found.images.set_column(place, "identity", both)
+
+
+def _disagreements(found: Import, pairs: pa.Table) -> list[str]:
+    """Say how many labels disagree with who is in the images."""
+    ids, people = (found.images[name].combine_chunks() for name in ("image_id", "identity"))
+    sides = [
+        people.take(pc.index_in(pairs[side].combine_chunks(), value_set=ids))
+        for side in ("left", "right")
+    ]
+    other = pc.sum(pc.not_equal(pc.equal(*sides), pairs["genuine"])).as_py() or 0
+    return [f"{other:,} labels disagree with the identities; labels are kept"] if other else []
+
+
+def _default(table: pa.Table) -> str | None:
+    return "att" if {"att1", "att2"} <= set(table.column_names) else None
+
+
+def _images(table: pa.Table, where: str) -> pa.Table:
+    """Gather what the two sides of all pairs say of each image; they must agree."""
+
+    def both(name: str) -> Column:
+        sides = [_text(table[f"{name}{side}"]) for side in (1, 2)]
+        return Column.of(pa.chunked_array([c for side in sides for c in side.chunks]), where)
+
+    images = both("p")
+    columns: dict[str, list[str | None]] = {"image_id": list(images.names)}
+    known = [name for name in _ATTRIBUTES if {f"{name}1", f"{name}2"} <= set(table.column_names)]
+    for name in ("id", *known):
+        column = both(name)
+        value = np.full(len(images.names), -1)
+        value[images.codes] = column.codes
+        other = value[images.codes] != column.codes
+        if other.any():
+            row = int(np.flatnonzero(other)[0])
+            image = images.names[images.codes[row]]
+            raise DataError(
+                f"{where}: image {image} has more than one value in '{name}1' and '{name}2' "
+                f"({column.names[column.codes[row]]!r} in row {row % len(table) + 1}); correct them"
+            )
+        names = [*column.names, None]  # the last is code −1: unknown
+        columns["identity" if name == "id" else name] = [names[code] for code in value]
+    return pa.table(columns)
+
+
+def _places(folder: Path) -> list[str]:
+    """Return the folders in which pictures may lie: this one, and two levels below."""
+    below = [p for p in sorted(folder.glob("*/")) + sorted(folder.glob("*/*/")) if p.is_dir()]
+    return [".", *(str(path.relative_to(folder)) for path in below[:200])]

@@ -1,0 +1,362 @@
+"""IJB-C: the 1:1 covariate and the 1:1 verification protocol, any number of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import existing
+from faircal._base.jobs import Progress, silent
+from faircal._base.registry import check_whole, did_you_mean, short
+from faircal.data.columns import Column
+from faircal.data.folds import N_FOLDS, deal_people
+from faircal.data.importers.base import Import, absent, find_home, find_one, some
+from faircal.data.tables import read_table, require_columns
+
+#: Codes of the metadata.
+SKIN_TONES = {
+    "1": "light_pink",
+    "2": "light_yellow",
+    "3": "medium_pink_brown",
+    "4": "medium_yellow_brown",
+    "5": "medium_dark_brown",
+    "6": "dark_brown",
+}
+GENDERS = {"0": "female", "1": "male"}
+_BOX = {"FACE_X": "x", "FACE_Y": "y", "FACE_WIDTH": "width", "FACE_HEIGHT": "height"}
+#: Bytes of a pair list that are read at a time: a few hundred thousand pairs.
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The files of a protocol: those that say what a template is made of, and the pair list."""
+
+    templates: tuple[str, ...]
+    matches: str
+
+
+PROTOCOLS = {
+    "covariate": Protocol(
+        ("ijbc_11_covariate_probe_reference.csv",), "ijbc_11_covariate_matches.csv"
+    ),
+    "1:1": Protocol(
+        ("ijbc_1N_gallery_G1.csv", "ijbc_1N_gallery_G2.csv", "ijbc_1N_probe_mixed.csv"),
+        "ijbc_11_G1_G2_matches.csv",
+    ),
+}
+
+
+def read_ijbc(
+    source: str | Path,
+    *,
+    protocol: str = "covariate",
+    pictures: bool = True,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Import:
+    """Read a 1:1 protocol of IJB-C.
+
+    An image is a template: one picture in the covariate protocol, several in the other. IJB-C has
+    no folds. Subjects are dealt to five, stratified by skin tone and gender, heaviest (in
+    templates) first; a pair of two folds is dropped, since no fold could use it.
+
+    Parameters
+    ----------
+    source : path
+        The folder with ``protocols`` (and ``images``).
+    protocol : {"covariate", "1:1"}
+    pictures : bool
+        Look for the pictures, and drop the pairs of templates that have none.
+    seed : int
+        For dealing subjects to folds.
+    """
+    check_whole("seed", seed, 0)
+    if protocol not in PROTOCOLS:
+        raise ParameterError(f"protocol {protocol!r}; {did_you_mean(protocol, PROTOCOLS)}")
+    files = PROTOCOLS[protocol]
+    folder = existing(source)
+    lists = find_one(folder, ("protocols", "."), "the protocols")
+    matches = find_one(lists, (files.matches,), f"the pair list of protocol {protocol}")
+    rows = pa.concat_tables(
+        [_read_rows(find_one(lists, (name,), "templates")) for name in files.templates]
+    )
+    found = Import("ijbc", "IJB-C", folder, _templates(rows, _facts(lists, rows), str(lists)))
+    found.pictures = _pictures(rows)
+    found.options = {"protocol": protocol, "seed": seed}
+    found.notes += _unknown(found.images)
+    # Before anything is dropped, so that folds don't depend on which pictures are there.
+    found.images = found.images.append_column("fold", [_deal(found.images, seed)])
+    if pictures:
+        paths = found.pictures["path"].to_pylist()
+        found.home = find_home(folder, ("images", "."), paths)
+        _drop_absent(found, progress)
+    found.pairs = _Matches(matches, found, progress)
+    return found
+
+
+def _read_rows(path: Path) -> pa.Table:
+    """Read one of the owners' tables of templates: a row is a picture of a template."""
+    table = _read_columns(path, ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME"))
+    if table["FILENAME"].null_count:
+        row = int(np.flatnonzero(np.asarray(table["FILENAME"].is_null()))[0])
+        raise DataError(f"{path}, column 'FILENAME', row {row + 1}: empty; copy it again")
+    wanted = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", *_BOX, "SIGHTING_ID", "SKINTONE", "GENDER")
+    columns = {
+        name: _cast(table[name], name, path)
+        if name in table.column_names
+        else pa.nulls(len(table), _kind(name))
+        for name in wanted
+    }
+    return pa.table(columns)
+
+
+def _read_columns(path: Path, names: Sequence[str]) -> pa.Table:
+    table = read_table(path)
+    table = table.rename_columns([name.strip().upper() for name in table.column_names])
+    require_columns(table, names, str(path))
+    for name in ("TEMPLATE_ID", "SUBJECT_ID"):
+        if name not in names:
+            continue
+        column = table[name]
+        if not pa.types.is_integer(column.type) or column.null_count:
+            values = column.cast(pa.string()).fill_null("").to_pylist()
+            row = next(i for i, value in enumerate(values) if not value.isdigit())
+            raise DataError(
+                f"{path}, column '{name}', row {row + 1}: expected a whole number, found "
+                f"{values[row]!r}; copy it again"
+            )
+    return table
+
+
+def _cast(column: pa.ChunkedArray, name: str, path: Path) -> pa.ChunkedArray:
+    try:
+        return column.cast(_kind(name))
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"{path}, column '{name}': expected numbers ({short(error)}); copy it again"
+        ) from error
+
+
+def _kind(name: str) -> pa.DataType:
+    if name in ("TEMPLATE_ID", "SUBJECT_ID"):
+        return pa.int64()
+    return pa.float64() if name in _BOX else pa.string()
+
+
+def _facts(lists: Path, rows: pa.Table) -> pa.Table:
+    """Return what is said of subjects: by the metadata where it is there, and by the templates."""
+    wanted = ["SUBJECT_ID", "SKINTONE", "GENDER"]
+    facts = [rows.select(wanted)]
+    path = lists / "ijbc_metadata.csv"
+    if path.exists():
+        table = _read_columns(path, wanted)
+        facts.append(table.select(wanted).cast(facts[0].schema))
+    return pa.concat_tables(facts)
+
+
+def _templates(rows: pa.Table, facts: pa.Table, where: str) -> pa.Table:
+    """Return one row a template; skin tone and gender are the subject's most frequent ones."""
+    template, index = np.unique(np.asarray(rows["TEMPLATE_ID"]), return_inverse=True)
+    subject, person = np.unique(np.asarray(rows["SUBJECT_ID"]), return_inverse=True)
+    owner = np.empty(len(template), dtype=np.intp)
+    owner[index] = person
+    if (owner[index] != person).any():
+        row = int(np.flatnonzero(owner[index] != person)[0])
+        raise DataError(
+            f"{where}: template {template[index[row]]} has pictures of more than one subject; "
+            "copy the protocol's files again"
+        )
+    columns = {"image_id": template, "identity": subject[owner]}
+    about = np.searchsorted(subject, np.asarray(facts["SUBJECT_ID"]))
+    ours = np.asarray(facts["SUBJECT_ID"]) == subject[np.minimum(about, len(subject) - 1)]
+    for name, column, values in (
+        ("skin_tone", "SKINTONE", SKIN_TONES),
+        ("gender", "GENDER", GENDERS),
+    ):
+        said = facts[column].filter(pa.array(ours))
+        columns[name] = _of_subjects(said, about[ours], len(subject), values).take(pa.array(owner))
+    return pa.table(columns)
+
+
+def _of_subjects(
+    column: pa.ChunkedArray, person: NDArray[np.intp], n: int, values: dict[str, str]
+) -> pa.Array:
+    """Return each subject's most frequent value, null where none of their rows has a known one."""
+    codes = Column.of(column)
+    known = [i for i, name in enumerate(codes.names) if name in values]
+    counts = np.zeros((n, len(known) + 1), dtype=np.int64)  # the last stands for unknown
+    for place, code in enumerate(known):
+        counts[:, place] = np.bincount(person[codes.codes == code], minlength=n)
+    best = counts.argmax(axis=1)
+    none = counts.max(axis=1) == 0
+    names = [values[codes.names[code]] for code in known]
+    return pa.array(
+        [None if empty else names[place] for place, empty in zip(best, none, strict=True)],
+        pa.string(),
+    )
+
+
+def _unknown(images: pa.Table) -> list[str]:
+    return [
+        f"{images[name].null_count:,} of {len(images):,} templates have no known {name}"
+        for name in ("skin_tone", "gender")
+        if images[name].null_count
+    ]
+
+
+def _pictures(rows: pa.Table) -> pa.Table:
+    boxes = {new: rows[old] for old, new in _BOX.items()}
+    columns = {"image_id": rows["TEMPLATE_ID"], "path": rows["FILENAME"], **boxes}
+    return pa.table({**columns, "medium": rows["SIGHTING_ID"]})
+
+
+def _drop_absent(found: Import, progress: Progress) -> None:
+    """Leave out pictures that are not there, and templates of which none is."""
+    if found.pictures is None or found.home is None:
+        return
+    paths = found.pictures["path"].to_pylist()
+    missing = absent(found.source / found.home, paths, progress)
+    if not missing.any():
+        return
+    kept = found.pictures.filter(pa.array(~missing))
+    left = pc.is_in(found.images["image_id"], value_set=kept["image_id"].combine_chunks())
+    gone = found.images["image_id"].filter(pc.invert(left)).to_pylist()
+    found.pictures, found.images = kept, found.images.filter(left)
+    found.dropped |= dict.fromkeys(map(str, gone), "picture not found")
+    said = [path for path, away in zip(paths, missing, strict=True) if away]
+    found.notes.append(
+        f"{len(said):,} of {len(paths):,} pictures were not found ({some(said)}); "
+        f"{len(gone):,} templates have none left and are dropped"
+    )
+
+
+def _deal(images: pa.Table, seed: int) -> NDArray[np.int64]:
+    """Return the fold of each template, its subject's."""
+    groups = pc.binary_join_element_wise(
+        images["skin_tone"].fill_null("?"), images["gender"].fill_null("?"), " "
+    )
+    people = np.asarray(images["identity"])
+    _, person = np.unique(people, return_inverse=True)
+    stratum = np.empty(int(person.max()) + 1, dtype=np.intp)
+    stratum[person] = Column.of(groups).codes
+    rng = np.random.default_rng(seed)
+    return deal_people(stratum, np.bincount(person), n_folds=N_FOLDS, rng=rng)[person]
+
+
+# --------------------------------------------------------------------- pairs
+
+
+@dataclass
+class _Dropped:
+    """Pairs that were left out, and the first template that nothing is known of."""
+
+    unknown: int = 0
+    first: int | None = None
+    cross: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Matches:
+    """The usable pairs in parts; a part and the templates are all that is in memory."""
+
+    path: Path
+    found: Import
+    progress: Progress
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        yield from _pairs(self.path, self.found, self.progress)
+        # Gone through again, it would say the same again.
+        self.found.notes[:] = dict.fromkeys(self.found.notes)
+
+
+def _pairs(path: Path, found: Import, progress: Progress) -> Iterator[pa.Table]:
+    template = np.asarray(found.images["image_id"])  # ascending
+    subject, fold = np.asarray(found.images["identity"]), np.asarray(found.images["fold"])
+    dropped, read = _Dropped(), 0
+    for sides in _read_matches(path, progress):
+        read += len(sides[0])
+        rows, known = [], np.ones(len(sides[0]), dtype=bool)
+        for side in sides:
+            row = np.minimum(np.searchsorted(template, side), len(template) - 1)
+            here = template[row] == side
+            if not here.all() and dropped.first is None:
+                dropped.first = int(side[~here][0])
+            known &= here
+            rows.append(row)
+        same_fold = fold[rows[0]] == fold[rows[1]]
+        dropped.unknown += int((~known).sum())
+        dropped.cross += int((known & ~same_fold).sum())
+        left, right = (row[known & same_fold] for row in rows)
+        yield pa.table(
+            {
+                "left": template[left],
+                "right": template[right],
+                "genuine": subject[left] == subject[right],
+                "fold": fold[left].astype(np.int8),
+            }
+        )
+    found.notes.append(
+        f"{dropped.cross:,} of {read:,} pairs join subjects of two folds and are dropped"
+    )
+    if dropped.unknown:
+        found.notes.append(
+            f"{dropped.unknown:,} pairs dropped: a template without pictures or not in the "
+            f"template list (such as {dropped.first})"
+        )
+
+
+def _read_matches(path: Path, progress: Progress) -> Iterator[Sequence[NDArray[np.int64]]]:
+    """Read two template ids a line, without a header, block after block."""
+    size, read, total = path.stat().st_size, 0, 0  # the total is an estimate, by the first block
+    with path.open("rb") as file:
+        try:
+            reader = pacsv.open_csv(
+                file,
+                pacsv.ReadOptions(
+                    use_threads=False, block_size=_BLOCK, column_names=["left", "right"]
+                ),
+                convert_options=pacsv.ConvertOptions(
+                    column_types={"left": pa.int64(), "right": pa.int64()}
+                ),
+            )
+            for batch in reader:
+                if batch.column(0).null_count or batch.column(1).null_count:
+                    raise _fault(path, "a template id is empty")
+                total = total or int(len(batch) * size / max(min(_BLOCK, size), 1))
+                read += len(batch)
+                progress("reading pairs", read, max(total, read), "")
+                yield [np.asarray(batch.column(side)) for side in (0, 1)]
+        except pa.ArrowException as error:
+            raise _fault(path, short(error)) from error
+    if not read:
+        raise _fault(path, "no lines")
+    progress("reading pairs", 0, 0, "")
+
+
+def _fault(path: Path, reason: str) -> DataError:
+    """Name the first line that is not two whole numbers: Arrow counts no blank lines."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            fields = line.removeprefix(b"\xef\xbb\xbf").strip().split(b",")
+            if fields != [b""] and (len(fields) != 2 or not all(map(_is_id, fields))):
+                shown = line[:60].decode("utf-8", "replace").strip()
+                return DataError(
+                    f"{path}, line {number}: expected two template ids a line, found {shown!r}; "
+                    "copy the file again"
+                )
+    return DataError(
+        f"{path}: cannot be read ({reason}); expected two template ids a line; copy it again"
+    )
+
+
+def _is_id(field: bytes) -> bool:
+    return field.strip().isdigit() and int(field) < 1 << 63

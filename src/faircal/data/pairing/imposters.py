@@ -1,0 +1,259 @@
+"""Drawing imposter pairs evenly, at most so many of the same two people.
+
+Think of all allowed image pairs in random order: a pair is taken unless its two people have been
+paired `cap` times already, until there are enough. Two ways lead to exactly that distribution.
+*Drawing*: pairs one after the other, repeats left out; fast while few of many are wanted.
+*Listing* couples of people (never pairs of images): each image pair comes at a random time, and
+the first `cap` times of a couple with N image pairs are order statistics, which can be drawn
+directly. Which way is taken depends on counts only, never on what was drawn, so nothing is biased.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.jobs import Progress, silent
+from faircal.data.pairing.sampling import (
+    Ints,
+    choose,
+    counting,
+    couple,
+    occurrence,
+    share,
+    under_cap,
+)
+
+#: Pairs drawn at a time, at most.
+_BATCH = 1 << 22
+#: Pairs are drawn from cells that people share where each could give so many times its share.
+_FEW = 4
+_TURNS = 50
+
+Floats = NDArray[np.float64]
+Pairs = tuple[Ints, Ints]
+NONE: Pairs = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The images of a fold that imposter pairs are made of; at least one.
+
+    Parameters
+    ----------
+    person, cell : ndarray of shape (n,)
+        The person in each image, and the cell (group, cluster) that it lies in.
+    cap : int
+    vectors : ndarray of shape (n, d), float32, optional
+    progress : callable
+    label : str
+        The fold, for `progress`.
+    """
+
+    person: Ints
+    cell: Ints
+    cap: int
+    vectors: NDArray[np.float32] | None = None
+    progress: Progress = silent
+    label: str = ""
+
+    def __len__(self) -> int:
+        return len(self.person)
+
+
+def within(pool: Pool, wanted: int, rng: np.random.Generator) -> Pairs:
+    """Draw pairs of strangers in one cell; cells give in proportion to their images."""
+    cells, cell, images = np.unique(pool.cell, return_inverse=True, return_counts=True)
+    if len(cells) == 1:
+        return _draw(pool, wanted, False, rng)
+    rows = _split(cell, images)
+    parts = [Pool(pool.person[row], pool.cell[row], pool.cap) for row in rows]
+    most = np.array([_supply(*_couples(part, False), part.cap) for part in parts])
+    shares = share(wanted, images, most)
+    homes = np.unique(pool.person * len(cells) + cell) // len(cells)
+    if len(homes) > len(np.unique(homes)):
+        # The cap on two people joins the cells that they share.
+        few = bool((_FEW * shares <= most).all())
+        found = _reject_in_cells(pool, shares, rows, rng) if few else None
+        # Their first pairs count, from whichever cell, even those for which it has no room.
+        return _list(pool, wanted, False, rng) if found is None else found
+    drawn = [_draw(part, int(n), False, rng) for part, n in zip(parts, shares, strict=True)]
+    left = [row[pair[0]] for row, pair in zip(rows, drawn, strict=True)]
+    right = [row[pair[1]] for row, pair in zip(rows, drawn, strict=True)]
+    return np.concatenate(left), np.concatenate(right)
+
+
+def across(pool: Pool, wanted: int, rng: np.random.Generator) -> Pairs:
+    """Draw pairs of strangers in two different cells."""
+    return _draw(pool, wanted, True, rng)
+
+
+def supply(pool: Pool) -> int:
+    """Return how many pairs of strangers the cap allows, cells aside."""
+    return _supply(
+        *_couples(Pool(pool.person, np.zeros_like(pool.cell), pool.cap), False), pool.cap
+    )
+
+
+def _draw(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> Pairs:
+    """Draw from a pool whose cells all are one, or are all to be crossed."""
+    if not wanted:
+        return NONE
+    number, each = _couples(pool, crossing)
+    most = _supply(number, each, pool.cap)
+    if 2 * wanted <= most and _trials(number, each, pool, wanted) <= most:
+        return _reject(pool, wanted, crossing, rng)
+    return _list(pool, wanted, crossing, rng)
+
+
+def _couples(pool: Pool, crossing: bool) -> tuple[Floats, Floats]:
+    """Return how many couples of people have so many image pairs, without listing couples.
+
+    A person in several cells counts with their largest share only, so that the numbers are lower
+    bounds then.
+    """
+    n = len(pool) + 1
+    _, cell = np.unique(pool.cell, return_inverse=True)
+    block, size = np.unique(pool.person * n + cell, return_counts=True)
+    person, cell = divmod(block, n)
+    order = np.lexsort((-size, person))
+    order = order[occurrence(person[order]) == 0]
+    kind, people = np.unique(cell[order] * n + size[order], return_counts=True)
+    cell, size = divmod(kind, n)
+    number = np.triu(np.outer(people, people).astype(np.float64), 1)
+    number[np.diag_indices(len(people))] = people * (people - 1) / 2
+    if crossing:
+        number[cell[:, None] == cell] = 0
+    some = number > 0
+    return number[some], np.outer(size, size)[some].astype(np.float64)
+
+
+def _supply(number: Floats, each: Floats, cap: int) -> int:
+    return int((number * np.minimum(each, cap)).sum())
+
+
+def _trials(number: Floats, each: Floats, pool: Pool, wanted: int) -> float:
+    """Return about how many draws of two images give `wanted` pairs (less than the supply)."""
+    pairs = float((number * each).sum())
+    draws = float(wanted)
+    while (number * np.minimum(pool.cap, -each * np.expm1(-draws / pairs))).sum() < wanted:
+        draws *= 2
+    return draws * len(pool) ** 2 / (2 * pairs)  # not all are strangers
+
+
+def _reject(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> Pairs:
+    n = len(pool)
+    kept, rate = np.empty(0, dtype=np.int64), 1.0
+    while len(kept) < wanted:
+        before = len(kept)
+        size = int(min(1.1 * (wanted - before) / rate + 100, _BATCH))
+        one, two = rng.integers(n, size=(2, size))
+        allowed = pool.person[one] != pool.person[two]
+        if crossing:
+            allowed &= pool.cell[one] != pool.cell[two]
+        code = np.minimum(one, two) * n + np.maximum(one, two)
+        kept = under_cap(np.concatenate([kept, code[allowed]]), pool.person, pool.cap)
+        rate = max((len(kept) - before) / size, 1e-3)
+    return divmod(kept[:wanted], n)
+
+
+def _reject_in_cells(
+    pool: Pool, shares: Ints, rows: list[NDArray[np.intp]], rng: np.random.Generator
+) -> Pairs | None:
+    """Draw from all cells by turns, with one cap for all; None where that takes too long."""
+    n, count = len(pool), np.array([len(row) for row in rows])
+    start, image = np.cumsum(count) - count, np.concatenate(rows)
+    cell = np.empty(n, dtype=np.int64)
+    cell[image] = np.repeat(np.arange(len(rows)), count)
+    kept = np.empty(0, dtype=np.int64)
+    for _ in range(_TURNS):
+        lacking = shares - np.bincount(cell[kept // n], minlength=len(rows))
+        if not lacking.any():
+            return divmod(kept, n)
+        home = np.repeat(
+            np.arange(len(rows)), np.where(lacking > 0, 1.2 * lacking + 10, 0).astype(int)
+        )
+        one, two = (image[start[home] + rng.integers(count[home])] for _ in range(2))
+        strangers = pool.person[one] != pool.person[two]
+        code = (np.minimum(one, two) * n + np.maximum(one, two))[strangers]
+        kept = under_cap(np.concatenate([kept, rng.permutation(code)]), pool.person, pool.cap)
+        home = cell[kept // n]
+        kept = kept[occurrence(home) < shares[home]]
+    return None
+
+
+def _list(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> Pairs:
+    # A block is what a person has in a cell: a run of images once they are in order.
+    _, cell, images = np.unique(pool.cell, return_inverse=True, return_counts=True)
+    image = np.lexsort((pool.person, cell))
+    person, cell = pool.person[image], cell[image]
+    new = np.ones(len(image), dtype=bool)
+    new[1:] = (person[1:] != person[:-1]) | (cell[1:] != cell[:-1])
+    start = np.flatnonzero(new)
+    size = np.diff(start, append=len(image))
+    person, cell = person[start], cell[start]
+
+    # All pairs of blocks, those of the same two people next to each other.
+    after = np.searchsorted(cell, cell, side="right")
+    first = after if crossing else np.arange(1, len(start) + 1)
+    one, two = counting((len(start) if crossing else after) - first)
+    two += first[one]
+    strangers = person[one] != person[two]
+    one, two = one[strangers], two[strangers]
+    code = couple(person[one], person[two], person)
+    order = np.argsort(code, kind="stable")
+    one, two, code = one[order], two[order], code[order]
+    if not len(code):
+        return NONE
+    each = size[one] * size[two]
+    head = np.flatnonzero(np.diff(code, prepend=-1))
+    number, time = _first(np.add.reduceat(each, head), pool.cap, rng)
+
+    # Number counts image pairs, block pair after block pair.
+    before = np.cumsum(each) - each
+    block = np.searchsorted(before, number, side="right") - 1
+    home = np.zeros_like(block) if crossing else cell[one[block]]
+    take = _earliest(home, time, wanted, images[:1] if crossing else images)
+    block, number = block[take], number[take] - before[block[take]]
+    one, two = one[block], two[block]
+    left, right = image[start[one] + number // size[two]], image[start[two] + number % size[two]]
+    return np.minimum(left, right), np.maximum(left, right)
+
+
+def _earliest(home: Ints, time: Floats, wanted: int, images: Ints) -> Ints:
+    """Choose the pairs that come first in each cell; cells give in proportion to `images`."""
+    pairs = np.bincount(home, minlength=len(images))
+    shares = share(wanted, images, pairs)
+    taken = []
+    for rows, n in zip(_split(home, pairs), shares.tolist(), strict=True):
+        part = rows if n == len(rows) else rows[np.argpartition(time[rows], n)[:n]]
+        taken.append(part)
+    return np.concatenate(taken)
+
+
+def _split(cell: Ints, number: Ints) -> list[NDArray[np.intp]]:
+    """Return the rows of each cell 0, 1, …, of which there are so many."""
+    small = cell.astype(np.min_scalar_type(len(number)))  # up to two bytes are sorted by radix
+    return np.split(np.argsort(small, kind="stable"), np.cumsum(number)[:-1])
+
+
+def _first(pairs: Ints, cap: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """Draw for each couple the `cap` image pairs that come first, and when they come.
+
+    Couple i has the image pairs numbered before[i] … before[i] + pairs[i] − 1, where before is the
+    sum of `pairs` so far. Times are exponential.
+    """
+    before = np.cumsum(pairs) - pairs
+    many = pairs > cap
+    couples, number = counting(np.where(many, 0, pairs))
+    number += before[couples]
+    time = rng.standard_exponential(len(number))
+    if not many.any():
+        return number, time
+    drawn = choose(pairs[many], cap, rng) + before[many, None]
+    # Of k pairs that have not come yet, the next one comes after an exponential time / k.
+    waiting = rng.standard_exponential(drawn.shape) / (pairs[many, None] - np.arange(cap))
+    times = rng.permuted(np.cumsum(waiting, axis=1), axis=1)
+    return np.concatenate([number, drawn.ravel()]), np.concatenate([time, times.ravel()])

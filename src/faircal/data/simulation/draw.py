@@ -1,0 +1,183 @@
+"""Drawing a simulated dataset from a preset."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from faircal._base.errors import ParameterError
+from faircal.data import Dataset, Embeddings, Feature, Images, Pairs
+from faircal.data.columns import Column
+from faircal.data.dataset import DEFAULT_FEATURE
+from faircal.data.simulation.presets import N_FOLDS, PRESETS, Preset
+from faircal.data.simulation.sampling import Layout
+
+_LEAST_DIMENSION = 16
+
+
+def simulate(
+    preset: str,
+    seed: int = 0,
+    *,
+    people: int | None = None,
+    images: int | None = None,
+    pairs: int | None = None,
+    dimension: int | None = None,
+) -> Dataset:
+    """Draw a simulated dataset: embeddings of people who do not exist.
+
+    The same arguments give the same bytes. A size that is not given follows from those that are:
+    images in proportion to people, pairs in proportion to images (fewer, where there are not as
+    many distinct ones). Other pairs of the same people and images have the same embeddings.
+
+    Parameters
+    ----------
+    preset : str
+        ``small``, ``rfw-like`` or ``bfw-like``; all are in `PRESETS`.
+    seed : int
+        At least 0.
+    people, images, pairs : int, optional
+        How many in all, dealt evenly to groups and folds.
+    dimension : int, optional
+        Length of an embedding.
+
+    Returns
+    -------
+    Dataset
+        Named ``"<preset> (simulated)"``, with identities, attributes and folds 1 … 5 that share
+        no person.
+
+    Examples
+    --------
+    >>> data = simulate("small", seed=3, people=80)
+    >>> data.name, len(data.pairs), data.embeddings.vectors.shape
+    ('small (simulated)', 3200, (800, 128))
+    >>> data.fold_names
+    [1, 2, 3, 4, 5]
+    """
+    seed = _whole("seed", seed, 0)
+    plan, layout = _plan(PRESETS[preset], people, images, pairs, dimension)
+    vectors_seed, pairs_seed = np.random.SeedSequence(seed).spawn(2)
+    vectors = plan.population.embed(
+        layout.group, layout.person, plan.dimension, np.random.default_rng(vectors_seed)
+    )
+    sizes = {key: getattr(plan, key) for key in ("people", "images", "pairs", "dimension")}
+    return Dataset.assemble(
+        f"{preset} (simulated)",
+        _images(plan, layout),
+        _pairs(plan, layout, np.random.default_rng(pairs_seed)),
+        {DEFAULT_FEATURE: Feature(Embeddings.of(vectors, "simulated embeddings"))},
+        provenance={"simulated": True, "preset": preset, "seed": seed, **sizes},
+    )
+
+
+def _plan(
+    preset: Preset,
+    people: int | None,
+    images: int | None,
+    pairs: int | None,
+    dimension: int | None,
+) -> tuple[Preset, Layout]:
+    """Return the preset with the sizes asked for, and its people and images."""
+    groups = len(preset.population.groups)
+    people = _whole(
+        "people",
+        preset.people if people is None else people,
+        2 * preset.splits * groups,
+        "two for each group of each split",
+    )
+    images = _whole(
+        "images",
+        preset.images * people // preset.people if images is None else images,
+        2 * people,
+        f"two for each of {people} people",
+    )
+    dimension = _whole(
+        "dimension", preset.dimension if dimension is None else dimension, _LEAST_DIMENSION
+    )
+    layout = Layout.of(people, images, preset.splits, groups)
+    least, most = 4 * preset.splits * groups, _most_pairs(preset, layout)
+    scaled = min(max(preset.pairs * images // preset.images, least), most)
+    pairs = _whole(
+        "pairs",
+        scaled if pairs is None else pairs,
+        least,
+        "four for each group of each split",
+    )
+    if pairs > most:
+        raise ParameterError(
+            f"pairs: expected at most {most}, as many as {people} people in {images} images give "
+            f"without repeats, found {pairs}; ask for fewer pairs or more images"
+        )
+    plan = dataclasses.replace(
+        preset, people=people, images=images, pairs=pairs, dimension=dimension
+    )
+    return plan, layout
+
+
+def _whole(name: str, value: Any, least: int, why: str = "") -> int:
+    """Return `value` as int; `ParameterError` unless it is a whole number, at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        reason = f" ({why})" if why else ""
+        raise ParameterError(
+            f"{name}: expected a whole number of at least {least}{reason}, found {value!r}"
+        )
+    return int(value)
+
+
+def _shares(preset: Preset) -> dict[str, float]:
+    """Return the share of each kind of pair."""
+    genuine = 1 / (1 + preset.imposters_per_genuine)
+    across = (1 - genuine) * preset.cross_group_share
+    return {"genuine": genuine, "within": 1 - genuine - across, "across": across}
+
+
+def _counts(preset: Preset, pairs: int) -> dict[str, int]:
+    """Return how many of `pairs` pairs are of each kind."""
+    counts = {kind: round(pairs * _shares(preset)[kind]) for kind in ("genuine", "across")}
+    return {**counts, "within": pairs - sum(counts.values())}
+
+
+def _most_pairs(preset: Preset, layout: Layout) -> int:
+    """Return the largest number of pairs for which there are enough distinct ones of each kind."""
+    limits = {kind: partners.most() for kind, partners in layout.runs().items()}
+    most = min(int(limits[kind] / share) for kind, share in _shares(preset).items() if share)
+    while any(count > limits[kind] for kind, count in _counts(preset, most).items()):
+        most -= 1  # a step or two, for rounding
+    return most
+
+
+def _images(plan: Preset, layout: Layout) -> Images:
+    """Name the people, and give every image its person's attributes."""
+    width = len(str(plan.people))
+    identity = Column(
+        layout.person.astype(np.int32), tuple(f"p{i:0{width}}" for i in range(plan.people))
+    )
+    group = layout.group[layout.person]
+    attributes = {
+        name: Column(plan.population.codes(number)[group], plan.population.names[number])
+        for number, name in enumerate(plan.population.attributes)
+    }
+    return Images(pa.array(np.arange(plan.images)), identity, attributes, tuple(attributes))
+
+
+def _pairs(plan: Preset, layout: Layout, rng: np.random.Generator) -> Pairs:
+    """Draw the pairs inside splits; ordered by split, in it by kind and group."""
+    counts = _counts(plan, plan.pairs)
+    parts = [
+        (left, right, np.full(len(left), kind == "genuine"))
+        for kind, partners in layout.runs().items()
+        if counts[kind]
+        for left, right in partners.draw(counts[kind], rng)
+    ]
+    left, right, genuine = (np.concatenate(part) for part in zip(*parts, strict=True))
+    split = layout.split[layout.person[left]]
+    order = np.argsort(split, kind="stable")
+    left, right, genuine, split = left[order], right[order], genuine[order], split[order]
+    swap = rng.random(len(left)) < 0.5
+    left, right = np.where(swap, right, left), np.where(swap, left, right)
+    fold = split * N_FOLDS // plan.splits + 1
+    return Pairs(left, right, genuine, fold)

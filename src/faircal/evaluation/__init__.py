@@ -1,0 +1,1 @@
+"""Measuring methods, models and anybody's scores: audits, benchmarks, comparisons, thresholds."""

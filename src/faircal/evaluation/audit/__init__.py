@@ -1,0 +1,26 @@
+"""Auditing: per-group measurement of anybody's scores or probabilities.
+
+`audit` measures pairs in memory, exactly. `Auditor` counts pairs of any number, part by part, and
+says how far its values can be from the exact ones; `audit_stream` runs it.
+"""
+
+from faircal.evaluation.audit.found import Audit, bounds_note
+from faircal.evaluation.audit.matrix import imposter_matrix
+from faircal.evaluation.audit.pairs import Scored
+from faircal.evaluation.audit.regions import find_regions
+from faircal.evaluation.audit.run import audit_stream, files_digest
+from faircal.evaluation.audit.stream import Auditor
+from faircal.evaluation.audit.whole import audit, audit_pairs
+
+__all__ = [
+    "Audit",
+    "Auditor",
+    "Scored",
+    "audit",
+    "audit_pairs",
+    "audit_stream",
+    "bounds_note",
+    "files_digest",
+    "find_regions",
+    "imposter_matrix",
+]

@@ -1,0 +1,193 @@
+"""Candidates for regions: made on one half of the people, chosen there, tested on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.jobs import Progress
+from faircal._base.registry import check_whole
+from faircal.calibrators import make_calibrator
+from faircal.compute.clustering import kmeans
+from faircal.data import Dataset
+from faircal.data.columns import UNKNOWN
+from faircal.data.types import Embeddings
+from faircal.evaluation.audit.region_testing import Bools, Half, Measured, Rows, adjusted
+from faircal.metrics.intervals.crowd import Crowd
+from faircal.metrics.intervals.sharing import Float64
+
+#: People that a region must have on average, in each half.
+PEOPLE_EACH = 10
+#: Candidates that are tested at most, for each of the two questions and each half.
+CANDIDATES = 10
+#: And they must look like it where they were made: the p-value there.
+APPARENT = 0.2
+#: What is asked of a region: the p-values of more false matches, and of other calibration.
+QUESTIONS = ("p", "gap_p")
+_HALVES = ("A", "B")
+
+
+class People(NamedTuple):
+    """One half: its pairs, and the number of its people."""
+
+    pairs: Rows
+    people: int
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A region of one half, tested on the other."""
+
+    name: str
+    resolution: int
+    centre: NDArray[np.float32]
+    inside: Bools
+    apparent: Measured
+    shown: Measured
+    tests: dict[str, float]  # adjusted p-values, by question; empty where it was not tested
+
+    @property
+    def tested(self) -> bool:
+        """Whether it was among those chosen."""
+        return bool(self.tests)
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What is searched: pairs with scores, and at which threshold; probabilities or None."""
+
+    data: Dataset
+    embeddings: Embeddings
+    people: NDArray[np.int64]
+    score: Float64
+    probability: Float64 | None
+    threshold: float
+    seed: int
+    resolutions: Sequence[int]
+    progress: Progress
+
+    def run(self, halves: Sequence[People]) -> list[Candidate]:
+        """Make and test the regions of both halves."""
+        found: list[Candidate] = []
+        total = 2 * sum(self.resolutions)
+        for name, made, tested in zip(_HALVES, halves, halves[::-1], strict=True):
+            said = self._probability(made)
+            first, second = (self._half(half.pairs, said) for half in (made, tested))
+            of_half: list[Candidate] = []
+            for candidate in self._candidates(name, first, second):
+                of_half.append(candidate)
+                self.progress("regions", len(found) + len(of_half), total, candidate.name)
+            _decide(of_half)
+            found += of_half
+        self.progress("regions", 0, 0, "")
+        return found
+
+    def _probability(self, made: People) -> Float64:
+        if self.probability is not None:
+            return self.probability
+        low, high = float(self.score.min()), float(self.score.max())
+        scaled = (self.score - low) / max(high - low, 1e-12)
+        genuine = self.data.genuine[made.pairs]
+        calibrator = make_calibrator("beta").fit(scaled[made.pairs], genuine)
+        return np.asarray(calibrator.predict(scaled), dtype=np.float64)
+
+    def _half(self, rows: Rows, probability: Float64) -> Half:
+        left, right = self.data.pairs.left[rows], self.data.pairs.right[rows]
+        genuine = self.data.genuine[rows]
+        one, n = self.people[left], int(self.people.max()) + 1
+        # Of a genuine pair both are one person, whatever its images are labelled.
+        crowd = Crowd(genuine, one, np.where(genuine, one, self.people[right]), n)
+        return Half(left, right, crowd, self.score[rows], probability[rows], self.threshold)
+
+    def _candidates(self, name: str, made: Half, tested: Half) -> Iterator[Candidate]:
+        vectors = self.embeddings.rows(made.images)
+        used = self.data.used_images()
+        everyone = self.embeddings.rows(used)
+        for resolution in self.resolutions:
+            clustering = kmeans(
+                vectors, resolution, random_state=self.seed, engine=self.embeddings.engine
+            )
+            at = np.full(len(self.embeddings), UNKNOWN, np.int32)
+            at[used] = clustering.assign(everyone, self.embeddings.engine)
+            for number in range(resolution):
+                inside = at == number
+                yield Candidate(
+                    f"{name}{resolution}-{number + 1}",
+                    resolution,
+                    clustering.centers[number],
+                    inside,
+                    made.test(inside, intervals=False),
+                    tested.test(inside),
+                    {},
+                )
+
+
+def _decide(candidates: Sequence[Candidate]) -> None:
+    """Choose candidates by how they look where they were made; adjust their p-values elsewhere."""
+    hypotheses: list[tuple[Candidate, str]] = []
+    for question in QUESTIONS:
+        able = [
+            c
+            for c in candidates
+            if _p(c.apparent, question) <= APPARENT and _p(c.shown, question) < np.inf
+        ]
+        able.sort(key=lambda c: (_p(c.apparent, question), c.name))
+        hypotheses += [(c, question) for c in able[:CANDIDATES]]
+    values = np.array([_p(c.shown, question) for c, question in hypotheses])
+    # Each half has half of the level.
+    for (candidate, question), value in zip(hypotheses, 2 * adjusted(values), strict=True):
+        candidate.tests[question] = min(float(value), 1.0)
+
+
+def _p(tested: Measured, question: str) -> float:
+    value = float(getattr(tested, question))
+    return value if value == value else np.inf
+
+
+def deal(data: Dataset, people: NDArray[np.int64], seed: int) -> list[People]:
+    """Deal people to halves, those with about equally many pairs evenly; a pair of two is lost."""
+    left, right = people[data.pairs.left], people[data.pairs.right]
+    counts = np.bincount(np.concatenate([left, right]))
+    rng = np.random.default_rng([seed, 1])
+    order = np.lexsort([rng.random(len(counts)), -counts])
+    order = order[counts[order] > 0]
+    half = np.full(len(counts), UNKNOWN, np.int64)
+    flips = np.repeat(rng.integers(0, 2, len(order) // 2 + 1), 2)[: len(order)]
+    half[order] = (np.arange(len(order)) + flips) % 2
+    found = []
+    for h in (0, 1):
+        pairs = np.flatnonzero((half[left] == h) & (half[right] == h))
+        found.append(People(pairs, int((half == h).sum())))
+        genuine = data.genuine[pairs]
+        if not genuine.any() or genuine.all():
+            raise DataError(
+                f"{data.where}: expected genuine and imposter pairs within each half of the "
+                f"{len(order)} people, found too few pairs; add pairs ('faircal pairs')"
+            )
+    return found
+
+
+def fitting(wanted: Sequence[int], people: int) -> list[int]:
+    """Return the numbers of regions for which `people`, those of a half, are enough; one at least.
+
+    Examples
+    --------
+    >>> fitting((10, 30, 100), 400), fitting((10, 30, 100), 50)
+    ([10, 30], [5])
+    """
+    if not wanted:
+        raise ParameterError("resolutions: expected one or more numbers of regions, found none")
+    for number in wanted:
+        check_whole("resolutions", number, 2)
+    most = people // PEOPLE_EACH
+    if most < 2:
+        raise DataError(
+            f"regions: expected at least {4 * PEOPLE_EACH} people, {2 * PEOPLE_EACH} in each half, "
+            f"found {people} in one; add people"
+        )
+    return sorted({number for number in wanted if number <= most}) or [most]

@@ -1,0 +1,295 @@
+"""Running a benchmark: folds → fit → score → measure → results, cell by cell."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from threadpoolctl import threadpool_limits
+
+from faircal._base.errors import FairCalError, ParameterError
+from faircal._base.jobs import Progress, silent
+from faircal.data import Dataset
+from faircal.evaluation.benchmark.cell import Fits, Ran, run_cell
+from faircal.evaluation.benchmark.moving import collect_moved, run_moved, write_moved
+from faircal.evaluation.benchmark.parts import Parts
+from faircal.evaluation.benchmark.populations import Moving
+from faircal.evaluation.benchmark.record import make_record
+from faircal.evaluation.benchmark.settings import Cell, Plan, Settings, make_plan
+from faircal.evaluation.benchmark.sureness import intervals_over_folds, replicates_over_folds
+from faircal.evaluation.curves import CURVES, write_curves
+from faircal.methods import METHODS
+from faircal.metrics.intervals import Known
+from faircal.metrics.results import (
+    REPLICATES,
+    ClusterRow,
+    Interval,
+    Member,
+    Row,
+    summarise,
+    write_clusters,
+    write_intervals,
+    write_replicates,
+    write_results,
+    write_run,
+)
+
+#: Seconds between two looks at what the workers have finished.
+_REFRESH = 0.5
+
+#: What the progress of all cells together is called.
+_WHOLE = "benchmark"
+
+#: Runs cells that share calibration pairs somewhere, and gives what came of each, in their order.
+Runner = Callable[[Plan, Sequence[Cell]], Iterable[Ran]]
+
+
+def unsaid(_: str) -> None:
+    """Say nothing."""
+
+
+class _StoppedError(Exception):
+    """Ends a worker whose run was interrupted."""
+
+
+def run_benchmark(
+    data: Dataset,
+    out: str | Path,
+    settings: Settings | None = None,
+    *,
+    jobs: int | None = None,
+    resume: bool = False,
+    progress: Progress = silent,
+    note: Callable[[str], None] = unsaid,
+    more: Mapping[str, Any] | None = None,
+    moving: Moving | None = None,
+    runner: Runner | None = None,
+) -> list[Row]:
+    """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
+
+    Each cell is written as it ends, and the state of a training every now and then, so an
+    interrupted run goes on with ``resume=True``. The results depend on data, settings and seed
+    alone, not on `jobs`; those of trained methods also on the device.
+
+    Parameters
+    ----------
+    data : Dataset
+    out : path
+    settings : Settings, optional
+    jobs : int, optional
+        Cells worked on at a time; as many as there are cores, unless told.
+    resume : bool
+        Keep the cells that an earlier run with the same settings finished.
+    progress : callable
+        Called as cells end, and as networks are trained: with (what, done, in all, some words). A
+        total of 0 says that there is nothing more to come of it.
+    note : callable
+        Called with what its user should know before the work begins.
+    more : mapping, optional
+        What ``run.json`` is to say besides, or in place of what it would say.
+    moving : Moving, optional
+        Fit on its data in place of the other folds, and write to ``moving.csv`` what labelled
+        pairs of `data` gain; `faircal.evaluation.benchmark.move` makes it.
+    runner : callable, optional
+        Runs cells elsewhere; called in as many threads as there are `jobs`. Here, unless told.
+
+    Returns
+    -------
+    list of Row
+        What ``results.csv`` holds.
+    """
+    started = time.perf_counter()
+    settings = settings or Settings()
+    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    if jobs < 1:
+        raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
+    if moving is not None and runner is not None:
+        raise ParameterError("methods move to another population here only; leave out the runner")
+    plan = make_plan(data, settings, moving)
+    record = make_record(data, plan, jobs, moving)
+    parts = Parts.open(Path(out), plan, resume)
+    trained = {
+        cell.method
+        for cell in plan.cells
+        if _trains(cell) and not parts.has(cell, plan.is_main(cell))
+    }
+    if trained:
+        names = ", ".join(name for name in METHODS if name in trained)
+        note(f"note: networks are trained for {names}: minutes to hours without a GPU")
+    try:
+        _work(data, plan, parts, jobs, progress, moving, runner)
+    except FairCalError:
+        parts.leave_no_trace()
+        raise
+    found = _collect(data, plan, parts)
+    home = Path(out)
+    write_results(home, found.rows)
+    write_curves(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
+    write_clusters(home, found.clusters, found.members)
+    write_intervals(home, found.intervals)
+    write_replicates(home / REPLICATES, replicates_over_folds(plan, parts))
+    write_moved(home, collect_moved(plan, parts) if moving is not None else ())
+    wall = round(time.perf_counter() - started, 3)
+    write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": found.fits})
+    parts.discard_others()
+    return found.rows
+
+
+def _work(
+    data: Dataset,
+    plan: Plan,
+    parts: Parts,
+    jobs: int,
+    progress: Progress,
+    moving: Moving | None,
+    runner: Runner | None,
+) -> None:
+    """Run the cells that are not done, `jobs` batches at a time."""
+    todo = [cell for cell in plan.cells if not parts.has(cell, plan.is_main(cell))]
+    batches = _batches(todo, folds_apart=moving is None)
+    done = len(plan.cells) - sum(map(len, batches))
+    progress(_WHOLE, done, len(plan.cells), "start")
+    for feature in {cell.feature for cell in plan.cells} if runner is None else ():
+        data.features.scores(feature)()  # once, before the folds take their share
+        if moving is not None:
+            moving.source.features.scores(feature)()
+    finished: list[Cell] = []  # filled by the workers; append is atomic
+    stop = threading.Event()
+
+    def tell(what: str, so_far: int, total: int, label: str) -> None:
+        if stop.is_set():
+            raise _StoppedError
+        progress(what, so_far, total, label)
+
+    # One BLAS thread each: the same sums whatever the number of jobs, and no fight over cores.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
+        waiting = {
+            pool.submit(_run_batch, data, plan, batch, parts, finished, tell, moving, runner)
+            for batch in batches
+        }
+        try:
+            while waiting:
+                ended, waiting = wait(waiting, timeout=_REFRESH, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    future.result()
+                if finished:
+                    progress(_WHOLE, done + len(finished), len(plan.cells), finished[-1].label)
+        except BaseException:
+            stop.set()  # a training notices at its next epoch
+            _cancel(waiting)
+            raise
+
+
+def _trains(cell: Cell) -> bool:
+    return METHODS[cell.method].needs.training
+
+
+def _cancel(waiting: Iterable[Future[None]]) -> None:
+    for future in waiting:
+        future.cancel()
+
+
+def _batches(cells: Iterable[Cell], folds_apart: bool = True) -> list[list[Cell]]:
+    """Put cells together that share calibration pairs and clustering; a training is alone."""
+
+    def shared(cell: Cell) -> tuple[str, str, str, str]:
+        alone = cell.method if _trains(cell) else ""
+        fold = str(cell.fold) if folds_apart else ""
+        return cell.feature, fold, str(cell.clusters), alone
+
+    def cost(batch: list[Cell]) -> tuple[bool, int]:
+        return _trains(batch[0]), batch[0].clusters or 0
+
+    batches = [list(batch) for _, batch in groupby(sorted(cells, key=shared), key=shared)]
+    return sorted(batches, key=cost, reverse=True)  # what takes longest starts first
+
+
+def run_batch(
+    data: Dataset,
+    plan: Plan,
+    batch: Sequence[Cell],
+    parts: Parts | None = None,
+    progress: Progress = silent,
+) -> Iterator[Ran]:
+    """Run cells that share calibration pairs, and give what came of each as it ends.
+
+    A training keeps its state with `parts`; without them it starts anew where it is interrupted.
+    """
+    calibration, test = data.select(batch[0].feature).split(batch[0].fold)
+    for cell in batch:
+        yield run_cell(test, Fits(calibration, cell, plan.settings, parts, progress), plan)
+
+
+def _run_batch(
+    data: Dataset,
+    plan: Plan,
+    batch: list[Cell],
+    parts: Parts,
+    finished: list[Cell],
+    progress: Progress,
+    moving: Moving | None,
+    runner: Runner | None,
+) -> None:
+    def tell(cell: Cell) -> None:
+        finished.append(cell)
+        progress(cell.label, 0, 0, "")
+
+    if moving is not None:
+        target = data.select(batch[0].feature)
+        run_moved(moving.source, target, plan, batch, parts, progress, tell)
+        return
+    if runner is None:
+        found: Iterable[Ran] = run_batch(data, plan, batch, parts, progress)
+    else:
+        found = runner(plan, batch)
+    for cell, ran in zip(batch, found, strict=True):
+        parts.write(cell, *ran)
+        tell(cell)
+
+
+class _Found(NamedTuple):
+    """What the cells have found, in the order of the plan whatever the order they ended in."""
+
+    rows: list[Row]
+    fits: list[dict[str, Any]]
+    clusters: list[ClusterRow]
+    members: list[Member]
+    intervals: list[Interval]
+
+
+def _collect(data: Dataset, plan: Plan, parts: Parts) -> _Found:
+    """Join the cells."""
+    rows: list[Row] = []
+    known: dict[tuple[str, ...], list[Known]] = {}
+    found = _Found(rows, [], [], [], [])
+    for cell in plan.cells:
+        part = parts.read(cell)
+        clusters = "" if cell.clusters is None else str(cell.clusters)
+        front = cell.feature, cell.method, cell.calibrator, clusters
+        for attribute, measures in part["measures"]:
+            seed = str(plan.settings.seed)
+            where = (data.name, *front, seed, str(cell.fold), attribute)
+            rows += [Row(*where, *measured) for measured in measures]
+        for attribute, intervals in part["intervals"]:
+            for each in intervals:
+                known.setdefault((*front, attribute, *each[:3]), []).append(Known(*each))
+        found.clusters.extend(ClusterRow(*front, str(cell.fold), *of) for of in part["clusters"])
+        found.members.extend(Member(*front, str(cell.fold), *of) for of in part["members"])
+        found.fits.append(
+            {
+                "feature": cell.feature,
+                "method": cell.method,
+                "calibrator": cell.calibrator,
+                "clusters": cell.clusters,
+                "fold": cell.fold,
+                **{key: part[key] for key in ("seconds", "figures", "notes")},
+            }
+        )
+    found.intervals.extend(intervals_over_folds(known))
+    return found._replace(rows=summarise(rows))

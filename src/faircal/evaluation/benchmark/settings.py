@@ -1,0 +1,352 @@
+"""What a benchmark is asked to do, and the list of cells that follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from typing import Any, Literal, NamedTuple
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._version import __version__
+from faircal.calibrators import make_calibrator
+from faircal.data import Dataset
+from faircal.evaluation.benchmark.labels import label_counts
+from faircal.evaluation.benchmark.plugins import plugin_hashes
+from faircal.evaluation.benchmark.populations import Moving, shared_features, unserved
+from faircal.methods import METHODS, make_method
+from faircal.metrics.measures import RATES
+
+ThresholdOn = Literal["test", "calibration"]
+
+
+class Sweep(NamedTuple):
+    """Calibrators and numbers of clusters: a method is run with each pair of them."""
+
+    calibrators: tuple[str, ...]
+    clusters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a benchmark; an empty list means the default.
+
+    Parameters
+    ----------
+    methods : tuple of str
+        Every installed method that the data can serve, unless told.
+    calibrators : tuple of str
+    clusters : tuple of int
+        Each is run; more than one is a sweep.
+    features : tuple of str
+        All of the data's, unless told.
+    attributes : tuple of str
+        ``a+b`` crosses; all columns crossed, unless told.
+    threshold_on : {"test", "calibration"}
+        Where operating thresholds come from: the test fold, as in the paper, or the calibration
+        folds, as in use.
+    retune : bool
+        Fit methods that are made for one false-positive rate anew for each reported rate.
+    parameters : mapping from method to its parameters
+    n_init : int
+        Starts of K-means.
+    seed : int
+    rates : tuple of float
+        Global error rates at which groups are compared.
+    sweeps : mapping from method to Sweep
+        Calibrators and numbers of clusters of single methods, in place of those of all.
+    also_by : tuple of str
+        Attributes by which scores are counted for figures besides, without fitting anew.
+    members : int
+        Images listed of each cluster, nearest to its centre first, for montages.
+    """
+
+    methods: tuple[str, ...] = ()
+    calibrators: tuple[str, ...] = ("beta",)
+    clusters: tuple[int, ...] = (100,)
+    features: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    threshold_on: ThresholdOn = "test"
+    retune: bool = False
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    n_init: int = 1
+    seed: int = 0
+    rates: tuple[float, ...] = RATES
+    sweeps: Mapping[str, Sweep] = field(default_factory=dict)
+    also_by: tuple[str, ...] = ()
+    members: int = 0
+
+    @property
+    def main_calibrator(self) -> str:
+        """The calibrator that figures show: the default where it is among them, else the first."""
+        default = Settings.calibrators[0]
+        return default if default in self.calibrators else self.calibrators[0]
+
+    @property
+    def main_clusters(self) -> int:
+        """The number of clusters that figures show: the one nearest to the default."""
+        return min(self.clusters, key=lambda k: abs(k - Settings.clusters[0]))
+
+    def sweep(self, method: str) -> Sweep:
+        """Return the calibrators and numbers of clusters to run a method with."""
+        return self.sweeps.get(method, Sweep(self.calibrators, self.clusters))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the settings as plain values, for the record of the run."""
+        return asdict(self)
+
+
+class Cell(NamedTuple):
+    """One fit: a method on one feature with one fold left out."""
+
+    feature: str
+    fold: Any
+    method: str
+    calibrator: str
+    clusters: int | None
+    parameters: tuple[tuple[str, Any], ...]
+
+    @property
+    def label(self) -> str:
+        """The cell in words, for progress."""
+        clusters = "" if self.clusters is None else f", K = {self.clusters}"
+        return f"{self.method}{clusters}, {self.feature}, fold {self.fold}"
+
+    @property
+    def key(self) -> str:
+        """A file name for the cell, the same in every run."""
+        text = json.dumps(self, default=str)
+        return f"{self.method}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells of a benchmark in the order of its results, and what was left out and why.
+
+    Where methods move to another population, `source_hash` is of the data they are fitted on, and
+    `labels` says how many pairs of the other are labelled.
+    """
+
+    settings: Settings
+    cells: tuple[Cell, ...]
+    attributes: tuple[str | None, ...]
+    left_out: Mapping[str, str]
+    data_hash: str
+    source_hash: str = ""
+    labels: tuple[int, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that changes a cell's numbers besides the cell itself."""
+        shared = {
+            "version": __version__,
+            "data": self.data_hash,
+            "attributes": self.attributes,
+            "threshold_on": self.settings.threshold_on,
+            "retune": self.settings.retune,
+            "n_init": self.settings.n_init,
+            "seed": self.settings.seed,
+            "rates": self.settings.rates,
+            "also_by": self.settings.also_by,
+            "members": self.settings.members,
+            "moving": (self.source_hash, self.labels),
+            "plugins": plugin_hashes(),
+        }
+        return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
+
+    def is_main(self, cell: Cell) -> bool:
+        """Whether figures show the cell: the scores of such a one are counted and kept."""
+        return cell.calibrator in ("", self.settings.main_calibrator) and cell.clusters in (
+            None,
+            self.settings.main_clusters,
+        )
+
+
+def make_plan(data: Dataset, settings: Settings, moving: Moving | None = None) -> Plan:
+    """Check `settings` against `data` and list the cells; what is wrong is raised here, at once.
+
+    With `moving`, methods are fitted on its data in place of the other folds.
+    """
+    _check(settings)
+    source = None if moving is None else moving.source
+    folds = data.fold_names
+    if len(folds) < 2:
+        raise DataError(
+            f"{data.where}: expected two or more folds, found {len(folds)}; "
+            "give more, or drop the column 'fold' to have five drawn"
+        )
+    wanted = settings.features or tuple(data.features)
+    if source is not None:
+        wanted = tuple(shared_features(source, data, settings.features))
+    features = tuple(data.select(name).feature for name in wanted)
+    attributes = settings.attributes or (
+        (data.default_attribute,) if data.default_attribute else ()
+    )
+    for attribute in (*attributes, *settings.also_by):
+        data.groups(attribute)
+    methods, left_out = _methods(data, settings, features, attributes or (None,), source)
+    _check_parameters(settings, methods)
+    cells = [
+        Cell(feature, fold, method, calibrator, k, _fixed(settings.parameters.get(method, {})))
+        for feature in features
+        for method in methods
+        for calibrator in (
+            settings.sweep(method).calibrators if _takes(method, "calibrator") else ("",)
+        )
+        for k in (settings.sweep(method).clusters if _takes(method, "n_clusters") else (None,))
+        for fold in folds
+    ]
+    for cell in cells:
+        build_method(cell, settings).check_parameters()
+    clusters = max((cell.clusters or 0 for cell in cells), default=0)
+    _check_folds(data, clusters if source is None else 0)
+    plan = Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
+    if moving is None or source is None:
+        return plan
+    _check_calibration(source, f"{source.where}: in all", clusters)
+    labels = label_counts(min(len(data.split(fold)[0]) for fold in folds), moving.labels)
+    return replace(plan, source_hash=source.hash(), labels=labels)
+
+
+def _fixed(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(parameters.items()))
+
+
+def _takes(method: str, parameter: str) -> bool:
+    return parameter in METHODS[method]._get_param_names()
+
+
+def _methods(
+    data: Dataset,
+    settings: Settings,
+    features: Sequence[str],
+    attributes: Sequence[str | None],
+    source: Dataset | None,
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the methods to run and, for those left out by default, the reason."""
+    for name in settings.methods:
+        METHODS[name].needs.check_installed(name)
+    asked = settings.methods or tuple(METHODS)
+    methods, left_out = servable(data, asked, features, attributes, source)
+    for name in settings.methods:
+        if name in left_out:
+            raise DataError(
+                f"{data.where}: method {name} cannot run: {left_out[name]}; leave it out"
+            )
+    return methods, left_out
+
+
+def servable(
+    data: Dataset,
+    methods: Sequence[str],
+    features: Sequence[str],
+    attributes: Sequence[str | None],
+    source: Dataset | None = None,
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return those of `methods` that `data` can serve and, for the others, the reason.
+
+    They are fitted on `source` where there is one, else on all folds but one.
+    """
+    left_out: dict[str, str] = {}
+    if source is not None:
+        for feature, attribute, name in product(features, attributes, methods):
+            here, there = source.select(feature), data.select(feature)
+            missing = unserved(METHODS[name].needs, here, there, attribute)
+            missing = missing or METHODS[name].unserved(here, attribute)
+            if missing is not None:
+                left_out.setdefault(name, missing)
+    for fold in data.fold_names if source is None else ():
+        calibration = data.split(fold)[0]
+        for feature, attribute, name in product(features, attributes, methods):
+            missing = METHODS[name].unserved(calibration.select(feature), attribute)
+            if missing is not None:
+                left_out.setdefault(name, missing)
+    return tuple(name for name in methods if name not in left_out), {
+        name: left_out[name] for name in methods if name in left_out
+    }
+
+
+def _check(settings: Settings) -> None:
+    for name in (*settings.methods, *settings.sweeps):
+        METHODS[name]
+    for calibrators, clusters in (
+        (settings.calibrators, settings.clusters),
+        *settings.sweeps.values(),
+    ):
+        for name in calibrators:
+            make_calibrator(name)
+        for k in clusters:
+            if k < 1:
+                raise ParameterError(f"clusters: expected 1 or more, found {k}")
+    for rate in settings.rates:
+        if not 0 < rate < 1:
+            raise ParameterError(f"rates: expected rates between 0 and 1, found {rate:g}")
+    for what in ("methods", "calibrators", "clusters", "features", "attributes", "rates"):
+        values = getattr(settings, what)
+        twice = [value for i, value in enumerate(values) if value in values[:i]]
+        if twice:
+            raise ParameterError(f"{what}: {twice[0]} is given twice; name it once")
+
+
+#: Parameters that have a setting of their own, and how it is called.
+_OWN_SETTING = {
+    "n_clusters": "clusters",
+    "calibrator": "calibrators",
+    "random_state": "seed",
+    "n_init": "n_init",
+    "attribute": "attribute",
+}
+
+
+def _check_parameters(settings: Settings, methods: Sequence[str]) -> None:
+    """Raise where a parameter would be set twice, or for a method that does not run."""
+    for method, parameters in settings.parameters.items():
+        METHODS[method]
+        if method not in methods:
+            raise ParameterError(
+                f"parameters of {method} are set, but it is not run; leave them out"
+            )
+        for name in parameters:
+            if name in _OWN_SETTING:
+                option = f"--{_OWN_SETTING[name].replace('_', '-')}"
+                raise ParameterError(
+                    f"{method}.{name} is set by {option} for all methods; use that"
+                )
+            if name == "target_fpr" and settings.retune:
+                raise ParameterError(
+                    f"{method}.target_fpr is what --retune sets; leave out one of them"
+                )
+
+
+def _check_folds(data: Dataset, clusters: int) -> None:
+    """Raise where the calibration pairs of a fold are of one class, or have too few images."""
+    for fold in data.fold_names:
+        _check_calibration(data.split(fold)[0], f"{data.where}: without fold {fold}", clusters)
+
+
+def _check_calibration(calibration: Dataset, where: str, clusters: int) -> None:
+    if calibration.genuine.all() or not calibration.genuine.any():
+        raise DataError(
+            f"{where}, expected genuine and imposter pairs, found one class only; mix both classes "
+            "in every fold"
+        )
+    images = len(calibration.used_images())
+    if clusters > images:
+        raise ParameterError(
+            f"{where} there are {images} images for {clusters} clusters; choose fewer (--clusters)"
+        )
+
+
+def build_method(cell: Cell, settings: Settings, **more: Any) -> Any:
+    """Return the unfitted method of a cell; `more` are parameters that it takes, if it does."""
+    offered = {
+        "calibrator": cell.calibrator,
+        "n_clusters": cell.clusters,
+        "n_init": settings.n_init,
+        "random_state": settings.seed,
+        **more,
+    }
+    taken = {key: value for key, value in offered.items() if _takes(cell.method, key)}
+    return make_method(cell.method, **{**taken, **dict(cell.parameters)})

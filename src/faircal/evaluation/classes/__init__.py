@@ -1,0 +1,24 @@
+"""Any classifier: methods that calibrate it fairly, and audits of what it says.
+
+`audit_classes` measures class probabilities, overall, by group and by class, with intervals and
+differences between methods; `write_class_audit` leaves them in a results folder. `CLASS_METHODS`
+are the ways to calibrate that are compared, `out_of_fold` what each says of rows it did not see.
+"""
+
+from faircal.evaluation.classes.audit import ClassAudit, audit_classes
+from faircal.evaluation.classes.differences import ClassDifference
+from faircal.evaluation.classes.folder import read_differences, write_class_audit
+from faircal.evaluation.classes.methods import CLASS_METHODS, ClassMethod, make_class_method
+from faircal.evaluation.classes.run import out_of_fold
+
+__all__ = [
+    "CLASS_METHODS",
+    "ClassAudit",
+    "ClassDifference",
+    "ClassMethod",
+    "audit_classes",
+    "make_class_method",
+    "out_of_fold",
+    "read_differences",
+    "write_class_audit",
+]

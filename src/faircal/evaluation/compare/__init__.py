@@ -1,0 +1,36 @@
+"""Comparing runs and methods: paired differences, with intervals and a correction for many.
+
+`Run` is what a folder holds, `compare` puts two of them side by side, `differences` the methods of
+one; `no_worse` and `non_inferior` say whether an update may pass.
+"""
+
+from faircal.evaluation.compare.compare import compare, differences
+from faircal.evaluation.compare.matching import can_pair, notes
+from faircal.evaluation.compare.paired import Difference, Estimate, difference, holm
+from faircal.evaluation.compare.runs import Run
+from faircal.evaluation.compare.verdicts import (
+    Comparison,
+    Gate,
+    check_margin,
+    no_worse,
+    non_inferior,
+    whom,
+)
+
+__all__ = [
+    "Comparison",
+    "Difference",
+    "Estimate",
+    "Gate",
+    "Run",
+    "can_pair",
+    "check_margin",
+    "compare",
+    "difference",
+    "differences",
+    "holm",
+    "no_worse",
+    "non_inferior",
+    "notes",
+    "whom",
+]

@@ -1,0 +1,264 @@
+"""Comparing two runs, or methods of one run, value by value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.registry import did_you_mean
+from faircal.evaluation.compare.matching import Both, listed, match
+from faircal.evaluation.compare.paired import difference, holm
+from faircal.evaluation.compare.runs import Run
+from faircal.evaluation.compare.verdicts import Comparison, Verdict, better
+from faircal.metrics.intervals import Key
+from faircal.metrics.results import ALL, GLOBAL, Condition
+
+#: What is compared unless told: error rates where decisions are made, and the calibration error.
+METRICS = ("fpr", "fnr", "ks")
+_RATES = ("fpr", "fnr", "tpr")
+#: What a method changes, in short: groups, metric, and where rates are taken.
+HEADLINES = (
+    (GLOBAL, "auroc", ""),
+    (GLOBAL, "tpr", "fpr"),
+    (GLOBAL, "ks", ""),
+    (GLOBAL, "nll", ""),
+    (ALL, "ks_mean", ""),
+    (ALL, "ks_aad", ""),
+    (ALL, "fpr_aad", "global_fpr"),
+    (ALL, "fpr_mad", "global_fpr"),
+)
+
+
+def compare(
+    run_a: Run,
+    run_b: Run,
+    *,
+    methods: tuple[str, str] | None = None,
+    metrics: Sequence[str] = (),
+    level: float = 0.95,
+    tolerance: float = 0.0,
+    paired: bool = True,
+) -> list[Comparison]:
+    """Return how the values of B differ from those of A, of all pairs and of each group.
+
+    One family of comparisons: p-values are corrected for all that are returned with a verdict.
+
+    Parameters
+    ----------
+    run_a, run_b : Run
+        The same attribute, groups and operating points.
+    methods : (str, str), optional
+        Which of A with which of B; each with itself unless told, or the only one of each.
+    metrics : sequence of str
+        As in ``results.csv``; FPR, FNR and KS unless told. Rates are compared at the runs' own
+        threshold where both have one, else at the global FPRs.
+    level : float
+        Of intervals, and one minus the risk of a wrong verdict.
+    tolerance : float
+        A difference up to this size is none.
+    paired : bool
+        Take people of the same name for the same person.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from faircal.evaluation.compare.paired import Estimate
+    >>> from faircal.evaluation.compare.runs import Scored
+    >>> noise = {name: np.random.default_rng(2).normal(size=500).astype("f") for name in "ab"}
+    >>> estimates = {
+    ...     name: {("F", "", "ks"): Estimate(value, value - 0.02, value + 0.02, noise[name])}
+    ...     for name, value in (("a", 0.05), ("b", 0.08))
+    ... }
+    >>> run_a, run_b = (
+    ...     Run(name, {}, {Scored("f", "m", "", "", "sex"): found})
+    ...     for name, found in estimates.items()
+    ... )
+    >>> (found,) = compare(run_a, run_b)
+    >>> found.group, found.metric, round(found.difference.value, 3), found.verdict
+    ('F', 'ks', 0.03, 'worse')
+    """
+    if not 0.5 <= level < 1:
+        raise ParameterError(f"level: expected from 0.5 to below 1, found {level:g}")
+    if not 0 <= tolerance < math.inf:
+        raise ParameterError(f"tolerance: expected a number from 0 on, found {tolerance:g}")
+    matched = match(run_a, run_b, methods)
+    wanted = _wanted(matched, metrics)
+    found = []
+    for both in matched:
+        keys = _keys(run_a, run_b, both, wanted)
+        found += [_one(run_a, run_b, both, key, level, paired, tolerance) for key in keys]
+    if not found:  # nothing compared is not nothing worse
+        raise ParameterError(
+            f"metrics: nothing is left to compare: {_why(matched, wanted)}; name others"
+            " (--metrics fnr,auroc) or audit by group"
+        )
+    return correct(found)
+
+
+def differences(
+    run: Run | str | Path,
+    reference: str = "baseline",
+    *,
+    attribute: str | None = None,
+    level: float = 0.95,
+) -> list[Comparison]:
+    """Return how each method of a run differs from `reference` in the headline numbers.
+
+    One family: p-values are corrected for all that is returned. Nothing is, where the reference was
+    not run or the folder has no replicates.
+
+    Parameters
+    ----------
+    run : Run or path
+        The folder of a benchmark.
+    reference : str
+        The method that A is.
+    attribute : str, optional
+        The first one unless told.
+    level : float
+        Of intervals, and one minus the risk of a wrong verdict.
+    """
+    if not isinstance(run, Run):
+        if not Run.kept(run):
+            return []
+        run = Run.read(run)
+    by = (run.names("attribute") or [""])[0] if attribute is None else attribute
+    found = []
+    for feature in run.names("feature"):
+        a = run.find(feature, reference, by)
+        for method in run.names("method"):
+            b = run.find(feature, method, by)
+            if a is None or b is None or method == reference:
+                continue
+            both = Both(feature, by, reference, method, a, b)
+            keys = [key for key in _headlines(a) if key in b]
+            found += [_one(run, run, both, key, level, True, 0.0) for key in keys]
+    return correct(found)
+
+
+def _wanted(matched: Sequence[Both], metrics: Sequence[str]) -> list[str]:
+    """Return the metrics to compare, all of which there are."""
+    there = dict.fromkeys(
+        metric for both in matched for _, _, metric in both.a if _in(both, metric)
+    )
+    for metric in metrics:
+        if metric not in there:
+            raise ParameterError(
+                f"metrics: {metric!r} is not in both runs; {did_you_mean(metric, there)}"
+            )
+    return list(metrics) or [metric for metric in METRICS if metric in there]
+
+
+def _in(both: Both, metric: str) -> bool:
+    return any(key[2] == metric for key in both.b)
+
+
+def _keys(run_a: Run, run_b: Run, both: Both, wanted: Sequence[str]) -> list[Key]:
+    """Return what is compared, in the order of metrics, conditions and groups of A."""
+    own = run_a.thresholded and run_b.thresholded
+
+    def compared(key: Key) -> bool:
+        _, condition, metric = key
+        of = metric.partition("_")[0]
+        if of not in _RATES and metric not in ("fdr", "ir", "garbe"):
+            return True
+        return (
+            condition == "" if own and of != "tpr" else condition.startswith(("global_fpr", "fpr"))
+        )
+
+    keys = {metric: [key for key in both.a if key[2] == metric] for metric in wanted}
+    found: list[Key] = []
+    for metric in wanted:
+        here = list(filter(compared, keys[metric]))
+        there = [key for key in both.b if key[2] == metric and compared(key)]
+        _check_same(run_a, run_b, "groups", here, there, lambda key: key[0])
+        _check_same(run_a, run_b, "operating points", here, there, lambda key: key[1])
+        found += (key for key in here if not _set(key, both))
+    return found
+
+
+def _why(matched: Sequence[Both], wanted: Sequence[str]) -> str:
+    """Say why there is nothing to compare."""
+    if not wanted:
+        return f"none of {', '.join(METRICS)} is in both runs"
+    names = " and ".join(dict.fromkeys(metric.upper() for metric in wanted))
+    here = [(key, both) for both in matched for key in both.a if key[2] in wanted]
+    if any(key in both.b and _set(key, both) for key, both in here):
+        return f"the {names} of all pairs is what the operating point sets"
+    return f"there is no {names} at an operating point of both runs"
+
+
+def _check_same(
+    run_a: Run,
+    run_b: Run,
+    what: str,
+    here: Iterable[Key],
+    there: Iterable[Key],
+    part: Callable[[Key], str],
+) -> None:
+    a, b = ({part(key) for key in keys} for keys in (here, there))
+    for run, more in ((run_a, a - b), (run_b, b - a)):
+        if more:
+            other = run_b if run is run_a else run_a
+            raise DataError(
+                f"{other.name}: lacks the {what} {listed(sorted(more))} of {run.name}; run both"
+                f" with the same {what}"
+            )
+
+
+def _set(key: Key, both: Both) -> bool:
+    """Whether a rate is what was asked for: that of all pairs at its own operating point."""
+    group, condition, metric = key
+    rate = Condition.of(condition).wanted(metric)
+    if group != GLOBAL or rate is None:
+        return False
+    return all(math.isclose(side[key].value, rate, rel_tol=1e-6) for side in (both.a, both.b))
+
+
+def _headlines(found: Iterable[Key]) -> Iterator[Key]:
+    for group, metric, kind in HEADLINES:
+        for key in found:
+            if key[0] == group and key[2] == metric and Condition.of(key[1]).kind == kind:
+                yield key
+
+
+def _one(
+    run_a: Run, run_b: Run, both: Both, key: Key, level: float, paired: bool, tolerance: float
+) -> Comparison:
+    """Compare one value; the verdict comes when all have been."""
+    a, b = both.a[key], both.b[key]
+    found = difference(a, b, level=level, correlation=None if paired else 0.0)
+    people = [run.people(both.attribute, key[0], key[2]) for run in (run_a, run_b)]
+    fewest = min((n for n in people if n is not None), default=None)
+    sides = (run_a, both.a), (run_b, both.b)
+    enough = all(run.enough(both.attribute, side, key) for run, side in sides)
+    verdict: Verdict = "not told apart" if found.known else "not known"
+    if not enough and not math.isnan(b.value - a.value):
+        verdict = "not enough data"
+    where = both.feature, both.attribute, both.method_a, both.method_b, *key
+    p = found.p_value(tolerance)
+    return Comparison(*where, a.value, b.value, found, p, p, verdict, 0, fewest, tolerance)
+
+
+def correct(found: Sequence[Comparison]) -> list[Comparison]:
+    """Correct p-values for all comparisons that tell anything, and give verdicts."""
+    told = [each for each in found if each.told]
+    corrected = iter(holm([each.p for each in told]))
+    judged = []
+    for each in found:
+        if not each.told:
+            judged.append(replace(each, family=len(told)))
+            continue
+        p = next(corrected)
+        verdict = _verdict(each, p)
+        judged.append(replace(each, corrected=p, verdict=verdict, family=len(told)))
+    return judged
+
+
+def _verdict(of: Comparison, corrected: float) -> Verdict:
+    if corrected > 1 - of.difference.level + 1e-12:
+        return "not told apart"
+    return "better" if math.copysign(1, of.difference.value) == better(of.metric) else "worse"

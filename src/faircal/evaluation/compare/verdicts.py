@@ -1,0 +1,165 @@
+"""What differences come to: better, worse, or not told apart; and whether an update may pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from faircal._base.errors import ParameterError
+from faircal.evaluation.compare.paired import Difference
+from faircal.metrics import FAIRNESS, METRICS
+from faircal.metrics.results import ALL, GLOBAL
+
+Verdict = Literal["worse", "better", "not told apart", "not enough data", "not known"]
+
+_HIGHER = ("auroc", "tpr")
+#: How often a worsening of the size that is told would show.
+POWER = 0.8
+#: Narrower than this an interval is that of two values with the same noise, rounded.
+_SAME = 1e-6
+
+
+def better(metric: str) -> int:
+    """Return 1 where more of a metric is better, else -1.
+
+    Examples
+    --------
+    >>> better("auroc"), better("ks"), better("fpr_gap"), better("fdr"), better("tpr_mean")
+    (1, -1, -1, 1, 1)
+    """
+    if metric in FAIRNESS:
+        return 1 if FAIRNESS[metric].better == "higher" else -1
+    name, _, over = metric.partition("_")
+    if over and over != "mean":
+        return -1
+    higher = METRICS[name].better == "higher" if name in METRICS else name in _HIGHER
+    return 1 if higher else -1
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One value of two runs or methods, A and B, and how it differs.
+
+    Attributes
+    ----------
+    feature, attribute, method_a, method_b, group, condition, metric : str
+    a, b : float
+        The values.
+    difference : Difference
+        ``b − a`` with its interval, of this comparison alone.
+    p, corrected : float
+        The chance that chance alone makes so large a difference, alone and after Holm's correction
+        for all comparisons that were made together, `family`.
+    verdict : str
+        By the corrected p-value.
+    people : float or None
+        The fewest effective people of the two; None where they are not known.
+    tolerance : float
+        A difference up to this size is none.
+    """
+
+    feature: str
+    attribute: str
+    method_a: str
+    method_b: str
+    group: str
+    condition: str
+    metric: str
+    a: float
+    b: float
+    difference: Difference
+    p: float
+    corrected: float
+    verdict: Verdict
+    family: int
+    people: float | None
+    tolerance: float = 0.0
+
+    @property
+    def told(self) -> bool:
+        """Whether there is anything to tell."""
+        return self.verdict not in ("not enough data", "not known")
+
+    @property
+    def worst(self) -> float:
+        """By how much B may be worse, as far as the interval goes; negative where it is better."""
+        ends = self.difference
+        return ends.high if better(self.metric) < 0 else -ends.low
+
+    @property
+    def detectable(self) -> float:
+        """How large a worsening would have been noticed, 8 times in 10, after correction."""
+        risk = (1 - self.difference.level) / max(self.family, 1)
+        return self.tolerance + self.difference.detectable(-better(self.metric), risk, POWER)
+
+    @property
+    def no_errors(self) -> bool:
+        """Whether neither has a single error."""
+        return self.told and self.metric in ("fpr", "fnr") and self.a == self.b == 0
+
+    @property
+    def same(self) -> bool:
+        """Whether A and B are one and the same, noise and all."""
+        ends = self.difference
+        return self.told and self.a == self.b and ends.high - ends.low < _SAME
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values, for machines; what is not told is None."""
+        names = ("feature", "attribute", "method_a", "method_b", "group", "condition", "metric")
+        numbers = {
+            "a": self.a,
+            "b": self.b,
+            "difference": self.difference.value,
+            "low": self.difference.low,
+            "high": self.difference.high,
+            "level": self.difference.level,
+            "correlation": self.difference.correlation,
+            "p": self.p,
+            "p_holm": self.corrected,
+            "detectable": self.detectable,
+        }
+        return {
+            **{name: getattr(self, name) for name in names},
+            **(numbers if self.told else dict.fromkeys(numbers)),
+            "family": self.family,
+            "effective_people": self.people,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether an update may pass, with what speaks against it."""
+
+    passed: bool
+    against: tuple[Comparison, ...]
+
+
+def no_worse(compared: Sequence[Comparison]) -> Gate:
+    """Let pass unless something has been shown to be worse."""
+    against = tuple(each for each in compared if each.verdict == "worse")
+    return Gate(not against, against)
+
+
+def non_inferior(compared: Sequence[Comparison], margin: float) -> Gate:
+    """Let pass where everything has been shown to be worse by less than `margin`, if at all.
+
+    Each comparison is tested by itself: where all must succeed, no correction is needed. What
+    can't be told speaks against, too.
+    """
+    check_margin(margin)
+    against = tuple(each for each in compared if not (each.told and each.worst < margin))
+    return Gate(not against, against)
+
+
+def check_margin(margin: float) -> None:
+    """Refuse a margin that nothing could be measured against."""
+    if not 0 < margin < math.inf:
+        raise ParameterError(f"margin: expected a number above 0, found {margin:g}")
+
+
+def whom(group: str) -> str:
+    """Return what a group is called."""
+    return {GLOBAL: "all pairs", ALL: "over groups"}.get(group, group)

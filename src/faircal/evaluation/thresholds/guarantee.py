@@ -1,0 +1,385 @@
+"""Operating points with a guarantee: of all pairs, in every group, or in every cluster.
+
+One threshold for several sets needs no correction for their number: it is too low for some set only
+if it is too low for the set that needs the highest one. Whichever that is, the highest of the sets'
+thresholds is at least its own, which is too low with a probability of at most `risk`. Thresholds
+that are used side by side, each for its own set, do need one: each is found at risk / sets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError, ParameterError
+from faircal.data import Groups
+from faircal.evaluation.thresholds.strangers import Strangers
+from faircal.evaluation.thresholds.tail import Tail, fit_tail
+from faircal.metrics.intervals.crowd import Crowd
+from faircal.metrics.intervals.enough import NOT_ENOUGH, lacking
+from faircal.metrics.intervals.planning import FEWEST_PEOPLE, people_needed
+from faircal.metrics.intervals.sharing import Float64
+from faircal.metrics.proportions import trials_needed
+from faircal.metrics.results import GLOBAL
+
+Scope = Literal["global", "groups", "clusters"]
+#: How a threshold is chosen: so that a rate is promised, or so that it is what was counted.
+Rule = Literal["promised", "measured"]
+
+#: How a threshold was found: from counted errors, or by the tail's law beyond what can be counted.
+COUNTED, EXTRAPOLATED = "counted", "extrapolated"
+#: Of all pairs, where the promise is for groups or clusters or there is none: only measured.
+MEASURED = "measured"
+REFUSED = "refused: "
+
+
+class Row(NamedTuple):
+    """One set at the threshold; rates are NaN where there are too few people to tell them.
+
+    `low` and `high` are the two ends of the interval of `rate`, `upper` is what the rate does not
+    exceed, each at the wanted confidence; `own_threshold` would be this set's where every set has
+    one of its own. `status` is ``counted``, ``extrapolated``, ``measured`` or ``refused: why``.
+    """
+
+    name: str
+    people: int
+    effective_people: float
+    imposters: int
+    errors: int
+    rate: float
+    low: float
+    high: float
+    upper: float
+    own_threshold: float
+    status: str
+
+
+class Need(NamedTuple):
+    """What a set would take for a rate to be counted: people, each in as many pairs as now."""
+
+    name: str
+    people: int
+    more_people: int
+    imposters: int
+    more_imposters: int
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A threshold and what is promised of it; see `guarantee` and `counted`.
+
+    Attributes
+    ----------
+    threshold : float
+        With the wanted confidence the FPR is at most `fpr` there, in every set. NaN where a set is
+        refused: then nothing is promised.
+    told_threshold : float
+        The same for those sets that are not refused; the rows are counted there.
+    fpr, confidence : float
+    scope : {"global", "groups", "clusters"}
+    resolved : float
+        The lowest rate that counting could promise in every set; NaN with too few people in one.
+    rows : tuple of Row
+    needed : tuple of Need
+        What it would take to count so low a rate, of sets where that can't be done.
+    rule : {"promised", "measured"}
+        Where only measured, the counted FPR is at most `fpr` and nothing is promised.
+    """
+
+    threshold: float
+    told_threshold: float
+    fpr: float
+    confidence: float
+    scope: Scope
+    resolved: float
+    rows: tuple[Row, ...]
+    needed: tuple[Need, ...] = ()
+    rule: Rule = "promised"
+
+    def apart_from(self, scores: Float64) -> Guarantee:
+        """Return the same with thresholds a hair below the scores they are equal to.
+
+        A score comes out with another last digit where sums are taken in another order, as in an
+        exported graph: no pair that was counted may depend on that. The hair is 1e-9, or half of
+        what is free below.
+        """
+        below = np.sort(scores)
+
+        def moved(threshold: float) -> float:
+            at = int(np.searchsorted(below, threshold))  # scores below it
+            if at == len(below) or below[at] != threshold:  # also NaN
+                return threshold
+            free = math.inf if at == 0 else threshold - float(below[at - 1])
+            return threshold - min(1e-9, free / 2)
+
+        told = moved(self.told_threshold)
+        return replace(self, threshold=moved(self.threshold), told_threshold=told)
+
+    @property
+    def refused(self) -> tuple[Row, ...]:
+        """The sets that nothing is promised of."""
+        return tuple(row for row in self.rows if row.status.startswith(REFUSED))
+
+    @property
+    def extrapolated(self) -> tuple[Row, ...]:
+        """The sets whose tail was followed beyond what was counted."""
+        return tuple(row for row in self.rows if row.status == EXTRAPOLATED)
+
+
+def imposters(scores: Float64, genuine: NDArray[np.bool_], people: Groups | None) -> Strangers:
+    """Return the imposter pairs of all pairs; without people they are taken as independent."""
+    crowd = Crowd.of(genuine, people)
+    rows = crowd.misses
+    if not len(rows):
+        raise DataError("expected imposter pairs, found none; an FPR counts pairs of two people")
+    return Strangers(scores[rows], crowd.left[rows], crowd.right[rows])
+
+
+def guarantee(
+    everybody: Strangers,
+    sets: Mapping[str, Strangers] | None = None,
+    *,
+    fpr: float,
+    confidence: float = 0.95,
+    scope: Scope = "global",
+    upper: float = 1.0,
+) -> Guarantee:
+    """Find the lowest threshold at which the FPR is promised to be at most `fpr` in every set.
+
+    Valid where pairs share people. Where a set is too small for its errors to be counted at so low
+    a rate, its tail is extrapolated (`fit_tail`); where that can't be done either it is refused,
+    with the reason.
+
+    Parameters
+    ----------
+    everybody : Strangers
+        All imposter pairs; see `imposters`.
+    sets : mapping from name to Strangers, optional
+        Those of each group or cluster; None for a promise of all pairs alone.
+    fpr : float
+        The wanted rate, α.
+    confidence : float
+        1 − δ: the probability that the promise holds.
+    scope : {"global", "groups", "clusters"}
+        What the sets are.
+    upper : float
+        The highest score that is possible; infinity where there is none.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> left, right = np.triu_indices(100, 1)
+    >>> everybody = Strangers(rng.normal(size=len(left)), left, right)
+    >>> found = guarantee(everybody, fpr=0.01, upper=np.inf)
+    >>> found.rows[0].errors, found.rows[0].imposters, found.rows[0].status
+    (31, 4950, 'counted')
+    >>> print(guarantee(everybody, fpr=1e-4, upper=np.inf).rows[0].status[:52])
+    refused: these pairs show a rate of 0.084 % at best;
+    """
+    _check(fpr, confidence)
+    risk = 1 - confidence
+    asked = {GLOBAL: everybody} if sets is None else dict(sets)
+    if not asked:
+        raise DataError(
+            f"{scope}: expected at least one, found none; give an attribute with groups"
+        )
+    tails = {
+        name: cache(partial(fit_tail, each.scores, each.left, each.right, upper=upper))
+        for name, each in asked.items()
+    }
+    needed = {name: _found(each, fpr, risk, upper, tails[name]) for name, each in asked.items()}
+    told = [t for t, status in needed.values() if not status.startswith(REFUSED)]
+    at = max(told, default=math.nan)
+    rows = (
+        [] if sets is None else [_row(GLOBAL, everybody, at, math.nan, MEASURED, fpr, confidence)]
+    )
+    for name, each in asked.items():
+        status = needed[name][1]
+        own = needed[name][0]
+        if len(asked) > 1:
+            own = _found(each, fpr, risk / len(asked), upper, tails[name])[0]
+        row = _row(name, each, at, own, status, fpr, confidence)
+        if status == EXTRAPOLATED:  # no more is known of it: that the promise holds
+            row = row._replace(upper=fpr)
+        rows.append(row)
+    threshold = at if len(told) == len(asked) else math.nan
+    resolved = float(np.max([each.resolved(risk) for each in asked.values()]))
+    short = [name for name, (_, status) in needed.items() if status != COUNTED]
+    more = tuple(needed_for(name, asked[name], fpr, risk) for name in short)
+    return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows), more)
+
+
+def counted(everybody: Strangers, *, fpr: float, confidence: float = 0.95) -> Guarantee:
+    """Find the lowest threshold at which the *counted* FPR of all pairs is at most `fpr`.
+
+    Nothing is promised: with other people the rate is higher about as often as not. What it does
+    not exceed, with the wanted confidence, is in the row. Refused where an audit would not tell so
+    low a rate.
+
+    Examples
+    --------
+    >>> everybody = Strangers(np.linspace(-1, 0.999, 2000), np.arange(2000), np.arange(2000, 4000))
+    >>> found = counted(everybody, fpr=0.01)
+    >>> round(found.threshold, 3), found.rows[0].errors, found.rows[0].status
+    (0.98, 20, 'measured')
+    """
+    _check(fpr, confidence)
+    n, risk = len(everybody.scores), 1 - confidence
+    at, status = math.nan, MEASURED
+    why = lacking("fpr", n, everybody.sharing.effective_people, fpr)
+    if why is None:
+        falling = -np.sort(-everybody.scores)
+        below = falling[math.floor(fpr * n * (1 + 1e-12))]  # the first that must be none
+        higher = int(np.searchsorted(-falling, -below))  # of equal scores all or none
+        at = float(falling[higher - 1] if higher else np.nextafter(below, np.inf))
+    else:
+        status = f"{REFUSED}{why}"
+    row = _row(GLOBAL, everybody, at, math.nan, status, fpr, confidence)
+    resolved = everybody.resolved(risk)
+    more = () if why is None else (needed_for(GLOBAL, everybody, fpr),)
+    return Guarantee(at, at, fpr, confidence, "global", resolved, (row,), more, "measured")
+
+
+def needed_for(name: str, each: Strangers, fpr: float, risk: float | None = None) -> Need:
+    """Return about how many people and imposter pairs would let a rate of `fpr` be counted.
+
+    People like these, each in as many pairs: so many times the people make so many times the
+    effective pairs. Without an error these show a rate r; what shows a lower one grows as r / fpr
+    and as the design effect, which is another there. Without `risk` nothing is to be promised, and
+    it is what an audit needs to tell the rate.
+    """
+    sharing, pairs = each.sharing, len(each.scores)
+    people, trials = people_needed(fpr), trials_needed(fpr)
+    if sharing.people < FEWEST_PEOPLE:
+        imposters = max(trials, math.ceil(pairs * people / max(sharing.people, 1)))
+        return Need(name, people, people - sharing.people, imposters, imposters - pairs)
+    times = max(people / sharing.effective_people, trials / pairs, 1.0)
+    if risk is not None:
+        shown = each.upper_bound(0, risk)
+        effect = each.dependence.design_effect
+        times = max(times, shown / fpr * float(effect(fpr)) / float(effect(shown)))
+    people, imposters = math.ceil(times * sharing.people), math.ceil(times * pairs)
+    return Need(name, people, people - sharing.people, imposters, imposters - pairs)
+
+
+def group_sets(
+    everybody: Strangers, groups: Groups, genuine: NDArray[np.bool_]
+) -> dict[str, Strangers]:
+    """Return the imposter pairs of each group; `groups` are those of all pairs."""
+    code = groups.pair[~genuine]
+    return {name: everybody.part(code == g) for g, name in enumerate(groups.names)}
+
+
+def cluster_sets(
+    everybody: Strangers,
+    left: NDArray[np.integer],
+    right: NDArray[np.integer],
+    centers: NDArray[np.floating],
+    *,
+    fpr: float,
+    confidence: float = 0.95,
+) -> dict[str, Strangers]:
+    """Return the imposter pairs of each cluster: those with at least one image in it.
+
+    A cluster of so few people that even no error would show no rate as low as `fpr` is put to the
+    one whose centre is nearest, the smallest first, until all could show it or one is left. What
+    decides is how many pairs and people there are and how alike these decide, not where a threshold
+    would lie.
+
+    Parameters
+    ----------
+    left, right : ndarray of int, shape (n_imposters,)
+        The cluster of each imposter pair's two images.
+    centers : ndarray of float, shape (n_clusters, d)
+    """
+    _check(fpr, confidence)
+    home = np.arange(len(centers))
+    sizes = np.bincount(np.concatenate([left, right]), minlength=len(centers)).astype(np.float64)
+    places = np.array(centers, dtype=np.float64)
+
+    def gather(k: int) -> Strangers:
+        return everybody.part((home[left] == k) | (home[right] == k))
+
+    sets = {int(k): gather(int(k)) for k in np.flatnonzero(sizes)}
+    most = {k: each.allowed(fpr, 1 - confidence) for k, each in sets.items()}
+    while len(sets) > 1:
+        small = [k for k in sets if most[k] < 0]
+        if not small:
+            break
+        worst = min(small, key=lambda k: sets[k].sharing.effective_people)
+        del sets[worst]
+        others = np.array(list(sets))
+        near = int(others[np.argmin(((places[others] - places[worst]) ** 2).sum(axis=1))])
+        both = sizes[[near, worst]]
+        places[near] = both @ places[[near, worst]] / both.sum()
+        sizes[near] += sizes[worst]
+        home[home == worst] = near
+        sets[near] = gather(near)
+        most[near] = sets[near].allowed(fpr, 1 - confidence)
+    return {_cluster_name(np.flatnonzero(home == k), k): each for k, each in sorted(sets.items())}
+
+
+def _cluster_name(members: NDArray[np.integer], k: int) -> str:
+    return f"cluster {k}" + (f" and {len(members) - 1} more" if len(members) > 1 else "")
+
+
+def _found(
+    each: Strangers, fpr: float, risk: float, upper: float, fitted: Callable[[], Tail]
+) -> tuple[float, str]:
+    """Return a set's threshold and how it was found; NaN and why where there is none."""
+    people = each.sharing.effective_people
+    if people < FEWEST_PEOPLE:
+        found = f"{people:.0f} people (effective), expected at least {FEWEST_PEOPLE}"
+        return math.nan, f"{REFUSED}{NOT_ENOUGH}: {found}"
+    counted = each.threshold(fpr, risk)
+    if not math.isnan(counted):
+        return counted, COUNTED
+    threshold, why = _beyond(fitted(), fpr, risk, upper)
+    if not why:
+        return threshold, EXTRAPOLATED
+    best = f"these pairs show a rate of {100 * each.resolved(risk):.2g} % at best"
+    return math.nan, f"{REFUSED}{best}; not extrapolated: {why}"
+
+
+def _beyond(tail: Tail, fpr: float, risk: float, upper: float) -> tuple[float, str]:
+    """Extrapolate the tail: the threshold, and why not."""
+    if not tail.fits:
+        return math.nan, tail.reason
+    if fpr > tail.highest:
+        return math.nan, f"the tail begins at a rate of {100 * tail.highest:.2g} %"
+    threshold = tail.threshold_for(fpr, 1 - risk)
+    if math.isnan(threshold):
+        return math.nan, tail.why_not(fpr)
+    if threshold >= upper:
+        return math.nan, f"nothing below the highest score, {upper:g}, is safe"
+    return threshold, ""
+
+
+def _row(
+    name: str, each: Strangers, at: float, own: float, status: str, fpr: float, confidence: float
+) -> Row:
+    sharing, n = each.sharing, len(each.scores)
+    errors = each.errors(at)
+    known = (each.enough(fpr) or status == EXTRAPOLATED) and not math.isnan(at)
+    low, high = each.interval(errors, confidence) if known else (math.nan, math.nan)
+    rate = errors / n if known else math.nan
+    upper = each.upper_bound(errors, 1 - confidence) if known else math.nan
+    people = sharing.effective_people
+    return Row(name, sharing.people, people, n, errors, rate, low, high, upper, own, status)
+
+
+def _check(fpr: float, confidence: float) -> None:
+    if not 0 < fpr < 0.5:
+        raise ParameterError(
+            f"fpr: expected a rate between 0 and 0.5, found {fpr:g}; write 0.1 % as 0.001"
+        )
+    if not 0.5 < confidence < 1:
+        raise ParameterError(
+            f"confidence: expected between 0.5 and 1, found {confidence:g}; write 95 % as 0.95"
+        )

@@ -1,0 +1,168 @@
+"""What a classifier is given, checked once at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.registry import did_you_mean, short
+from faircal.data.simplex import as_probabilities_matrix
+
+Float64 = npt.NDArray[np.float64]
+Float32 = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.floating[Any]]
+
+
+def two_columns(probabilities: npt.ArrayLike) -> Float64:
+    """Return checked probabilities; one column only is that of the second of two classes."""
+    given = np.asarray(probabilities)
+    if given.ndim == 1 and given.dtype.kind in "biuf":
+        given = np.column_stack([1.0 - given, given])
+    return as_probabilities_matrix(given)
+
+
+def column_classes(
+    labels: npt.NDArray[Any], n_classes: int, given: npt.ArrayLike | None
+) -> npt.NDArray[Any]:
+    """Return the class of each column."""
+    if given is not None:
+        classes = np.asarray(given)
+        if classes.shape != (n_classes,) or len(np.unique(classes)) < n_classes:
+            raise DataError(f"classes: expected {n_classes} different ones, one for each column")
+        return classes
+    found = different(labels)
+    if len(found) == n_classes:
+        return found
+    # Without a 0 they may as well be numbered from 1.
+    if found.dtype.kind in "iu" and len(found) and found[0] == 0 and found[-1] < n_classes:
+        return np.arange(n_classes)
+    raise DataError(
+        f"y: expected {n_classes} classes, one for each column of the probabilities, "
+        f"found {len(found)}; give classes=, one for each column"
+    )
+
+
+def different(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the different labels, sorted."""
+    try:
+        return np.unique(labels)
+    except TypeError:
+        raise DataError(
+            "y: expected labels of one kind, found several, or none; give every row a label"
+        ) from None
+
+
+def feature_matrix(features: Any, n: int | None, width: int | None = None) -> Floats:
+    """Return features as a finite matrix, float32 or float64, or say what is wrong."""
+    if issparse(features):
+        raise DataError(
+            "features: expected a dense matrix, found a sparse one; give features=, a function of "
+            "the estimator and X that makes a dense one (a reduction to some dozens of columns)"
+        )
+    kinds = [np.float32, np.float64]
+    try:
+        found = check_array(features, dtype=kinds, input_name="features", ensure_min_samples=0)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"features: {short(error)}") from error
+    if n is not None and len(found) != n:
+        raise DataError(
+            f"features: expected {n} rows, one for each row of the probabilities, "
+            f"found {len(found)}"
+        )
+    if width is not None and found.shape[1] != width:
+        raise DataError(
+            f"features: expected {width} columns, as in calibration, found {found.shape[1]}"
+        )
+    return np.asarray(found)
+
+
+def n_different(vectors: Float32, most: int) -> int:
+    """Return how many different rows there are, counted no further than `most`."""
+    for size in (4 * most, len(vectors)):
+        found = len(np.unique(vectors[:size], axis=0))
+        if found >= most:
+            return most
+    return found
+
+
+def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the column of each label, or say which label is no class.
+
+    Examples
+    --------
+    >>> class_codes(np.array(["b", "a"]), np.array(["b", "a", "c"]))
+    array([0, 1])
+    """
+    if labels.dtype.kind == "O" or classes.dtype.kind == "O":
+        different(labels)  # what can't be sorted is said here
+    order = np.argsort(classes)
+    place = np.searchsorted(classes, labels, sorter=order)
+    codes = order[np.minimum(place, len(classes) - 1)]
+    strange = classes[codes] != labels
+    if strange.any():
+        row = int(np.argmax(strange))
+        raise DataError(
+            f"y: expected one of the {len(classes)} classes of the probabilities, found "
+            f"{labels[row]!s} in row {row}; give the classes of all columns (classes=), or leave "
+            "such rows out"
+        )
+    return codes.astype(np.int64)
+
+
+def column_names(features: Any) -> tuple[str, ...]:
+    """Return what a data frame calls its columns; nothing of an array."""
+    names = getattr(features, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return ()
+    return tuple(names)
+
+
+def same_columns(features: Any, names: tuple[str, ...]) -> Any:
+    """Return the columns `names` of a data frame, in their order; an array is as it is."""
+    found = column_names(features)
+    if not names or not found or found == names:
+        return features
+    for name in names:
+        if name not in found:
+            raise DataError(
+                f"features: no column '{name}', as in calibration; {did_you_mean(name, found)}"
+            )
+    return features[list(names)]
+
+
+def chosen_columns(X: Any, columns: Any, names: Sequence[str]) -> Any:
+    """Return the columns of X that are named or numbered; `names` are those of an array's columns.
+
+    Examples
+    --------
+    >>> chosen_columns(np.arange(6).reshape(2, 3), ["c", "a"], ["a", "b", "c"])
+    array([[2, 0],
+           [5, 3]])
+    """
+    if issparse(X):
+        return X  # refused with the others
+    known = column_names(X) or tuple(names)
+    table = np.asarray(X)
+    try:
+        wanted = list(columns)
+    except TypeError:
+        raise ParameterError(
+            f"features: expected None, columns or a function, found {columns!r}"
+        ) from None
+    places = []
+    for column in wanted:
+        if isinstance(column, str) and column in known:
+            places.append(known.index(column))
+        elif isinstance(column, Integral) and -table.shape[1] <= int(column) < table.shape[1]:
+            places.append(int(column))
+        else:
+            hint = did_you_mean(str(column), known) if known else f"there are {table.shape[1]}"
+            raise DataError(f"features: no column {column!r} in X; {hint}")
+    return table[:, places]

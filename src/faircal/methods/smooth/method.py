@@ -1,0 +1,297 @@
+"""SmoothFairCal: every pair has its own map, shifted and tilted by where its images lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.container import prefixed, unprefixed
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.registry import check_whole
+from faircal.calibrators import Calibrator, make_calibrator, sigmoid
+from faircal.compute import Engine, kernels
+from faircal.compute.engine import check_rows
+from faircal.compute.threads import each, one_blas_thread
+from faircal.data import Dataset
+from faircal.methods.bank import check_truth
+from faircal.methods.base import Claims, Method, Needs, Output
+from faircal.methods.enrolled import Enrolled
+from faircal.methods.inputs import Float64, Inputs, Space, declared
+from faircal.methods.smooth.cross_validation import RIDGES, Chosen, choose
+from faircal.methods.smooth.landscape import Landscape
+from faircal.methods.smooth.regression import Labelled, Problem, some_rows
+
+#: Pairs in the regression, at most: some hundred coefficients gain nothing from more.
+_MOST = 200_000
+#: Nats by which strangers may be alike more or less in use than in the fit, and half of the fit's.
+_ALIKE = 0.1
+#: Images whose profiles are worked out at a time.
+_IMAGES = 512
+
+
+class SmoothFairCal(Method):
+    """Fairer than `FairCal`, still without attributes: one smooth map in place of clusters' maps.
+
+    With T(s) the log-odds of one global calibrator, a pair with score s and features φ gets
+
+        P = sigmoid(φ · u + max(φ · v, 0) T(s)),
+
+    so that each pair shifts and tilts the global map; it stays monotone in the score whatever the
+    pair. The features are a constant, the pair's components in a mixture that calibration
+    imposters show (`faircal.methods.smooth.mixture`), and the mean of both images' traits:
+    principal components and soft regions. All coefficients come from one convex fit, a logistic
+    regression with a ridge. Components are hardly held back, so that the map is calibrated within
+    each; how far traits are, and the number of components, is chosen by cross-validation that holds
+    people out, on criteria in which every component counts the same.
+
+    Parameters
+    ----------
+    calibrator : str or Calibrator
+        What T comes from; see `faircal.calibrators`.
+    ridge : float, optional
+        Price of the traits' coefficients, squared. None: chosen by cross-validation.
+    n_components : int, optional
+        Components of the mixture, 1 for none. None: chosen by cross-validation.
+    n_dimensions : int
+        Principal components, at most.
+    n_regions : int
+        Soft regions, around centres of K-means; fewer where images are few.
+    random_state : int
+        Seed of the mixture's start and of the people held out.
+
+    Attributes
+    ----------
+    calibrator_ : Calibrator
+        The global one.
+    landscape_ : Landscape
+        Principal components, regions and mixture.
+    effects_ : ndarray of shape (2, 1 + J + r + K)
+        u and v.
+    ridge_ : float
+    association_ : float
+        How much likelier calibration imposters are than strangers at random, by their components,
+        in logs: 0 where they are random.
+    diagnostics_ : Diagnostics
+        What was chosen, what each part gained on people held out, and whether calibration
+        imposters are alike at all.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.SmoothFairCal().fit(cal)
+    >>> p = model.predict_proba(test)
+    >>> bool((p >= 0).all() and (p <= 1).all())
+    True
+    """
+
+    name = "smooth"
+    title = "SmoothFairCal"
+    needs = Needs(embeddings=True, folds=True)
+    claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
+
+    _enrolled: tuple[Float64, Enrolled] | None = None
+
+    def __init__(
+        self,
+        calibrator: str | Calibrator = "beta",
+        ridge: float | None = None,
+        n_components: int | None = None,
+        n_dimensions: int = 100,
+        n_regions: int = 100,
+        random_state: int = 0,
+    ) -> None:
+        self.calibrator = calibrator
+        self.ridge = ridge
+        self.n_components = n_components
+        self.n_dimensions = n_dimensions
+        self.n_regions = n_regions
+        self.random_state = random_state
+
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` where a parameter's value cannot be."""
+        super().check_parameters()
+        check_whole("n_dimensions", self.n_dimensions, 1)
+        check_whole("n_regions", self.n_regions, 1)
+        if self.n_components is not None:
+            check_whole("n_components", self.n_components, 1)
+        ridge: Any = self.ridge
+        number = isinstance(ridge, Real) and not isinstance(ridge, bool)
+        if ridge is not None and not (number and 0 < float(ridge) < np.inf):
+            raise ParameterError(f"ridge: expected a number above 0 or None, found {ridge!r}")
+
+    def _fit(self, inputs: Inputs) -> None:
+        self.space_ = Space.of(inputs.declared_embeddings())
+        pairs, order = Labelled.of(inputs)
+        folds = declared(inputs.folds, "folds")
+        calibrator = make_calibrator(self.calibrator, inputs.score_range)
+        with one_blas_thread():
+            chosen = choose(
+                pairs,
+                calibrator,
+                lambda n: folds(n, self.random_state)[order],
+                ridge=self.ridge,
+                n_components=self.n_components,
+                n_dimensions=self.n_dimensions,
+                n_regions=self.n_regions,
+                random_state=self.random_state,
+                progress=inputs.job.progress,
+            )
+            inputs.job.progress("fitting all pairs", 0, 1, "")
+            landscape = pairs.survey(self.n_dimensions, self.n_regions, self.random_state)
+            landscape = pairs.mix(landscape, chosen.n_components, self.random_state)
+            some = pairs.some(_MOST, self.random_state)
+            problem = Problem(some, landscape, pairs.calibrate(calibrator))
+            self.calibrator_, self.landscape_ = problem.calibrator, landscape
+            self.ridge_, self.effects_ = float(chosen.ridge), problem.fit(chosen.ridge)
+            self._describe(chosen, problem)
+        inputs.job.progress("fitting all pairs", 1, 1, "")
+
+    def _describe(self, chosen: Chosen, problem: Problem) -> None:
+        figures, mixture = self.diagnostics_.figures, self.landscape_.mixture
+        figures["ridge"] = self.ridge_
+        figures["pairs_in_regression"] = len(problem.pairs)
+        figures["components"] = len(mixture)
+        self.association_ = self._association(problem.pairs)
+        figures["association"] = self.association_
+        figures["shared_directions"] = len(self.landscape_.shares)
+        figures["share_of_pairs_where_score_is_kept_out"] = problem.log_odds(self.effects_)[1]
+        if chosen.losses:
+            figures["held_out_loss_of_global_map"] = chosen.plain
+            figures["held_out_loss_with_components"] = chosen.losses[RIDGES[0]]
+            figures["held_out_loss"] = chosen.losses[self.ridge_]
+        if not chosen.parts and None in (self.ridge, self.n_components):
+            self.diagnostics_.note(
+                f"too few people to hold out: ridge {chosen.ridge:g} and at most "
+                f"{chosen.n_components} components are taken without trying others"
+            )
+        sought = self.n_components != 1 if self.n_components else chosen.parts
+        if sought and self.association_ < _ALIKE / 2:
+            self.diagnostics_.note(
+                "strangers of calibration pairs are hardly more alike than chance makes them "
+                f"({self.association_:.2f} nats), so no group of people shows; where those of "
+                "pairs in use are, calibrate on such: faircal pairs --imposters matched"
+            )
+
+    def _association(self, pairs: Labelled) -> float:
+        """Return what components tell of who is paired with whom, in nats a pair."""
+        if not len(self.landscape_.mixture):
+            return 0.0
+        places = self.landscape_.places(pairs.vectors)
+        imposters = pairs.imposters(self.random_state)
+        return float(self.landscape_.mixture.association(places, *imposters).mean())
+
+    def remarks(self, data: Dataset, output: Output) -> list[str]:
+        """Say where strangers of pairs in use are alike more, or less, than those of the fit.
+
+        A pair counts as one of strangers as far as the model takes it for one.
+        """
+        inputs = self._inputs(data, fitting=False)
+        if not len(self.landscape_.mixture) or not len(inputs):
+            return []
+        left, right = inputs.positions()
+        rows = some_rows(np.arange(len(left)), _MOST, self.random_state)
+        places = self.landscape_.places(inputs.vectors(self.space_))
+        told = self.landscape_.mixture.association(places, left[rows], right[rows])
+        strange = 1 - output.probability[rows]
+        if strange.sum() < 1:
+            return []
+        here = float(strange @ told / strange.sum())
+        if abs(here - self.association_) <= max(_ALIKE, self.association_ / 2):
+            return []
+        how = "less" if here < self.association_ else "more"
+        remark = (
+            f"strangers of these pairs are {how} alike than those of calibration pairs ({here:.2f} "
+            f"against {self.association_:.2f} nats): the protocol of calibration is not that of "
+            "use, and probabilities may not hold; calibrate on pairs as they come in use, or on "
+            "faircal pairs --imposters matched"
+        )
+        return [remark]
+
+    def _apply(self, inputs: Inputs) -> Output:
+        profiles, n = self._profiles(inputs), len(self.landscape_.mixture)
+        effects = np.ascontiguousarray(self.effects_[:, 1 : 1 + n])
+        check_rows(int(inputs.images[0]), int(inputs.images[-1]), len(profiles))
+        probability = np.empty(len(inputs))
+
+        def tilt(block: slice, score: Float64) -> None:
+            sides = (np.ascontiguousarray(side[block]) for side in (inputs.left, inputs.right))
+            shift, slope = np.empty(len(score)), np.empty(len(score))
+            kernels.tilts(profiles, effects, *sides, shift, slope)
+            np.maximum(slope, 0.0, out=slope)
+            slope *= self.calibrator_.log_odds(score)
+            shift += slope
+            probability[block] = sigmoid(shift)
+
+        inputs.scores(tilt)
+        return Output(probability, probability)
+
+    def _profiles(self, inputs: Inputs) -> Float64:
+        """Return what pairs need of each image: its own shift and tilt, its memberships."""
+        if self._enrolled is None or self._enrolled[0] is not self.effects_:
+            profiler = Profiler.of(self.landscape_, self.effects_)
+            width = 2 + 2 * len(self.landscape_.mixture)
+            self._enrolled = self.effects_, Enrolled(self.space_, profiler, np.float64, width)
+        return self._enrolled[1].of(inputs)
+
+    def _get_state(self) -> dict[str, Any]:
+        return {
+            **prefixed("calibrator", self.calibrator_.get_state()),
+            **prefixed("landscape", self.landscape_.get_state()),
+            "effects": self.effects_,
+            "ridge": self.ridge_,
+            "association": self.association_,
+            "normalize": self.space_.normalize,
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        calibrator = make_calibrator(self.calibrator, self.score_range_)
+        self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
+        self.landscape_ = Landscape.from_state(unprefixed("landscape", state))
+        dimension, r = self.landscape_.axes.shape
+        r += len(self.landscape_.centers)
+        self.space_ = Space(dimension, check_truth("normalize", state["normalize"]))
+        self.association_ = float(state["association"])
+        self.ridge_, self.effects_ = float(state["ridge"]), np.asarray(state["effects"], float)
+        expected = (2, 1 + len(self.landscape_.mixture) + r)
+        if self.effects_.shape != expected or not np.isfinite(self.effects_).all():
+            raise DataError(
+                f"effects: expected finite numbers of shape {expected}, "
+                f"found shape {self.effects_.shape}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Profiler:
+    """Works out what pairs need of an image; all that is linear in it is one product."""
+
+    landscape: Landscape
+    linear: Float64
+    constant: Float64
+    of_regions: Float64
+
+    @classmethod
+    def of(cls, landscape: Landscape, effects: Float64) -> Profiler:
+        """Join what is linear in an image; `effects` are u and v."""
+        n, r = len(landscape.mixture), landscape.axes.shape[1]
+        constant, _, coordinates, regions = np.split(effects, [1, 1 + n, 1 + n + r], axis=1)
+        linear = landscape.axes @ np.hstack([coordinates.T, landscape.directions])
+        shift = -landscape.mean @ linear
+        shift[:2] += constant[:, 0]
+        return cls(landscape, linear, shift, np.ascontiguousarray(regions.T))
+
+    def __call__(self, vectors: NDArray[np.float32], _: Engine) -> Float64:
+        """Return the profiles of vectors, shape (n, 2 + 2J)."""
+
+        def work(block: slice) -> Float64:
+            some = vectors[block].astype(np.float64)
+            found = some @ self.linear + self.constant
+            own = found[:, :2] + self.landscape.regions(some) @ self.of_regions
+            return np.hstack([own, self.landscape.memberships(found[:, 2:])])
+
+        with one_blas_thread():
+            return np.concatenate(each(work, len(vectors), _IMAGES))

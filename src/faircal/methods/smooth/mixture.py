@@ -1,0 +1,239 @@
+"""A mixture of Gaussians for pairs of strangers: who tends to be paired with whom.
+
+Where imposter pairs are drawn among people who are alike (in a demographic group, say), the list
+of pairs tells, through the embeddings, what being alike means; no attribute is needed. First the
+directions of embedding space are found in which two strangers of a pair resemble each other, then
+a mixture there whose components come in couples, by expectation-maximisation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.sparse import coo_array, csr_array
+
+from faircal.compute.clustering import kmeans
+
+Float64 = NDArray[np.float64]
+Rows = NDArray[np.integer]
+
+#: Variance that is left within components, at least, of a direction's variance of one.
+_LEFT = 0.02
+#: So many imagined images of average spread are added to those of each component.
+_IMAGINED = 200.0
+#: Likelihood a pair that the last round of the search gained at most, and rounds in all.
+_GAIN, _ROUNDS = 3e-4, 60
+#: Pairs imagined, spread over all couples of components: none is impossible.
+_COUPLED = 1.0
+
+
+def shared_directions(points: Float64, left: Rows, right: Rows) -> tuple[Float64, Float64]:
+    """Return the directions in which the two strangers of a pair resemble each other.
+
+    They are eigenvectors of the pairs' symmetrised cross-covariance. Chance makes eigenvalues of
+    either sign, and dissimilar strangers negative ones, so those count that exceed the most
+    negative one in size.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+        White: mean 0, variance 1 in every direction.
+    left, right : ndarray of shape (n_pairs,)
+        Rows of `points`.
+
+    Returns
+    -------
+    directions : ndarray of shape (d, k)
+        Scaled so that what the pairs do not share has variance 1. k may be 0.
+    shares : ndarray of shape (k,)
+        How much of the variance along each direction the two images of a pair share.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> group = np.repeat([-1.0, 1.0], 500)
+    >>> points = rng.standard_normal((1000, 3))
+    >>> points[:, 0] = 0.8 * group + 0.6 * points[:, 0]
+    >>> left, right = np.arange(0, 1000, 2), np.arange(1, 1000, 2)
+    >>> directions, shares = shared_directions(points, left, right)
+    >>> directions.shape, bool(abs(directions[0, 0]) > 1.5)
+    ((3, 1), True)
+    """
+    n = len(points)
+    together = coo_array((np.ones(len(left)), (left, right)), shape=(n, n)).tocsr()
+    cross = points.T @ (together @ points) / max(len(left), 1)
+    values, vectors = np.linalg.eigh((cross + cross.T) / 2)
+    real = np.flatnonzero(values > -values.min(initial=0.0))[::-1]
+    shares = np.minimum(values[real], 1 - _LEFT)
+    return np.ascontiguousarray(vectors[:, real] / np.sqrt(1 - shares)), shares
+
+
+@dataclass(frozen=True, eq=False)
+class PairMixture:
+    """Gaussians whose components come in couples.
+
+    A pair has components (j, k) with probability ``coupling[j, k]``, and its images lie where
+    these two Gaussians put them.
+
+    Attributes
+    ----------
+    means : ndarray of shape (J, k)
+    factors : ndarray of shape (J, k, k)
+        Lower triangular; ``factors[j] @ (z − means[j])`` is standard normal.
+    constants : ndarray of shape (J,)
+        Log of the determinants of `factors`.
+    coupling : ndarray of shape (J, J)
+        Symmetric, sums to 1.
+    """
+
+    means: Float64
+    factors: Float64
+    constants: Float64
+    coupling: Float64
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def likelihoods(self, points: Float64) -> Float64:
+        """Return how likely each component makes each point, the likeliest scaled to 1: (n, J)."""
+        found = self._log_likelihoods(points)
+        found -= found.max(axis=1, keepdims=True)
+        return np.exp(found, out=found)
+
+    def association(self, points: Float64, left: Rows, right: Rows) -> Float64:
+        """Return how much likelier pairs are than pairs of the same images at random, in logs.
+
+        On average this is what components tell of who is paired with whom, in nats: 0 where pairs
+        are random, or where the mixture does not hold for them.
+        """
+        joint = _Joint.of(self, points, left, right)
+        alone = self.coupling.sum(axis=0).astype(np.float32)
+        found: Float64 = np.log(joint.mass) - np.log((joint.one @ alone) * (joint.two @ alone))
+        return found
+
+    def _log_likelihoods(self, points: Float64) -> Float64:
+        found = np.empty((len(points), len(self)))
+        for j, (mean, factor) in enumerate(zip(self.means, self.factors, strict=True)):
+            away = (points - mean) @ factor.T
+            found[:, j] = self.constants[j] - 0.5 * np.einsum("ij,ij->i", away, away)
+        return found
+
+
+def fit_pair_mixture(
+    points: Float64, left: Rows, right: Rows, n_components: int, random_state: int
+) -> PairMixture:
+    """Fit a mixture to pairs by expectation-maximisation, from K-means of the points.
+
+    Covariances of components are drawn towards their average, as if each had some two hundred
+    images of that spread besides its own.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, k)
+    left, right : ndarray of shape (n_pairs,)
+        Rows of `points`.
+    n_components : int
+    random_state : int
+        Seed of K-means.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> points = rng.standard_normal((400, 1)) + np.repeat([[-9.0], [9.0]], 200, axis=0)
+    >>> left = np.arange(0, 400, 2)
+    >>> found = fit_pair_mixture(points, left, left + 1, 2, random_state=0)
+    >>> (found.coupling * 100).round()
+    array([[50.,  0.],
+           [ 0., 50.]])
+    """
+    search = _Search.begin(points, left, right, n_components, random_state)
+    before = -np.inf
+    for _ in range(_ROUNDS):
+        found = search.round()
+        if found - before < _GAIN:
+            break
+        before = found
+    return search.mixture
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """How likely components make the two images of pairs, (n_pairs, J) each, and the pairs."""
+
+    one: NDArray[np.float32]
+    two: NDArray[np.float32]
+    mass: NDArray[np.float32]
+    log_likelihood: Float64
+
+    @classmethod
+    def of(cls, mixture: PairMixture, points: Float64, left: Rows, right: Rows) -> _Joint:
+        logs = mixture._log_likelihoods(points)
+        top = logs.max(axis=1)
+        # Single precision halves the time; no mass is below the least likely couple's.
+        likely = np.exp(logs - top[:, None]).astype(np.float32)
+        one, two = likely[left], likely[right]
+        mass = np.einsum("ij,ij->i", one @ mixture.coupling.astype(np.float32), two)
+        return cls(one, two, mass, np.log(mass) + top[left] + top[right])
+
+
+@dataclass(eq=False)
+class _Search:
+    """Expectation-maximisation, step by step."""
+
+    points: Float64
+    left: Rows
+    right: Rows
+    by_image: csr_array
+    mixture: PairMixture
+
+    @classmethod
+    def begin(
+        cls, points: Float64, left: Rows, right: Rows, n_components: int, seed: int
+    ) -> _Search:
+        used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+        here = points[used]
+        left, right = places.reshape(2, -1)
+        sides = np.arange(len(places))
+        by_image = csr_array(
+            (np.ones(len(sides), np.float32), (places, sides))
+        )  # sums up an image's sides
+        single = here.astype(np.float32)
+        label = kmeans(single, n_components, random_state=seed).assign(single)
+        share = np.zeros((len(used), n_components))
+        share[np.arange(len(used)), label] = np.bincount(places)
+        coupled = np.zeros((n_components, n_components))
+        np.add.at(coupled, (label[left], label[right]), 1.0)
+        return cls(here, left, right, by_image, _maximise(here, share, coupled))
+
+    def round(self) -> float:
+        """Go round once; return the log-likelihood a pair that was there before."""
+        coupling = self.mixture.coupling.astype(np.float32)
+        joint = _Joint.of(self.mixture, self.points, self.left, self.right)
+        one, two = joint.one / joint.mass[:, None], joint.two
+        coupled = self.mixture.coupling * (one.T @ two)
+        sides = np.concatenate([one * (two @ coupling), two * (one @ coupling)])
+        self.mixture = _maximise(self.points, (self.by_image @ sides).astype(float), coupled)
+        return float(joint.log_likelihood.mean())
+
+
+def _maximise(points: Float64, share: Float64, coupled: Float64) -> PairMixture:
+    """Return the mixture that makes points and couples most likely, given whose they are."""
+    size = share.sum(axis=0) + np.finfo(float).tiny
+    means = (share.T @ points) / size[:, None]
+    spreads = np.stack(
+        [(points - mean).T @ ((points - mean) * part[:, None])
+         for mean, part in zip(means, share.T, strict=True)]
+    )  # fmt: skip
+    pooled = spreads.sum(axis=0) / size.sum()
+    pooled[np.diag_indices_from(pooled)] += 1e-9 * np.trace(pooled) + np.finfo(float).tiny
+    covariances = (spreads + _IMAGINED * pooled) / (size + _IMAGINED)[:, None, None]
+    eye = np.eye(points.shape[1])
+    factors = np.stack(
+        [solve_triangular(np.linalg.cholesky(one), eye, lower=True) for one in covariances]
+    )
+    constants = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    coupling = coupled + coupled.T + _COUPLED * 2 / len(coupled) ** 2
+    return PairMixture(means, factors, constants, coupling / coupling.sum())

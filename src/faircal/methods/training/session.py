@@ -1,0 +1,350 @@
+"""One training: its stages, and how it goes on after a stop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from faircal._base.checkpoints import Checkpoint
+from faircal._base.errors import ParameterError
+from faircal._base.files import digest
+from faircal._base.jobs import Job
+from faircal.compute.device import choose_device
+from faircal.methods.training.devices import new_generator, working_on
+
+#: Steps taken before one is recorded on a GPU: libraries set themselves up in the first ones.
+_WARM_UP = 3
+
+#: Gives the loss of the rows of a batch under "loss", and whatever else is worth showing.
+Losses = Callable[[Tensor], Mapping[str, Tensor]]
+
+
+@contextmanager
+def open_session(
+    recipe: Any,
+    *more: Any,
+    arrays: Sequence[NDArray[Any]],
+    seed: int,
+    device: str,
+    mixed_precision: bool,
+    job: Job,
+) -> Iterator[Session]:
+    """Begin a training; its result depends on all that is given, but for `job`."""
+    chosen = choose_device(device)
+    mark = fingerprint(recipe, seed, chosen.type, mixed_precision, *more, arrays=arrays)
+    with working_on(chosen), Session(chosen, seed, job, mixed_precision, mark) as session:
+        yield session
+
+
+def fingerprint(recipe: Any, *more: Any, arrays: Sequence[NDArray[Any]]) -> str:
+    """Return a hash of all that a training's result depends on."""
+
+    def feed(update: Any) -> None:
+        update(f"{sorted(asdict(recipe).items())} {more} {torch.__version__}".encode())
+        for array in arrays:
+            update(np.ascontiguousarray(array).tobytes())
+
+    return digest(feed)
+
+
+class Session:
+    """The state of one training, and its checkpoints.
+
+    A training is a fixed sequence of stage runs. Going on from a checkpoint is: restore the state,
+    then pass over the runs that were finished.
+
+    Parameters
+    ----------
+    device : torch.device
+    seed : int
+    job : Job
+    mixed_precision : bool
+        Multiply in bfloat16.
+    mark : str
+        `fingerprint` of the training, so that a checkpoint of another one is not taken for it.
+    """
+
+    def __init__(
+        self, device: torch.device, seed: int, job: Job, mixed_precision: bool, mark: str
+    ) -> None:
+        self.device = device
+        self.job = job
+        self.mixed_precision = mixed_precision
+        self.generator = new_generator(device, seed)
+        #: All that a training changes, in a fixed order.
+        self.tensors: list[Tensor] = []
+        #: The last losses of each stage.
+        self.losses: dict[str, dict[str, float]] = {}
+        #: Runs begun, by the name of their stage.
+        self.begun: Counter[str] = Counter()
+        depends = "data, parameters, seed, device or version of PyTorch"
+        self._file = Checkpoint(job, mark, "training", "train", depends)
+        self._state: dict[str, NDArray[Any]] | None = None
+        self._at = (0, 0)  # run and epoch to go on from
+        self._stages: list[Stage] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let go of recorded steps now: later it might be while another training records one."""
+        for stage in self._stages:
+            stage.forget()
+
+    def add(self, stage: Stage) -> None:
+        """Take note of a stage."""
+        self._stages.append(stage)
+
+    def tensor(self, array: NDArray[Any]) -> Tensor:
+        """Return `array` on the device."""
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def restore(self) -> None:
+        """Go on from the checkpoint, where there is one; call when all `tensors` are there."""
+        state = self._file.read()
+        if state is None:
+            return
+        header = state.header
+        self._at, self._state = (int(header["run"]), int(header["epoch"])), state.arrays
+        self.losses = {stage: dict(means) for stage, means in header["losses"]}
+        for i, tensor in enumerate(self.tensors):
+            _fill(tensor, state.arrays[f"tensor.{i}"])
+        self.generator.set_state(torch.from_numpy(state.arrays["generator"]))
+
+    def next_run(self, stage: str) -> tuple[int | None, dict[str, NDArray[Any]] | None]:
+        """Return the epoch at which the next run of `stage` starts (None: it is done already).
+
+        Comes with the state of its optimiser, where the run was interrupted.
+        """
+        run = self.begun.total()
+        self.begun[stage] += 1
+        if run < self._at[0]:
+            return None, None
+        return (self._at[1], self._state) if run == self._at[0] else (0, None)
+
+    def offer(self, epoch: int, optimiser: torch.optim.Optimizer) -> None:
+        """Write a checkpoint after `epoch` epochs of the present run, if it is time for one."""
+        if not self._file.is_due:
+            return
+        arrays = {f"tensor.{i}": _array(tensor) for i, tensor in enumerate(self.tensors)}
+        arrays |= {name: _array(tensor) for name, tensor in moments(optimiser).items()}
+        arrays["generator"] = self.generator.get_state().numpy()
+        header = {
+            "run": self.begun.total() - 1,
+            "epoch": epoch,
+            "losses": [(stage, list(means.items())) for stage, means in self.losses.items()],
+        }
+        self._file.write(header, arrays)
+
+
+def moments(optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Return what Adam remembers, by a fixed name for each tensor."""
+    return {
+        f"adam.{i}.{key}": optimiser.state[parameter][key]
+        for i, parameter in enumerate(optimiser.param_groups[0]["params"])
+        for key in ("step", "exp_avg", "exp_avg_sq")
+    }
+
+
+def _array(tensor: Tensor) -> NDArray[Any]:
+    return tensor.detach().cpu().numpy()
+
+
+def _fill(tensor: Tensor, values: NDArray[Any]) -> None:
+    with torch.no_grad():
+        tensor.copy_(torch.from_numpy(values).reshape(tensor.shape))
+
+
+class Stage:
+    """A part of a training: which parameters move, and down which loss.
+
+    Its parameters alone are moved, by an Adam of its own that every run starts anew. On a GPU one
+    step is recorded and then replayed: small networks are not starved by the time that it takes to
+    start their kernels.
+
+    Parameters
+    ----------
+    session : Session
+    name : str
+        For progress.
+    parameters : sequence of Tensor
+    losses : callable
+    rows : int
+        Rows of data, of which each epoch takes all, shuffled.
+    batch_size : int
+    learning_rate, weight_decay : float
+    epochs : int
+        Of one run.
+    runs : int
+        How often the stage will run, for progress.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        name: str,
+        parameters: Sequence[Tensor],
+        losses: Losses,
+        *,
+        rows: int,
+        batch_size: int,
+        learning_rate: float,
+        epochs: int,
+        runs: int = 1,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.session = session
+        self.name = name
+        self.parameters = list(parameters)
+        self.losses = losses
+        self.rows = rows
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.runs = runs
+        gpu = session.device.type == "cuda"
+        self.optimiser = torch.optim.Adam(
+            self.parameters,
+            learning_rate,
+            weight_decay=weight_decay,
+            fused=True,
+            capturable=gpu,
+        )
+        self._recorders: dict[int, _Recorder] | None = {} if gpu else None
+        self._sums: dict[str, Tensor] = {}
+        session.add(self)
+
+    def run(
+        self,
+        start: Callable[[], None] | None = None,
+        prepare: Callable[[], None] | None = None,
+        enough: Callable[[], bool] | None = None,
+    ) -> None:
+        """Train for the stage's epochs.
+
+        Parameters
+        ----------
+        start : callable
+            Done once, before the first epoch.
+        prepare : callable
+            Done before the first epoch and also when the run goes on from a checkpoint.
+        enough : callable
+            Asked before each epoch whether the run is to stop.
+        """
+        done = self.session.begun[self.name] * self.epochs
+        first, state = self.session.next_run(self.name)
+        if first is not None:
+            if first == 0 and start is not None:
+                start()
+            if prepare is not None:
+                prepare()
+            self._reset(state)
+            for epoch in range(first, self.epochs):
+                if enough is not None and enough():
+                    break
+                self._epoch()
+                self._tell(done + epoch + 1)
+                self.session.offer(epoch + 1, self.optimiser)
+        self._tell(done + self.epochs)
+
+    def _reset(self, state: Mapping[str, NDArray[Any]] | None) -> None:
+        """Start Adam anew, or from `state`."""
+        if not self.optimiser.state:
+            for parameter in self.parameters:
+                parameter.grad = torch.zeros_like(parameter)
+            learning_rate = self.optimiser.param_groups[0]["lr"]
+            self.optimiser.param_groups[0]["lr"] = 0.0
+            self.optimiser.step()  # makes Adam's memory; nothing moves
+            self.optimiser.param_groups[0]["lr"] = learning_rate
+        for name, tensor in moments(self.optimiser).items():
+            if state is None:
+                tensor.zero_()
+            else:
+                _fill(tensor, state[name])
+
+    def _epoch(self) -> None:
+        session = self.session
+        for total in self._sums.values():
+            total.zero_()
+        order = torch.randperm(self.rows, generator=session.generator, device=session.device)
+        for batch in torch.split(order, min(self.batch_size, self.rows)):
+            if self._recorders is None:
+                self.step(batch)
+            else:  # one for full batches, one for the last of an epoch
+                size = len(batch)
+                if size not in self._recorders:
+                    self._recorders[size] = _Recorder(self, size)
+                self._recorders[size].step(batch)
+        means = {key: float(total) / self.rows for key, total in self._sums.items()}
+        if not np.isfinite(means["loss"]):
+            raise ParameterError(
+                f"the training came to nothing in stage {self.name!r}: its loss is "
+                f"{means['loss']}; lower the learning rate"
+            )
+        session.losses[self.name] = means
+
+    def forget(self) -> None:
+        """Let go of recorded steps."""
+        if self._recorders is not None:
+            self._recorders.clear()
+
+    def step(self, batch: Tensor) -> None:
+        """Move the parameters, and nothing else, down the loss of the rows `batch`."""
+        session = self.session
+        with torch.autocast(
+            session.device.type, torch.bfloat16, session.mixed_precision, cache_enabled=False
+        ):
+            losses = self.losses(batch)
+        gradients = torch.autograd.grad(losses["loss"], self.parameters)
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self.optimiser.step()
+        for key, loss in losses.items():
+            if key not in self._sums:
+                self._sums[key] = torch.zeros((), device=session.device)
+            self._sums[key].add_(loss.detach(), alpha=len(batch))
+
+    def _tell(self, done: int) -> None:
+        losses = self.session.losses.get(self.name, {})
+        label = ", ".join(f"{key} {value:.4g}" for key, value in losses.items())
+        self.session.job.progress(self.name, done, self.epochs * self.runs, label)
+
+
+class _Recorder:
+    """Replays a stage's step on a GPU: one launch in place of hundreds."""
+
+    def __init__(self, stage: Stage, size: int) -> None:
+        self._stage = stage
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._batch = torch.zeros(size, dtype=torch.int64, device=stage.session.device)
+        self._stream = torch.cuda.Stream(stage.session.device)  # type: ignore[no-untyped-call]
+        self._steps = 0
+
+    def step(self, batch: Tensor) -> None:
+        """Take a step: the first few as they are, the others recorded."""
+        self._batch.copy_(batch)
+        if self._graph is None and self._steps < _WARM_UP:
+            self._warm_up()
+            return
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            self._graph.register_generator_state(self._stage.session.generator)
+            with torch.cuda.graph(
+                self._graph, stream=self._stream, capture_error_mode="thread_local"
+            ):
+                self._stage.step(self._batch)
+        self._graph.replay()
+
+    def _warm_up(self) -> None:
+        self._steps += 1
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            self._stage.step(self._batch)
+        torch.cuda.current_stream().wait_stream(self._stream)

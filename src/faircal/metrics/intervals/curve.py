@@ -1,0 +1,217 @@
+"""How calibration errors vary with the people: KS and ECE as norms of one curve.
+
+Pairs are sorted by probability and cut into bins of equal mass. In each bin stands the sum of
+(probability − genuine): its running total is the curve whose largest value is the KS error, and its
+absolute values, ten bins put together, add up to the ECE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import ndtri, stdtrit
+
+from faircal.metrics.calibration import mass_cuts
+from faircal.metrics.intervals.crowd import Crowd
+from faircal.metrics.intervals.dependence import Dependence
+from faircal.metrics.intervals.inversion import lowest
+from faircal.metrics.intervals.sharing import Float64, Int64, unbiased
+
+#: Bins of the ECE, and how many more the curve is cut into where it is uncertain.
+_TENS, _MORE = 10, 80
+_ROUNDS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The bins of one set of pairs, and how they vary with the people.
+
+    Parameters
+    ----------
+    bins : ndarray of float64, shape (n_bins,)
+        Sums of (probability − genuine) over the number of pairs.
+    noise : ndarray of float64, shape (n_replicates, n_bins)
+        Replicates of estimate minus truth.
+    tens : ndarray of int64, shape (n_bins,)
+        Which bin of the ECE each is in.
+    mass : ndarray of float64, shape (n_bins,)
+        Probabilities of imposters, over the number of pairs.
+    """
+
+    bins: Float64
+    noise: Float64
+    tens: Int64
+    mass: Float64
+
+    @classmethod
+    def of(
+        cls,
+        probability: Float64,
+        crowd: Crowd,
+        replicates: int,
+        rng: np.random.Generator,
+    ) -> Curve:
+        """Cut the pairs of `crowd` into bins."""
+        n = len(probability)
+        bin_of, tens = cut(probability)
+        values = (probability - crowd.genuine) / n
+        bins = np.bincount(bin_of, values, len(tens)).astype(np.float64)
+        noise = (
+            rng.standard_normal((replicates, len(bins)))
+            @ _root(_covariance(values, bin_of, bins, crowd)).T
+        )
+        # How well the covariance is known is told where the curve is largest.
+        top = int(np.argmax(np.abs(np.cumsum(bins))))
+        part = np.where(bin_of <= top, values, 0.0)
+        freedom = crowd.spread(part - part.mean()).freedom
+        wide = float(stdtrit(freedom, 0.975) / ndtri(0.975)) * _better(probability, crowd)
+        mass = np.bincount(bin_of, probability * ~crowd.genuine, len(bins)) / n
+        return cls(bins, wide * noise, tens, mass)
+
+    @cached_property
+    def _views(self) -> dict[str, tuple[Float64, Float64]]:
+        gather = (self.tens[:, None] == np.unique(self.tens)).astype(np.float64)
+        return {
+            "ks": (np.cumsum(self.bins), np.cumsum(self.noise, axis=1)),
+            "ece": (self.bins @ gather, self.noise @ gather),
+        }
+
+    def size(self, metric: str, scale: float) -> Float64:
+        """Return replicates of the error where the truth is `scale` times what was found."""
+        vector, noise = self._views[metric]
+        return _norm(metric, scale * vector + noise)
+
+    def found(self, metric: str) -> float:
+        """Return the error of the bins: nearly that of the pairs."""
+        return float(_norm(metric, self._views[metric][0]))
+
+    def interval(self, metric: str, level: float) -> tuple[float, float]:
+        """Return the interval of the error of the bins."""
+        vector, _ = self._views[metric]
+        low = lowest(lambda scale: self.size(metric, scale), self.found(metric), level)
+        return low * self.found(metric), self._upper(metric, vector, float(ndtri((1 + level) / 2)))
+
+    def _upper(self, metric: str, vector: Float64, z: float) -> float:
+        """Return the upper end: the largest that a sum of the bins reaches, up or down.
+
+        Each such sum has an upper end of its own, and the error is the largest of them. Upwards,
+        imposters have higher probabilities than were seen, and the more of them there are, the more
+        their number varies, as that of errors does (Wilson).
+        """
+        covariance = np.cov(self._views[metric][1], rowvar=False).reshape(len(vector), -1)
+        if metric == "ks":
+            error = z * np.sqrt(np.diag(covariance))
+            upwards = vector + _reach(error, np.cumsum(self.mass), z)
+            return float(np.maximum(upwards, error - vector).max())
+        best, towards, mass = self.found(metric), vector, float(self.mass.sum())
+        for _ in range(_ROUNDS):
+            signs = np.where(towards >= 0, 1.0, -1.0)
+            size = float(np.sqrt(signs @ covariance @ signs))
+            if size == 0:
+                break
+            best = max(best, float(signs @ vector + _reach(np.array(z * size), np.array(mass), z)))
+            towards = vector + z * (covariance @ signs) / size
+        return best
+
+
+def _reach(error: Float64, mass: Float64, z: float) -> Float64:
+    """Return how far up a sum reaches whose variance grows with the mass that it adds to.
+
+    Only what imposters make of the error grows so. That is all of it, but for imposters of next to
+    no mass: their sum has a standard error of its mass at most, the rest is of genuine pairs.
+    """
+    own = np.minimum(error, z * mass)
+    growth = np.divide(own**2, mass, out=np.zeros_like(error), where=mass > 0)
+    return np.asarray(growth / 2 + np.sqrt(error**2 + growth**2 / 4))
+
+
+def cut(probability: Float64) -> tuple[Int64, Int64]:
+    """Return the bin of each pair, and for each bin which one of the ECE it is in."""
+    order = np.argsort(probability, kind="stable")
+    cuts, tens = _cuts(probability[order])
+    bin_of = np.empty(len(order), np.int64)
+    bin_of[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+    return bin_of, tens
+
+
+def _cuts(probability: Float64) -> tuple[Int64, Int64]:
+    """Cut sorted probabilities: where those of the ECE are, and where outcomes are uncertain.
+
+    Most pairs are plain: the curve moves where probabilities are neither 0 nor 1.
+    """
+    n = len(probability)
+    tens = mass_cuts(n, _TENS)
+    doubt = np.cumsum(probability * (1 - probability) + 1e-3 / n)
+    fine = np.searchsorted(doubt, np.linspace(0, doubt[-1], _MORE + 1)[1:-1]) + 1
+    # Equal probabilities stay together, or the order of the rows would matter.
+    ends = np.append(np.flatnonzero(np.diff(probability) > 0) + 1, n)
+    whole = ends[np.searchsorted(ends, np.unique(np.concatenate([tens, fine]))[1:])]
+    cuts = np.unique(np.append(0, whole))
+    tens = np.unique(np.append(0, ends[np.searchsorted(ends, tens[1:])]))
+    return cuts, np.searchsorted(tens, cuts[:-1], side="right") - 1
+
+
+def _norm(metric: str, curve: Float64) -> Float64:
+    size = np.abs(curve)
+    return np.asarray(size.max(axis=-1) if metric == "ks" else size.sum(axis=-1))
+
+
+def _covariance(values: Float64, bin_of: Int64, bins: Float64, crowd: Crowd) -> Float64:
+    """Return the covariance of the bins over people."""
+    each = 1 / len(values)
+    hits, misses = crowd.hits, crowd.misses
+    width = len(bins)
+
+    def summed(rows: list[Int64], who: list[Int64]) -> Float64:
+        """Return the products of what units have in two bins, less what a mean unit has."""
+        at, unit = np.concatenate(rows), np.concatenate(who)
+        table = csr_array((values[at], (unit, bin_of[at])), shape=(int(unit.max()) + 1, width))
+        share = np.bincount(unit) * each
+        gram = (table.T @ table).toarray()
+        cross = np.outer(table.T @ share, bins)
+        product = gram - cross - cross.T + (share @ share) * np.outer(bins, bins)
+        # What all have in common does not vary with who they are.
+        common = table.sum(axis=0) - share.sum() * bins
+        return np.asarray(product - np.outer(common, common) / np.count_nonzero(share))
+
+    people = [crowd.left[hits], crowd.left[misses], crowd.right[misses]]
+    persons = summed([hits, misses, misses], people)
+    if not len(misses):
+        return persons * unbiased(crowd.people, alone=True)
+    shared = crowd.miss_sharing
+    dyad_of = np.empty(len(misses), np.int64)
+    dyad_of[shared.order] = np.repeat(np.arange(len(shared.starts)), shared.sizes.astype(np.int64))
+    dyads = summed([misses], [dyad_of])
+    return (persons - dyads) * unbiased(crowd.people, alone=False)
+
+
+def _better(probability: Float64, crowd: Crowd) -> float:
+    """Return by what factor the noise is better taken wider, or narrower.
+
+    Most of it comes from the few imposters with high probabilities. How their number varies with
+    the people is better known from the ladder of rates than from their few.
+    """
+    said = probability[crowd.misses]
+    doubt = said * (1 - said)
+    order = np.argsort(-said, kind="stable")
+    if not doubt.sum() > 0:
+        return 1.0
+    half = int(np.searchsorted(np.cumsum(doubt[order]), doubt.sum() / 2))
+    above = said >= said[order[half]]
+    p = float(above.mean())
+    if not 0 < p < 0.5:
+        return 1.0
+    residuals = np.zeros(len(probability))
+    residuals[crowd.misses] = (above - p) / len(said)
+    counted = crowd.spread(residuals).variance
+    expected = Dependence.of(said, crowd.miss_sharing).variance(p)
+    return float(np.sqrt(np.clip(expected / counted, 0.25, 4.0))) if counted > 0 else 1.0
+
+
+def _root(covariance: Float64) -> Float64:
+    """Return a square root of a covariance; what chance made negative is 0."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

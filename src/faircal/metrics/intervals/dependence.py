@@ -1,0 +1,228 @@
+"""How alike pairs that share people decide: design effects of error rates.
+
+The variance of a counted rate p of N pairs is p (1 − p) / N times the design effect
+1 + (C₂ r₂ + C₁ r₁) / N, with C₂ couples of pairs of the same two people, C₁ couples with one person
+in common, and r the correlations of their errors. At a low rate few errors are seen and r would be
+estimated from next to nothing. So r is estimated at higher rates of the same pairs, where there are
+errors enough, and carried to the rate in question by what stays the same for normal scores: the
+correlation of the scores themselves (tetrachoric correlation).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, owens_t
+
+from faircal.metrics.intervals.rates import rate_interval
+from faircal.metrics.intervals.sharing import FEWEST, Float64, Sharing, unbiased
+
+#: Rates at which correlations are looked at, from high to low; each has half the errors.
+_RUNGS = 0.32 * 0.5 ** np.arange(16)
+
+#: So many effective errors tell a correlation well enough to look at no higher rate.
+_ERRORS = 30.0
+
+#: Correlations of scores that are looked up, and how near 1 they may come.
+_LATENT = np.concatenate([np.linspace(0, 0.9, 91), 1 - 0.1 * 0.6 ** np.arange(1, 16)])
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """Correlations of the scores of pairs that share people, at a ladder of rates.
+
+    Parameters
+    ----------
+    sharing : Sharing
+    rates : ndarray of float64, shape (n_rungs,)
+        Descending: the rates at which correlations were estimated.
+    both, one : ndarray of float64, shape (n_rungs,)
+        Correlation of the scores of two pairs of the same two people, and of two pairs with one
+        person in common.
+    weights : ndarray of float64, shape (n_rungs,)
+        Effective errors at each rung.
+    freedom : ndarray of float64, shape (n_rungs,)
+        Degrees of freedom of the variance at each rung: the fewer people make most of it, the
+        fewer.
+    """
+
+    sharing: Sharing
+    rates: Float64
+    both: Float64
+    one: Float64
+    weights: Float64
+    freedom: Float64
+
+    @classmethod
+    def of(cls, scores: Float64, sharing: Sharing) -> Dependence:
+        """Estimate correlations of the upper tail of `scores`; pass −scores for the lower one.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_pairs,)
+            In the order that `sharing` was made of.
+        """
+        n = sharing.pairs
+        rungs: list[tuple[float, float, float, float]] = []
+        if sharing.people < FEWEST:
+            return cls.none(sharing)
+        for rate in _RUNGS[_RUNGS * n >= 2]:
+            cut = np.partition(scores, n - int(np.ceil(rate * n)))[n - int(np.ceil(rate * n))]
+            errors = scores >= cut
+            p = float(errors.mean())
+            # Where most scores are tied at the top, what is left goes together as errors do.
+            rare = min(p, 1 - p)
+            if rare > 0 and (not rungs or rare < rungs[-1][0]):
+                rungs.append((rare, *_correlations(errors, p, sharing)))
+        if not rungs:
+            return cls.none(sharing)
+        rates, both, one, freedom = (np.array(column) for column in zip(*rungs, strict=True))
+        weights = rates * n / _design_effect(sharing, both, one)
+        return cls(
+            sharing,
+            rates,
+            latent_correlation(both, rates),
+            latent_correlation(one, rates),
+            weights,
+            freedom,
+        )
+
+    @classmethod
+    def none(cls, sharing: Sharing) -> Dependence:
+        """Return that of pairs whose correlations cannot be estimated: taken as none."""
+        empty = np.zeros(0)
+        return cls(sharing, empty, empty, empty, empty, empty)
+
+    def design_effect(self, rate: npt.ArrayLike) -> Float64:
+        """Return by what factor sharing people widens the variance of a rate; at least 1."""
+        return _design_effect(self.sharing, *self.correlations(rate))
+
+    def variance(self, rate: float) -> float:
+        """Return the variance of a counted rate whose true value is `rate`."""
+        pairs = self.sharing.pairs
+        return rate * (1 - rate) / pairs * float(self.design_effect(rate))
+
+    def interval(self, rate: float, level: float, *, wider: float = 1.0) -> tuple[float, float]:
+        """Return the interval of a counted rate; people make its variance, or it is `wider`."""
+        return rate_interval(
+            rate,
+            self.sharing.pairs,
+            lambda p: wider * self.design_effect(p),
+            level=level,
+            freedom=self.degrees_of_freedom(rate),
+        )
+
+    def correlations(self, rate: npt.ArrayLike) -> tuple[Float64, Float64]:
+        """Return how errors correlate at a rate: pairs of the same two people, and with one shared.
+
+        For sums in which pairs have weights, as those of a region have.
+        """
+        at = np.minimum(np.maximum(np.asarray(rate, np.float64), 1e-12), 1 - 1e-12)
+        if not len(self.rates):
+            return np.zeros(at.shape), np.zeros(at.shape)
+        low = np.minimum(at, 1 - at)
+        latent = self._ladder.use(low) @ self._latent
+        found = binary_correlation(latent, low[..., None])
+        return found[..., 0], found[..., 1]
+
+    def degrees_of_freedom(self, rate: float) -> float:
+        """Return how well the design effect is known, as degrees of freedom; at least 3."""
+        if not len(self.rates):
+            return 3.0
+        use = self._ladder.use(np.asarray(min(rate, 1 - rate)))
+        return max(float(use @ self.freedom), 3.0)
+
+    @cached_property
+    def _ladder(self) -> Ladder:
+        return Ladder(self.rates, self.weights)
+
+    @cached_property
+    def _latent(self) -> Float64:
+        return np.stack([self.both, self.one], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Which rungs tell of a rate: those from it upwards, till errors suffice.
+
+    Parameters
+    ----------
+    rates, weights : ndarray of float64, shape (n_rungs,)
+        Rates, descending, and the effective errors at each.
+
+    Examples
+    --------
+    >>> ladder = Ladder(np.array([0.1, 0.01, 0.001]), np.array([60.0, 20.0, 3.0]))
+    >>> ladder.use(np.array(0.01))
+    array([0.33333333, 0.66666667, 0.        ])
+    """
+
+    rates: Float64
+    weights: Float64
+
+    @cached_property
+    def _uses(self) -> Float64:
+        """How much each rung counts, by the lowest that does; a row also where there are none."""
+        n = len(self.rates)
+        uses = np.zeros((max(n, 1), n))
+        for lowest in range(n):
+            left = _ERRORS
+            for k in range(lowest, -1, -1):
+                uses[lowest, k] = min(self.weights[k], left)
+                left -= uses[lowest, k]
+        return np.asarray(uses / uses.sum(axis=1, keepdims=True))
+
+    def use(self, rate: Float64) -> Float64:
+        """Return how much each rung tells of rates of any shape: that shape and (n_rungs,)."""
+        above = np.searchsorted(-self.rates, -0.7 * rate, side="right")
+        found: Float64 = self._uses[np.maximum(above - 1, 0)]
+        return found
+
+
+def _correlations(
+    errors: npt.NDArray[np.bool_], p: float, sharing: Sharing
+) -> tuple[float, float, float]:
+    """Return the correlations of errors of pairs of the same dyad, and of pairs that meet once.
+
+    And the degrees of freedom of the variance.
+    """
+    residual = sharing.per_dyad(errors) - p * sharing.sizes
+    of_person = sharing.per_person(residual)
+    dyads, persons = float((residual**2).sum()), float((of_person**2).sum())
+    each, n = p * (1 - p), sharing.people
+    # The rate is estimated from the same pairs: that takes its share of the variance.
+    factor = unbiased(n, alone=sharing.alone)
+    same = dyads * factor if sharing.alone else dyads
+    both = (same - sharing.pairs * each) / (sharing.same_dyad * each) if sharing.same_dyad else 0.0
+    one = 0.0
+    if sharing.one_person:
+        one = ((persons - dyads) * factor - dyads) / (sharing.one_person * each)
+    kurtosis = n * float((of_person**4).sum()) / max(persons**2, 1e-300)
+    freedom = 2 * n / max(kurtosis - 1, 1.0)
+    return float(np.clip(both, 0, 0.999)), float(np.clip(one, 0, 0.5)), freedom
+
+
+def _design_effect(sharing: Sharing, both: Float64, one: Float64) -> Float64:
+    couples = sharing.same_dyad * both + sharing.one_person * one
+    return np.asarray(1 + couples / max(sharing.pairs, 1))
+
+
+def binary_correlation(latent: Float64, rate: Float64) -> Float64:
+    """Return the correlation of exceeding the level of `rate` for correlated normal scores."""
+    h = -ndtri(rate)
+    joint = rate - 2 * owens_t(h, np.sqrt((1 - latent) / (1 + latent)))
+    found = (joint - rate**2) / (rate * (1 - rate))
+    return np.asarray(np.minimum(np.maximum(found, 0.0), 1.0))
+
+
+def latent_correlation(binary: Float64, rates: Float64) -> Float64:
+    """Turn `binary_correlation` around."""
+    return np.array(
+        [
+            np.interp(found, binary_correlation(_LATENT, np.full(len(_LATENT), rate)), _LATENT)
+            for found, rate in zip(binary, rates, strict=True)
+        ]
+    )

@@ -1,0 +1,386 @@
+"""Intervals of everything that was measured of one set of scored pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from faircal.data import Groups
+from faircal.metrics import DEVIATIONS, FAIRNESS, wilson
+from faircal.metrics.intervals.crowd import Spread
+from faircal.metrics.intervals.curve import Curve
+from faircal.metrics.intervals.deviations import lower_end, rate_noise, upper_end
+from faircal.metrics.intervals.pairs import PairSet, pair_sets
+from faircal.metrics.intervals.rates import rate_interval
+from faircal.metrics.intervals.replicates import replicates
+from faircal.metrics.intervals.sharing import FEWEST, Float64
+from faircal.metrics.intervals.unfairness import unfairness_interval
+from faircal.metrics.measures import Measure
+from faircal.metrics.results import ALL, GLOBAL, Condition
+
+#: Group, condition and metric of a measured value.
+Key: TypeAlias = tuple[str, str, str]
+Ends: TypeAlias = tuple[float, float]
+
+REPLICATES = 1000
+RATES = ("fpr", "fnr", "tpr")
+#: Metrics of which it is known how they vary with the people; a plugin's are none of them.
+_VARY = {*RATES, "ks", "ece", "auroc", "brier", "nll", "cllr", "min_cllr"}
+_UNDEFINED = (float("nan"), float("nan"))
+
+_BUCKETS = 4096
+
+
+class Uncertainty:
+    """How sure each value is that `measure` and `at_threshold` (`faircal.metrics`) found of pairs.
+
+    Intervals are worked out when they are asked for, and kept.
+
+    Parameters
+    ----------
+    found : sequence of Measure
+    genuine : ndarray of bool, shape (n_pairs,)
+    people : Groups, optional
+        Who is in each pair; a person who is not known is taken as nobody else. Without it pairs are
+        taken as independent of each other.
+    score, probability : ndarray of float64, shape (n_pairs,), optional
+        What was measured; `score` is what decisions rank by.
+    groups : Groups, optional
+    threshold_given : bool
+        Whether other pairs than these set the thresholds.
+    replicates : int
+        Draws of noise for what has no formula: calibration errors, and deviations over groups.
+    seed : int
+    """
+
+    def __init__(
+        self,
+        found: Sequence[Measure],
+        *,
+        genuine: NDArray[np.bool_],
+        people: Groups | None = None,
+        score: Float64 | None = None,
+        probability: Float64 | None = None,
+        groups: Groups | None = None,
+        threshold_given: bool = False,
+        replicates: int = REPLICATES,
+        seed: int = 0,
+    ) -> None:
+        self.values = {(m.group, m.condition, m.metric): m.value for m in found}
+        self.independent = people is None or not people.names
+        sets = pair_sets(score, probability, genuine, groups, people)
+        self.sets = {each.name: each for each in sets}
+        self.names = () if people is None else people.names
+        self._n, self._seed, self._given = replicates, seed, threshold_given
+        self._ends: dict[tuple[Key, float], Ends] = {}
+        self._spreads: dict[Key, Spread] = {}
+        self._curves: dict[str, Curve] = {}
+
+    def interval(self, group: str, condition: str, metric: str, level: float = 0.95) -> Ends:
+        """Return (low, high) of a value; NaN where it is undefined or has no interval."""
+        key = group, condition, metric
+        if (key, level) not in self._ends:
+            made = self._deviation if group == ALL else self._value
+            self._ends[key, level] = made(key, self.values[key], level)
+        return self._ends[key, level]
+
+    def spread(self, group: str, condition: str, metric: str) -> Spread | None:
+        """Return how a value varies with the people; None where it is no sum over pairs.
+
+        That of a calibration error is that of its curve where it is largest.
+        """
+        key = group, condition, metric
+        if key not in self._spreads:
+            value = self.values[key]
+            known = group != ALL and metric in _VARY and not np.isnan(value)
+            if not known or self._too_few(group, metric):
+                return None
+            self._spreads[key] = self._spread(key, value)
+        return self._spreads[key]
+
+    def effective_people(self, group: str = GLOBAL, metric: str = "fpr") -> float:
+        """Return how many people, each in equally many pairs of a kind, would tell as much.
+
+        Imposter pairs for ``fpr``, genuine ones for ``fnr`` and ``tpr``.
+        """
+        return self.sets[group].sharing(metric).effective_people
+
+    def trials(self, group: str, metric: str) -> int:
+        """Return the pairs that a rate counts."""
+        return self.sets[group].trials("fnr" if metric == "tpr" else metric)
+
+    def effective_trials(self, group: str, condition: str, metric: str) -> float:
+        """Return how many independent pairs would make a rate as uncertain as it is."""
+        key = group, condition, metric
+        kind, rate = self._kind(metric, self.values[key])
+        found = self.sets[group]
+        if self.independent:
+            return float(found.trials(kind))
+        if np.isnan(rate) or self._too_few(group, metric):
+            return float("nan")
+        if metric == "tpr" and condition and not self._given:
+            low, high = self.interval(*key)
+            half = max((high - low) / 2, 1e-12) / float(ndtri(0.975))
+            return max(rate, 0.5 / found.trials(kind)) * (1 - min(rate, 0.999)) / half**2
+        at = max(rate, 0.5 / max(found.trials(kind), 1))
+        return self._effective(found, kind, rate)(at) / self._wider(key, rate)
+
+    def replicates(self, keys: Sequence[Key]) -> NDArray[np.float32]:
+        """Return replicates of values, less the values, shape (n_replicates, n_keys).
+
+        People without a name, of whom there may be as many as pairs, come in so many buckets: what
+        they move is about 0 on the whole, so a bucket varies as they do.
+        """
+        names = len(self.names)
+        nameless = np.arange(self.sets[GLOBAL].crowd.n_people - names) % _BUCKETS
+        influence = np.zeros((names + min(len(nameless), _BUCKETS), len(keys)))
+        for i, key in enumerate(keys):
+            spread = self.spread(*key)
+            if spread is not None:
+                influence[:names, i] = spread.influence[:names]
+                if len(nameless):
+                    influence[names:, i] = np.bincount(nameless, spread.influence[names:])
+        # They are the same for every method on these pairs.
+        here = blake2b(self.sets[GLOBAL].crowd.genuine.tobytes(), digest_size=8).hexdigest()
+        more = (f"?{here}/{i}" for i in range(len(influence) - names))
+        return replicates(influence, (*self.names, *more), self._n, self._seed)
+
+    # ------------------------------------------------------------- of one group
+
+    def _value(self, key: Key, value: float, level: float) -> Ends:
+        """Return the interval of a value of all pairs or of a group."""
+        group, _, metric = key
+        if metric == "threshold" or np.isnan(value):
+            return _UNDEFINED
+        if self.independent and metric in RATES:
+            trials = self.sets[group].trials(self._kind(metric, value)[0])
+            low, high = wilson(np.clip(value, 0, 1) * trials, trials, level)
+            return float(low), float(high)
+        if self._too_few(group, metric):
+            return _UNDEFINED
+        if metric == "tpr" and key[1] and not self._given:
+            return self._tpr_at_fpr(key, value, level)
+        if metric in RATES:
+            return self._rate(key, value, level)
+        if metric in ("ks", "ece"):
+            return self._calibration(group, metric, value, level)
+        if metric == "auroc":
+            return self._auroc(group, value, level)
+        spread = self.spread(*key)
+        if spread is None:
+            return _UNDEFINED
+        ends = spread.scaled(value, level)
+        return (ends[0], min(ends[1], 1.0)) if metric in ("brier", "min_cllr") else ends
+
+    def _auroc(self, group: str, value: float, level: float) -> Ends:
+        ordering = self.sets[group].ordering
+        wrong = value if ordering.turned else 1 - value
+        if not len(ordering.rates) or not 0 <= wrong < 0.5:
+            return _UNDEFINED
+        compared = self.trials(group, "fpr") * self.trials(group, "fnr")
+        low, high = rate_interval(
+            wrong,
+            compared,
+            lambda p: compared * ordering.correlation(p),
+            level=level,
+            freedom=ordering.degrees_of_freedom(wrong),
+        )
+        return (low, high) if ordering.turned else (1 - high, 1 - low)
+
+    def _too_few(self, group: str, metric: str) -> bool:
+        """Whether there are too few people in the pairs that a value is measured of."""
+        found = self.sets[group]
+        if metric in RATES:
+            return found.sharing(self._kind(metric, 0.0)[0]).people < FEWEST
+        if metric == "auroc":
+            return min(found.sharing(kind).people for kind in ("fpr", "fnr")) < FEWEST
+        return found.crowd.people < FEWEST
+
+    def _spread(self, key: Key, value: float) -> Spread:
+        group, condition, metric = key
+        found = self.sets[group]
+        if metric in RATES:
+            kind, rate = self._kind(metric, value)
+            spread = found.rate_spread(kind, self._threshold(condition), rate)
+            return spread if kind == metric else spread._replace(influence=-spread.influence)
+        if metric == "ks":
+            return found.ks_spread()
+        if metric == "ece":
+            return found.ece_spread()
+        if metric in ("cllr", "min_cllr"):
+            overall = self.sets[GLOBAL].crowd.genuine
+            return found.cllr_spread(float(overall.mean()) if metric == "cllr" else None)
+        return found.ordering.spread if metric == "auroc" else found.loss_spread(metric)
+
+    @staticmethod
+    def _kind(metric: str, value: float) -> tuple[str, float]:
+        """Return the error rate that a rate is, or is one minus, and its value."""
+        kind, rate = ("fnr", 1 - value) if metric == "tpr" else (metric, value)
+        return kind, min(max(rate, 0.0), 1.0)
+
+    def _rate(self, key: Key, value: float, level: float) -> Ends:
+        group, condition, metric = key
+        kind, rate = self._kind(metric, value)
+        found = self.sets[group]
+        low, high = found.dependence(kind).interval(rate, level, wider=self._wider(key, rate))
+        if not found.errors(kind, self._threshold(condition)):
+            low = 0.0  # a part of an error, between two scores, is none that was seen
+        return (low, high) if kind == metric else (1 - high, 1 - low)
+
+    def _tpr_at_fpr(self, key: Key, value: float, level: float) -> Ends:
+        """Return the interval of a point of the ROC.
+
+        Two things are not sure: the TPR at the threshold, and the threshold. The ends of both are
+        put together as errors are (MOVER), with the correlation that people give them: those whose
+        strangers score high often score high with themselves.
+        """
+        group, condition, _ = key
+        found, rate, at = self.sets[group], Condition.of(condition).rate, self._threshold(condition)
+        low, high = self._rate(key, value, level)
+        lower, upper = found.tpr_between(rate, level)
+        wrong, taken = (
+            found.rate_spread(kind, at, p).influence
+            for kind, p in (("fnr", 1 - value), ("fpr", rate))
+        )
+        size = float(np.sqrt((wrong**2).sum() * (taken**2).sum()))
+        # More errors of either kind at the threshold mean a lower TPR at the rate.
+        together = float(wrong @ taken) / size if size > 0 else 0.0
+
+        def both(one: float, two: float) -> float:
+            return float(np.sqrt(max(one**2 + two**2 + 2 * together * one * two, 0.0)))
+
+        ends = (
+            value - both(value - low, max(value - lower, 0.0)),
+            value + both(high - value, max(upper - value, 0.0)),
+        )
+        return max(ends[0], 0.0), min(ends[1], 1.0)
+
+    def _threshold(self, condition: str) -> float:
+        """Return the threshold of a condition; that of a point of the ROC is set by all pairs."""
+        set_by = f"global_{condition}" if condition.startswith("fpr=") else condition
+        return self.values.get((GLOBAL, set_by, "threshold"), float("nan"))
+
+    def _wider(self, key: Key, rate: float) -> float:
+        """Return by how much the threshold, which other people would have set, widens a variance.
+
+        All pairs set it. Where other people would have more errors of the kind that is held fixed,
+        the threshold moves, and with it the rate, by the ratio of the two densities there. At a
+        global rate a group's interval is at least that at a given threshold: its rate at the very
+        threshold that was set is of interest, too.
+        """
+        group, condition, metric = key
+        under, at = Condition.of(condition), self._threshold(condition)
+        kind, held = self._kind(metric, 0.0)[0], under.metric
+        given = self._given or not under.kind.startswith("global_")
+        if given or np.isnan(at) or (group == GLOBAL and kind == held):
+            return 1.0
+        overall, own = self.sets[GLOBAL], self.sets[group]
+        moved = own.rate_spread(kind, at, rate).influence
+        alone = float((moved**2).sum())
+        if alone <= 0:
+            return 1.0
+        ratio = own.slope(kind, at) / max(overall.slope(held, at), 1e-300)
+        by = overall.rate_spread(held, at, under.rate).influence
+        both = float(((moved - ratio * by if kind == held else moved + ratio * by) ** 2).sum())
+        return max(1.0, both / alone)
+
+    def _curve(self, group: str) -> Curve:
+        if group not in self._curves:
+            self._curves[group] = self.sets[group].curve(self._n, self._seed)
+        return self._curves[group]
+
+    def _calibration(self, group: str, metric: str, value: float, level: float) -> Ends:
+        curve = self._curve(group)
+        found = curve.found(metric)
+        low, high = curve.interval(metric, level)
+        scale = value / found if found > 0 else 1.0  # single pairs show a little more than bins
+        return low * scale, min(high * scale, 1.0)
+
+    # ------------------------------------------------------------- over groups
+
+    def _deviation(self, key: Key, value: float, level: float) -> Ends:
+        """Return the interval of a number over groups."""
+        _, condition, whole = key
+        metric, _, name = whole.partition("_")
+        if np.isnan(value):
+            return _UNDEFINED
+        if name in DEVIATIONS or name == "gap":
+            known = self._groups(condition, metric, level)
+            return self._deviated(name, known, level) if known else _UNDEFINED
+        kinds = ("fpr", "fnr") if whole in FAIRNESS else (metric,)
+        found = [self._groups(condition, kind, level) for kind in kinds]
+        if not all(found) or (name or whole) not in FAIRNESS:
+            return _UNDEFINED
+        rates = [np.array([self.values[k] for k in known]) for known in found]
+        ends = [np.array([self.interval(*k, level) for k in known]).T for known in found]
+        return unfairness_interval(
+            name or whole,
+            rates,
+            [(each[0], each[1]) for each in ends],
+            [self._simulate(k, r) for k, r in zip(found, rates, strict=True)],
+            level=level,
+            replicates=self._n,
+            rng=np.random.default_rng([self._seed, 2]),
+        )
+
+    def _groups(self, condition: str, metric: str, level: float) -> list[Key]:
+        """Return the groups with a value; none where one has no interval, or there are no two."""
+        known = [
+            (group, condition, metric)
+            for group in self.sets
+            if group != GLOBAL and not np.isnan(self.values.get((group, condition, metric), np.nan))
+        ]
+        unsure = any(np.isnan(self.interval(*k, level)[0]) for k in known)
+        return [] if unsure or len(known) < 2 else known
+
+    def _deviated(self, name: str, known: list[Key], level: float) -> Ends:
+        values = np.array([self.values[k] for k in known])
+        low = lower_end(name, values, self._simulate(known, values), level)
+        # With no lower end to miss, all that the interval may miss is for the upper one.
+        ends = np.array(
+            [self.interval(*k, level if low > 0 else max(2 * level - 1, level / 2)) for k in known]
+        )
+        return low, upper_end(name, values, ends[:, 0], ends[:, 1])
+
+    def _simulate(self, keys: list[Key], values: Float64) -> Callable[[Float64], Float64]:
+        """Return what finds the groups' values again, with the noise of other people."""
+        metric = keys[0][2]
+        rng = np.random.default_rng([self._seed, 1])
+        if metric in RATES:
+            return rate_noise([self._again(k, values) for k in keys], self._n, rng)
+        if metric in ("ks", "ece"):
+            curves = [self._curve(group) for group, _, _ in keys]
+
+            def sizes(truth: Float64) -> Float64:
+                scales = np.divide(truth, values, out=np.zeros_like(truth), where=values > 1e-9)
+                pairs = zip(curves, scales, strict=True)
+                return np.stack([curve.size(metric, scale) for curve, scale in pairs], axis=-1)
+
+            return sizes
+        spreads = [self.spread(*k) for k in keys]
+        noise = rng.standard_normal((self._n, len(keys)))
+        noise *= np.sqrt([np.nan if s is None else s.variance for s in spreads])
+        return lambda truth: truth + noise
+
+    def _again(self, key: Key, values: Float64) -> Callable[[float], float]:
+        group, _, metric = key
+        found = self.sets[group]
+        if self.independent:
+            return lambda _: float(found.trials(metric))
+        return self._effective(found, metric, max(self.values[key], float(values.mean())))
+
+    @staticmethod
+    def _effective(found: PairSet, metric: str, near: float) -> Callable[[float], float]:
+        """Return how many independent trials a rate counts, by the true rate; `near` it was found.
+
+        Fewer where the design effect is badly known: as much as Student's t is wider than normal.
+        """
+        dependence, trials = found.dependence(metric), found.trials(metric)
+        freedom = dependence.degrees_of_freedom(min(max(near, 1e-9), 1 - 1e-9))
+        few = (ndtri(0.975) / stdtrit(freedom, 0.975)) ** 2
+        return lambda p: float(trials * few / dependence.design_effect(min(max(p, 1e-9), 1.0)))

@@ -1,0 +1,181 @@
+"""Confidence intervals for counted error rates, and how much data a rate needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from faircal._base.errors import DataError, ParameterError
+from faircal.metrics.ranking import FloatArray
+
+#: Under so many trials no rate is given, and under so many people it is given with a caution.
+FEWEST_TRIALS, CAUTION_PEOPLE = 100, 30
+
+
+def wilson(
+    errors: npt.ArrayLike, trials: npt.ArrayLike, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Return the Wilson score interval of an error rate.
+
+    It stays inside [0, 1] and keeps a sensible width at 0 errors, the usual case at low error
+    rates in a small group.
+
+    Parameters
+    ----------
+    errors, trials : array-like of int
+        Counts, of shapes that broadcast.
+    level : float, default 0.95
+        Probability that the interval is meant to cover, in (0, 1).
+
+    Returns
+    -------
+    low, high : ndarray of float64, of the broadcast shape
+        NaN where there are no trials.
+
+    Examples
+    --------
+    >>> low, high = wilson([0, 5], [10, 10])
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.237]), array([0.278, 0.763]))
+    """
+    if not 0 < level < 1:
+        raise ParameterError(f"expected level between 0 and 1; found {level!r}; write 95 % as 0.95")
+    k, n = np.broadcast_arrays(np.asarray(errors, np.float64), np.asarray(trials, np.float64))
+    if not ((k >= 0) & (k <= n)).all():
+        raise DataError(
+            "expected 0 <= errors <= trials; found counts outside; pass counts, not rates"
+        )
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    some = np.where(n > 0, n, np.nan)
+    centre = (k + z**2 / 2) / (some + z**2)
+    half = z / (some + z**2) * np.sqrt(k * (n - k) / some + z**2 / 4)
+    # The bounds at no error and at nothing but errors are 0 and 1; rounding would blur them.
+    low = np.where((k == 0) & (n > 0), 0.0, centre - half)
+    high = np.where((k == n) & (n > 0), 1.0, centre + half)
+    return low, high
+
+
+def trials_needed(rate: float | None = None) -> int:
+    """Return the least number of trials with which an error rate is told.
+
+    One rule for all that is said to people; files for machines keep every number.
+
+    - Never fewer than 100. An interval is then at most 20 percentage points wide; with fewer, one
+      pair more or less is over a percentage point, and any number would mislead.
+    - Where groups are compared at a wanted rate r: never fewer than 3 / r, the rule of three. With
+      no error in n trials the rate is below 3 / n, with 95 % confidence. So with fewer than 3 / r,
+      not even a group without a single error could be shown to lie below r.
+
+    The rule counts pairs. Pairs share people, so it is a floor: what passes may still rest on few
+    people, and under 30 of them that is said besides (`CAUTION_PEOPLE`).
+
+    Parameters
+    ----------
+    rate : float, optional
+        The wanted rate, in (0, 1); None where a decision is given and its rate is what comes out.
+
+    Examples
+    --------
+    >>> trials_needed(), trials_needed(0.01), trials_needed(0.001), trials_needed(0.1)
+    (100, 300, 3000, 100)
+    """
+    if rate is None:
+        return FEWEST_TRIALS
+    if not 0 < rate < 1:
+        raise ParameterError(f"expected a rate between 0 and 1; found {rate!r}; write 1 % as 0.01")
+    # A whole quotient must not become one more by rounding.
+    return max(FEWEST_TRIALS, math.ceil(3 / rate * (1 - 1e-12)))
+
+
+def enough(trials: float, rate: float | None = None) -> bool:
+    """Return whether an error rate is told with so many trials; `trials_needed` is the rule.
+
+    Examples
+    --------
+    >>> enough(299), enough(299, rate=0.01), enough(300, rate=0.01)
+    (True, False, True)
+    """
+    return trials >= trials_needed(rate)
+
+
+def joint_level(groups: int, level: float = 0.95) -> float:
+    """Return the level at which intervals of so many groups hold at once with `level` (Bonferroni).
+
+    The worst and the best of many groups are chosen after looking, so their ordinary intervals part
+    by chance too often. Where intervals of this level part, the groups differ.
+
+    Examples
+    --------
+    >>> round(joint_level(1), 6), round(joint_level(8), 6)
+    (0.95, 0.99375)
+    """
+    return 1 - (1 - level) / max(groups, 1)
+
+
+def effective_trials(
+    rate: float, trials: int, spread: float, folds: int, level: float = 0.95
+) -> float:
+    """Return how many independent trials would make a rate as uncertain as its folds show it to be.
+
+    Pairs share people, so a rate varies more than that of as many independent pairs would. With
+    folds that share nobody this shows: the trials are divided by how many times larger the variance
+    over folds is than chance would make it, and never multiplied. Few folds tell a variance badly:
+    where it counts, trials are also divided by (t / z)², Student's quantile over the normal one.
+
+    Parameters
+    ----------
+    rate : float
+        The mean rate over folds.
+    trials : int
+        Those of all folds.
+    spread : float
+        Standard deviation over folds (ddof 0); with NaN, `trials` are taken as they are.
+    folds : int
+    level : float
+        That of the interval to be made.
+
+    Examples
+    --------
+    >>> effective_trials(0.1, 5000, 0.005, 5)  # chance alone makes a variance of 0.09 / 1000
+    5000.0
+    >>> round(effective_trials(0.1, 5000, 0.02, 5))  # this one is 5.6 times as large
+    448
+    """
+    by_chance = rate * (1 - rate) / trials * folds if trials else 0.0
+    if folds < 2 or math.isnan(spread) or by_chance <= 0:
+        return float(trials)
+    excess = spread**2 * folds / (folds - 1) / by_chance
+    if excess <= 1:
+        return float(trials)
+    tail = (1 + level) / 2
+    return float(trials / excess * (NormalDist().inv_cdf(tail) / stdtrit(folds - 1, tail)) ** 2)
+
+
+def gap_by_chance(trials: Sequence[int], rate: float, *, draws: int = 2000, seed: int = 0) -> float:
+    """Return the largest deviation from the groups' mean that groups of equal rate would show.
+
+    The mean, over draws, of `faircal.metrics.mad` of counted rates: a floor under which the gap
+    between groups cannot be expected to fall.
+
+    Parameters
+    ----------
+    trials : sequence of int
+        Trials of each group; groups without any are left out.
+    rate : float
+        The rate of every group.
+
+    Examples
+    --------
+    >>> round(gap_by_chance([600] * 4, 0.01), 4)
+    0.0049
+    """
+    known = np.array([n for n in trials if n > 0], dtype=np.int64)
+    if not len(known):
+        return float("nan")
+    rates = np.random.default_rng(seed).binomial(known, rate, (draws, len(known))) / known
+    return float(np.abs(rates - rates.mean(axis=1, keepdims=True)).max(axis=1).mean())

@@ -1,9 +1,0 @@
-"""Pairs for calibration and test, built from who is in which image.
-
-people → folds that share no person → genuine pairs → imposter pairs of the wanted kind
-"""
-
-from faircal.pairing.build import build_pairs
-from faircal.pairing.plan import BY_EMBEDDING, IMPOSTERS, BuiltPairs, PairPlan
-
-__all__ = ["BY_EMBEDDING", "IMPOSTERS", "BuiltPairs", "PairPlan", "build_pairs"]

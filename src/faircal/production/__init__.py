@@ -1,0 +1,1 @@
+"""A fitted model in use: scoring, the service, monitoring, Spark, ONNX."""

@@ -1,0 +1,135 @@
+"""Whether probabilities hold, on labels that come in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from faircal.production.monitoring.distance import Beyond, beyond
+from faircal.production.monitoring.lots import Float64, Int64, lots_of
+from faircal.production.monitoring.tolerance import Tolerance
+
+#: Log-odds are counted in bins of this width, up to these; lots; labels in a row that share a lot.
+_WIDTH, _MOST, LOTS, _IN_A_ROW = 0.25, 12.0, 16, 4
+BINS = round(2 * _MOST / _WIDTH)
+SIZE = LOTS * BINS * 2
+_CENTERS: Float64 = -_MOST + _WIDTH * (np.arange(BINS, dtype=np.float64) + 0.5)
+#: Labels of each class that are needed.
+FEWEST = 8
+#: How firmly intercept and slope are held to 0 and 1 before any label (1 / variance).
+_PRIOR = np.array([1 / 25.0, 4.0])
+
+
+class Recalibrated(NamedTuple):
+    """Log-odds that fit the labels: ``told + intercept + (slope − 1) (told − center)``.
+
+    `center` is the mean of the log-odds told, each as much as the label can tell there: pairs in
+    doubt more than pairs that are sure. So the two hardly depend on each other.
+    """
+
+    intercept: float
+    slope: float
+    center: float
+    covariance: Float64
+    freedom: float
+
+
+def count(
+    probability: Float64,
+    genuine: NDArray[np.bool_],
+    person: Int64 | None,
+    start: int,
+    block: int,
+) -> Int64:
+    """Count labels by block, lot, bin of log-odds and class, when `start` were seen before.
+
+    Returns
+    -------
+    ndarray of shape (n_blocks, SIZE), int64
+    """
+    with np.errstate(divide="ignore"):
+        odds = np.clip(logit(probability), -_MOST, _MOST)
+    bins = np.minimum(((odds + _MOST) / _WIDTH).astype(np.int64), BINS - 1)
+    number = start + np.arange(len(bins))
+    of = number // block - start // block
+    lot = (number // _IN_A_ROW) % LOTS
+    if person is not None:
+        lot = np.where(person == -1, lot, lots_of(person, LOTS))
+    cell = ((of * LOTS + lot) * BINS + bins) * 2 + genuine
+    blocks = int(of[-1]) + 1
+    return np.bincount(cell, minlength=blocks * SIZE).reshape(blocks, SIZE)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels of a window: counts by lot, bin and class."""
+
+    table: Int64
+    tolerance: Tolerance
+
+    @classmethod
+    def of(cls, counts: Int64, tolerance: Tolerance) -> Labels:
+        """Read `counts`."""
+        return cls(counts.reshape(LOTS, BINS, 2), tolerance)
+
+    @property
+    def classes(self) -> tuple[int, int]:
+        """How many imposters and genuine pairs."""
+        imposters, genuine = self.table.sum(axis=(0, 1)).tolist()
+        return imposters, genuine
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are labels of both classes to speak of."""
+        return min(self.classes) >= FEWEST
+
+    def curve(self) -> tuple[Float64, Int64, Int64]:
+        """Return P told (bins' centres), labels and genuine ones among them, where there are any.
+
+        Of shape (b,) each.
+        """
+        by_bin = self.table.sum(axis=0)
+        there = np.flatnonzero(by_bin.sum(axis=1))
+        return expit(_CENTERS[there]), by_bin[there].sum(axis=1), by_bin[there, 1]
+
+    def recalibrate(self) -> Recalibrated:
+        """Fit intercept and slope by maximum likelihood, held weakly to 0 and 1.
+
+        The covariance is that over lots, or that of independent labels where it is larger.
+        """
+        labels, genuine = self.table.sum(axis=2).astype(float), self.table[:, :, 1].astype(float)
+        n, y = labels.sum(axis=0), genuine.sum(axis=0)
+        doubt = n * expit(_CENTERS) * expit(-_CENTERS)
+        center = float(doubt @ _CENTERS / max(float(doubt.sum()), 1e-300))
+        design = np.stack([np.ones(BINS), _CENTERS - center])
+        at = np.zeros(2)
+        for _ in range(100):
+            told = expit(_CENTERS + at @ design)
+            inform = (design * (n * told * (1 - told))) @ design.T + np.diag(_PRIOR)
+            step = np.linalg.solve(inform, design @ (y - n * told) - _PRIOR * at)
+            at = at + np.clip(step, -1.0, 1.0)
+            if np.abs(step).max() < 1e-9:
+                break
+        told = expit(_CENTERS + at @ design)
+        inverse = np.linalg.inv((design * (n * told * (1 - told))) @ design.T + np.diag(_PRIOR))
+        pulls = (genuine - labels * told) @ design.T @ inverse
+        weight = labels.sum(axis=1)
+        effective = float(weight.sum()) ** 2 / max(float((weight**2).sum()), 1.0)
+        pulls = pulls - weight[:, None] * pulls.sum(axis=0) / max(weight.sum(), 1.0)
+        over = pulls.T @ pulls * effective / max(effective - 1, 0.5)
+        ratio = float(np.trace(over @ np.linalg.inv(inverse))) / 2
+        covariance = over if ratio > 1 else inverse
+        slope, freedom = 1 + float(at[1]), max(effective - 1, 1.0)
+        return Recalibrated(float(at[0]), slope, center, covariance, freedom)
+
+    def compare(self) -> tuple[Beyond, Recalibrated]:
+        """Say how far off probabilities are, in units of what is tolerated."""
+        fitted = self.recalibrate()
+        scale = 1 / np.array([self.tolerance.intercept, self.tolerance.slope])
+        off = scale * np.array([fitted.intercept, fitted.slope - 1])
+        covariance = fitted.covariance * np.outer(scale, scale)
+        return beyond(off, ((covariance, fitted.freedom),), 1.0), fitted

@@ -1,0 +1,222 @@
+"""Looks in words and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, get_args
+
+import numpy as np
+
+from faircal.model import Population
+from faircal.production.monitoring.calibration import FEWEST, Labels
+from faircal.production.monitoring.comparing import Compared, Window
+from faircal.production.monitoring.records import Record
+from faircal.production.monitoring.reference import Reference
+from faircal.production.monitoring.tolerance import Tolerance
+from faircal.production.monitoring.verdict import Finding, Name
+
+NAMES: tuple[Name, ...] = get_args(Name)
+_TITLES = {
+    "clusters": "Cluster occupancy",
+    "scores": "Scores",
+    "outside": "Images out of the population",
+    "calibration": "Calibration on feedback",
+}
+_CAVEATS = {
+    "people": "",
+    "images": (
+        "people are unknown: each is taken to have as many images as in calibration; "
+        "give identities to be surer"
+    ),
+    "nobody": (
+        "nobody tells who is in the pairs: at least a quarter as many people as in calibration are "
+        "taken for granted; fewer can raise a false alarm"
+    ),
+}
+
+
+_CHANCE = "; chance brings as much, with people so few"
+
+
+class Rates(Protocol):
+    """What is needed of a watch."""
+
+    population: Population
+    reference: Reference
+    tolerance: Tolerance
+    false_alarms: float
+    pairs: int
+    labels: int
+
+
+def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
+    """Put a look in words; None stands for none yet."""
+    population, tolerance = rates.population, rates.tolerance
+    if record is None:
+        return _nothing(name, population, rates)
+    if name == "calibration":
+        return _calibration(record, tolerance, rates)
+    window = Window.of(rates.reference, record.counts, tolerance)
+    compared: Compared = getattr(window, name)()
+    limit = float(getattr(tolerance, name))
+    details: dict[str, Any] = {
+        "tolerance": limit,
+        "window_end": record.end,
+        "window_pairs": record.length,
+        "known": window.known,
+        "caveat": _CAVEATS[window.known],
+        "share_genuine": round(window.share_genuine, 6),
+    }
+    say = {"clusters": _clusters, "scores": _scores, "outside": _outside}[name]
+    moved = compared.beyond.distance > limit
+    words = _front(record, "pairs", compared.enough, moved) + say(compared, limit, window, details)
+    if not record.alarm and moved:
+        words += _CHANCE
+    return Finding(
+        name,
+        _TITLES[name],
+        compared.beyond.distance,
+        compared.beyond.p_value,
+        record.level(name, rates.false_alarms),
+        record.alarm,
+        compared.enough,
+        words,
+        details,
+    )
+
+
+def _nothing(name: Name, population: Population, rates: Rates) -> Finding:
+    if name == "calibration":
+        labels = "label" if rates.labels == 1 else "labels"
+        words = (
+            f"{rates.labels} {labels} so far: not enough; 50 are, with {FEWEST} of each class"
+            if rates.labels
+            else "no labels have come in; without them nobody can tell whether probabilities hold"
+        )
+    elif name != "scores" and not len(population.centers):
+        words = "the model was calibrated on scores only: nothing is known of images"
+    elif rates.pairs >= 500:
+        words = "clusters of the images in use were not told"
+    else:
+        words = f"{rates.pairs} pairs so far: not enough; the first look is at 500"
+    nan = float("nan")
+    return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
+
+
+def _front(record: Record, what: str, enough: bool, moved: bool) -> str:
+    span = f"{what} {record.end - record.length + 1:,} to {record.end:,}"
+    if record.alarm:
+        return f"Alarm at {span}: "
+    if not enough:
+        return f"Too few people in {span} to tell: "
+    return f"{'Moved, not surely' if moved else 'Quiet'}; last look at {span}: "
+
+
+def _clusters(found: Compared, limit: float, _: Window, details: dict[str, Any]) -> str:
+    details["regions"] = {"found": _list(found.found), "expected": _list(found.expected)}
+    most = int(np.argmax(np.abs(found.found - found.expected)))
+    return (
+        f"regions' shares of images changed by {found.beyond.distance:.3f} beyond what chance "
+        f"brings ({limit:.3f} tolerated; half the change relative to the share), most in region "
+        f"{most}, with {found.found[most]:.1%} where {found.expected[most]:.1%} were expected"
+    )
+
+
+def _scores(found: Compared, limit: float, window: Window, details: dict[str, Any]) -> str:
+    details["bins"] = {"found": _list(found.found), "expected": _list(found.expected)}
+    details["largest_gap"] = float(np.abs(np.cumsum(found.found - found.expected)).max())
+    return (
+        "the distribution function of scores is "
+        f"{found.beyond.distance:.3f} from that of genuine and imposter pairs of calibration "
+        f"({limit:.3f} tolerated), with {window.share_genuine:.2%} of pairs genuine, which fits "
+        "best"
+    )
+
+
+def _outside(found: Compared, limit: float, _: Window, details: dict[str, Any]) -> str:
+    details["found"], details["expected"] = float(found.found[1]), float(found.expected[1])
+    return (
+        f"{found.found[1]:.2%} of images lie further from every cluster than those of calibration "
+        f"did; {found.expected[1]:.2%} were expected, {limit:.2%} more are tolerated"
+    )
+
+
+def _calibration(record: Record, tolerance: Tolerance, rates: Rates) -> Finding:
+    labels = Labels.of(record.counts, tolerance)
+    told, fitted = labels.compare()
+    probability, count, genuine = labels.curve()
+    errors = np.sqrt(np.diag(fitted.covariance))
+    share = labels.classes[1] / max(sum(labels.classes), 1)
+    details = {
+        "tolerance": 1.0,
+        "window_end": record.end,
+        "window_labels": record.length,
+        "intercept": fitted.intercept,
+        "slope": fitted.slope,
+        "center": fitted.center,
+        "intercept_error": float(errors[0]),
+        "slope_error": float(errors[1]),
+        "share_genuine": share,
+        "remedy": _remedy(fitted.intercept, fitted.slope, tolerance) if record.alarm else "",
+        "only_prior": abs(fitted.slope - 1) <= tolerance.slope,
+        "curve": {
+            "probability": _list(probability),
+            "labels": count.tolist(),
+            "genuine": genuine.tolist(),
+        },
+    }
+    words = _front(record, "labels", True, told.distance > 1) + (
+        f"log-odds of pairs in doubt are off by {fitted.intercept:+.2f} ± {errors[0]:.2f}, and "
+        f"{fitted.slope:.2f} ± {errors[1]:.2f} times those told fit best (1 is right); "
+        f"{share:.2%} of labels are genuine"
+    )
+    if record.alarm:
+        words += f". {details['remedy']}"
+    elif told.distance > 1:
+        words += _CHANCE
+    return Finding(
+        "calibration",
+        _TITLES["calibration"],
+        told.distance,
+        told.p_value,
+        record.level("calibration", rates.false_alarms),
+        record.alarm,
+        True,
+        words,
+        details,
+    )
+
+
+def _remedy(intercept: float, slope: float, tolerance: Tolerance) -> str:
+    if abs(slope - 1) <= tolerance.slope:
+        times = float(np.exp(intercept))
+        return (
+            f"Odds are off by a factor of {times:.2g}, alike for all, as where the share of "
+            "genuine pairs is another: if it is, set --prior to it; if not, calibrate again"
+        )
+    sure = "too sure" if slope < 1 else "not sure enough"
+    return f"Probabilities are {sure}: calibrate again on pairs as they come in use"
+
+
+def summary(findings: Sequence[Finding], pairs: int) -> str:
+    """Put all findings in one sentence."""
+    alarms = [found.title.lower() for found in findings if found.alarm]
+    after = f"{pairs:,} pair{'' if pairs == 1 else 's'}"
+    if alarms:
+        prior = all(found.details.get("only_prior") for found in findings if found.alarm)
+        what = "Another --prior is due" if prior else "Recalibration is due"
+        return f"{what}: {', '.join(alarms)} (after {after})."
+    if not any(found.enough for found in findings):
+        return f"Not enough to tell: {after}."
+    moved = [
+        found.title.lower()
+        for found in findings
+        if found.enough and found.statistic > found.details["tolerance"]
+    ]
+    if moved:
+        return f"No alarm yet: {', '.join(moved)} moved, which chance may have done in {after}."
+    return f"Nothing has changed beyond what is tolerated, as far as {after} tell."
+
+
+def _list(values: Any, digits: int = 6) -> list[float]:
+    return [round(float(value), digits) for value in values]

@@ -1,0 +1,180 @@
+"""The report of ``faircal monitor``: ``report.html``, ``monitor.json``, ``monitor.csv``.
+
+Nothing is worked out here: what a watch found is written down, drawn and put in words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from faircal._base.files import output_folder, write_text
+from faircal._version import __version__
+from faircal.metrics.results import REPORT, versions, without_nan, write_rows
+from faircal.model import Population
+from faircal.production.monitoring import Verdict
+from faircal.production.monitoring.report_pictures import TITLES, pictures
+from faircal.production.monitoring.report_time import Stretch
+from faircal.production.monitoring.report_words import (
+    GLOSSARY,
+    STATES,
+    advice,
+    headline,
+    promise,
+    verdict_of,
+)
+from faircal.report.rendering import render, resource
+
+RECORD, TABLE = "monitor.json", "monitor.csv"
+
+
+class MonitorRow(NamedTuple):
+    """A line of ``monitor.csv``: of what, of which part of it, which quantity."""
+
+    what: str
+    part: str
+    quantity: str
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Monitored:
+    """All that a report of monitoring shows.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    population : Population
+        Of calibration.
+    timeline : sequence of Stretch
+    model : mapping
+        ``name``, ``method``, ``sha256``, ``data``, ``simulated``.
+    false_alarms : float
+    sources : mapping of str to int
+        Files of this call, and the pairs in each.
+    notes : sequence of str
+    """
+
+    verdict: Verdict
+    population: Population
+    timeline: Sequence[Stretch]
+    model: Mapping[str, Any]
+    false_alarms: float
+    sources: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it, as JSON knows it; numbers that are not known are None."""
+        found: dict[str, Any] = without_nan(
+            {
+                "kind": "monitor",
+                **self.verdict.as_json(),
+                "advice": advice(self.verdict),
+                "false_alarms": self.false_alarms,
+                "model": dict(self.model),
+                "sources": dict(self.sources),
+                "timeline": [stretch._asdict() for stretch in self.timeline],
+                "notes": list(self.notes),
+                "versions": versions(),
+            }
+        )
+        return found
+
+    def rows(self) -> Iterator[MonitorRow]:
+        """Yield every number as a line."""
+        yield MonitorRow("verdict", "", "due", float(self.verdict.due))
+        yield MonitorRow("verdict", "", "pairs", float(self.verdict.pairs))
+        yield MonitorRow("verdict", "", "feedback", float(self.verdict.feedback))
+        for found in self.verdict.findings:
+            for name in ("statistic", "p_value", "level", "alarm", "enough"):
+                yield MonitorRow(found.name, "", name, float(getattr(found, name)))
+            yield from _numbers(found.name, found.details)
+        for i, stretch in enumerate(self.timeline, start=1):
+            for name, value in stretch._asdict().items():
+                if name != "source":
+                    yield MonitorRow("timeline", str(i), name, float(value))
+
+
+def write_monitoring(folder: str | Path, found: Monitored) -> dict[str, Path]:
+    """Write page, record and table into `folder`; return their paths by name."""
+    home = output_folder(folder)
+    paths = {"report": home / REPORT, "record": home / RECORD, "table": home / TABLE}
+    write_text(paths["record"], json.dumps(found.as_json(), indent=2, default=str) + "\n")
+    write_rows(paths["table"], MonitorRow, found.rows())
+    write_text(paths["report"], monitoring_page(found))
+    return paths
+
+
+def monitoring_page(found: Monitored) -> str:
+    """Return the page: self-contained, opens offline, has no script."""
+    drawn = pictures(found.verdict, found.population, found.timeline)
+    said = headline(found.verdict)
+    return render(
+        "monitor.html",
+        {"figure": _figure, "share": _share},
+        found=found,
+        verdict=found.verdict,
+        words={finding.name: verdict_of(finding) for finding in found.verdict.findings},
+        advice=advice(found.verdict),
+        promise=promise(found.false_alarms),
+        headline=said[0].upper() + said[1:],
+        state=STATES[said],
+        pictures=drawn,
+        sections=[(name, TITLES[name]) for name in drawn],
+        facts=_facts(found),
+        glossary=GLOSSARY,
+        style=resource("page.css"),
+        version=__version__,
+    )
+
+
+def _facts(found: Monitored) -> list[tuple[str, str]]:
+    """Return what the verdict rests on, as (name, value) pairs."""
+    model, population = found.model, found.population
+    of = {"people": "people", "images": "images, as people were not known"}
+    facts = [
+        ("model", f"{model['name']} ({model['method']})"),
+        ("model SHA-256", str(model["sha256"])),
+        ("calibrated on", str(model["data"] or "not told")),
+        (
+            "calibration pairs counted",
+            f"{int(population.genuine_counts.sum() + population.imposter_counts.sum()):,}",
+        ),
+        (
+            "calibration varies with",
+            f"{population.people:,} {of.get(population.lots_of, 'pairs: people were not known')}",
+        ),
+        ("pairs in use", f"{found.verdict.pairs:,}"),
+        ("labelled pairs in use", f"{found.verdict.feedback:,}"),
+    ]
+    facts += [(f"read now: {name}", f"{count:,} pairs") for name, count in found.sources.items()]
+    return facts
+
+
+def _numbers(what: str, details: Mapping[str, Any], part: str = "") -> Iterator[MonitorRow]:
+    """Yield the numbers of nested details; elements of a list are counted from 0."""
+    for key, value in details.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(what, value, f"{part}{key}.")
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            for i, one in enumerate(value):
+                if isinstance(one, Mapping):
+                    yield from _numbers(what, one, f"{part}{key}.{i}.")
+                elif isinstance(one, int | float):
+                    yield MonitorRow(what, f"{part}{i}", key, float(one))
+        elif isinstance(value, int | float):
+            yield MonitorRow(what, part.rstrip("."), key, float(value))
+
+
+def _figure(value: float | None) -> str:
+    """Return a number in three figures; a dash where there is none."""
+    if value is None or value != value:
+        return "–"
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None or value != value else f"{100 * value:.3g} %"

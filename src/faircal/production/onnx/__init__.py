@@ -1,0 +1,18 @@
+"""Models as ONNX graphs that run without faircal: embeddings in, probabilities out."""
+
+from faircal.production.onnx.checking import Agreement, check_export
+from faircal.production.onnx.export import Exported, export_onnx
+from faircal.production.onnx.maps import Maps, exports_maps
+from faircal.production.onnx.methods import exports
+from faircal.production.onnx.pairs import PairInputs
+
+__all__ = [
+    "Agreement",
+    "Exported",
+    "Maps",
+    "PairInputs",
+    "check_export",
+    "export_onnx",
+    "exports",
+    "exports_maps",
+]

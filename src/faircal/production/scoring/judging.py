@@ -1,0 +1,145 @@
+"""All that is said of a pair in use: score, probability, likelihood ratio, decision, places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError, ParameterError
+from faircal.calibrators.prior import log_likelihood_ratio, shift_prior
+from faircal.data import Embeddings, Groups
+from faircal.data.dataset import COSINE_RANGE
+from faircal.data.types import Scores
+from faircal.methods import Method
+from faircal.methods.clusters import space_of
+from faircal.methods.inputs import Space
+from faircal.model import DEFAULT_POINT, OperatingPoint, Places
+from faircal.production.scoring.placing import Placing
+from faircal.production.scoring.prior import fitted_share
+
+Float64 = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What is said of pairs, an element of each array a pair; places are of images.
+
+    Attributes
+    ----------
+    similarity, score, probability, log_likelihood_ratio : ndarray of shape (n_pairs,)
+        The cosine; what the model ranks by; P(genuine) at the wanted share of genuine pairs; nats.
+    same : ndarray of shape (n_pairs,), bool
+        The decision at the operating point.
+    places : Places, optional
+        Of the rows of the embeddings; None where the model file has no population.
+    """
+
+    similarity: Float64
+    score: Float64
+    probability: Float64
+    log_likelihood_ratio: Float64
+    same: NDArray[np.bool_]
+    places: Places | None
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A model in use: it and the operating point and share of genuine pairs that it is used at.
+
+    Parameters
+    ----------
+    model : Method
+        Fitted, on cosines.
+    point : OperatingPoint, optional
+        The model's own, else a probability of one half, unless told.
+    prior : float, optional
+        Share of genuine pairs that probabilities are wanted for; that of the fit unless told.
+        Decisions on the score do not depend on it.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> from faircal.data import Embeddings
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> judge = Judge(faircal.FairCal(n_clusters=20).fit(cal))
+    >>> judged = judge(Embeddings(test.embeddings.vectors[:2]), np.array([0]), np.array([1]))
+    >>> bool(judged.same[0] == (judged.probability[0] >= 0.5))
+    True
+    """
+
+    model: Method
+    point: OperatingPoint = field(default=DEFAULT_POINT)
+    prior: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.model.score_range_ != COSINE_RANGE:
+            raise ParameterError(
+                f"the model was fitted on scores in {self.model.score_range_}, which are no "
+                "cosines of embeddings; fit it on embeddings"
+            )
+
+    @classmethod
+    def of(
+        cls, model: Method, point: OperatingPoint | None = None, prior: float | None = None
+    ) -> Judge:
+        """Return a judge at the point that is told, else at the model's own, else the default."""
+        made = cls(model, point or model.about_.operating_point or DEFAULT_POINT, prior)
+        _ = made.calibrated_at  # one that does not say it is an error now, not at the first pair
+        return made
+
+    @cached_property
+    def calibrated_at(self) -> float:
+        """The share of genuine pairs that the model was fitted at."""
+        return fitted_share(self.model, what="likelihood ratio")
+
+    @cached_property
+    def space(self) -> Space | None:
+        """What embeddings must be like; None where nothing tells."""
+        return space_of(self.model)
+
+    @cached_property
+    def _placing(self) -> Placing | None:
+        return Placing.of_model(self.model)
+
+    def __call__(
+        self, embeddings: Embeddings, left: Rows, right: Rows, groups: Groups | None = None
+    ) -> Judged:
+        """Judge pairs of rows of `embeddings`.
+
+        Raises
+        ------
+        DataError
+            Where a row is NaN, infinite or zero, or embeddings are of another space.
+        """
+        if self.space is not None:
+            self.space.check(embeddings)
+        bad = np.flatnonzero(embeddings.unusable)
+        if len(bad):
+            raise DataError(
+                f"embedding {int(bad[0]) + 1}: expected finite numbers, not all 0; embed it again"
+            )
+        places = self.places(embeddings)  # first: it tells the model the clusters
+        scores = Scores(None, embeddings, left, right)
+        said = self.model.compare(embeddings, left, right, groups, scores)
+        share = self.calibrated_at
+        probability = said.probability
+        if self.prior is not None:
+            probability = shift_prior(probability, calibrated_at=share, prior=self.prior)
+        return Judged(
+            scores(),
+            said.score,
+            probability,
+            log_likelihood_ratio(said.probability, calibrated_at=share),
+            self.point.decide(said.score, probability),
+            places,
+        )
+
+    def places(self, embeddings: Embeddings) -> Places | None:
+        """Say where images lie; None where the model file has no population."""
+        if self._placing is None:
+            return None
+        return self._placing.once(embeddings)

@@ -1,0 +1,189 @@
+"""Scoring for another share of genuine pairs than a model was fitted at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+from contextlib import closing
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.jobs import Progress, silent
+from faircal.calibrators.prior import (
+    SHARE_FIGURE,
+    PriorEstimate,
+    check_share,
+    estimate_prior,
+    shift_prior,
+)
+from faircal.data import Dataset
+from faircal.data.columns import UNKNOWN
+from faircal.methods import Method
+
+Float64 = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+#: From more pairs than these a share is not estimated: so many are drawn at random.
+MOST_PAIRS = 4_000_000
+#: Probabilities of the same score may differ by this much.
+_ROUNDING = 1e-9
+
+
+class Parts(Protocol):
+    """Pairs that can be gone through part by part: `PairStream`, `faircal.data.stream.Cut`."""
+
+    def __len__(self) -> int: ...
+
+    def parts(
+        self, start: int = 0, columns: Collection[str] | None = None
+    ) -> Generator[Dataset, None, None]:
+        """Yield the pairs from number `start` on."""
+
+
+class Shift(NamedTuple):
+    """From which share of genuine pairs to which."""
+
+    calibrated_at: float
+    prior: float
+
+    def __call__(self, probability: Float64) -> Float64:
+        """Return the probabilities for the other share."""
+        return shift_prior(probability, calibrated_at=self.calibrated_at, prior=self.prior)
+
+
+def fitted_share(model: Method, given: float | None = None, what: str = "--prior") -> float:
+    """Return the share of genuine pairs that `model` was fitted at, or that is `given` instead.
+
+    `what` needs to know it, for an error where nobody does.
+    """
+    if given is not None:
+        return check_share(given, "--calibrated-at")
+    share = model.diagnostics_.figures.get(SHARE_FIGURE)
+    if share is None:
+        raise ParameterError(
+            f"{what}: the model does not say at which share of genuine pairs it was fitted, as "
+            "older ones don't; say it with --calibrated-at (score, threshold), or fit it again"
+        )
+    return check_share(share, "the model's share of genuine pairs")
+
+
+def probability_at(threshold: float, score: Float64, probability: Float64) -> float:
+    """Return what probability a score of `threshold` stands for; NaN where the score can't tell.
+
+    Some methods rank by the probability itself. Of others it is read off the two measured pairs
+    whose scores are next to the threshold, as long as higher scores never mean lower probabilities.
+
+    Parameters
+    ----------
+    threshold : float
+    score, probability : ndarray of float64, shape (n_pairs,)
+        What the model says of pairs.
+
+    Examples
+    --------
+    >>> round(probability_at(0.3, np.array([0.2, 0.4]), np.array([0.1, 0.5])), 6)
+    0.3
+    >>> probability_at(0.3, np.array([0.2, 0.4]), np.array([0.5, 0.1]))
+    nan
+    """
+    if score is probability or np.array_equal(score, probability):
+        return min(max(float(threshold), 0.0), 1.0)
+    order = np.lexsort((probability, score))
+    at, said = score[order], probability[order]
+    step, gain = np.diff(at), np.diff(said)
+    falls = (gain < -_ROUNDING).any() or (gain[step == 0] > _ROUNDING).any()
+    if falls or not len(at) or not at[0] <= threshold <= at[-1]:
+        return float("nan")
+    return float(np.interp(threshold, at, said))
+
+
+def estimate_share(
+    model: Method,
+    stream: Parts,
+    *,
+    calibrated_at: float,
+    columns: Collection[str],
+    progress: Progress = silent,
+) -> tuple[PriorEstimate, list[str]]:
+    """Estimate the share of genuine pairs in `stream` from what `model` says of them.
+
+    Goes through the pairs once, and scores at most `MOST_PAIRS` of them. Labels are not looked at.
+
+    Parameters
+    ----------
+    model : Method
+    stream : PairStream or Cut
+    calibrated_at : float
+        The share that the model was fitted at.
+    columns : collection of str
+        What the model needs of a score table.
+    progress : callable
+
+    Returns
+    -------
+    PriorEstimate
+    list of str
+        What should be known of it.
+    """
+    drawn = np.random.default_rng(0)
+    keep = MOST_PAIRS / max(len(stream), 1)
+    people = _People()
+    said: list[Float64] = []
+    done = 0
+    with closing(stream.parts(0, {*columns, "identity"})) as parts:
+        for part in parts:
+            done += len(part)
+            some = part if keep >= 1 else part.subset(drawn.random(len(part)) < keep)
+            if len(some):
+                said.append(model.apply(some).probability)
+                people.add(some)
+            progress("estimating the share of genuine pairs", done, len(stream), "")
+    progress("estimating the share of genuine pairs", 0, 0, "")
+    if not said:
+        raise DataError("--prior estimate: there are no pairs to estimate from; give a number")
+    probability = np.concatenate(said)
+    left, right = people.sides()
+    found = estimate_prior(probability, calibrated_at=calibrated_at, left=left, right=right)
+    notes = found.notes + people.notes()
+    if keep < 1:
+        notes.append(f"estimated from {len(probability)} of {len(stream)} pairs, drawn at random")
+    return found, notes
+
+
+class _People:
+    """Who is in each pair, by one number for a person in all parts; by image where unknown."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._sides: tuple[list[Codes], list[Codes]] = ([], [])
+        self._by_image = False
+
+    def add(self, part: Dataset) -> None:
+        """Take the people of a part; in a score table each part has codes of its own."""
+        identity = part.images.identity
+        if identity is None and not part.has_images:
+            return
+        rows = (part.pairs.left, part.pairs.right)
+        if identity is None:
+            self._by_image, codes = True, [side.astype(np.int64) for side in rows]
+        else:
+            known = [self._numbers.setdefault(n, len(self._numbers)) for n in identity.names]
+            table = np.array([*known, UNKNOWN], np.int64)
+            codes = [table[identity.take(side)] for side in rows]
+        for held, side in zip(self._sides, codes, strict=True):
+            held.append(side)
+
+    def sides(self) -> tuple[Codes | None, Codes | None]:
+        """Return the numbers of the left and of the right people; None where nothing is known."""
+        left, right = (np.concatenate(held) if held else None for held in self._sides)
+        return left, right
+
+    def notes(self) -> list[str]:
+        """Say where images stand for people."""
+        said = (
+            "people are unknown: pairs that share an image are taken as dependent, and the "
+            "interval is too narrow where others share people"
+        )
+        return [said] if self._by_image else []

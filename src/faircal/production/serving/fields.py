@@ -1,0 +1,150 @@
+"""Fields of JSON bodies, checked one by one: numbers, names, embeddings."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal.production.serving.problems import unprocessable
+from faircal.production.serving.store.base import LONGEST_ID, MOST_DIMENSIONS
+
+Vector = NDArray[np.float32]
+
+_NUMBERS = {float, int}
+
+
+class Template(NamedTuple):
+    """One that is enrolled."""
+
+    id: str
+
+
+class Picture(NamedTuple):
+    """The bytes of one."""
+
+    data: bytes
+
+
+def vector(value: Any, where: str, dimension: int | None) -> Vector:
+    """Return an embedding, shape (d,); `dimension` is the wanted d.
+
+    Examples
+    --------
+    >>> vector([0.5, 1], "left", 2)
+    array([0.5, 1. ], dtype=float32)
+    """
+    if type(value) is not list or not value:
+        raise unprocessable("expected a list of numbers; send the embedding as one", where)
+    check_length(len(value), where, dimension)
+    if not _NUMBERS.issuperset(map(type, value)):
+        raise unprocessable("expected numbers only; send the embedding as a flat list", where)
+    try:
+        with np.errstate(over="ignore"):  # becomes infinite, and is refused below
+            found = np.array(value, dtype=np.float32)
+    except OverflowError:  # a whole number of hundreds of digits
+        raise _not_usable(where) from None
+    with np.errstate(over="ignore"):  # the same
+        square = float(np.dot(found, found))
+    if not 0 < square < np.inf:
+        raise _not_usable(where)
+    return found
+
+
+def _not_usable(where: str) -> Exception:
+    return unprocessable(
+        "expected finite numbers of moderate size, not all 0; embed the image again", where
+    )
+
+
+def check_length(found: int, where: str, dimension: int | None) -> None:
+    """Refuse an embedding of another length than `dimension`."""
+    if dimension is not None and found != dimension:
+        raise unprocessable(
+            f"expected {dimension} numbers, found {found}; use the network the model was made for",
+            where,
+            "dimension",
+        )
+    if found > MOST_DIMENSIONS:
+        raise unprocessable(f"expected at most {MOST_DIMENSIONS} numbers", where, "dimension")
+
+
+def side(value: Any, where: str, dimension: int | None) -> Vector | Template | Picture:
+    """Return what one side of a pair is: an embedding, a template's id, or a picture."""
+    if type(value) is list:
+        return vector(value, where, dimension)
+    if type(value) is dict and len(value) == 1:
+        if "template" in value:
+            return Template(template_id(value["template"], f"{where}.template"))
+        if "image" in value:
+            return picture(value["image"], f"{where}.image")
+    raise unprocessable(
+        'expected a list of numbers, {"template": id} or {"image": base64}; send one of them', where
+    )
+
+
+def probe(found: dict[str, Any], dimension: int | None) -> Vector | Picture:
+    """Return the embedding or the picture of a request that has one of them."""
+    if ("embedding" in found) == ("image" in found):
+        raise unprocessable("expected either embedding or image; send one of them", "embedding")
+    if "image" in found:
+        return picture(found["image"], "image")
+    return vector(found["embedding"], "embedding", dimension)
+
+
+def picture(value: Any, where: str) -> Picture:
+    """Return a picture out of its base64."""
+    if type(value) is not str:
+        raise unprocessable("expected the picture's bytes in base64; send them so", where)
+    try:
+        return Picture(base64.b64decode(value, validate=True))
+    except (binascii.Error, ValueError):
+        raise unprocessable("expected base64; encode the picture's bytes so", where) from None
+
+
+def template_id(value: Any, where: str) -> str:
+    """Return the id of a template: data, of which nothing but letters is asked."""
+    if type(value) is not str or not 1 <= len(value) <= LONGEST_ID or not value.isprintable():
+        raise unprocessable(
+            f"expected printable text of 1 to {LONGEST_ID} characters; choose another id",
+            where,
+            "id",
+        )
+    return value
+
+
+def text(found: dict[str, Any], name: str, most: int = LONGEST_ID) -> str | None:
+    """Return a short text, None where there is none."""
+    value = found.get(name)
+    if value is not None and (
+        type(value) is not str or len(value) > most or not value.isprintable()
+    ):
+        raise unprocessable(f"expected printable text of at most {most} characters", name)
+    return value
+
+
+def share(found: dict[str, Any], name: str) -> float | None:
+    """Return a share between 0 and 1, None where there is none."""
+    value = found.get(name)
+    if value is not None and (type(value) not in _NUMBERS or not 1e-12 <= value <= 1 - 1e-12):
+        raise unprocessable("expected a number between 0 and 1; write 1 in 1,000 as 0.001", name)
+    return None if value is None else float(value)
+
+
+def flag(found: dict[str, Any], name: str, default: bool | None = None) -> bool:
+    """Return true or false."""
+    value = found.get(name, default)
+    if type(value) is not bool:
+        raise unprocessable("expected true or false", name)
+    return value
+
+
+def whole(found: dict[str, Any], name: str, default: int, most: int) -> int:
+    """Return a whole number from 1 to `most`."""
+    value = found.get(name, default)
+    if type(value) is not int or not 1 <= value <= most:
+        raise unprocessable(f"expected a whole number from 1 to {most}", name)
+    return value

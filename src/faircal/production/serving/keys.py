@@ -1,0 +1,227 @@
+"""API keys of the service: a file of hashes, and who may do what.
+
+A key is 256 random bits, so nobody can guess one from its hash: a plain SHA-256 is right here,
+where a password would need a salt and a slow hash. The key itself is shown once and never kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import existing
+from faircal._base.registry import did_you_mean
+
+#: What a key can be good for. `admin` may do everything.
+SCOPES = ("verify", "enrol", "admin")
+
+_FORMAT, _VERSION = "faircal-keys", 1
+_PREFIX = "fck_"
+_LONGEST_NAME = 100
+#: Permission to write for group and others: who can write the file can make keys.
+_WRITABLE = 0o022
+
+
+@dataclass(frozen=True)
+class Key:
+    """Who presented a key, and what it is good for."""
+
+    name: str
+    scopes: frozenset[str]
+    sha256: str = field(default="", repr=False)
+    created: str = ""
+
+    def may(self, scope: str) -> bool:
+        """Tell whether this key is good for `scope`."""
+        return scope in self.scopes or "admin" in self.scopes
+
+
+class KeyRing:
+    """The keys of a file, read again when the file changes.
+
+    A file that is gone, damaged or open to others while the service runs lets nobody in; `fault`
+    says why.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ring = KeyRing.at(f"{folder}/keys.json")
+    ...     presented = ring.add("gate 4", ["verify"])
+    ...     ring.who(presented).name, ring.who("guess")
+    ('gate 4', None)
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fault: str | None = None
+        self._keys: tuple[Key, ...] = ()
+        self._stamp: tuple[int, ...] | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> KeyRing:
+        """Read a file of keys; one line of error where it can't be used."""
+        ring = cls(existing(path))
+        ring._stamp = ring._look()
+        ring._keys = _read(ring.path)
+        return ring
+
+    @classmethod
+    def at(cls, path: str | Path) -> KeyRing:
+        """Read a file of keys, or start one that the first `add` writes."""
+        return cls.load(path) if Path(path).exists() else cls(Path(path))
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys as the file now has them."""
+        self._refresh()
+        return self._keys
+
+    def who(self, presented: str) -> Key | None:
+        """Return whose key was presented, None where it is nobody's.
+
+        All keys are compared, each in constant time: how long it takes tells nothing.
+        """
+        found = None
+        sha256 = _hash(presented)
+        for key in self.keys:
+            if hmac.compare_digest(key.sha256, sha256):
+                found = key
+        return found
+
+    def add(self, name: str, scopes: Sequence[str]) -> str:
+        """Make a key, write the file, and return the key: it can't be had again."""
+        _check_name(name)
+        if any(key.name == name for key in self.keys):
+            raise ParameterError(f"there is a key {name!r} already; remove it or take another name")
+        token = _PREFIX + secrets.token_urlsafe(32)
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        self._write((*self._keys, Key(name, _scopes(scopes), _hash(token), created)))
+        return token
+
+    def remove(self, name: str) -> None:
+        """Take a key out of the file: it stops working at once, also in services that run."""
+        left = tuple(key for key in self.keys if key.name != name)
+        if len(left) == len(self._keys):
+            names = [key.name for key in left]
+            raise ParameterError(
+                f"{self.path}: no key {name!r}; "
+                + (did_you_mean(name, names) if names else "there are none")
+            )
+        self._write(left)
+
+    def _refresh(self) -> None:
+        stamp = self._look()
+        if stamp == self._stamp:
+            return
+        try:
+            self._keys, self.fault = _read(self.path), None
+        except DataError as error:
+            self._keys, self.fault = (), str(error)
+        self._stamp = stamp
+
+    def _look(self) -> tuple[int, ...] | None:
+        """Return what changes when the file does, None where it is gone."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
+    def _write(self, keys: tuple[Key, ...]) -> None:
+        """Put a new file in place of the old one: a reader never sees half of it.
+
+        A new file is its owner's alone; one that a service of another account may read stays so.
+        """
+        content = {"format": _FORMAT, "version": _VERSION, "keys": [_line(key) for key in keys]}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(".tmp", f".{self.path.name}.", self.path.parent)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:  # mode 0600 from the start
+                    self._keep_mode(file.fileno())
+                    json.dump(content, file, indent=2, ensure_ascii=False)
+                    file.write("\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(temporary).replace(self.path)
+            finally:
+                Path(temporary).unlink(missing_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f"cannot write {self.path}: {error.strerror}; choose a folder you may write to"
+            ) from error
+        self._keys, self._stamp, self.fault = keys, self._look(), None
+
+    def _keep_mode(self, handle: int) -> None:
+        if os.name == "posix" and self.path.exists():
+            os.fchmod(handle, stat.S_IMODE(self.path.stat().st_mode) & ~_WRITABLE)
+
+
+def _hash(presented: str) -> str:
+    return hashlib.sha256(presented.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _check_name(name: str) -> None:
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise ParameterError(
+            f"name of a key: expected printable text of 1 to {_LONGEST_NAME} characters"
+        )
+
+
+def _scopes(names: Sequence[str]) -> frozenset[str]:
+    for name in names:
+        if name not in SCOPES:
+            raise ParameterError(f"no scope {name!r}; {did_you_mean(name, SCOPES)}")
+    if not names:
+        raise ParameterError(f"a key needs a scope: one or more of {', '.join(SCOPES)}")
+    return frozenset(names)
+
+
+def _line(key: Key) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "scopes": [scope for scope in SCOPES if scope in key.scopes],
+        "sha256": key.sha256,
+        "created": key.created,
+    }
+
+
+def _read(path: Path) -> tuple[Key, ...]:
+    """Read the keys of a file that only its owner can write."""
+    try:
+        mode, text = path.stat().st_mode, path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: not readable ({error.strerror}); check permissions") from error
+    if os.name == "posix" and mode & _WRITABLE:
+        raise DataError(f"{path}: others may write it, and so make keys; run chmod 600 {path}")
+    try:
+        content = json.loads(text)
+        keys = tuple(_key(line) for line in content["keys"])
+        known = (content["format"], content["version"]) == (_FORMAT, _VERSION)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        known = False
+    if not known:
+        raise DataError(f"{path}: expected a file that 'faircal keys add' wrote; make one")
+    return keys
+
+
+def _key(line: dict[str, Any]) -> Key:
+    """Return the key of one entry; anything odd is an error, not a key."""
+    sha256, scopes = line["sha256"], _scopes(line["scopes"])
+    if len(bytes.fromhex(sha256)) != hashlib.sha256().digest_size:
+        raise ValueError("not a SHA-256")
+    name = str(line["name"])
+    _check_name(name)
+    return Key(name, scopes, sha256.lower(), str(line.get("created", "")))

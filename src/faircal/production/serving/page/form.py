@@ -1,0 +1,184 @@
+"""The form of the page: what was filled in, read in memory only, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+from fastapi import Request
+from numpy.typing import NDArray
+from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from faircal._base.errors import DataError
+from faircal.production.serving.page.numbers import read_file, read_numbers
+
+Kind = Literal["photo", "numbers", "name"]
+#: The two sides: what fields begin with, and what people call it.
+SIDES = {"left": "first face", "right": "second face"}
+#: The ways to give a face, in the order of the form, with the field that each is about.
+KINDS: dict[Kind, str] = {"photo": "Photo", "numbers": "Embedding", "name": "Enrolled"}
+#: What a button asks for: the pair; with keys also the model and the counters, or the card.
+COMPARE, LOOK, CARD = "compare", "look", "card"
+#: Letters of a field that is no file. Far more than an embedding has.
+MOST_TEXT = 2_000_000
+
+
+class Declined(Exception):  # noqa: N818 - an answer, rather than an error of ours
+    """A request that is not looked into; a page says why in words."""
+
+    def __init__(self, status: int, title: str, words: str) -> None:
+        super().__init__(title)
+        self.status, self.title, self.words = status, title, words
+
+
+@dataclass(frozen=True)
+class Side:
+    """One face as it was given; what was uploaded is in no text of it."""
+
+    kind: Kind = "numbers"
+    text: str = field(default="", repr=False)
+    name: str = ""
+    group: str = ""
+    photo: bytes = field(default=b"", repr=False)
+    file: bytes = field(default=b"", repr=False)
+
+
+class Face(NamedTuple):
+    """A face that can be compared: one of a photo, an embedding, the name of a template."""
+
+    photo: bytes | None = None
+    vector: NDArray[np.float32] | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What was filled in."""
+
+    left: Side = Side()
+    right: Side = Side()
+    prior: str = ""
+    key: str = field(default="", repr=False)
+    wanted: str = COMPARE
+
+    @classmethod
+    def empty(cls, photos: bool) -> Filled:
+        """Return a form that nobody has filled in; photos come first where they are taken."""
+        side = Side("photo" if photos else "numbers")
+        return cls(side, side)
+
+    def side(self, name: str) -> Side:
+        """Return one side by its name."""
+        return self.left if name == "left" else self.right
+
+    def faces(self, photos: bool) -> tuple[dict[str, Face], dict[str, str]]:
+        """Return the faces that can be compared, by side, and by field what is wrong."""
+        found, wrong = {}, {}
+        for name in SIDES:
+            side = self.side(name)
+            try:
+                found[name] = _face(side, photos)
+            except DataError as error:
+                wrong[field_of(name, side.kind)] = str(error)
+        return found, wrong
+
+
+def field_of(side: str, kind: str) -> str:
+    """Return the name of the field that a kind of face is filled into."""
+    return f"{side}_{kind}"
+
+
+def read_share(text: str) -> float | None:
+    """Read a share of genuine pairs as people write it; None where nothing is written.
+
+    Examples
+    --------
+    >>> read_share("0.25"), read_share("25 %"), read_share("1 in 1,000"), read_share("1/8")
+    (0.25, 0.25, 0.001, 0.125)
+    """
+    text = text.strip()
+    if not text:
+        return None
+    plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    found = re.fullmatch(
+        r"(\d*\.?\d+(?:[eE]-?\d+)?)\s*(?:pairs?\s+)?(?:(%)|(?:/|in|of|:)\s*(\d*\.?\d+(?:[eE]\d+)?))?",
+        plain,
+    )
+    if found:
+        of = 100.0 if found[2] else float(found[3] or 1)
+        share = float(found[1]) / of if of else 0.0
+        if 0 < share < 1:
+            return share
+    raise DataError("expected a share between 0 and 1, as 0.5, 20 % or 1 in 1,000")
+
+
+async def read_form(request: Request, body: bytearray) -> Filled:
+    """Read the form in a body; no part of it is spooled to a file."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise Declined(415, "This is not the page's form", "Use the form of the page.")
+
+    async def at_once() -> AsyncGenerator[bytes, None]:
+        yield bytes(body)
+
+    limits = {"max_files": 4, "max_fields": 16, "max_part_size": MOST_TEXT}
+    try:
+        form = await _InMemory(request.headers, at_once(), **limits).parse()
+    except (MultiPartException, KeyError, ValueError):
+        raise Declined(
+            400, "The form did not arrive whole", "Go back, choose the faces again and send it."
+        ) from None
+    try:
+        return Filled(
+            await _side(form, "left"),
+            await _side(form, "right"),
+            _text(form, "prior")[:100],
+            _text(form, "key")[:1000],
+            next((one for one in (LOOK, CARD) if one == _text(form, "wanted")), COMPARE),
+        )
+    finally:
+        await form.close()
+
+
+class _InMemory(MultiPartParser):
+    #: Larger than any form that is let in: an upload never touches the disk.
+    spool_max_size = 1 << 40
+
+
+async def _side(form: FormData, name: str) -> Side:
+    kind = _text(form, f"{name}_kind")
+    return Side(
+        next((one for one in KINDS if one == kind), "numbers"),
+        _text(form, field_of(name, "numbers")),
+        _text(form, field_of(name, "name")).strip()[:1000],
+        _text(form, field_of(name, "group")).strip()[:1000],
+        await _upload(form, field_of(name, "photo")),
+        await _upload(form, f"{name}_file"),
+    )
+
+
+def _text(form: FormData, name: str) -> str:
+    found = form.get(name)
+    return found if isinstance(found, str) else ""
+
+
+async def _upload(form: FormData, name: str) -> bytes:
+    found = form.get(name)
+    return await found.read() if isinstance(found, UploadFile) else b""
+
+
+def _face(side: Side, photos: bool) -> Face:
+    if side.kind == "photo":
+        if not photos:
+            raise DataError("this service takes no photos; give an embedding")
+        if not side.photo:
+            raise DataError("choose a photo")
+        return Face(photo=side.photo)
+    if side.kind == "name":
+        if not side.name:
+            raise DataError("give the name of an enrolled template")
+        return Face(name=side.name)
+    return Face(vector=read_file(side.file) if side.file else read_numbers(side.text))

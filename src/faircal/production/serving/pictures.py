@@ -1,0 +1,99 @@
+"""Pictures instead of embeddings: bounded, looked at, embedded, and not kept."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError
+from faircal.embedding import DETECTORS, NETWORKS, open_network
+from faircal.embedding.pictures import cut_face, pixels_of, read_picture
+from faircal.embedding.weights import require
+
+#: Pixels of a picture; one that says it has more is not decoded.
+MAX_PIXELS = 40_000_000
+#: Kinds that are read; the rarer readers of Pillow are not let at what strangers send.
+_FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
+
+
+class Embedder:
+    """From the bytes of a picture to the embedding of the face in it.
+
+    Parameters
+    ----------
+    network : str
+        A name, or a file, as in ``faircal embed``.
+    detector : str, optional
+        The network's own unless told.
+    preset : str, optional
+        What an ``.onnx`` network takes.
+    max_bytes : int
+    """
+
+    def __init__(
+        self, network: str, detector: str | None, preset: str | None, max_bytes: int
+    ) -> None:
+        require("PIL", "embed", "a service that takes pictures")
+        self._network = open_network(network, preset=preset)
+        own = NETWORKS[network].detector if network in NETWORKS else "mtcnn"
+        self._detector = DETECTORS[detector or own]("auto")
+        self._max_bytes = max_bytes
+        self._turn = threading.Lock()  # one picture at a time: each has all cores
+        self.name = self._network.name
+        size = self._network.preprocessing.size
+        self.dimension = int(self._network(np.zeros((1, size, size, 3), np.uint8)).shape[1])
+
+    def __call__(self, picture: bytes) -> NDArray[np.float32]:
+        """Return the embedding of the face in a picture, shape (d,).
+
+        Raises
+        ------
+        DataError
+            Where it is too large, no picture, or no face is found in it.
+        """
+        if len(picture) > self._max_bytes:
+            raise DataError(
+                f"expected a picture of at most {self._max_bytes:,} bytes, found "
+                f"{len(picture):,}; send a smaller one"
+            )
+        with self._turn:
+            return self._embed(self._read(picture))
+
+    def _read(self, picture: bytes) -> Any:
+        from PIL import Image
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with Image.open(BytesIO(picture), formats=_FORMATS) as file:
+                    pixels = file.size[0] * file.size[1]
+        except Exception as error:  # Pillow's readers raise many kinds
+            raise DataError("not a picture that can be read; send JPEG, PNG or WebP") from error
+        if pixels > MAX_PIXELS:
+            raise DataError(
+                f"expected at most {MAX_PIXELS:,} pixels, found {pixels:,}; send a smaller picture"
+            )
+        least = self._network.preprocessing.size if self._detector.blind else None
+        read = read_picture(BytesIO(picture), least, _FORMATS)
+        if read is None:
+            raise DataError("the picture is damaged; send it again")
+        return read
+
+    def _embed(self, picture: Any) -> NDArray[np.float32]:
+        how = self._network.preprocessing
+        if self._detector.blind:
+            face = cut_face(picture, None, how)
+        else:
+            found = self._detector(pixels_of(picture))
+            if not found:
+                raise DataError("no face was found in the picture; send one that shows a face")
+            face = cut_face(picture, found[0], how)
+        vector: NDArray[np.float32] = self._network(face[None])[0]
+        if not np.isfinite(vector).all() or not vector.any():
+            raise DataError("the network gives no embedding for this picture; send another one")
+        return vector

@@ -1,0 +1,281 @@
+"""A store in one SQLite file: no server, for one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from queue import Empty, Full, LifoQueue
+from threading import Lock
+from typing import Any, ClassVar
+
+from faircal._base.errors import ParameterError, StorageAwayError, StorageError, StorageFullError
+from faircal.production.serving.store.rows import SCHEMA, tables
+from faircal.production.serving.store.templates import Templates
+
+#: "FCal": how `file` and we know our databases from others.
+_APPLICATION = 0x4643616C
+
+#: Seconds to wait for another process that writes.
+_PATIENCE = 2.0
+
+#: Less than this many bytes free is a full disk, whatever the error is called.
+_FULL = 1 << 18
+
+_TYPES = {
+    "text": "TEXT",
+    "bytes": "BLOB",
+    "counter": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "vector": "BLOB",
+    "real": "REAL",
+    "bool": "INTEGER",
+    "inline": "",
+    "index": "faircal.decisions_at ON decisions (at)",
+}
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_GONE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class SqliteStore(Templates):
+    """Templates and decisions in a SQLite file in WAL mode.
+
+    One connection writes, under a lock; others read beside it. A commit is on disk when it returns
+    (``synchronous=FULL``); deleted bytes are overwritten (``secure_delete``) and the write-ahead
+    log is emptied after each deletion. The file is for its owner only.
+    """
+
+    AMONG = "IN (SELECT value FROM json_each(?))"
+    PRAGMAS: ClassVar[tuple[str, ...]] = (
+        "synchronous = FULL",
+        "secure_delete = ON",
+        "foreign_keys = ON",
+        "temp_store = MEMORY",
+        f"busy_timeout = {int(_PATIENCE * 1000)}",
+    )
+
+    def __init__(self, path: str | Path, key: bytes | None = None) -> None:
+        super().__init__(key)
+        self.path = Path(path).absolute()
+        self._create()
+        self._lock = Lock()
+        self._readers: LifoQueue[sqlite3.Connection] = LifoQueue(maxsize=8)
+        self._closed = False
+        self._unclean = False
+        with self._told():
+            self._writer = self._connect()
+        try:
+            self._begin()
+            self._load()
+        except BaseException:
+            self.close()
+            raise
+
+    def _create(self) -> None:
+        """Make the file for its owner only, before SQLite would for everybody."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._file = self._identity()
+        except OSError as error:
+            raise ParameterError(
+                f"cannot use {self.path} as store: {error.strerror}; give another path"
+            ) from error
+
+    def _identity(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_dev, found.st_ino
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        for pragma in self.PRAGMAS:
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    def _begin(self) -> None:
+        """Make the tables of a new file; refuse a file that is not ours."""
+        with self._told():
+            self._writer.execute("PRAGMA schema_version").fetchone()  # a database at all?
+            self._refuse_foreign()
+            self._writer.execute("PRAGMA journal_mode = WAL")
+        with self._writing() as run:
+            if self._is_empty():
+                for statement in tables(_TYPES):
+                    run(statement)
+                run(f"PRAGMA application_id = {_APPLICATION}")
+                run(f"PRAGMA user_version = {SCHEMA}")
+                self.introduce(run)
+            self.recognise(run, str(self.path))
+        for end in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                self.path.with_name(self.path.name + end).chmod(0o600)
+        self._erase()  # what a process that was killed may have left in the log
+
+    def _is_empty(self) -> bool:
+        return self._writer.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None
+
+    def _refuse_foreign(self) -> None:
+        (ours,) = self._writer.execute("PRAGMA application_id").fetchone()
+        if ours != _APPLICATION and not self._is_empty():
+            raise StorageError(
+                f"{self.path}: is a SQLite database of another program; give another path"
+            )
+        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA:
+            raise StorageError(
+                f"{self.path}: was made by a newer faircal (version {version} of the tables, "
+                f"this one knows {SCHEMA}); install that one"
+            )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say an error of SQLite in our words; its own never hold values."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _error(self, error: sqlite3.Error) -> StorageError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if self._is_full(code):
+            return StorageFullError(
+                f"{self.path}: no room left on the disk; nothing was written; make room"
+            )
+        if code in _BUSY:
+            return StorageAwayError(
+                f"{self.path}: another process has been writing for {_PATIENCE:g} s; try again"
+            )
+        if code in _GONE or self._closed:
+            return StorageAwayError(
+                f"{self.path}: can't be opened or written; check the disk and permissions"
+            )
+        if code in _DAMAGED:
+            return StorageError(
+                f"{self.path}: is damaged, or no SQLite database; restore a backup, "
+                "or give another path"
+            )
+        return StorageError(f"{self.path}: {error}; check the disk")
+
+    def _is_full(self, code: int) -> bool:
+        if code == sqlite3.SQLITE_FULL:
+            return True
+        if code != sqlite3.SQLITE_IOERR:
+            return False
+        try:
+            return shutil.disk_usage(self.path.parent).free < _FULL
+        except OSError:
+            return False
+
+    def _here(self) -> None:
+        """Raise where the file is not there any more: what is written would be lost."""
+        try:
+            same = self._identity() == self._file
+        except OSError:
+            same = False
+        if self._closed or not same:
+            why = "is closed" if self._closed else "was moved or deleted while in use"
+            raise StorageAwayError(f"{self.path}: {why}; start the service again")
+
+    @contextmanager
+    def _reading(self, patient: bool = False) -> Iterator[_Session]:  # noqa: ARG002
+        self._here()
+        with self._told():
+            connection = self._reader()
+            try:
+                connection.execute("BEGIN")
+                yield _Session(connection)
+            finally:
+                self._give_back(connection)
+
+    def _reader(self) -> sqlite3.Connection:
+        try:
+            return self._readers.get_nowait()
+        except Empty:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+            return connection
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        """Keep a reader for the next one, unless there are enough."""
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        try:
+            self._readers.put_nowait(connection)
+        except Full:
+            connection.close()
+        if self._closed:
+            self._close_readers()
+
+    def _close_readers(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._readers.get_nowait().close()
+
+    @contextmanager
+    def _writing(self, patient: bool = False) -> Iterator[_Session]:  # noqa: ARG002
+        with self._lock, self._told():
+            self._here()
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield _Session(self._writer)
+                self._writer.execute("COMMIT")
+            except BaseException as error:
+                self._undo(failed=isinstance(error, sqlite3.Error))
+                raise
+
+    def _undo(self, failed: bool) -> None:
+        with suppress(sqlite3.Error):
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            if failed:
+                self._checkpoint()  # a full disk gets back the room that the log takes
+
+    def _checkpoint(self) -> bool:
+        """Move the log into the database and empty it; False where a reader is in the way."""
+        busy, _, _ = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+
+    def _erase(self) -> None:
+        with self._lock, self._told():
+            self._unclean = not self._checkpoint()
+
+    def _among(self, ids: Sequence[str]) -> str:
+        return json.dumps(list(ids))
+
+    def check(self) -> None:
+        """Raise `StorageAwayError` where the file can't be read; end unfinished erasing."""
+        super().check()
+        if self._unclean:
+            self._erase()
+
+    def close(self) -> None:
+        """Let go of the file; vectors in memory are overwritten."""
+        with self._lock:
+            self._closed = True
+            self._writer.close()
+        self._close_readers()
+        self._gallery.clear()
+
+
+class _Session:
+    """Runs statements on a connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __call__(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._connection.execute(_said(statement), values)
+
+    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._connection.executemany(_said(statement), rows)
+
+
+@cache
+def _said(statement: str) -> str:
+    return statement.replace("faircal.", "main.")

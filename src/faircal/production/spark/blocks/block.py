@@ -1,0 +1,124 @@
+"""One block: what is in its file, and embeddings of some of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from faircal.data.columns import UNKNOWN, Column
+from faircal.data.ids import Index
+from faircal.data.types import Embeddings, Images
+
+if TYPE_CHECKING:
+    from faircal.production.spark.blocks.folder import Blocks
+
+ATTRIBUTE, NORM, VECTOR = "attribute:", "norm:", "vector:"
+
+
+def block_name(number: int) -> str:
+    """Return the name of a block's file."""
+    return f"block-{number:06d}.arrow"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the vectors of a feature are like."""
+
+    dimension: int
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The images of one block.
+
+    Vectors are read when they are asked for; of a local file only those rows that are used.
+
+    Attributes
+    ----------
+    number : int
+    rows : ndarray of shape (n,), int64
+        Numbers of the images in the whole gallery.
+    images : Images
+    norms : mapping from feature to ndarray of shape (n,), float32
+    batch : callable
+        Gives all that is in the file.
+    """
+
+    number: int
+    rows: NDArray[np.int64]
+    images: Images
+    norms: Mapping[str, NDArray[np.float32]]
+    batch: Callable[[], pa.RecordBatch]
+
+    @cached_property
+    def index(self) -> Index:
+        """Finds images by their ids."""
+        return Index(self.images.ids)
+
+    def vectors(self, feature: str) -> NDArray[Any]:
+        """Return the vectors of `feature`, shape (n, d); what maps them goes with the array."""
+        column = self.batch()[VECTOR + feature]
+        return np.asarray(column.values).reshape(-1, column.type.list_size)
+
+
+#: Some rows of a block.
+Piece = tuple[Block, NDArray[np.intp] | slice]
+
+
+class Origin(NamedTuple):
+    """The blocks that embeddings were taken from: their numbers and rows, in order."""
+
+    source: Blocks
+    feature: str
+    pieces: tuple[tuple[int, NDArray[np.intp] | slice], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Placed(Embeddings):
+    """Embeddings that know the blocks they are of."""
+
+    @classmethod
+    def of_blocks(
+        cls, vectors: NDArray[Any], normalize: bool, norms: NDArray[np.float32], origin: Origin
+    ) -> Placed:
+        """Take vectors with their lengths."""
+        made = cls(vectors, normalize)
+        # Beside what makes embeddings: who derives others from them starts anew.
+        vars(made).update(norms=norms, origin=origin)
+        return made
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where the rows come from; None where nobody said."""
+        return vars(self).get("origin")
+
+
+def stacked(feature: str, pieces: Sequence[Piece]) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    """Return the vectors of all pieces and their lengths; those of one block are not copied."""
+    norms = [block.norms[feature][rows] for block, rows in pieces]
+    if len(pieces) == 1:
+        block, rows = pieces[0]
+        return block.vectors(feature)[rows], norms[0]
+    vectors: NDArray[Any] | None = None
+    stop = 0
+    for (block, rows), own in zip(pieces, norms, strict=True):
+        start, stop = stop, stop + len(own)
+        there = block.vectors(feature)
+        if vectors is None:
+            vectors = np.empty((sum(map(len, norms)), there.shape[1]), there.dtype)
+        vectors[start:stop] = there[rows]
+        del there  # one file is mapped at a time
+    return np.asarray(vectors), np.concatenate(norms)
+
+
+def coded(found: pa.DictionaryArray) -> Column:
+    """Return a column of codes and names as ours."""
+    codes = np.array(found.indices.fill_null(UNKNOWN), np.int32)
+    return Column(codes, tuple(found.dictionary.to_pylist()))

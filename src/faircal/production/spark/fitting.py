@@ -1,0 +1,164 @@
+"""Fitting on pairs of a Spark frame: what is counted by the workers, and fitted here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.jobs import Job, Progress, silent
+from faircal.compute.clustering import Clustering
+from faircal.compute.counting import Counts
+from faircal.data import Dataset, Memo
+from faircal.data.census import Census
+from faircal.methods import Method
+from faircal.methods.inputs import check_classes
+from faircal.methods.streaming import Counting, Pass, Wanted
+from faircal.production.spark.kmeans import kmeans
+from faircal.production.spark.running import reduce_parts
+
+if TYPE_CHECKING:
+    from faircal.production.spark.pairs import SparkPairs
+
+M = TypeVar("M", bound=Method)
+
+#: Vectors of up to so many bytes are clustered by the driver, where it has them.
+ON_DRIVER = 2 << 30
+
+
+def fit(
+    model: M, pairs: SparkPairs, *, on_driver: int = ON_DRIVER, progress: Progress = silent
+) -> M:
+    """Fit a method on pairs of Spark, as ``model.fit(pairs)`` does.
+
+    Parameters
+    ----------
+    model : Method
+        One that can be fitted on a stream: baseline, faircal, fsn, gst, oracle.
+    pairs : SparkPairs
+        Labelled, of both classes.
+    on_driver : int
+        Where the vectors of the images in use have at most so many bytes, and the driver sees
+        them, it clusters them itself: K-means is some dozens of passes, and as jobs they would
+        cost more than they share out. 0: the workers do it.
+    progress : callable
+        Called as the work goes on.
+    """
+    return model.fit(_Placed(pairs, on_driver), progress=progress)
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """Pairs, and where their images are to be clustered."""
+
+    pairs: SparkPairs
+    on_driver: int
+
+    def head(self) -> Dataset:
+        return self.pairs.head()
+
+    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
+        return self.pairs.group_names(attribute)
+
+    def fitting(self, wanted: Wanted, job: Job) -> Distributed:
+        return distributed(self.pairs, wanted, job, self.on_driver)
+
+
+def census(pairs: SparkPairs) -> Census:
+    """Count, by a job, how many pairs there are, and who is in them."""
+    start = partial(Census, None if pairs.images is None else len(pairs.images))
+    return reduce_parts(pairs, start, _columns(pairs))
+
+
+def _columns(pairs: SparkPairs) -> tuple[str, ...] | None:
+    """Return what is read of the pairs: who is in them, a score table's columns tell, too."""
+    return ("genuine",) if pairs.has_images else None
+
+
+def distributed(
+    pairs: SparkPairs, wanted: Wanted, job: Job, on_driver: int = ON_DRIVER
+) -> Distributed:
+    """Return what a method is fitted on; pairs without labels or of one class are an error."""
+    job.progress("looking through the pairs", 0, 1, "")
+    found = pairs.census
+    job.progress("looking through the pairs", 0, 0, "")
+    check_classes(found.genuine, found.pairs, pairs.where)
+    return Distributed(
+        score_range=pairs.score_range,
+        images=found.images if wanted.by_image else np.zeros(0, np.intp),
+        embeddings=pairs.embeddings if wanted.by_image else None,
+        group_names=wanted.group_names,
+        memo=Memo({}),
+        job=job,
+        inputs=wanted.inputs,
+        pairs=pairs,
+        on_driver=on_driver,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Distributed(Counting):
+    """Pairs of Spark to be fitted on: each pass through them is one job.
+
+    There is no checkpoint: what a lost worker had counted is counted again by another.
+    """
+
+    pairs: SparkPairs
+    on_driver: int
+
+    def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
+        """Return K-means of the images, here or where the vectors are."""
+        embeddings, gallery = self.declared_embeddings(), self.pairs.gallery
+        size = 4 * len(self.images) * embeddings.dimension
+        if gallery is None or (len(embeddings) and size <= self.on_driver):
+            return super().clustering(n_clusters, n_init, random_state)
+        return kmeans(
+            self.pairs.spark,
+            gallery,
+            self.pairs.feature,
+            self.images.astype(np.int64),
+            n_clusters,
+            n_init=n_init,
+            random_state=random_state,
+            progress=self.job.progress,
+        )
+
+    def count(self, what: Pass) -> Counts:
+        """Have the workers score all pairs and count the scores."""
+        self.job.progress("scoring pairs", 0, 1, f"pass {len(self.counts) + 1}")
+        # Tasks share what travels: a model remembers the clusters of images from one to the next.
+        found = reduce_parts(self.pairs, partial(_Scored, what), _columns(self.pairs))
+        return what.zeros() if found.counts is None else found.counts
+
+
+class _Scored:
+    """Scores of pairs, counted by set."""
+
+    def __init__(self, what: Pass) -> None:
+        self.what = what
+        self.counts: Counts | None = None
+
+    def add(self, part: Dataset) -> None:
+        """Count a part."""
+        if self.counts is None:
+            self.counts = self.what.zeros()
+        self.counts.add(*self.what.of(part))
+
+    def merge(self, other: _Scored) -> None:
+        """Add what another one has counted."""
+        if self.counts is None:
+            self.counts = other.counts
+        elif other.counts is not None:
+            self.counts = self.counts + other.counts
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return all as JSON and arrays."""
+        return {}, {} if self.counts is None else self.counts.state()
+
+    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:  # noqa: ARG002
+        """Go on from what `state` gave."""
+        self.counts = Counts.from_state(arrays) if arrays else None

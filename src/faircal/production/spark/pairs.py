@@ -1,0 +1,295 @@
+"""Pairs in a Spark frame, with what is known of their images."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from faircal._base.errors import DataError
+from faircal._base.registry import did_you_mean
+from faircal.data import Dataset
+from faircal.data.dataset import check_feature, no_such_fold, why_no_groups
+from faircal.data.groups import cross
+from faircal.data.scored import Layout
+from faircal.data.types import Embeddings, Images
+from faircal.production.spark.gallery import Gallery
+from faircal.production.spark.grouping import groups_in
+from faircal.production.spark.readers import ROW, Reader
+from faircal.production.spark.session import told
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from faircal._base.jobs import Job
+    from faircal.data.census import Census
+    from faircal.methods.streaming import Counting, Wanted
+
+#: What a pair of images may come with.
+_OPTIONAL = ("genuine", "fold", "score")
+#: Pairs that are looked at before any work is done.
+_HEAD = 16
+
+
+@dataclass(frozen=True, eq=False)
+class SparkPairs:
+    """Pairs of any number in a Spark frame: what a `PairStream` is on one machine.
+
+    `open_pairs` makes one of files, `pairs_of` of your own frame, `imposters` of nothing but
+    images. It works in the session that its frame is of, and changes none of its settings.
+
+    Attributes
+    ----------
+    frame : pyspark.sql.DataFrame
+        What `reader` makes parts of.
+    reader : Reader
+    gallery : Gallery or None
+        None for a score table.
+    name, where, provenance
+        As a `Dataset` has them.
+    layout : Layout or None
+        Of a score table.
+    mark : str
+        Tells whether this is the same data as another time.
+    n_pairs : int or None
+        Where it is known without counting.
+    crossed : tuple of str
+        The attributes of a score table that make groups when none is named.
+    whole : pyspark.sql.DataFrame or None
+        The pairs of all folds, where one was picked.
+    """
+
+    frame: DataFrame
+    reader: Reader
+    gallery: Gallery | None
+    name: str
+    where: str
+    mark: str
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    layout: Layout | None = None
+    n_pairs: int | None = None
+    crossed: tuple[str, ...] = ()
+    whole: DataFrame | None = None
+
+    def __len__(self) -> int:
+        return self._counted
+
+    @cached_property
+    def _counted(self) -> int:
+        if self.n_pairs is not None:
+            return self.n_pairs
+        with told():
+            return int(self.frame.count())
+
+    def __repr__(self) -> str:
+        return f"<SparkPairs {self.name!r}: features {', '.join(self.features)}>"
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        return self.frame.sparkSession
+
+    @property
+    def feature(self) -> str:
+        """The feature in use."""
+        return self.reader.feature
+
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """The range of scores."""
+        return self.reader.score_range
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features."""
+        if self.layout is not None:
+            return self.layout.scores
+        return tuple(self.gallery.features if self.gallery is not None else ()) or ("score",)
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """Those of the feature in use; of no rows where they are in blocks."""
+        return None if self.gallery is None else self.gallery.features.get(self.feature)
+
+    @property
+    def images(self) -> Images | None:
+        """What is known of the images; None for a score table."""
+        return None if self.gallery is None else self.gallery.images
+
+    @property
+    def has_images(self) -> bool:
+        """Whether images are known: in a score table each side of a pair stands for its own."""
+        return self.gallery is not None
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether the pairs have a column ``fold``."""
+        return "fold" in self.frame.columns
+
+    @cached_property
+    def fold_names(self) -> tuple[str, ...]:
+        """The folds that occur, as they are printed; a job tells."""
+        if not self.has_folds:
+            return ()
+        with told():
+            found = self.frame.select(self._fold.alias("fold")).distinct().toArrow()
+        names = found["fold"].to_pylist()
+        if None in names:
+            raise DataError(
+                f"{self.where}, column 'fold': empty in some rows; give every row a fold"
+            )
+        return tuple(sorted(names))
+
+    @property
+    def _fold(self) -> Column:
+        """The fold of each pair as it is printed: 1.0 as 1, as integers with gaps arrive."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        fold = self.frame["fold"]
+        if self.frame.schema["fold"].dataType.typeName() not in ("float", "double"):
+            return fold.cast("string")
+        whole = fold.try_cast("long")
+        return F.when(fold == whole, whole.cast("string")).when(~F.isnan(fold), fold.cast("string"))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes."""
+        if self.layout is not None:
+            return tuple(self.layout.attributes)
+        return () if self.images is None else tuple(self.images.attributes)
+
+    @property
+    def default_attribute(self) -> str | None:
+        """All attribute columns crossed, as for a `Dataset`."""
+        return "+".join(self.crossed if self.images is None else self.images.crossed) or None
+
+    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
+        """Return the groups of `attribute`, in the order a `Dataset` has them; a job may tell."""
+        attribute = attribute or self.default_attribute
+        if attribute is None:
+            raise DataError(f"{self.where}: {self.why_no_groups()}")
+        if self.images is not None:
+            return cross(self.images.attributes, attribute, self.where).names
+        keys = attribute.split("+")
+        for key in keys:
+            if key not in self.attributes:
+                hint = did_you_mean(key, self.attributes)
+                raise DataError(f"{self.where}: attribute '{key}' is not in the data; {hint}")
+        if self.layout is None:
+            return ()
+        # As of a dataset, groups are those of all folds.
+        frame = self.frame if self.whole is None else self.whole
+        (found,) = groups_in(frame, self.layout, [keys], self.where)
+        return tuple(" ".join(names) for names in found)
+
+    def why_no_groups(self) -> str:
+        """Say why there is no default attribute, and what to do."""
+        return why_no_groups(self.attributes)
+
+    def fingerprint(self) -> str:
+        """Return what tells whether this is the same data as another time."""
+        return self.mark
+
+    # --------------------------------------------------------------- derived
+
+    def select(self, feature: str) -> SparkPairs:
+        """Return the pairs with another feature in use."""
+        check_feature(feature, self.features, self.where)
+        return replace(self, reader=replace(self.reader, feature=feature))  # type: ignore[type-var]
+
+    def only(self, fold: Any) -> SparkPairs:
+        """Return the pairs of `fold`, named as it is printed."""
+        return self._picked(str(fold), keep=True)
+
+    def without(self, fold: Any) -> SparkPairs:
+        """Return the pairs of all folds but `fold`."""
+        return self._picked(str(fold), keep=False)
+
+    def _picked(self, fold: str, keep: bool) -> SparkPairs:
+        if not self.has_folds:
+            raise DataError(
+                f"{self.where}: the pairs have no column 'fold'; add it: on a cluster folds are "
+                "not drawn"
+            )
+        if fold not in self.fold_names:
+            raise no_such_fold(fold, self.fold_names, self.where)
+        if not keep and len(self.fold_names) == 1:
+            raise DataError(f"{self.where}: no pairs are left but those of fold {fold!r}")
+        here = self._fold == fold
+        mark = f"{self.mark} {'only' if keep else 'without'} {fold}"
+        picked = self.frame.where(here if keep else ~here)
+        whole = self.frame if self.whole is None else self.whole
+        return replace(self, frame=picked, mark=mark, n_pairs=None, whole=whole)
+
+    # ------------------------------------------------------------------ work
+
+    def needed(self, columns: Collection[str] | None = None) -> DataFrame:
+        """Return the frame with what is needed of the pairs, where the reader wants it.
+
+        Parameters
+        ----------
+        columns : collection of str, optional
+            Of ``genuine``, ``fold``, ``probability``, ``identity``, attributes of a score table,
+            and ``row``, the number of its rows; everything but the last unless told. Scores are
+            always read.
+        """
+        there = self.frame.columns
+        if self.layout is not None:
+            names = self.layout.columns(columns)
+            names += [ROW] if columns is not None and "row" in columns and ROW in there else []
+        elif "left" in there:
+            optional = [n for n in _OPTIONAL if columns is None or n in columns or n == "score"]
+            names = [name for name in ("left", "right", *optional) if name in there]
+        else:
+            return self.frame  # made by its reader, not read
+        return self.reader.arrange(self.frame.select(names))
+
+    def head(self) -> Dataset:
+        """Return a few pairs, here, to check a model against."""
+        with told():
+            rows = self.frame.take(_HEAD)  # looks at one partition, where a limit looks at all
+        return self._local(self.spark.createDataFrame(rows, self.frame.schema))
+
+    def sample(self, most: int, seed: int = 0) -> Dataset:
+        """Return about `most` pairs, here: all where there are no more, else some at random."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        share = most / max(len(self), 1)
+        if share >= 1:
+            return self._local(self.frame)
+        # By a hash of what is in a row: so the same are drawn however a cluster divides them.
+        drawn = F.pmod(F.xxhash64(*self.frame.columns, F.lit(seed)), F.lit(1 << 52))
+        return self._local(self.frame.where(drawn < int(share * (1 << 52))))
+
+    def _local(self, frame: DataFrame) -> Dataset:
+        with told():
+            table: pa.Table = replace(self, frame=frame).needed().toArrow()
+        if not table.num_rows:
+            raise DataError(f"{self.where}: expected at least one pair, found none")
+        return self.reader.local(table)
+
+    def as_frame(self) -> DataFrame:
+        """Return a frame of ``left``, ``right`` and, where it is known, ``genuine``; it is lazy.
+
+        Of pairs that were read it is what was read; of generated ones it is what is generated, and
+        when.
+        """
+        from faircal.production.spark.scoring import paired
+
+        return paired(self)
+
+    @cached_property
+    def census(self) -> Census:
+        """Who is in the pairs; a job counts."""
+        from faircal.production.spark.fitting import census
+
+        return census(self)
+
+    def fitting(self, wanted: Wanted, job: Job) -> Counting:
+        """Return what a method is fitted on; see `Method.fit`."""
+        from faircal.production.spark.fitting import distributed
+
+        return distributed(self, wanted, job)

@@ -1,0 +1,234 @@
+"""Scoring the pairs of a Spark frame, and writing what comes of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import atomic_path
+from faircal.data import Dataset
+from faircal.data.stream import Cut
+from faircal.methods import Method
+from faircal.methods.modelfile import decode_method, encode
+from faircal.production.scoring import (
+    Adding,
+    Shift,
+    estimate_share,
+    fitted_share,
+    needed_columns,
+    score_part,
+)
+from faircal.production.scoring.footer import join_footers
+from faircal.production.scoring.sinks import Sink
+from faircal.production.spark.blocks.enrolling import recall
+from faircal.production.spark.pairs import SparkPairs
+from faircal.production.spark.running import Work, map_parts
+from faircal.production.spark.session import told
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: Pairs that a share of genuine ones is estimated from, at most.
+_ESTIMATED_FROM = 1_000_000
+#: What names begin with in a folder that Spark writes, points and underlines left out.
+_SPARKS = ("part-", "SUCCESS", "temporary")
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """What a worker scores with; made into a model once a process."""
+
+    model: bytes
+    keep: tuple[str, ...]
+    add: tuple[str, ...]
+    calibrated_at: float | None
+    shift: Shift | None
+
+    def __call__(self) -> Work:
+        return self.of(decode_method(self.model))
+
+    def of(self, model: Method) -> Work:
+        adding = Adding.of(model, self.add, self.calibrated_at)
+
+        def work(parts: Iterator[Dataset]) -> Iterator[pa.Table]:
+            for part in parts:
+                recall(model, part)
+                table = score_part(model, part, self.keep, self.shift, adding)
+                del part  # its images are let go before there are others
+                yield table
+
+        return work
+
+
+def score(
+    model: Method,
+    pairs: SparkPairs,
+    *,
+    keep: Sequence[str] = (),
+    add: Sequence[str] = (),
+    shift: Shift | None = None,
+    calibrated_at: float | None = None,
+) -> DataFrame:
+    """Return a frame with what `model` says of each pair: it is lazy, as frames are.
+
+    Columns ``left``, ``right``, ``score``, ``probability``, then what is added and kept. The
+    numbers are those of one machine: the same code works them out from the same vectors. The order
+    of rows is Spark's.
+
+    Parameters
+    ----------
+    model : Method
+        Fitted.
+    pairs : SparkPairs
+    keep : sequence of str
+        Columns to carry over: ``genuine``, ``fold``, ``identity``, attributes.
+    add : sequence of str
+        More columns, as of ``faircal score --add``.
+    shift : Shift, optional
+        Moves probabilities to another share of genuine pairs; scores stay.
+    calibrated_at : float, optional
+        The share that the model was fitted at, for the likelihood ratio; what it says itself
+        unless told.
+    """
+    task = _Scoring(encode(model), tuple(keep), tuple(add), calibrated_at, shift)
+    # A few pairs are scored here: it tells the columns, and whether the model fits the data.
+    head = next(task.of(model)(iter([pairs.head()])))
+    columns = needed_columns(model, keep, pairs.attributes) | {"row"}
+    if "genuine" not in keep and pairs.has_images:
+        columns.discard("genuine")  # who scores a billion pairs need not move their labels
+    return map_parts(pairs, task, _schema(pairs, head), columns)
+
+
+def estimate(
+    model: Method, pairs: SparkPairs, calibrated_at: float | None = None
+) -> tuple[Any, list[str]]:
+    """Estimate the share of genuine pairs from a sample, as `estimate_share` does."""
+    some = pairs.sample(_ESTIMATED_FROM)
+    share = fitted_share(model, calibrated_at)
+    columns = needed_columns(model, (), pairs.attributes)
+    return estimate_share(model, Cut(some), calibrated_at=share, columns=columns)
+
+
+def paired(pairs: SparkPairs) -> DataFrame:
+    """Return a lazy frame of ``left``, ``right`` and, where it is known, ``genuine``."""
+    head = next(_pairs_alone(iter([pairs.head()])))
+    return map_parts(pairs, _alone, _schema(pairs, head), ("genuine", "row"))
+
+
+def _alone() -> Work:
+    return _pairs_alone
+
+
+def _pairs_alone(parts: Iterator[Dataset]) -> Iterator[pa.Table]:
+    for part in parts:
+        columns = {
+            side: part.images.ids.take(pa.array(getattr(part.pairs, side)))
+            for side in ("left", "right")
+        }
+        if part.pairs.genuine is not None:
+            columns["genuine"] = pa.array(part.pairs.genuine)
+        yield pa.table(columns)
+
+
+def _schema(pairs: SparkPairs, head: pa.Table) -> Any:
+    return pairs.spark.createDataFrame(head).schema
+
+
+# ------------------------------------------------------------------ writing
+
+
+def write(frame: DataFrame, out: str | Path) -> int:
+    """Write a frame of scored pairs; return how many there are.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    out : path
+        ``*.parquet`` or ``*.csv``: one file, put together here of what the workers wrote. Any
+        other name: a folder of Parquet files, one a task. Workers write to ``OUT.spark`` first;
+        nothing is at `out` until all is there, and each pair is there once, whatever tasks were
+        repeated. All machines must see the place.
+    """
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F  # noqa: N812
+
+    target = Path(out).absolute()
+    parts = target.with_name(f"{target.name}.spark")
+    for folder in (parts, target):
+        _check_ours(folder)
+    seen = Observation("scored")
+    shutil.rmtree(parts, ignore_errors=True)
+    try:
+        with told():
+            counted = frame.observe(seen, F.count(F.lit(1)).alias("pairs"))
+            counted.write.parquet(f"file://{parts}")
+        pairs = int(seen.get["pairs"])
+        files = sorted(parts.glob("part-*.parquet"))
+        found = sum(pq.read_metadata(file).num_rows for file in files)
+        if found != pairs:
+            raise DataError(
+                f"{out}: the workers wrote {pairs} pairs, and {found} of them are here; choose a "
+                "place that all machines see"
+            )
+        _put(files, parts, target)
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)
+    return pairs
+
+
+def _check_ours(folder: Path) -> None:
+    """Raise where a folder that is to go holds anything but what Spark writes."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    others = [name for name in names if not name.lstrip("._").startswith(_SPARKS)]
+    if others:
+        raise ParameterError(
+            f"{folder}: holds {others[0]}, which is not of scored pairs; choose another path"
+        )
+
+
+def _put(files: Sequence[Path], parts: Path, target: Path) -> None:
+    """Make what was asked for of the parts."""
+    kinds: dict[str, Callable[[Sequence[Path], Path], None]] = {
+        ".parquet": _join,
+        ".csv": _as_csv,
+    }
+    if target.suffix not in kinds:
+        if target.is_dir():
+            shutil.rmtree(target)
+        parts.replace(target)
+        return
+    with atomic_path(target) as temporary:
+        kinds[target.suffix]([file for file in files if pq.read_metadata(file).num_rows], temporary)
+
+
+def _join(files: Sequence[Path], target: Path) -> None:
+    """Put Parquet files one behind the other, with one footer for all."""
+    ends = []
+    with target.open("wb") as whole:
+        for file in files:
+            with file.open("rb") as part:
+                shutil.copyfileobj(part, whole, 1 << 22)
+            ends.append(whole.tell())
+    if len(ends) > 1:
+        footer = join_footers(target, ends)
+        with target.open("ab") as whole:
+            whole.write(footer)
+
+
+def _as_csv(files: Sequence[Path], target: Path) -> None:
+    with target.open("wb") as whole:
+        sink: Sink | None = None
+        for file in files:
+            for batch in pq.ParquetFile(file).iter_batches():
+                table = pa.Table.from_batches([batch])
+                sink = sink or Sink(whole, ".csv", table.schema)
+                sink.write(table)
+        if sink is not None:
+            sink.close()

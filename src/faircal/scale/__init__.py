@@ -1,1 +1,0 @@
-"""Work that takes more than one machine."""

@@ -1,5 +1,0 @@
-"""A page at ``/``: verify two faces, read the model's card, watch the service."""
-
-from faircal.serving.page.routes import page_router
-
-__all__ = ["page_router"]

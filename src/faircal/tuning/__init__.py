@@ -1,6 +1,0 @@
-"""Choosing K and the calibrator of FairCal: on people held out, without attributes."""
-
-from faircal.tuning.choice import Candidate, Choice, Stability
-from faircal.tuning.run import choose
-
-__all__ = ["Candidate", "Choice", "Stability", "choose"]

@@ -1,0 +1,69 @@
+"""Error rates at an operating point are those of an audit there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import faircal
+from faircal.evaluation.audit import Scored
+from faircal.evaluation.audit.operating import rates_at
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    rng = np.random.default_rng(0)
+    person = rng.normal(size=90)
+    left = rng.integers(0, 90, 6000)
+    right = np.where(rng.random(6000) < 0.4, left, rng.integers(0, 90, 6000))
+    genuine = left == right
+    score = genuine + 0.3 * (person[left] + person[right]) + 0.3 * rng.normal(size=6000)
+    groups = np.array([["few" if who < 5 else "many" for who in side] for side in (left, right)]).T
+    return {
+        "genuine": genuine,
+        "score": score,
+        "groups": groups,
+        "left_identity": left,
+        "right_identity": right,
+    }
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_rates_and_intervals(pairs, level):
+    rows = rates_at(Scored.of(**pairs), 0.7, level=level)
+    found = faircal.audit(**pairs, threshold=0.7)
+    assert [row.name for row in rows] == ["global", "few", "many"]
+    for row in rows:
+        assert (row.genuine, row.imposters) == found.trials[row.name]
+        for metric in ("fpr", "fnr"):
+            value, low, high = (getattr(row, f"{metric}{end}") for end in ("", "_low", "_high"))
+            told = found.enough(metric, group=row.name)
+            assert math.isnan(value) is not told
+            if told:
+                assert value == found.value(metric, group=row.name)
+                assert (low, high) == found.interval(metric, group=row.name, level=level)
+    assert "not enough data" in rows[1].fpr_lacking
+    assert rows[2].fpr_lacking is None
+
+
+def test_without_people(pairs):
+    known = {key: pairs[key] for key in ("genuine", "score")}
+    (row,) = rates_at(Scored.of(**known), 0.7)
+    assert row.people is row.effective_people is None
+    assert (row.fpr_low, row.fpr_high) == faircal.audit(**known, threshold=0.7).interval("fpr")
+
+
+def test_as_json_knows_no_nan(pairs):
+    told = rates_at(Scored.of(**pairs), 0.7)[1].as_json()
+    assert told["fpr"] is None
+    assert told["name"] == "few"
+
+
+def test_one_class_only():
+    scores = np.linspace(-1, 1, 400)
+    (row,) = rates_at(Scored.of(np.zeros(400, bool), scores), 0.5)
+    assert row.fpr == 0.25
+    assert math.isnan(row.fnr)
+    assert row.fnr_lacking.startswith("only 0 pairs: not enough data")

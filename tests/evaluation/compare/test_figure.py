@@ -1,0 +1,48 @@
+"""The figure of differences shows what was compared, and leaves out what is not told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from faircal.evaluation.compare import Comparison, Estimate, difference
+from faircal.report.figures.differences import Differences, difference_figures
+
+
+def compared(metric, a, b, verdict="better", method="fsn"):
+    ends = difference(Estimate(a, a - 0.01, a + 0.01), Estimate(b, b - 0.01, b + 0.01))
+    where = ("f", "sex", "baseline", method, "global", "", metric)
+    return Comparison(*where, a, b, ends, 0.01, 0.02, verdict, 3, 50.0)
+
+
+FOUND = [
+    compared("auroc", 0.90, 0.93),
+    compared("ks", 0.05, 0.05, "not told apart"),
+    compared("ks", 0.05, 0.02, "not enough data", "oracle"),
+]
+
+
+def test_table_holds_what_is_told():
+    rows = Differences(FOUND).table.to_pylist()
+    assert [(row["metric"], row["method"], row["verdict"]) for row in rows] == [
+        ("AUROC", "FSN", "better"),
+        ("KS", "FSN", "not told apart"),
+    ]
+    assert rows[0]["difference"] == pytest.approx(0.03)
+    assert rows[0]["high"] - rows[0]["low"] == pytest.approx(2 * 0.01 * 2**0.5)
+
+
+def test_accuracy_and_errors_have_a_panel_each():
+    (figure,) = difference_figures(FOUND, "f", key="d", title="Difference to Baseline")
+    assert figure.key == "d"
+    canvas = figure.plot()
+    assert [ax.get_title() for ax in canvas.axes] == ["accuracy", "errors and deviations"]
+    marks = [line for line in canvas.axes[0].lines if list(line.get_xdata()) == [FOUND[0].b - 0.9]]
+    assert marks[0].get_markerfacecolor() != "white"
+    assert difference_figures(FOUND, "another feature") == []
+
+
+def test_nothing_told_is_nothing_drawn():
+    untold = [replace(each, verdict="not known") for each in FOUND]
+    assert difference_figures(untold, "f") == []

@@ -1,0 +1,318 @@
+"""Thresholds with a guarantee: numbers by hand, what is refused, and how often a promise fails."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from faircal._base.errors import DataError, ParameterError
+from faircal.data import Groups
+from faircal.evaluation.thresholds.guarantee import (
+    COUNTED,
+    EXTRAPOLATED,
+    MEASURED,
+    cluster_sets,
+    counted,
+    group_sets,
+    guarantee,
+    imposters,
+    needed_for,
+)
+from faircal.evaluation.thresholds.strangers import Strangers
+
+
+def twos(n):
+    """Return pairs of people who are each in one pair only: nothing is shared."""
+    people = np.arange(2 * n)
+    return people[:n], people[n:]
+
+
+def crowd(rng, n=30, images=3, person=0.2, two=0.3):
+    """Return imposter pairs of n people; scores are normal, and alike where people are shared."""
+    one, other = np.triu_indices(n, 1)
+    alike = rng.normal(size=n) * person**0.5
+    dyad = alike[one] + alike[other] + rng.normal(size=len(one)) * two**0.5
+    noise = rng.normal(size=(len(one), images**2)) * (1 - 2 * person - two) ** 0.5
+    scores = dyad[:, None] + noise
+    each = images**2
+    return Strangers(scores.ravel(), np.repeat(one, each), np.repeat(other, each))
+
+
+def test_pairs_that_share_nobody_are_counted_by_the_binomial_or_more_carefully():
+    scores = np.random.default_rng(0).normal(size=5000)
+    found = Strangers(scores, *twos(5000))
+    exact = max(k for k in range(100) if binom.cdf(k, 5000, 0.01) <= 0.05)
+    assert exact - 3 <= found.allowed(0.01, 0.05) <= exact  # 37
+
+
+def test_the_threshold_is_the_lowest_score_with_no_more_errors():
+    found = Strangers(np.random.default_rng(1).normal(size=2000), *twos(2000))
+    most, at = found.allowed(0.01, 0.05), found.threshold(0.01, 0.05)
+    assert found.errors(at) == most
+    assert at in found.scores
+    below = found.scores[found.scores < at].max()
+    assert found.errors(below) == most + 1
+
+
+def test_of_equal_scores_all_or_none_are_errors():
+    scores = np.round(np.random.default_rng(1).normal(size=2000), 1)
+    found = Strangers(scores, *twos(2000))
+    at = found.threshold(0.01, 0.05)
+    assert found.errors(at) <= found.allowed(0.01, 0.05)
+    assert found.errors(scores[scores < at].max()) > found.allowed(0.01, 0.05)
+
+
+def test_with_no_error_allowed_the_threshold_is_above_all_scores():
+    found = Strangers(np.linspace(0, 1, 400), *twos(400))
+    assert found.allowed(0.01, 0.05) == 0
+    assert found.threshold(0.01, 0.05) == np.nextafter(1.0, 2.0)
+
+
+def test_bound_and_allowed_errors_are_two_sides_of_one_test():
+    found = crowd(np.random.default_rng(2))
+    most = found.allowed(0.02, 0.1)
+    assert most >= 0
+    assert found.upper_bound(most, 0.1) <= 0.02 < found.upper_bound(most + 1, 0.1)
+    lowest = found.upper_bound(0, 0.1)
+    assert found.test(lowest * 1.01, 0.1)(0)
+    assert not found.test(lowest * 0.99, 0.1)(0)
+
+
+def test_a_rate_needs_people_besides_pairs():
+    found = crowd(np.random.default_rng(2), n=30, images=8, person=0.0, two=0.0)
+    assert found.test(0.005, 0.05)(0)  # by its pairs
+    assert found.allowed(0.005, 0.05) == -1
+    assert found.resolved(0.05) == pytest.approx(6 / (30 * 29))  # three in 435 twos
+
+
+def test_sharing_people_allows_fewer_errors():
+    found = crowd(np.random.default_rng(3), n=60, person=0.1)
+    alone = Strangers(found.scores, *twos(len(found.scores)))
+    assert found.allowed(0.01, 0.05) < 0.7 * alone.allowed(0.01, 0.05)
+    assert found.threshold(0.01, 0.05) > alone.threshold(0.01, 0.05)
+
+
+RATE, FAMILY = 0.02, 3
+
+
+@pytest.fixture(scope="module")
+def promised():
+    """Thresholds of 240 sets of people by risk; 0 is risk 0.2 as if no pairs shared people."""
+    found = {0.05: [], 0.2: [], 0.2 / FAMILY: [], 0: []}
+    for seed in range(240):
+        each = crowd(np.random.default_rng([seed, 4]), images=2)
+        alone = Strangers(each.scores, *twos(len(each.scores)))
+        for risk, kept in found.items():
+            kept.append(each.threshold(RATE, risk) if risk else alone.threshold(RATE, 0.2))
+    return {risk: np.array(kept) for risk, kept in found.items()}
+
+
+@pytest.mark.parametrize("risk", [0.05, 0.2])
+def test_a_promise_fails_no_more_often_than_told(promised, risk):
+    failed = (norm.sf(promised[risk]) > RATE).sum()
+    assert failed <= binom.ppf(0.999, 240, risk)
+
+
+def test_pairs_taken_as_independent_would_promise_too_much(promised):
+    failed = (norm.sf(promised[0]) > RATE).sum()
+    assert failed > binom.ppf(0.999, 240, 0.25)
+
+
+def test_a_promise_for_every_group_holds_in_all_at_once(promised):
+    ups = np.array([0.0, 0.1, 0.2])  # groups of three score higher and higher
+    shared = promised[0.2].reshape(-1, FAMILY) + ups
+    worst = norm.sf(shared.max(axis=1) - ups.max())  # the highest group needs the highest
+    own = norm.sf(promised[0.2 / FAMILY].reshape(-1, FAMILY)).max(axis=1)
+    assert (worst > RATE).sum() <= binom.ppf(0.999, 80, 0.2)
+    assert (own > RATE).sum() <= binom.ppf(0.999, 80, 0.2)
+    # Without the correction, thresholds used side by side would fail more often in some group.
+    assert (norm.sf(promised[0.2].reshape(-1, FAMILY)).max(axis=1) > RATE).sum() > (
+        own > RATE
+    ).sum()
+
+
+def groups_of(n, *names):
+    code = (np.arange(n) % len(names)).astype(np.int32)
+    return Groups(names, code, code)
+
+
+def test_one_threshold_is_the_highest_that_a_group_needs():
+    found = crowd(np.random.default_rng(6), n=90, person=0.05)
+    genuine = np.zeros(len(found.scores), bool)
+    sets = group_sets(found, groups_of(len(genuine), "A", "B"), genuine)
+    made = guarantee(found, sets, fpr=0.01, scope="groups", upper=math.inf)
+    assert made.threshold == max(each.threshold(0.01, 0.05) for each in sets.values())
+    whole, *rows = made.rows
+    assert (whole.name, whole.status, whole.errors) == (
+        "global", MEASURED, found.errors(made.threshold),
+    )  # fmt: skip
+    assert [row.name for row in rows] == ["A", "B"]
+    for row in rows:
+        assert row.status == COUNTED
+        assert row.low <= row.rate <= row.upper <= row.high  # one end of 95 %, two ends of 95 %
+        assert row.upper <= 0.01
+        assert row.own_threshold >= sets[row.name].threshold(0.01, 0.05)
+    assert not made.refused
+
+
+def test_too_few_people_are_refused_and_nothing_is_promised():
+    rng = np.random.default_rng(7)
+    many, few = crowd(rng, n=60, person=0.05), crowd(rng, n=12, images=10)
+    made = guarantee(many, {"A": many, "B": few}, fpr=0.02, scope="groups", upper=math.inf)
+    assert math.isnan(made.threshold)
+    assert made.told_threshold == many.threshold(0.02, 0.05)
+    (row,) = made.refused
+    assert row.name == "B"
+    assert row.status == "refused: not enough data: 12 people (effective), expected at least 20"
+    assert math.isnan(row.rate)
+    assert math.isnan(row.upper)
+    assert math.isnan(made.resolved)
+
+
+def test_a_group_without_imposters_is_refused():
+    found = crowd(np.random.default_rng(7), n=60, person=0.05)
+    nobody = found.part(np.zeros(len(found.scores), bool))
+    made = guarantee(found, {"A": found, "B": nobody}, fpr=0.02, scope="groups", upper=math.inf)
+    assert (made.rows[2].people, made.rows[2].imposters, made.rows[2].errors) == (0, 0, 0)
+    assert made.refused == (made.rows[2],)
+
+
+def test_a_rate_that_cannot_be_counted_is_refused_with_what_could_be():
+    found = crowd(np.random.default_rng(8), n=40)
+    made = guarantee(found, fpr=1e-4, upper=math.inf)
+    assert math.isnan(made.threshold)
+    assert made.rows[0].status.startswith("refused: these pairs show a rate of")
+    assert "too few people" in made.rows[0].status
+    assert made.resolved == pytest.approx(found.resolved(0.05))
+    assert made.resolved > 1e-4
+
+
+def test_beyond_what_is_counted_the_tail_is_extrapolated():
+    rng = np.random.default_rng(9)
+    left, right = np.triu_indices(260, 1)
+    vectors = rng.normal(size=(260, 64))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = Strangers((vectors[left] * vectors[right]).sum(1), left, right)
+    made = guarantee(found, fpr=2e-5)
+    assert made.rows[0].status == EXTRAPOLATED
+    assert made.rows[0].upper == 2e-5
+    assert made.resolved > 2e-5
+    assert 0.49 < made.threshold < 1  # the cosine that one in 50,000 pairs of directions exceeds
+
+
+def test_the_counted_rate_is_the_highest_that_is_not_too_high():
+    scores = np.random.default_rng(11).normal(size=4000)
+    found = Strangers(scores, *twos(4000))
+    made = counted(found, fpr=0.01)
+    assert (made.rule, made.rows[0].status, made.rows[0].errors) == ("measured", MEASURED, 40)
+    assert made.threshold == np.sort(scores)[-40]
+    assert made.rows[0].rate == 0.01
+    assert made.rows[0].low < 0.01 < made.rows[0].upper
+    assert made.threshold < guarantee(found, fpr=0.01, upper=np.inf).threshold
+    between = counted(found, fpr=0.0101)  # 40.4 errors: 40 are allowed
+    assert between.threshold == made.threshold
+
+
+def test_of_equal_scores_counted_all_or_none():
+    scores = np.concatenate([np.full(50, 0.9), np.linspace(-1, 0.5, 3950)])
+    found = Strangers(scores, *twos(4000))
+    assert counted(found, fpr=0.01).rows[0].errors == 0
+    assert counted(found, fpr=0.01).threshold > 0.9
+    assert counted(found, fpr=0.0125).threshold == 0.9
+
+
+def test_a_counted_rate_is_not_told_of_few():
+    made = counted(crowd(np.random.default_rng(12)), fpr=1e-3)
+    assert math.isnan(made.threshold)
+    why = "only 30 effective people: not enough data (78 are needed)"
+    assert made.rows[0].status == f"refused: {why}"
+    assert made.refused == made.rows
+    assert made.needed[0].people == 78
+
+
+@pytest.mark.parametrize("person", [0.0, 0.1])
+def test_what_is_needed_is_about_enough(person):
+    """So many people, each in as many pairs: then it can be counted, and with half it can't."""
+    rng, rate, each = np.random.default_rng(13), 0.004, 40
+
+    def drawn(n):
+        left = np.repeat(np.arange(n), each // 2)
+        right = (left + rng.integers(1, n, len(left))) % n
+        alike = rng.normal(size=n) * person**0.5
+        noise = rng.normal(size=len(left)) * (1 - 2 * person) ** 0.5
+        return Strangers(alike[left] + alike[right] + noise, left, right)
+
+    few = drawn(30)
+    assert few.allowed(rate, 0.05) < 0
+    need = needed_for("all", few, rate, 0.05)
+    assert need.more_people == need.people - 30
+    assert need.imposters / len(few.scores) == pytest.approx(need.people / 30, rel=0.05)
+    assert drawn(math.ceil(1.3 * need.people)).allowed(rate, 0.05) >= 0
+    assert drawn(need.people // 2).allowed(rate, 0.05) < 0
+
+
+def test_what_a_handful_needs():
+    need = needed_for("few", Strangers(np.zeros(3), *twos(3)), 0.01, 0.05)
+    assert (need.people, need.more_people) == (25, 19)
+    assert need.imposters >= 300
+    nobody = needed_for("none", Strangers(np.zeros(0), *twos(0)), 0.01, 0.05)
+    assert (nobody.people, nobody.more_people, nobody.more_imposters) == (25, 25, 300)
+
+
+def test_small_clusters_are_put_to_the_nearest():
+    found = crowd(np.random.default_rng(10), n=60, person=0.05)
+    # People 0 to 9 are in cluster 2, which is near cluster 1; the others are in 0 and 1.
+    cluster = np.where(np.arange(60) < 10, 2, np.arange(60) % 2)
+    centers = np.array([[0.0], [10.0], [11.0]])
+    left, right = cluster[found.left], cluster[found.right]
+    alone = found.part((left == 2) | (right == 2))
+    rate = 1.05 * max(found.part((left == k) | (right == k)).resolved(0.05) for k in (0, 1))
+    assert alone.resolved(0.05) > rate
+    sets = cluster_sets(found, left, right, centers, fpr=rate)
+    assert list(sets) == ["cluster 0", "cluster 1 and 1 more"]
+    assert len(sets["cluster 0"].scores) == ((left == 0) | (right == 0)).sum()
+    assert len(sets["cluster 1 and 1 more"].scores) == ((left > 0) | (right > 0)).sum()
+    one = cluster_sets(found, left, right, centers, fpr=1e-6)
+    assert list(one) == ["cluster 1 and 2 more"] or list(one) == ["cluster 0 and 2 more"]
+
+
+def test_imposters_of_unknown_people_share_nobody():
+    scores, genuine = np.arange(6.0), np.array([1, 0, 0, 1, 0, 0], bool)
+    found = imposters(scores, genuine, None)
+    assert found.scores.tolist() == [1, 2, 4, 5]
+    assert found.sharing.people == 8
+    with pytest.raises(DataError, match="expected imposter pairs, found none"):
+        imposters(scores, np.ones(6, bool), None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"fpr": 0.0}, "fpr: expected a rate between 0 and 0.5, found 0"),
+        ({"fpr": 1.0}, "fpr: expected"),
+        ({"fpr": 0.01, "confidence": 95}, "confidence: expected between 0.5 and 1, found 95"),
+    ],
+)
+def test_bad_settings_are_refused(settings, said):
+    found = Strangers(np.zeros(4), *twos(4))
+    with pytest.raises(ParameterError, match=said):
+        guarantee(found, **settings)
+    with pytest.raises(DataError, match="groups: expected at least one, found none"):
+        guarantee(found, {}, fpr=0.01, scope="groups")
+
+
+def test_no_counted_score_depends_on_its_last_digit():
+    scores = np.array([0.1, 0.3, 0.3 + 1e-12, 0.7])
+    found = counted(Strangers(np.linspace(0, 1, 2000), *twos(2000)), fpr=0.01)
+    for at, most in ((0.7, 1e-9), (0.3 + 1e-12, 1e-12), (0.1, 1e-9)):
+        moved = replace(found, threshold=at, told_threshold=at).apart_from(scores)
+        assert 0 < at - moved.threshold <= most * 1.01
+        assert moved.told_threshold == moved.threshold
+        np.testing.assert_array_equal(scores >= moved.threshold, scores >= at)
+    between = replace(found, threshold=0.5, told_threshold=float("nan")).apart_from(scores)
+    assert between.threshold == 0.5
+    assert np.isnan(between.told_threshold)

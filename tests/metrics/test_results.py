@@ -1,0 +1,129 @@
+"""The results store: what is written reads back; what is spoilt is one clear error."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib.metadata import PackageNotFoundError, version
+
+import pytest
+
+import faircal
+from faircal.metrics.results import (
+    Interval,
+    Row,
+    read_intervals,
+    read_results,
+    read_run,
+    summarise,
+    versions,
+    write_intervals,
+    write_results,
+    write_run,
+)
+
+ROW = Row("d, with comma", "net", "gst", "beta", "", "0", "1", "e", 'A "q"', "", "ks", 1 / 3)
+INTERVAL = Interval("net", "", "", "", "e", "A", "", "fpr", 0.1, 0.05, 0.2, 3.0, 30, 12.5, 0.95)
+
+
+def test_rows_read_back_exactly(tmp_path):
+    rows = [ROW, ROW._replace(value=1e-300), ROW._replace(value=-0.1)]
+    write_results(tmp_path, rows)
+    assert read_results(tmp_path) == rows
+
+
+def test_undefined_values_read_back_as_nan(tmp_path):
+    write_results(tmp_path, [ROW._replace(value=float("nan"))])
+    assert math.isnan(read_results(tmp_path)[0].value)
+
+
+def test_intervals_read_back_exactly(tmp_path):
+    assert read_intervals(tmp_path) == []
+    write_intervals(tmp_path, [INTERVAL])
+    assert read_intervals(tmp_path) == [INTERVAL]
+
+
+@pytest.mark.parametrize("content", ["", "feature,group,low,high\nnet,A,0.1,0.2\n"])
+def test_intervals_of_earlier_versions_are_none(tmp_path, content):
+    (tmp_path / "intervals.csv").write_text(content)
+    assert read_intervals(tmp_path) == []
+
+
+def test_summary_leaves_undefined_folds_out():
+    folds = [ROW._replace(fold=str(i), value=v) for i, v in enumerate((1.0, float("nan"), 4.0))]
+    *_, mean, std = summarise(folds)
+    assert (mean.fold, mean.value) == ("mean", 2.5)
+    assert (std.fold, std.value) == ("std", 1.5)
+
+
+def test_summary_of_nothing_defined_is_undefined():
+    *_, mean, std = summarise([ROW._replace(value=float("nan"))])
+    assert math.isnan(mean.value)
+    assert math.isnan(std.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("results.csv", b"a,b\n1,2\n", "expected columns dataset, feature"),
+        ("results.csv", b"", "expected columns dataset, feature"),
+        ("results.csv", b"\xff\xfe", "line 2: cannot be read"),
+        ("results.csv", ",".join(Row._fields).encode() + b"\nx,1\n", "line 2: cannot be read"),
+        (
+            "results.csv",
+            ",".join(Row._fields).encode() + b"\n" + b"x," * 11 + b"high\n",
+            "could not convert",
+        ),
+        (
+            "intervals.csv",
+            ",".join(Interval._fields).encode() + b"\nx,1\n",
+            "line 2: cannot be read",
+        ),
+        ("run.json", b"{", "not valid JSON"),
+        ("run.json", b"\xff", "not valid JSON"),
+        ("run.json", b"[]", "expected an object"),
+        ("run.json", b'{"fits": 3}', "'fits' is not a list"),
+        ("run.json", b'{"fits": [3]}', "'fits' is not a list of objects"),
+        ("run.json", b'{"settings": []}', "'settings' is not a dict"),
+    ],
+)
+def test_spoilt_files(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    read = {"results.csv": read_results, "intervals.csv": read_intervals, "run.json": read_run}
+    with pytest.raises(faircal.DataError, match=message) as caught:
+        read[name](tmp_path)
+    assert name in str(caught.value)
+    assert "run the benchmark or audit again" in str(caught.value)
+
+
+def test_a_folder_in_place_of_the_file(tmp_path):
+    (tmp_path / "results.csv").mkdir()
+    with pytest.raises(faircal.DataError, match="cannot be read"):
+        read_results(tmp_path)
+
+
+class TestVersions:
+    def test_of_all_that_results_depend_on(self):
+        found = versions()
+        assert found["faircal"] == faircal.__version__
+        for name in ("numpy", "scipy", "scikit-learn", "pyarrow"):
+            assert found[name] == version(name)
+
+    def test_of_an_extra_where_it_is_installed(self):
+        pytest.importorskip("torch")
+        assert versions()["torch"] == version("torch")
+
+    def test_an_extra_that_is_not_installed_is_not_named(self, monkeypatch):
+        def without_torch(name):
+            if name == "torch":
+                raise PackageNotFoundError(name)
+            return version(name)
+
+        expected = {key: value for key, value in versions().items() if key != "torch"}
+        monkeypatch.setattr("faircal.metrics.results.version", without_torch)
+        assert versions() == expected
+
+
+def test_the_record_is_plain_json(tmp_path):
+    write_run(tmp_path, {"kind": "audit", "notes": ["a"]})
+    assert json.loads((tmp_path / "run.json").read_text()) == read_run(tmp_path)

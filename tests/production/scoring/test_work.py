@@ -1,0 +1,230 @@
+"""Scored pairs are kept by segments, and a run that was interrupted goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from faircal._base.errors import DataError, ParameterError
+from faircal.production.scoring.work import Work, parts_of
+
+ABOUT = {"model": "m", "keep": ("a", "b")}
+SUFFIXES = (".parquet", ".csv")
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch):
+    monkeypatch.setattr("faircal.production.scoring.work.SEGMENT", 10)
+
+
+@pytest.fixture(params=SUFFIXES)
+def out(request, tmp_path):
+    return tmp_path / f"scored{request.param}"
+
+
+def rows(start, stop):
+    numbers = np.arange(start, stop)
+    return pa.table(
+        {"left": numbers, "right": [f"x, {n}" for n in numbers], "score": (numbers + 0.5) / 3}
+    )
+
+
+def read(path):
+    return pacsv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
+
+
+def write(out, stop, *, resume=False, about=ABOUT, step=4, error=None):
+    with Work.start(out, about, resume) as work:
+        for start in range(work.pairs, stop, step):
+            work.write(rows(start, min(start + step, stop)))
+        if error is not None:
+            raise error
+
+
+def interrupt(out, stop, **more):
+    with pytest.raises(KeyboardInterrupt):
+        write(out, stop, error=KeyboardInterrupt(), **more)
+
+
+@pytest.mark.parametrize("stop", [1, 11, 12, 13, 24, 100])
+def test_all_that_is_written_is_there(stop, out):
+    write(out, stop)
+    assert read(out).equals(rows(0, stop))
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_nothing_is_there_before_the_end(out):
+    with Work.start(out, ABOUT, False) as work:
+        work.write(rows(0, 30))
+        assert not out.exists()
+        assert (work.pairs, work.kept) == (30, 30)
+        work.write(rows(30, 35))
+        assert (work.pairs, work.kept) == (35, 30)
+    assert out.exists()
+
+
+@pytest.mark.parametrize("stop", [13, 24, 25, 40])
+def test_going_on_gives_the_same_file(stop, out):
+    write(out, 40)
+    expected = out.read_bytes()
+    out.unlink()
+    interrupt(out, stop)
+    assert not out.exists()
+    write(out, 40, resume=True)
+    assert out.read_bytes() == expected
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_going_on_twice(out):
+    write(out, 60)
+    expected = out.read_bytes()
+    interrupt(out, 15)
+    interrupt(out, 37, resume=True)
+    write(out, 60, resume=True)
+    assert out.read_bytes() == expected
+
+
+def test_going_on_after_the_last_pair(out):
+    """All is scored, and the run was stopped before the file was moved."""
+    with Work.start(out, ABOUT, False) as work:
+        work.write(rows(0, 30))
+        kept = out.parent / "kept"
+        shutil.copytree(parts_of(out), kept)
+    expected = out.read_bytes()
+    out.unlink()
+    kept.rename(parts_of(out))
+    with (parts_of(out) / f"scored{out.suffix}").open("ab") as file:
+        file.write(b"half a footer")
+    write(out, 30, resume=True)
+    assert out.read_bytes() == expected
+
+
+def test_what_is_not_a_whole_segment_is_cut_off(out):
+    interrupt(out, 27)
+    folder = parts_of(out)
+    record = json.loads((folder / "run.json").read_text())
+    assert [pairs for pairs, _ in record["segments"]] == [12, 12]
+    assert (folder / f"scored{out.suffix}").stat().st_size == record["segments"][-1][1]
+
+
+def test_without_a_whole_segment_nothing_is_kept(out):
+    interrupt(out, 8)
+    assert list(out.parent.iterdir()) == []
+
+
+def test_an_earlier_file_stays_until_the_new_one_is_there(out):
+    write(out, 5)
+    before = out.read_bytes()
+    interrupt(out, 30)
+    assert out.read_bytes() == before
+    write(out, 30, resume=True)
+    assert read(out).equals(rows(0, 30))
+
+
+def test_of_an_earlier_run_one_has_to_say_something(out):
+    interrupt(out, 30)
+    with pytest.raises(ParameterError, match=r"interrupted; go on with --resume, or delete it"):
+        write(out, 30)
+    shutil.rmtree(parts_of(out))
+    write(out, 30)
+
+
+def test_nothing_to_go_on_from(out):
+    with pytest.raises(ParameterError, match=r"--resume: there is no .*\.parts to go on from"):
+        write(out, 30, resume=True)
+    assert not parts_of(out).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "what"), [({"model": "n"}, "model"), ({"keep": ("a",)}, "keep")]
+)
+def test_another_run(out, change, what):
+    interrupt(out, 30)
+    with pytest.raises(ParameterError, match=f"--resume: {what} differs from that of the run in"):
+        write(out, 30, resume=True, about=ABOUT | change)
+    write(out, 30, resume=True)
+
+
+def test_killed_before_the_first_segment(out):
+    """What such a run leaves is in nobody's way."""
+    for resume in (False, True):
+        parts_of(out).mkdir()
+        (parts_of(out) / "run.json").write_text(json.dumps({"about": {}, "segments": []}))
+        (parts_of(out) / f"scored{out.suffix}").write_bytes(b"half a segment")
+        write(out, 30, resume=resume)
+        assert read(out).equals(rows(0, 30))
+
+
+def test_killed_after_the_file_was_moved(out):
+    parts_of(out).mkdir()
+    (parts_of(out) / "run.json").write_text(json.dumps({"about": {}, "segments": [[5, 100]]}))
+    write(out, 30)
+    assert list(out.parent.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"segments": 3}', "[]"])
+def test_a_damaged_record(out, text):
+    interrupt(out, 30)
+    (parts_of(out) / "run.json").write_text(text)
+    for resume in (False, True):
+        with pytest.raises(ParameterError, match=r"\.parts: .*delete it to begin anew"):
+            write(out, 30, resume=resume)
+
+
+def test_a_file_that_was_cut_off(out):
+    """Segments that are not there any more are written again."""
+    interrupt(out, 30)
+    data = parts_of(out) / f"scored{out.suffix}"
+    data.write_bytes(data.read_bytes()[:-10])
+    write(out, 30, resume=True)
+    assert read(out).equals(rows(0, 30))
+
+
+def test_a_folder_of_somebody_else_is_left_alone(out):
+    parts_of(out).mkdir()
+    (parts_of(out) / "thesis.tex").write_text("mine")
+    with pytest.raises(ParameterError, match=r"holds thesis\.tex, which is not ours; move it away"):
+        write(out, 30)
+    assert (parts_of(out) / "thesis.tex").exists()
+
+
+def test_segments_of_bad_data_are_not_kept(out):
+    with pytest.raises(DataError):
+        write(out, 30, error=DataError("row 31 is bad"))
+    assert list(out.parent.iterdir()) == []
+
+
+def test_data_that_could_not_be_read_this_time(out):
+    error = DataError("cannot be read")
+    error.__cause__ = OSError("the network is away")
+    with pytest.raises(DataError):
+        write(out, 30, error=error)
+    write(out, 30, resume=True)
+    assert read(out).equals(rows(0, 30))
+
+
+def test_one_run_at_a_time(out):
+    with Work.start(out, ABOUT, False) as work:
+        work.write(rows(0, 5))
+        with pytest.raises(ParameterError, match="another run is writing it"):
+            write(out, 30)
+        work.write(rows(5, 30))
+    assert read(out).equals(rows(0, 30))
+
+
+@pytest.mark.parametrize("stop", [8, 30])
+def test_a_disk_that_is_full(out, stop):
+    full = OSError(28, "No space left on device")
+    more = ", then go on with --resume" if stop > 10 else ""
+    with pytest.raises(ParameterError) as caught:
+        write(out, stop, error=full)
+    expected = f"cannot write {out}: No space left on device; make room for it{more}"
+    assert str(caught.value) == expected
+    assert not out.exists()
+    assert parts_of(out).exists() == (stop > 10)

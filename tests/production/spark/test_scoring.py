@@ -1,0 +1,159 @@
+"""Scoring on Spark's workers: the numbers of one machine, every pair once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import faircal
+from faircal._base.errors import DataError, ParameterError
+from faircal.data.writers import save_dataset
+from faircal.production.scoring import Shift, score_part
+from faircal.production.spark import estimate, open_pairs, pairs_of, score, write
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return faircal.simulate("small", seed=0)
+
+
+@pytest.fixture(scope="module")
+def folder(data, tmp_path_factory):
+    return save_dataset(data, tmp_path_factory.mktemp("spark") / "faces")
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    fitted = faircal.FairCal(n_clusters=20).fit(data)
+    faircal.describe(fitted, data)
+    return fitted
+
+
+def in_order(table):
+    return table.sort_by([("left", "ascending"), ("right", "ascending")])
+
+
+def same(found, expected):
+    """Whether two tables have the same rows, to the last digit, in whatever order."""
+    found, expected = in_order(found), in_order(expected)
+    assert found.column_names == expected.column_names
+    for name in expected.column_names:
+        np.testing.assert_array_equal(found[name].to_numpy(), expected[name].to_numpy(), name)
+
+
+@pytest.mark.parametrize("way", ["map", "send"])
+def test_probabilities_are_those_of_one_machine(spark, data, folder, model, way):
+    keep, add = ["genuine", "fold", "identity", "ethnicity"], ["clusters", "log_likelihood_ratio"]
+    pairs = open_pairs(spark, folder, embeddings=way)
+    found = score(model, pairs, keep=keep, add=add).toArrow()
+    from faircal.production.scoring import Adding
+
+    same(found, score_part(model, data, keep, adding=Adding.of(model, add)))
+
+
+def test_a_frame_of_ones_own_and_a_dataset_in_memory(spark, data, model):
+    ids = data.images.ids
+    table = {side: ids.take(pa.array(getattr(data.pairs, side))) for side in ("left", "right")}
+    frame = spark.createDataFrame(pa.table(table)).repartition(5)
+    found = score(model, pairs_of(frame, data)).toArrow()
+    same(found, score_part(model, data))
+
+
+@pytest.mark.parametrize("method", [faircal.Oracle(), faircal.FSN(n_clusters=5), faircal.GST()])
+def test_other_methods(spark, data, folder, method):
+    fitted = method.fit(data)
+    same(score(fitted, open_pairs(spark, folder)).toArrow(), score_part(fitted, data))
+
+
+def test_a_score_table_keeps_the_numbers_of_its_rows(spark, data, tmp_path):
+    genuine = data.genuine.astype(np.int8)
+    parts = np.array_split(np.arange(len(data)), 3)
+    (tmp_path / "scores").mkdir()
+    for number, rows in enumerate(parts):  # in three files: rows are counted through all of them
+        table = pa.table({"genuine": genuine[rows], "score": data.scores[rows]})
+        pq.write_table(table, tmp_path / "scores" / f"part-{number}.parquet")
+    fitted = faircal.Baseline().fit(data)
+    found = score(fitted, open_pairs(spark, tmp_path / "scores")).toArrow()
+    found = found.sort_by("left")
+    assert found["left"].to_pylist() == list(range(1, len(data) + 1))
+    np.testing.assert_array_equal(found["probability"], fitted.predict_proba(data))
+
+
+def test_probabilities_for_another_share(spark, data, folder, model):
+    shift = Shift(0.5, 0.01)
+    found = score(model, open_pairs(spark, folder), shift=shift).toArrow()
+    same(found, score_part(model, data, shift=shift))
+
+
+def test_the_share_is_estimated_from_the_pairs(spark, data, folder, model):
+    found, _ = estimate(model, open_pairs(spark, folder))
+    assert found.low <= data.genuine.mean() <= found.high
+
+
+@pytest.mark.parametrize("name", ["scored.parquet", "scored.csv", "scored"])
+def test_what_is_written_has_every_pair_once(spark, data, folder, model, tmp_path, name):
+    pairs = open_pairs(spark, folder)
+    scored = score(model, pairs).repartition(3)
+    out = tmp_path / name
+    assert write(scored, out) == len(data) == len(pairs)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    if name.endswith("csv"):
+        import pyarrow.csv as pacsv
+
+        found = pacsv.read_csv(out)
+    else:
+        found = pq.read_table(out)
+    same(found, score_part(model, data))
+
+
+def test_writing_leaves_nothing_behind_where_it_fails(spark, data, model, tmp_path):
+    table = pa.table({"left": [0, 1], "right": [1, 10**9]})
+    pairs = pairs_of(spark.createDataFrame(table), data)
+    with pytest.raises(DataError, match="image 1000000000 is not among the images") as caught:
+        write(score(model, pairs), tmp_path / "scored.parquet")
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["scored", "scored.spark", "scored.parquet.spark"])
+def test_what_others_have_written_stays(spark, folder, model, tmp_path, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "thesis.txt").write_text("years of work")
+    out = tmp_path / ("scored.parquet" if "parquet" in name else "scored")
+    with pytest.raises(ParameterError, match=r"holds thesis\.txt, which is not of scored"):
+        write(score(model, open_pairs(spark, folder)), out)
+    assert (tmp_path / name / "thesis.txt").exists()
+
+
+def test_a_folder_is_written_anew(spark, data, folder, model, tmp_path):
+    scored = score(model, open_pairs(spark, folder))
+    for _ in range(2):
+        assert write(scored, tmp_path / "scored") == len(data)
+    same(pq.read_table(tmp_path / "scored"), score_part(model, data))
+
+
+def test_a_model_that_does_not_fit_is_told_at_once(spark, folder, model):
+    other = faircal.Dataset(
+        embeddings=np.eye(4), pairs={"left": [0, 1], "right": [2, 3], "genuine": [0, 1]}
+    )
+    frame = spark.createDataFrame(pa.table({"left": [0], "right": [1]}))
+    with pytest.raises(DataError, match="expected 128-d embeddings"):
+        score(model, pairs_of(frame, other))
+
+
+def test_ways_that_are_not(spark, folder):
+    with pytest.raises(ParameterError, match="unknown way 'maps'; did you mean map"):
+        open_pairs(spark, folder, embeddings="maps")
+    with pytest.raises(ParameterError, match="--blocks DIR"):
+        open_pairs(spark, folder, embeddings="tiles")
+
+
+def test_settings_of_the_session_stay(spark, folder, model):
+    before = dict(spark.conf.getAll)
+    score(model, open_pairs(spark, folder)).count()
+    assert dict(spark.conf.getAll) == before
+    assert not spark.catalog.listTables()
