@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         TemperatureScaling,
         VectorScaling,
     )
-    from faircal.calibrators.prior import estimate_prior, log_likelihood_ratio, shift_prior
+    from faircal.calibrators.prior import estimate_prior, shift_prior
     from faircal.data import Dataset, PairStream, load, open_stream
     from faircal.data.simulation import simulate
     from faircal.evaluation.audit import Audit, audit
@@ -111,7 +111,7 @@ _HOME = {
     "estimate_prior": "faircal.calibrators.prior",
     "load": "faircal.data",
     "load_model": "faircal.methods",
-    "log_likelihood_ratio": "faircal.calibrators.prior",
+    "log_likelihood_ratio": "faircal.metrics",
     "open_stream": "faircal.data",
     "shift_prior": "faircal.calibrators.prior",
     "simulate": "faircal.data.simulation",

@@ -249,7 +249,7 @@ def _setting(drawn: Drawn) -> Row:
 def _costs(said: Asked, folder: Path) -> Row:
     """Cllr of the same log-likelihood ratios."""
     p, genuine, prior = _calibrated()
-    llr = faircal.metrics.log_likelihood_ratio(p, prior)
+    llr = faircal.log_likelihood_ratio(p, calibrated_at=prior)
     there = folder / "costs.npz"
     np.savez(there, llr=llr, genuine=genuine)
     theirs = said("costs", data=str(there))

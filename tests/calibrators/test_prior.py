@@ -13,7 +13,6 @@ from faircal import DataError, ParameterError
 from faircal.calibrators.prior import (
     estimate_prior,
     fit_of_prior,
-    log_likelihood_ratio,
     shift_prior,
 )
 from faircal.metrics import wilson
@@ -81,32 +80,6 @@ class TestShift:
     def test_no_probability(self, said):
         with pytest.raises(DataError, match="row 2"):
             shift_prior(said, calibrated_at=0.5, prior=0.1)
-
-
-class TestLikelihoodRatio:
-    def test_by_hand(self):
-        # Odds of 9 : 1 at a share of 1 : 3 are 27 times as likely genuine.
-        found = log_likelihood_ratio([0.25, 0.9], calibrated_at=0.25)
-        np.testing.assert_allclose(found, [0.0, np.log(27)], atol=1e-12)
-
-    @given(PROBABILITIES, SHARES, SHARES)
-    def test_it_says_the_same_at_any_share(self, said, before, after):
-        moved = shift_prior(said, calibrated_at=before, prior=after)
-        one = log_likelihood_ratio(said, calibrated_at=before)
-        other = log_likelihood_ratio(moved, calibrated_at=after)
-        inside = (np.abs(one) < 20) & (np.abs(other) < 20)
-        np.testing.assert_allclose(one[inside], other[inside], rtol=1e-6, atol=1e-6)
-
-    def test_the_surest_are_finite(self):
-        found = log_likelihood_ratio([0.0, 1.0], calibrated_at=0.5)
-        assert np.isfinite(found).all()
-        assert found[0] == -found[1] < -25
-
-    def test_bad_input(self):
-        with pytest.raises(ParameterError, match="calibrated_at: expected a share"):
-            log_likelihood_ratio([0.5], calibrated_at=1.0)
-        with pytest.raises(DataError, match=r"row 2: expected 0 to 1, found 1\.5"):
-            log_likelihood_ratio([0.5, 1.5], calibrated_at=0.5)
 
 
 class TestEstimate:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import det_curve, log_loss
 
 from faircal._base.errors import DataError, ParameterError
+from faircal.calibrators.prior import shift_prior
 from faircal.metrics import Ranking, calibration_loss, cllr, det, log_likelihood_ratio, min_cllr
 
 
@@ -33,7 +35,7 @@ def test_by_hand():
     expected = (genuine_part + imposter_part) / 2
     assert cllr([0.6, 0.3, 0.9], [1, 0, 1], prior=0.5) == pytest.approx(expected)
     # A likelihood ratio of 3 at a prior of ¼ is a probability of ½.
-    assert log_likelihood_ratio([0.5], 0.25) == pytest.approx([math.log(3)])
+    assert log_likelihood_ratio([0.5], calibrated_at=0.25) == pytest.approx([math.log(3)])
     expected = (math.log2(1 + 1 / 3) + math.log2(1 + 3)) / 2
     assert cllr([0.5, 0.5], [0, 1], prior=0.25) == pytest.approx(expected)
     assert cllr([math.log(3)] * 2, [0, 1], of="llr") == pytest.approx(expected)
@@ -136,6 +138,24 @@ def test_one_class_is_undefined(metric):
     assert math.isnan(metric(Ranking.of([0.5], [1]).subset([False])))
 
 
+class TestRatio:
+    @given(
+        arrays(np.float64, 20, elements=st.floats(0, 1)),
+        st.floats(0.01, 0.99),
+        st.floats(0.01, 0.99),
+    )
+    def test_it_says_the_same_at_any_share(self, said, before, after):
+        moved = shift_prior(said, calibrated_at=before, prior=after)
+        one = log_likelihood_ratio(said, calibrated_at=before)
+        other = log_likelihood_ratio(moved, calibrated_at=after)
+        inside = (np.abs(one) < 20) & (np.abs(other) < 20)
+        np.testing.assert_allclose(one[inside], other[inside], rtol=1e-6, atol=1e-6)
+
+    def test_a_certain_pair_has_the_stated_ratio(self):
+        found = log_likelihood_ratio([0.0, 1.0], calibrated_at=0.5)
+        np.testing.assert_allclose(found, [-36.0437, 36.0437], atol=1e-4)
+
+
 def test_errors_say_what_is_wrong():
     with pytest.raises(DataError, match=r"expected probabilities in \[0, 1\]"):
         cllr([-1.0, 2.0], [0, 1])
@@ -145,8 +165,10 @@ def test_errors_say_what_is_wrong():
         cllr([0.2, 0.4], [0, 1], of="score")
     with pytest.raises(ParameterError, match="leave it out"):
         cllr([0.2, 0.4], [0, 1], of="llr", prior=0.5)
-    with pytest.raises(ParameterError, match=r"eps between 0 and 0\.5"):
-        log_likelihood_ratio([0.5], 0.5, eps=0)
+    with pytest.raises(ParameterError, match="calibrated_at: expected a share"):
+        log_likelihood_ratio([0.5], calibrated_at=1.0)
+    with pytest.raises(DataError, match=r"row 2: expected 0 to 1, found 1\.5"):
+        log_likelihood_ratio([0.5, 1.5], calibrated_at=0.5)
 
 
 def test_det_agrees_with_scikit_learn(pairs):

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import kolmogi, logit, ndtri, stdtrit
+from scipy.special import kolmogi, ndtri, stdtrit
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators._share import Mixture, Sharing
-from faircal.calibrators.base import MOST_LOG_ODDS
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -60,34 +59,6 @@ def shift_prior(probability: npt.ArrayLike, *, calibrated_at: float, prior: floa
         return said.copy()
     genuine = said * (after / before)
     return np.asarray(genuine / (genuine + (1 - said) * ((1 - after) / (1 - before))))
-
-
-def log_likelihood_ratio(probability: npt.ArrayLike, *, calibrated_at: float) -> FloatArray:
-    """Return how much likelier genuine pairs make what was seen than imposters do, in logs (nats).
-
-    The log-odds, less those of the share of genuine pairs that the probability holds for; so it
-    says the same whatever that share. No pair is surer than 1e-12 (`MOST_LOG_ODDS`).
-
-    Parameters
-    ----------
-    probability : array-like of float in [0, 1], shape (n_pairs,)
-    calibrated_at : float
-        The share of genuine pairs that `probability` holds for.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs,)
-
-    Examples
-    --------
-    >>> log_likelihood_ratio([0.0, 0.1, 0.5, 1.0], calibrated_at=0.1).round(2)
-    array([-25.4,   0. ,   2.2,  29.8])
-    """
-    share = check_share(calibrated_at, "calibrated_at")
-    with np.errstate(divide="ignore"):
-        odds = logit(_probabilities(probability))
-    within: FloatArray = np.clip(odds, -MOST_LOG_ODDS, MOST_LOG_ODDS) - logit(share)
-    return within
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,8 @@ def fitted_on(model: Method, data: Dataset, fold: str | None) -> bool | None:
 def _meaning(
     at: float, pairs: Scored, model: Method, prior: float | None, calibrated_at: float | None
 ) -> Meaning | None:
-    from faircal.calibrators.prior import SHARE_FIGURE, log_likelihood_ratio, shift_prior
+    from faircal.calibrators.prior import SHARE_FIGURE, shift_prior
+    from faircal.metrics import log_likelihood_ratio
     from faircal.production.scoring import fitted_share, probability_at
 
     asked = prior is not None or calibrated_at is not None

@@ -14,23 +14,23 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from faircal._base.errors import ParameterError
+from faircal._base.errors import DataError, ParameterError
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.ranking import FloatArray, Ranking, as_probabilities, as_ranking
 
 
-def log_likelihood_ratio(
-    probability: npt.ArrayLike, prior: float, *, eps: float = NLL_EPS
-) -> FloatArray:
-    """Return what probabilities say beyond the prior: log-odds less the prior's, in nats.
+def log_likelihood_ratio(probability: npt.ArrayLike, *, calibrated_at: float) -> FloatArray:
+    """Return how much likelier genuine pairs make what was seen than imposters do, in logs (nats).
+
+    The log-odds, less those of the share of genuine pairs that the probability holds for; so it
+    says the same whatever that share. Probabilities are clipped to [2.2e-16, 1 − 2.2e-16]
+    (`NLL_EPS`, as in `nll`): a certain pair of a share of one half has ±36.04.
 
     Parameters
     ----------
     probability : array-like of float in [0, 1]
-    prior : float
-        The share of genuine pairs that the probabilities were made for, in (0, 1).
-    eps : float, default 2.2e-16
-        Probabilities are clipped to [eps, 1 − eps], as in `nll`.
+    calibrated_at : float
+        The share of genuine pairs that `probability` holds for, in (0, 1).
 
     Returns
     -------
@@ -39,17 +39,19 @@ def log_likelihood_ratio(
 
     Examples
     --------
-    >>> log_likelihood_ratio([0.2, 0.5], prior=0.2).round(4)
-    array([0.    , 1.3863])
+    >>> log_likelihood_ratio([0.0, 0.1, 0.5, 1.0], calibrated_at=0.1).round(2)
+    array([-33.85,   0.  ,   2.2 ,  38.24])
     """
-    if not 0 < prior < 1:
-        raise ParameterError(
-            f"prior: expected a share of genuine pairs between 0 and 1, found {prior!r}"
+    share = _share(calibrated_at, "calibrated_at")
+    p = np.asarray(probability, dtype=np.float64)
+    fine = (p >= 0) & (p <= 1)  # not where NaN
+    if not fine.all():
+        row = int(np.argmin(fine))
+        raise DataError(
+            f"probability, row {row + 1}: expected 0 to 1, found {p.flat[row]:g}; correct it"
         )
-    if not 0 < eps < 0.5:
-        raise ParameterError(f"expected eps between 0 and 0.5; found {eps!r}")
-    c: FloatArray = np.clip(np.asarray(probability, dtype=np.float64), eps, 1 - eps)
-    return np.log(c) - np.log1p(-c) - (math.log(prior) - math.log1p(-prior))
+    c: FloatArray = np.clip(p, NLL_EPS, 1 - NLL_EPS)
+    return np.log(c) - np.log1p(-c) - (math.log(share) - math.log1p(-share))
 
 
 def cllr(
@@ -58,7 +60,6 @@ def cllr(
     *,
     prior: float | None = None,
     of: Literal["probability", "llr"] = "probability",
-    eps: float = NLL_EPS,
 ) -> float:
     """Return the log-likelihood-ratio cost, in bits (Brümmer and du Preez, 2006).
 
@@ -77,14 +78,12 @@ def cllr(
         pairs drawn like the calibration data; one group of them is not, so pass it for groups.
     of : {"probability", "llr"}, default "probability"
         ``llr``: the numbers are log-likelihood ratios (nats) already, and no prior is needed.
-    eps : float, default 2.2e-16
-        Probabilities are clipped to [eps, 1 − eps]: a certain mistake costs some 50 bits, not
-        everything.
 
     Returns
     -------
     float
-        NaN when a class is absent.
+        NaN when a class is absent. A certain mistake costs some 50 bits, not everything: see
+        `log_likelihood_ratio`.
 
     Examples
     --------
@@ -100,11 +99,11 @@ def cllr(
     ranking = (as_probabilities if of == "probability" else as_ranking)(probability, genuine)
     if not (ranking.n_genuine and ranking.n_imposter):
         return float("nan")
-    share = ranking.n_genuine / len(ranking) if prior is None else prior
+    share = ranking.n_genuine / len(ranking) if prior is None else _share(prior, "prior")
     ratio = (
         ranking.thresholds
         if of == "llr"
-        else log_likelihood_ratio(ranking.thresholds, share, eps=eps)
+        else log_likelihood_ratio(ranking.thresholds, calibrated_at=share)
     )
     hit, miss = np.diff(ranking.tp, prepend=0), np.diff(ranking.fp, prepend=0)
     # logaddexp(0, x) is log(1 + e^x), and never overflows.
@@ -183,6 +182,15 @@ def calibration_loss(
     ranking = as_probabilities(probability, genuine)
     loss = cllr(ranking, prior=prior) - min_cllr(ranking)
     return loss if math.isnan(loss) else max(loss, 0.0)  # rounding may make it −1e-16
+
+
+def _share(value: float, name: str) -> float:
+    if not 0 < value < 1:
+        raise ParameterError(
+            f"{name}: expected a share of genuine pairs between 0 and 1, found {value!r}; "
+            "write 1 in 1,000 as 0.001"
+        )
+    return value
 
 
 def _cost(own: FloatArray, other: FloatArray) -> float:

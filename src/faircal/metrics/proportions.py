@@ -60,6 +60,27 @@ def wilson(
     return low, high
 
 
+def combined_reach(one: float, other: float, correlation: float = 0.0) -> float:
+    """Return how far an end of the interval of ``x + y`` is away, from how far those of x and y are.
+
+    Distances to the ends are put together as errors are: √(a² + b² + 2 r a b) (MOVER: Zou and
+    Donner, 2008). Of a difference, the other's opposite end counts and r has the other sign.
+
+    Parameters
+    ----------
+    one, other : float
+        How far the ends of x and y are away, 0 or more.
+    correlation : float, default 0
+        r, that of the noise of x and y.
+
+    Examples
+    --------
+    >>> combined_reach(3.0, 4.0), combined_reach(3.0, 4.0, 1.0), combined_reach(3.0, 4.0, -1.0)
+    (5.0, 7.0, 1.0)
+    """
+    return math.sqrt(max(one**2 + other**2 + 2 * correlation * one * other, 0.0))
+
+
 def trials_needed(rate: float | None = None) -> int:
     """Return the least number of trials with which an error rate is told.
 

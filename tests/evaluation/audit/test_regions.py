@@ -7,14 +7,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import false_discovery_control
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset
 from faircal.data.folds import people_of
 from faircal.evaluation.audit import region_search, regions
 from faircal.evaluation.audit.region_search import deal, fitting
-from faircal.evaluation.audit.region_testing import Half, _Sums, adjusted
+from faircal.evaluation.audit.region_testing import Half, _Sums
 from faircal.evaluation.audit.regions import (
     RegionRow,
     distinct,
@@ -117,12 +116,6 @@ def test_the_variance_counts_couples_of_pairs_that_share_people():
         expected += weight[i] * weight[j] * (1.0 if i == j else {0: 0, 1: 0.1, 2: 0.4}[shared])
     sums = _Sums.of(weight, Sharing.of(left, right))
     assert sums.variance(np.array(0.4), np.array(0.1)) == pytest.approx(expected)
-
-
-def test_adjusted_p_values_are_scipys():
-    p = np.random.default_rng(0).random(40) ** 3
-    np.testing.assert_allclose(adjusted(p), false_discovery_control(p))
-    assert len(adjusted(np.zeros(0))) == 0
 
 
 def test_halves_share_no_person_and_are_even():

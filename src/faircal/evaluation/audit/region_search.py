@@ -17,7 +17,7 @@ from faircal.compute.clustering import kmeans
 from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
 from faircal.data.types import Embeddings
-from faircal.evaluation.audit.region_testing import Bools, Half, Measured, Rows, adjusted
+from faircal.evaluation.audit.region_testing import Bools, Half, Measured, Rows
 from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.sharing import Float64
 
@@ -129,6 +129,8 @@ class Search:
 
 def _decide(candidates: Sequence[Candidate]) -> None:
     """Choose candidates by how they look where they were made; adjust their p-values elsewhere."""
+    from scipy.stats import false_discovery_control  # slow to import, and only needed here
+
     hypotheses: list[tuple[Candidate, str]] = []
     for question in QUESTIONS:
         able = [
@@ -139,8 +141,11 @@ def _decide(candidates: Sequence[Candidate]) -> None:
         able.sort(key=lambda c: (_p(c.apparent, question), c.name))
         hypotheses += [(c, question) for c in able[:CANDIDATES]]
     values = np.array([_p(c.shown, question) for c, question in hypotheses])
-    # Each half has half of the level.
-    for (candidate, question), value in zip(hypotheses, 2 * adjusted(values), strict=True):
+    if not len(values):
+        return
+    # Benjamini and Hochberg (1995); each half has half of the level.
+    adjusted = 2 * false_discovery_control(values)
+    for (candidate, question), value in zip(hypotheses, adjusted, strict=True):
         candidate.tests[question] = min(float(value), 1.0)
 
 

@@ -251,20 +251,3 @@ def _tail(off: float, variance: float, freedom: float) -> float:
     if not variance > 0:
         return 1.0
     return float(stdtr(freedom, off / variance**0.5))
-
-
-def adjusted(p: Float64) -> Float64:
-    """Return p-values adjusted for false discoveries (Benjamini and Hochberg), shape (n,).
-
-    Those at or under q are found, and of these a share of q, on average, wrongly.
-
-    Examples
-    --------
-    >>> adjusted(np.array([0.01, 0.5, 0.02]))
-    array([0.03, 0.5 , 0.03])
-    """
-    order = np.argsort(p)[::-1]
-    n = len(p)
-    found = np.empty(n)
-    found[order] = np.minimum(np.minimum.accumulate(p[order] * n / np.arange(n, 0, -1)), 1)
-    return found

@@ -8,6 +8,7 @@ import numpy as np
 
 from faircal.evaluation.classes.rows import ClassRows
 from faircal.metrics.intervals.sharing import FEWEST, Float64
+from faircal.metrics.proportions import combined_reach
 from faircal.metrics.results import ALL, GLOBAL
 
 Paired = tuple[float, float, float]
@@ -140,6 +141,5 @@ def of_estimates(one: Estimate | None, other: Estimate | None) -> Paired:
 
 def _reach(below: float, above: float, common: float, apart: float) -> float:
     """Return how far the end is away: the one lower than likely, the other higher."""
-    x, y = max(below, 0.0), max(above, 0.0)
     together = apart * common - (1 - apart)
-    return float(np.sqrt(max(x**2 + y**2 - 2 * together * x * y, 0.0)))
+    return combined_reach(max(below, 0.0), max(above, 0.0), -together)

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit
 
+from faircal.metrics.proportions import combined_reach
+
 Noise = NDArray[np.float32]
 
 _NONE = np.zeros(0, np.float32)
@@ -200,10 +202,9 @@ def _apart(one: float, other: float, together: float, r: float) -> float:
 
     Of symmetric intervals: √(x² + y² − 2 r x y), whatever r.
     """
-    square = one**2 + other**2
     if r <= 0:
-        return math.sqrt(square - 2 * r * one * other)
-    return math.sqrt((1 - r) * square + r * max(together, 0.0) ** 2)
+        return combined_reach(one, other, -r)
+    return math.sqrt((1 - r) * (one**2 + other**2) + r * max(together, 0.0) ** 2)
 
 
 def common_noise(a: Noise, b: Noise) -> float:

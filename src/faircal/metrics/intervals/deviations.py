@@ -83,6 +83,7 @@ def upper_end(name: str, values: Float64, low: Float64, high: Float64) -> float:
     for _ in range(_ROUNDS):
         weights = _weights(name, towards)
         reach = np.where(weights > 0, up, down)
+        # `combined_reach` of all groups at once: what they share of their noise is not known.
         error = np.sqrt(((weights * reach) ** 2).sum(axis=1, keepdims=True))
         told = error > 0  # where nothing is uncertain, weights may be those of rounding
         best = float(np.max(weights @ values + error[:, 0], where=told[:, 0], initial=best))

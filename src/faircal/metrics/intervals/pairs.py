@@ -145,7 +145,7 @@ class PairSet:
         """Return how Cllr varies with the people; with no `prior`, its minimum, map as it is."""
         genuine = self.crowd.genuine
         if prior is not None:
-            ratio = log_likelihood_ratio(self._probabilities, prior)
+            ratio = log_likelihood_ratio(self._probabilities, calibrated_at=prior)
         else:
             ratio = _best_ratio(self._scores, genuine)
         cost = np.logaddexp(0, np.where(genuine, -ratio, ratio)) / np.log(2)

@@ -21,6 +21,7 @@ from faircal.metrics.intervals.replicates import replicates
 from faircal.metrics.intervals.sharing import FEWEST, Float64
 from faircal.metrics.intervals.unfairness import unfairness_interval
 from faircal.metrics.measures import Measure
+from faircal.metrics.proportions import combined_reach
 from faircal.metrics.results import ALL, GLOBAL, Condition
 
 #: Group, condition and metric of a measured value.
@@ -250,13 +251,9 @@ class Uncertainty:
         size = float(np.sqrt((wrong**2).sum() * (taken**2).sum()))
         # More errors of either kind at the threshold mean a lower TPR at the rate.
         together = float(wrong @ taken) / size if size > 0 else 0.0
-
-        def both(one: float, two: float) -> float:
-            return float(np.sqrt(max(one**2 + two**2 + 2 * together * one * two, 0.0)))
-
         ends = (
-            value - both(value - low, max(value - lower, 0.0)),
-            value + both(high - value, max(upper - value, 0.0)),
+            value - combined_reach(value - low, max(value - lower, 0.0), together),
+            value + combined_reach(high - value, max(upper - value, 0.0), together),
         )
         return max(ends[0], 0.0), min(ends[1], 1.0)
 

@@ -13,12 +13,12 @@ from scipy.special import logit
 
 from faircal._base.errors import NotFittedError, ParameterError
 from faircal._version import __version__
-from faircal.calibrators.base import MOST_LOG_ODDS
 from faircal.calibrators.prior import SHARE_FIGURE, check_share
 from faircal.data.dataset import COSINE_RANGE
 from faircal.methods import Method
 from faircal.methods.clusters import centers_of, space_of
 from faircal.methods.modelfile import encode
+from faircal.metrics.calibration import NLL_EPS
 from faircal.production.onnx.graph import Graph, Value
 from faircal.production.onnx.methods import Said, build_of
 from faircal.production.onnx.pairs import PAIRS, PairInputs
@@ -154,7 +154,8 @@ def _say(
     output("score", score, "what the model ranks by")
     output("similarity", usable.where(pairs.similarity, np.nan), "cosine")
     if share is not None:
-        odds = (probability / (1.0 - probability)).log().clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+        clipped = probability.clipped(NLL_EPS, 1 - NLL_EPS)
+        odds = (clipped / (1.0 - clipped)).log()
         ratio = usable.where(odds - float(logit(share)), np.nan)
         output("log_likelihood_ratio", ratio, "genuine over imposter, nats")
     point = model.about_.operating_point

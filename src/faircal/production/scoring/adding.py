@@ -10,9 +10,9 @@ import numpy as np
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.calibrators.prior import log_likelihood_ratio
 from faircal.data import Dataset
 from faircal.methods import Method, Output
+from faircal.metrics import log_likelihood_ratio
 from faircal.model import OperatingPoint, Places
 from faircal.production.scoring.placing import Placing
 from faircal.production.scoring.prior import Float64, fitted_share

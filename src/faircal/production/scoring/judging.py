@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.calibrators.prior import log_likelihood_ratio, shift_prior
+from faircal.calibrators.prior import shift_prior
 from faircal.data import Embeddings, Groups
 from faircal.data.dataset import COSINE_RANGE
 from faircal.data.types import Scores
 from faircal.methods import Method
 from faircal.methods.clusters import space_of
 from faircal.methods.inputs import Space
+from faircal.metrics import log_likelihood_ratio
 from faircal.model import DEFAULT_POINT, OperatingPoint, Places
 from faircal.production.scoring.placing import Placing
 from faircal.production.scoring.prior import fitted_share
