@@ -20,7 +20,6 @@ from faircal.data import Embeddings, Labelled
 from faircal.data.columns import Column
 from faircal.methods import make_method
 from faircal.methods.classifier import FairCalClassifier
-from faircal.methods.classifier.modelfile import encode_classifier
 from faircal.methods.modelfile import decode, encode
 from faircal.model import OperatingPoint
 from faircal.production.describing import describe
@@ -97,7 +96,7 @@ def good(faces, rows):
         given, names = rows.probabilities, np.array(rows.classes)
         model.fit_calibration(given, names[rows.codes], features=rows.features, classes=names)
         describe(model, rows)
-        found[name] = encode_classifier(model)
+        found[name] = encode(model)
     return found
 
 

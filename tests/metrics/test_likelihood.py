@@ -14,6 +14,8 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators.prior import shift_prior
 from faircal.metrics import Ranking, calibration_loss, cllr, det, log_likelihood_ratio, min_cllr
 
+SHARES = st.floats(0.01, 0.99)
+
 
 @pytest.fixture(params=[0, 1])
 def pairs(request):

@@ -1,4 +1,8 @@
-"""The model file ``*.faircal``: a method's parameters and fitted state in one container."""
+"""The model file ``*.faircal``: parameters and fitted state in one container, no pickle, no code.
+
+A file holds a method, or a classifier's calibration: clusters and maps, no estimator. Which of the
+two says its header, where either ``method`` or ``classifier`` stands.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,29 @@ from faircal._base.files import atomic_path, existing
 from faircal._base.registry import short
 from faircal._version import __version__
 from faircal.calibrators import CALIBRATORS, Calibrator
+from faircal.calibrators.classes import CLASS_CALIBRATORS, ClassCalibrator, make_class_calibrator
 from faircal.methods.base import Diagnostics, Method
 from faircal.methods.classifier import FairCalClassifier
-from faircal.methods.classifier.modelfile import KIND, decode_classifier
-from faircal.model import SCHEMA, About, check_schema, one_line, own_arrays
+from faircal.model import SCHEMA, About, Provenance, check_schema, one_line, own_arrays
 
 #: Scores are within this of 0, and their range is no narrower, beside the scores or 1e-9.
 _WIDEST, _NARROWEST = 1e30, 1e-9
 
+#: In the header of a classifier's file, in the place of a method's name.
+_CLASSIFIER = "classifier"
+#: Its parameters that say how the calibration was made; the others are of the estimator.
+_OF_CALIBRATION = ("n_clusters", "calibrator", "shrinkage", "n_init", "random_state")
+#: Its arrays in which NaN and infinity say something.
+_UNBOUNDED = ("maps/weights", "maps/pull")
+#: Letters of all classes, were they all as long as the longest: as NumPy keeps them.
+_MOST_LETTERS = 1 << 24
 
-def save_model(model: Method, path: str | Path) -> None:
-    """Write a fitted method to `path`; the file appears whole or not at all."""
-    if not model._fitted:
+
+def save_model(model: Method | FairCalClassifier, path: str | Path) -> None:
+    """Write a fitted model to `path`; the file appears whole or not at all."""
+    if isinstance(model, FairCalClassifier):
+        model._check_fitted()
+    elif not model._fitted:
         raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
     blob = encode(model)
     with atomic_path(Path(path)) as temporary:
@@ -95,22 +110,52 @@ def _of_pairs(model: Method | FairCalClassifier, where: str) -> Method:
     return model
 
 
-def encode(model: Method) -> bytes:
+def encode(model: Method | FairCalClassifier) -> bytes:
     """Return the bytes of a model file; the same model gives the same bytes."""
+    if isinstance(model, FairCalClassifier):
+        own, arrays = _classifier_parts(model)
+    else:
+        own, arrays = _method_parts(model)
+    about = model.about_.header()
+    header = {"faircal": __version__, "schema": SCHEMA, **own, "about": about}
+    return pack(header, {**arrays, **model.about_.arrays()})
+
+
+def _method_parts(model: Method) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what a method has in the header, and its arrays."""
     values, arrays = divided(model._get_state())
     check_numbers(arrays)
     header = {
-        "faircal": __version__,
-        "schema": SCHEMA,
         "method": model.name,
-        "parameters": {key: _plain(value) for key, value in model.get_params(deep=False).items()},
+        "parameters": {key: _to_json(value) for key, value in model.get_params(deep=False).items()},
         "score_range": list(model.score_range_),
         "values": values,
         "notes": model.diagnostics_.notes,
         "figures": model.diagnostics_.figures,
-        "about": model.about_.header(),
     }
-    return pack(header, {**arrays, **model.about_.arrays()})
+    return header, arrays
+
+
+def _classifier_parts(
+    model: FairCalClassifier,
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what a classifier's calibration has in the header, and its arrays."""
+    parameters = {name: getattr(model, name) for name in _OF_CALIBRATION}
+    if parameters["shrinkage"] != "cv":  # JSON has no infinity
+        parameters["shrinkage"] = repr(float(parameters["shrinkage"]))
+    calibrator = _class_calibrator_to_json(parameters.pop("calibrator"))
+    header = {
+        _CLASSIFIER: "faircal",
+        "parameters": {
+            **{name: _label(value) for name, value in parameters.items()},
+            "calibrator": calibrator,
+        },
+        "classes": [_label(value) for value in model.classes_],
+        "feature_names": list(model.feature_names_),
+    }
+    arrays = model._get_state()
+    check_numbers(arrays, _UNBOUNDED)
+    return header, arrays
 
 
 def decode(blob: bytes) -> Method | FairCalClassifier:
@@ -125,8 +170,8 @@ def decode(blob: bytes) -> Method | FairCalClassifier:
         # A cast or a sum that can't be is an error here, not a warning somewhere.
         with np.errstate(all="raise", under="ignore"):
             arrays = cut(header["arrays"], body)
-            if KIND in header:
-                return decode_classifier(header, arrays)
+            if _CLASSIFIER in header:
+                return _decode_classifier(header, arrays)
             return _decode_method(header, arrays)
     except Exception as error:  # the file decides what goes wrong, and where
         raise ModelFileError(_why_not(header, error)) from error
@@ -137,7 +182,7 @@ def _decode_method(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 
     own = own_arrays(arrays)
     check_numbers(own)
-    parameters = {key: _lively(value) for key, value in header["parameters"].items()}
+    parameters = {key: _from_json(value) for key, value in header["parameters"].items()}
     model = make_method(header["method"], **parameters)
     model.score_range_ = _range(header["score_range"])
     model.diagnostics_ = _diagnostics(header["notes"], header["figures"])
@@ -146,6 +191,50 @@ def _decode_method(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     model.check_parameters()
     model._fitted = True
     return model
+
+
+def _decode_classifier(
+    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> FairCalClassifier:
+    own = own_arrays(arrays)
+    check_numbers(own, _UNBOUNDED)
+    parameters = dict(header["parameters"])
+    parameters["calibrator"] = _class_calibrator_from_json(parameters["calibrator"])
+    if parameters["shrinkage"] != "cv":
+        parameters["shrinkage"] = float(parameters["shrinkage"])
+    model = FairCalClassifier(**{name: parameters[name] for name in _OF_CALIBRATION})
+    model._check_parameters()
+    model._set_state(_classes(header["classes"]), own)
+    names = header["feature_names"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError("feature_names: expected a list of names")
+    model.feature_names_ = tuple(names)
+    model.about_ = _about_classifier(header, arrays)
+    return model
+
+
+def _classes(values: Any) -> NDArray[Any]:
+    """Return the classes: different texts, numbers or truths, all of one kind."""
+    kinds = {type(value) for value in values} if isinstance(values, list) else set()
+    if len(kinds) != 1 or not kinds <= {str, int, float, bool} or len(set(values)) < len(values):
+        raise DataError("classes: expected a list of different names or numbers")
+    if kinds == {str} and len(values) * max(map(len, values)) > _MOST_LETTERS:
+        raise DataError("classes: expected names that are short enough to be kept side by side")
+    found = np.array(values)
+    if found.dtype.kind not in "biufU":
+        raise DataError("classes: expected numbers of at most 64 bits")
+    return found
+
+
+def _about_classifier(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> About:
+    """Return what the file says besides; files of schema 0 have data, its hash and its rows."""
+    if "provenance" not in header:
+        return About.restore(header.get("about"), arrays)
+    short = dict(header["provenance"])
+    if not short:
+        return About()
+    counts = {"rows": short.pop("rows", None)}
+    return About(Provenance.from_json({**short, "counts": counts}))
 
 
 def _why_not(header: Mapping[str, Any], error: Exception) -> str:
@@ -184,7 +273,7 @@ def _diagnostics(notes: Any, figures: Any) -> Diagnostics:
     return Diagnostics(list(notes), dict(figures))
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Turn a parameter into JSON; a calibrator becomes its name and parameters."""
     if isinstance(value, Calibrator):
         names = [name for name, kind in CALIBRATORS.items() if kind is type(value)]
@@ -193,22 +282,53 @@ def _plain(value: Any) -> Any:
                 f"cannot save a model with a {type(value).__name__}: it is not registered; "
                 "add it to faircal.calibrators.CALIBRATORS first"
             )
-        parameters = {k: _plain(v) for k, v in value.get_params(deep=False).items()}
+        parameters = {k: _to_json(v) for k, v in value.get_params(deep=False).items()}
         return {"calibrator": names[0], "parameters": parameters}
     if isinstance(value, Mapping):
-        return {"mapping": {str(key): _plain(item) for key, item in value.items()}}
+        return {"mapping": {str(key): _to_json(item) for key, item in value.items()}}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _lively(value: Any) -> Any:
-    """Undo `_plain`; lists come back as tuples."""
+def _from_json(value: Any) -> Any:
+    """Undo `_to_json`; lists come back as tuples."""
     if isinstance(value, list):
-        return tuple(map(_lively, value))
+        return tuple(map(_from_json, value))
     if isinstance(value, dict) and "mapping" in value:
-        return {key: _lively(item) for key, item in value["mapping"].items()}
+        return {key: _from_json(item) for key, item in value["mapping"].items()}
     if isinstance(value, dict):
-        parameters = {key: _lively(item) for key, item in value["parameters"].items()}
+        parameters = {key: _from_json(item) for key, item in value["parameters"].items()}
         return CALIBRATORS[value["calibrator"]](**parameters)
     return value
+
+
+def _label(value: Any) -> Any:
+    """Return a class or a parameter as JSON knows it: text, a number, true or false."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(plain, str | int | float | bool):
+        raise ParameterError(
+            f"cannot save a {type(plain).__name__}; use text or numbers as classes and parameters"
+        )
+    return plain
+
+
+def _class_calibrator_to_json(calibrator: str | ClassCalibrator) -> Any:
+    if isinstance(calibrator, str):
+        return calibrator
+    for name in CLASS_CALIBRATORS:
+        if type(make_class_calibrator(name)) is type(calibrator):
+            parameters = calibrator.get_params(deep=False).items()
+            return [name, {key: _label(value) for key, value in parameters if value is not None}]
+    raise ParameterError(
+        f"cannot save a model with a {type(calibrator).__name__}: it is not registered; "
+        "add it to faircal.calibrators.classes.CLASS_CALIBRATORS first"
+    )
+
+
+def _class_calibrator_from_json(calibrator: Any) -> str | ClassCalibrator:
+    if isinstance(calibrator, str):
+        return calibrator
+    name, parameters = calibrator
+    made: ClassCalibrator = make_class_calibrator(name).set_params(**parameters)
+    return made

@@ -61,7 +61,7 @@ def wilson(
 
 
 def combined_reach(one: float, other: float, correlation: float = 0.0) -> float:
-    """Return how far an end of the interval of ``x + y`` is away, from how far those of x and y are.
+    """Return how far the end of the interval of ``x + y`` is away, given those of x and y.
 
     Distances to the ends are put together as errors are: √(a² + b² + 2 r a b) (MOVER: Zou and
     Donner, 2008). Of a difference, the other's opposite end counts and r has the other sign.

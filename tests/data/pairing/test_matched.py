@@ -100,7 +100,7 @@ class TestMixture:
     def test_likelihood_by_hand(self):
         people, first = np.array([3.0, 1.0]), np.array([[3.0, 0.0], [-2.0, 2.0]])
         second = np.stack([np.diag([9.0, 6.0]), np.diag([8.0, 8.0])])
-        mixture = matched._Mixture.of(people, first, second)
+        mixture = matched._PeopleMixture.of(people, first, second)
         # Means (1, 0) and (−2, 2); spreads about them, drawn to their average by two people.
         spreads = [np.array([[6, 0], [0, 6]]), np.array([[4, 4], [4, 4]])]
         pooled = (spreads[0] + spreads[1]) / 4
@@ -115,17 +115,19 @@ class TestMixture:
                 (0.75, 0.25), ([1, 0], [-2, 2]), spreads, people, strict=True
             )
         ]
-        np.testing.assert_allclose(mixture._logs(point)[0], wanted)
+        np.testing.assert_allclose(mixture.log_densities(point)[0], wanted)
 
     def test_every_round_gains(self):
         rng = np.random.default_rng(0)
         points = rng.normal(size=(500, 3)) ** 3
-        mixture = matched._Mixture.of(*matched._moments(points, rng.dirichlet(np.ones(4), 500)))
+        mixture = matched._PeopleMixture.of(
+            *matched._moments(points, rng.dirichlet(np.ones(4), 500))
+        )
         gained = []
         for _ in range(30):
             found = mixture.sums(points)
             gained.append(found.log_likelihood)
-            mixture = matched._Mixture.of(*found[1:])
+            mixture = matched._PeopleMixture.of(*found[1:])
         # Not to the last digit: covariances are drawn towards their average.
         assert gained[-1] > gained[0]
         assert (np.diff(gained) > -1e-2 * abs(gained[0])).all()
@@ -154,8 +156,8 @@ class TestJoined:
 
     def test_overlaps_by_hand(self):
         # In one dimension: variances 1 and 4, means 0 and 3.
-        one = matched._Mixture(
-            np.array([[0.0], [3.0]]), np.array([[[1.0]], [[4.0]]]), np.ones((2, 1, 1)), np.zeros(2)
+        one = matched._PeopleMixture(
+            np.array([[0.0], [3.0]]), np.ones((2, 1, 1)), np.zeros(2), np.array([[[1.0]], [[4.0]]])
         )
         wanted = 9 / 2.5 / 8 + np.log(2.5 / 2) / 2
         np.testing.assert_allclose(one.overlaps(), [[0, wanted], [wanted, 0]])

@@ -13,8 +13,7 @@ import pytest
 from faircal import ModelFileError
 from faircal._base.container import MAGIC, VERSION
 from faircal.methods.classifier import FairCalClassifier
-from faircal.methods.classifier.modelfile import encode_classifier
-from faircal.methods.modelfile import decode
+from faircal.methods.modelfile import decode, encode
 from faircal.model import About, Provenance
 
 FRONT = struct.Struct("<8sIQ")
@@ -31,7 +30,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def blob(model):
-    return encode_classifier(model)
+    return encode(model)
 
 
 def changed(blob, change):
@@ -46,9 +45,9 @@ def changed(blob, change):
 
 def test_what_is_told_comes_back(model):
     model.about_ = About(Provenance("rows", "ab", counts={"rows": 200}, limits=("few",)))
-    again = decode(encode_classifier(model))
+    again = decode(encode(model))
     assert again.about_.provenance == model.about_.provenance
-    assert encode_classifier(again) == encode_classifier(model)
+    assert encode(again) == encode(model)
     model.about_ = About()
 
 
@@ -123,7 +122,7 @@ def test_maps_that_make_no_probabilities(model, name, value):
     copy._get_state = lambda: state
     copy.classes_, copy.feature_names_, copy.about_ = model.classes_, (), About()
     try:
-        loaded = decode(encode_classifier(copy))
+        loaded = decode(encode(copy))
     except (ModelFileError, ValueError):
         return
     found = loaded.calibrate(np.eye(3), features=np.zeros((3, 2)))

@@ -213,13 +213,12 @@ class TestAgainstPlainLoops:
         points, left, right = messy()
         rounds(monkeypatch, 2)
         found = fit_pair_mixture(points, left, right, 3, random_state=0)
-        search = mixture._Search.begin(points, left, right, 3, 0)
-        search.round(), search.round()
+        pairs, _ = mixture._CountedPairs.begin(points, left, right, 3, 0)
         expected, _ = slow_round(
             points, left, right, found.means, covariances_of(found), found.coupling
         )
         k = points.shape[1]  # constants leave the normal density's (2π)^(−k/2) out, of two images
-        assert search.round() - k * np.log(2 * np.pi) == pytest.approx(expected, abs=1e-5)
+        assert pairs.step(found)[0] - k * np.log(2 * np.pi) == pytest.approx(expected, abs=1e-5)
 
     def test_likelihoods(self):
         points, left, right = messy()
@@ -260,8 +259,11 @@ class TestSearch:
 
     def test_likelihood_hardly_falls_with_it(self, monkeypatch):
         points, left, right, _ = planted(n=400)
-        search = mixture._Search.begin(points, left, right, 4, 0)
-        found = [search.round() for _ in range(20)]
+        pairs, now = mixture._CountedPairs.begin(points, left, right, 4, 0)
+        found = []
+        for _ in range(20):
+            likelihood, now = pairs.step(now)
+            found.append(likelihood)
         assert np.diff(found).min() > -1e-3
         assert found[-1] > found[0]
 

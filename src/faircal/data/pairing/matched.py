@@ -18,10 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import eigh
 from scipy.special import logsumexp
 
 from faircal.compute.clustering import kmeans
+from faircal.compute.gaussians import Gaussians, climb, whitening
 from faircal.compute.threads import each, one_blas_thread
 from faircal.data.pairing.people import People
 from faircal.data.pairing.sampling import Ints
@@ -164,25 +165,13 @@ class _Sums(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Mixture:
-    """Gaussians, each with a covariance of its own.
+class _PeopleMixture(Gaussians):
+    """Gaussians of people, with their covariances (J, r, r) beside."""
 
-    Attributes
-    ----------
-    means : ndarray of shape (J, r)
-    covariances, factors : ndarray of shape (J, r, r)
-        ``factors[j] @ (z − means[j])`` is standard normal.
-    constants : ndarray of shape (J,)
-        Log of the weight and of the determinant of `factors`.
-    """
-
-    means: Float64
     covariances: Float64
-    factors: Float64
-    constants: Float64
 
     @classmethod
-    def of(cls, people: Float64, first: Float64, second: Float64) -> _Mixture:
+    def of(cls, people: Float64, first: Float64, second: Float64) -> _PeopleMixture:
         """Return the mixture that makes people most likely, given whose they are.
 
         Covariances are drawn towards their average, as if each component had r more people of
@@ -195,12 +184,8 @@ class _Mixture:
         spreads = second - first[:, :, None] * means[:, None, :]
         pooled = spreads.sum(axis=0) / size.sum()
         covariances = (spreads + r * pooled) / (size + r)[:, None, None] + _LEAST * np.eye(r)
-        factors = np.stack(
-            [solve_triangular(np.linalg.cholesky(one), np.eye(r), lower=True)
-             for one in covariances]
-        )  # fmt: skip
-        constants = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
-        return cls(means, covariances, factors, constants + np.log(size / size.sum()))
+        factors, constants = whitening(covariances)
+        return cls(means, factors, constants + np.log(size / size.sum()), covariances)
 
     def overlaps(self) -> Float64:
         """Return how little any two components overlap: Bhattacharyya's distances, (J, J)."""
@@ -217,7 +202,9 @@ class _Mixture:
 
     def most_likely(self, points: Float64) -> Ints:
         """Return the component that each point most likely comes from."""
-        found = each(lambda block: self._logs(points[block]).argmax(axis=1), len(points), _BLOCK)
+        found = each(
+            lambda block: self.log_densities(points[block]).argmax(axis=1), len(points), _BLOCK
+        )
         return np.concatenate(found).astype(np.int64)
 
     def sums(self, points: Float64) -> _Sums:
@@ -226,16 +213,9 @@ class _Mixture:
         return _Sums(*(reduce(np.add, parts) for parts in zip(*found, strict=True)))
 
     def _sums(self, points: Float64) -> _Sums:
-        logs = self._logs(points)
+        logs = self.log_densities(points)
         total = logsumexp(logs, axis=1)
         return _Sums(float(total.sum()), *_moments(points, np.exp(logs - total[:, None])))
-
-    def _logs(self, points: Float64) -> Float64:
-        logs = np.empty((len(points), len(self.means)))
-        for j, (mean, factor) in enumerate(zip(self.means, self.factors, strict=True)):
-            away = (points - mean) @ factor.T
-            logs[:, j] = self.constants[j] - 0.5 * np.einsum("ij,ij->i", away, away)
-        return logs
 
 
 def _moments(points: Float64, share: Float64) -> tuple[Float64, Float64, Float64]:
@@ -243,16 +223,14 @@ def _moments(points: Float64, share: Float64) -> tuple[Float64, Float64, Float64
     return share.sum(axis=0), share.T @ points, second
 
 
-def _fit(points: Float64, n_components: int, seed: int) -> _Mixture:
+def _fit(points: Float64, n_components: int, seed: int) -> _PeopleMixture:
     """Fit a mixture by expectation-maximisation, from K-means."""
     single = points.astype(np.float32)
     label = kmeans(single, n_components, random_state=seed).assign(single)
-    mixture = _Mixture.of(*_moments(points, np.eye(n_components)[label]))
-    before = -np.inf
-    for _ in range(_ROUNDS):
+    start = _PeopleMixture.of(*_moments(points, np.eye(n_components)[label]))
+
+    def step(mixture: _PeopleMixture) -> tuple[float, _PeopleMixture]:
         found = mixture.sums(points)
-        if found.log_likelihood - before < _GAIN * len(points):
-            break
-        before = found.log_likelihood
-        mixture = _Mixture.of(*found[1:])
-    return mixture
+        return found.log_likelihood, _PeopleMixture.of(*found[1:])
+
+    return climb(step, start, _GAIN * len(points), _ROUNDS)[0]

@@ -311,9 +311,9 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write the calibration (clusters and maps, no estimator) to a ``.faircal`` file."""
-        from faircal.methods.classifier.modelfile import save_classifier
+        from faircal.methods.modelfile import save_model
 
-        save_classifier(self, path)
+        save_model(self, path)
 
     # --------------------------------------------------------------------- inner
 

@@ -9,13 +9,14 @@ a mixture there whose components come in couples, by expectation-maximisation.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from scipy.sparse import coo_array, csr_array
 
 from faircal.compute.clustering import kmeans
+from faircal.compute.gaussians import Gaussians, climb, whitening
 
 Float64 = NDArray[np.float64]
 Rows = NDArray[np.integer]
@@ -72,7 +73,7 @@ def shared_directions(points: Float64, left: Rows, right: Rows) -> tuple[Float64
 
 
 @dataclass(frozen=True, eq=False)
-class PairMixture:
+class PairMixture(Gaussians):
     """Gaussians whose components come in couples.
 
     A pair has components (j, k) with probability ``coupling[j, k]``, and its images lie where
@@ -80,26 +81,17 @@ class PairMixture:
 
     Attributes
     ----------
-    means : ndarray of shape (J, k)
-    factors : ndarray of shape (J, k, k)
-        Lower triangular; ``factors[j] @ (z − means[j])`` is standard normal.
-    constants : ndarray of shape (J,)
-        Log of the determinants of `factors`.
+    means, factors, constants : ndarray
+        Of `Gaussians`.
     coupling : ndarray of shape (J, J)
         Symmetric, sums to 1.
     """
 
-    means: Float64
-    factors: Float64
-    constants: Float64
     coupling: Float64
-
-    def __len__(self) -> int:
-        return len(self.means)
 
     def likelihoods(self, points: Float64) -> Float64:
         """Return how likely each component makes each point, the likeliest scaled to 1: (n, J)."""
-        found = self._log_likelihoods(points)
+        found = self.log_densities(points)
         found -= found.max(axis=1, keepdims=True)
         return np.exp(found, out=found)
 
@@ -112,13 +104,6 @@ class PairMixture:
         joint = _Joint.of(self, points, left, right)
         alone = self.coupling.sum(axis=0).astype(np.float32)
         found: Float64 = np.log(joint.mass) - np.log((joint.one @ alone) * (joint.two @ alone))
-        return found
-
-    def _log_likelihoods(self, points: Float64) -> Float64:
-        found = np.empty((len(points), len(self)))
-        for j, (mean, factor) in enumerate(zip(self.means, self.factors, strict=True)):
-            away = (points - mean) @ factor.T
-            found[:, j] = self.constants[j] - 0.5 * np.einsum("ij,ij->i", away, away)
         return found
 
 
@@ -149,14 +134,8 @@ def fit_pair_mixture(
     array([[50.,  0.],
            [ 0., 50.]])
     """
-    search = _Search.begin(points, left, right, n_components, random_state)
-    before = -np.inf
-    for _ in range(_ROUNDS):
-        found = search.round()
-        if found - before < _GAIN:
-            break
-        before = found
-    return search.mixture
+    pairs, start = _CountedPairs.begin(points, left, right, n_components, random_state)
+    return climb(pairs.step, start, _GAIN, _ROUNDS)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +149,7 @@ class _Joint:
 
     @classmethod
     def of(cls, mixture: PairMixture, points: Float64, left: Rows, right: Rows) -> _Joint:
-        logs = mixture._log_likelihoods(points)
+        logs = mixture.log_densities(points)
         top = logs.max(axis=1)
         # Single precision halves the time; no mass is below the least likely couple's.
         likely = np.exp(logs - top[:, None]).astype(np.float32)
@@ -179,44 +158,42 @@ class _Joint:
         return cls(one, two, mass, np.log(mass) + top[left] + top[right])
 
 
-@dataclass(eq=False)
-class _Search:
-    """Expectation-maximisation, step by step."""
+@dataclass(frozen=True, eq=False)
+class _CountedPairs:
+    """The images of pairs, each once; `by_image` sums up the sides of pairs that an image is on."""
 
     points: Float64
     left: Rows
     right: Rows
     by_image: csr_array
-    mixture: PairMixture
 
     @classmethod
     def begin(
         cls, points: Float64, left: Rows, right: Rows, n_components: int, seed: int
-    ) -> _Search:
+    ) -> tuple[Self, PairMixture]:
+        """Return them, and the mixture that K-means of the images makes."""
         used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
         here = points[used]
         left, right = places.reshape(2, -1)
         sides = np.arange(len(places))
-        by_image = csr_array(
-            (np.ones(len(sides), np.float32), (places, sides))
-        )  # sums up an image's sides
+        by_image = csr_array((np.ones(len(sides), np.float32), (places, sides)))
         single = here.astype(np.float32)
         label = kmeans(single, n_components, random_state=seed).assign(single)
         share = np.zeros((len(used), n_components))
         share[np.arange(len(used)), label] = np.bincount(places)
         coupled = np.zeros((n_components, n_components))
         np.add.at(coupled, (label[left], label[right]), 1.0)
-        return cls(here, left, right, by_image, _maximise(here, share, coupled))
+        return cls(here, left, right, by_image), _maximise(here, share, coupled)
 
-    def round(self) -> float:
-        """Go round once; return the log-likelihood a pair that was there before."""
-        coupling = self.mixture.coupling.astype(np.float32)
-        joint = _Joint.of(self.mixture, self.points, self.left, self.right)
+    def step(self, mixture: PairMixture) -> tuple[float, PairMixture]:
+        """Return the log-likelihood a pair, and the next mixture."""
+        coupling = mixture.coupling.astype(np.float32)
+        joint = _Joint.of(mixture, self.points, self.left, self.right)
         one, two = joint.one / joint.mass[:, None], joint.two
-        coupled = self.mixture.coupling * (one.T @ two)
+        coupled = mixture.coupling * (one.T @ two)
         sides = np.concatenate([one * (two @ coupling), two * (one @ coupling)])
-        self.mixture = _maximise(self.points, (self.by_image @ sides).astype(float), coupled)
-        return float(joint.log_likelihood.mean())
+        following = _maximise(self.points, (self.by_image @ sides).astype(float), coupled)
+        return float(joint.log_likelihood.mean()), following
 
 
 def _maximise(points: Float64, share: Float64, coupled: Float64) -> PairMixture:
@@ -230,10 +207,6 @@ def _maximise(points: Float64, share: Float64, coupled: Float64) -> PairMixture:
     pooled = spreads.sum(axis=0) / size.sum()
     pooled[np.diag_indices_from(pooled)] += 1e-9 * np.trace(pooled) + np.finfo(float).tiny
     covariances = (spreads + _IMAGINED * pooled) / (size + _IMAGINED)[:, None, None]
-    eye = np.eye(points.shape[1])
-    factors = np.stack(
-        [solve_triangular(np.linalg.cholesky(one), eye, lower=True) for one in covariances]
-    )
-    constants = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    factors, constants = whitening(covariances)
     coupling = coupled + coupled.T + _COUPLED * 2 / len(coupled) ** 2
     return PairMixture(means, factors, constants, coupling / coupling.sum())
