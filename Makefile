@@ -1,5 +1,7 @@
 # make demo   set up and run the main job on simulated data
-# make test   set up and run all tests (what CI runs)
+# make test       set up and run the tests
+# make test-docs  set up and run every page of the documentation (CI runs both)
+# make test-fast  the tests that take moments, while you work
 # make docs   build the documentation in site/, offline
 # make check  format, lint, types, import rules
 # make format rewrite the files in our style
@@ -11,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Hundreds of processes import the same files in the tests: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test docs check format bench clean
+.PHONY: demo test test-docs test-fast docs check format bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -47,9 +49,18 @@ demo: .venv/base
 	$(BIN)/faircal demo
 
 # Packages and browser are set up side by side.
-test:
+.PHONY: set-up
+set-up:
 	@$(MAKE) --no-print-directory --jobs=2 .venv/test .venv/browser .venv/java
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+
+# A thread a process, so that three share two cores well: many tests wait for Java, browsers and services.
+PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+test: set-up
+	$(PYTEST) --ignore tests/docs
+test-docs: set-up
+	$(PYTEST) tests/docs
+test-fast: .venv/test
+	$(PYTEST) -m "not slow" $(FAST)
 
 .venv/docs: .venv/base
 	$(PIP) --editable ".[docs]"

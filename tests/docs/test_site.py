@@ -202,7 +202,7 @@ def search(page, words):
         ("onnx", "how-to/onnx.html"),
         ("shift_prior", "reference/python/faircal.shift_prior.html"),
         ("columns", "reference/formats.html"),
-        ("threads", "decisions/0009-threads-not-processes.html"),
+        ("threads", "decisions/0019-compute.html"),
     ],
 )
 def test_search_finds(visit, words, expected):
