@@ -5,6 +5,7 @@
 # make docs   build the documentation in site/, offline
 # make check  format, lint, types, import rules
 # make format rewrite the files in our style
+# make size   lines, files, names used twice
 # make bench  the benchmarks: fails where something got slower (make bench PARTS="fit pairs")
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,7 +14,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Hundreds of processes import the same files in the tests: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-docs test-fast docs check format bench clean
+.PHONY: demo test test-docs test-fast docs check format size bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -79,6 +80,9 @@ check: .venv/check
 format: .venv/check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+size: $(BIN)/python
+	@$(BIN)/python tools/size.py
 
 bench: .venv/test
 	$(BIN)/python -m benchmarks $(PARTS)
