@@ -71,8 +71,10 @@ def report(files: list[SourceFile]) -> str:
         f"median file         {statistics.median(file.lines for file in files):.0f} lines",
         f"longest file        {longest.lines} lines ({longest.path})",
         f"functions           {functions}, {documented / functions:.0%} with a docstring",
-        f"comment lines       {comments}, {comments / written:.1%} of written lines, "
-        f"{comments / functions:.2f} a function",
+        (
+            f"comment lines       {comments}, {comments / written:.1%} of written lines, "
+            f"{comments / functions:.2f} a function"
+        ),
         f"classes             {sum(map(len, places.values()))}",
         f"names used twice    {len(repeated)}",
         *(f"  {name}: {', '.join(where)}" for name, where in repeated.items()),
