@@ -12,7 +12,6 @@ from scipy.stats import norm
 from faircal import DataError, ParameterError
 from faircal.calibrators.prior import (
     estimate_prior,
-    fit_of_prior,
     shift_prior,
 )
 from faircal.metrics import wilson
@@ -178,20 +177,3 @@ class TestEstimate:
             estimate_prior([0.5], calibrated_at=0.5, right=[0])
         with pytest.raises(ParameterError, match="level"):
             estimate_prior([0.5], calibrated_at=0.5, level=95)
-
-
-class TestFit:
-    def test_same_pairs_fit_and_others_do_not(self):
-        rng = np.random.default_rng(6)
-        known, labels, *_ = people_pairs(rng, 20_000, 0.5, 2.5, shared=0)
-        said, *_ = people_pairs(rng, 20_000, 0.1, 2.5, shared=0)
-        fit = fit_of_prior(said, prior=0.1, reference=known, genuine=labels)
-        assert fit.distance < fit.chance
-        # Imposters that look more alike than those of calibration.
-        alike = 1 / (1 + (1 - said) / np.maximum(said, 1e-300) * 0.7)
-        fit = fit_of_prior(alike, prior=0.1, reference=known, genuine=labels)
-        assert fit.distance > 2 * fit.chance
-
-    def test_one_class(self):
-        with pytest.raises(DataError, match="both classes"):
-            fit_of_prior([0.5], prior=0.1, reference=[0.5, 0.6], genuine=[1, 1])

@@ -8,7 +8,6 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import mad, wilson
 from faircal.metrics.proportions import (
     effective_trials,
-    enough,
     gap_by_chance,
     joint_level,
     trials_needed,
@@ -76,8 +75,6 @@ def test_refuses_a_level_outside(level):
 )
 def test_trials_needed(rate, needed):
     assert trials_needed(rate) == needed
-    assert enough(needed, rate)
-    assert not enough(needed - 1, rate)
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.01, 0.02])

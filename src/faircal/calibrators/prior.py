@@ -8,11 +8,11 @@ changed: genuine pairs score as the genuine pairs of calibration did, imposters 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import kolmogi, ndtri, stdtrit
+from scipy.special import ndtri, stdtrit
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators._share import Mixture, Sharing
@@ -171,68 +171,6 @@ def estimate_prior(
     low, high = mixed.ends(value, reach)
     grown, _ = effect(min(max(value, 1 / (len(said) + 1)), 1 - 1 / (len(said) + 1)))
     return PriorEstimate(value, low, high, level, len(said), people, grown)
-
-
-class Fit(NamedTuple):
-    """How far observed probabilities are from those expected, and how far chance alone takes."""
-
-    distance: float
-    chance: float
-
-
-def fit_of_prior(
-    probability: npt.ArrayLike,
-    *,
-    prior: float,
-    reference: npt.ArrayLike,
-    genuine: npt.ArrayLike,
-) -> Fit:
-    """Compare probabilities with those of labelled pairs, mixed at the share `prior`.
-
-    Unlabelled probabilities alone fit every share: what they leave over is put down to imposters.
-    With labelled pairs of calibration, held out from the fit, the assumption can be checked.
-
-    Parameters
-    ----------
-    probability : array-like of float, shape (n_pairs,)
-        As the model gave them, not shifted.
-    prior : float
-        The share of genuine pairs among them, estimated or known.
-    reference, genuine : array-like, shape (n_reference,)
-        Probabilities of the same model, and labels, both classes among them.
-
-    Returns
-    -------
-    Fit
-        The largest distance between the two distribution functions (Kolmogorov–Smirnov), and what
-        it exceeds in 5 % of cases where nothing but the share differs and pairs are independent.
-
-    Examples
-    --------
-    >>> known, labels = np.repeat([0.1, 0.9], 500), np.repeat([0, 1], 500)
-    >>> said = np.repeat([0.1, 0.9], [600, 400])
-    >>> found = fit_of_prior(said, prior=0.1, reference=known, genuine=labels)
-    >>> round(found.distance, 3), round(found.chance, 3)
-    (0.3, 0.07)
-    """
-    share = check_share(prior, "prior")
-    seen, known = np.sort(_probabilities(probability)), _probabilities(reference)
-    labels = np.asarray(genuine, dtype=bool)
-    if labels.shape != known.shape or not len(seen) or labels.all() or not labels.any():
-        raise DataError(
-            "expected probabilities, and a reference with one label each and both classes; "
-            "found none, other lengths or one class only"
-        )
-    parts = [np.sort(known[labels == kind]) for kind in (False, True)]
-    at = np.unique(np.concatenate([seen, known]))
-    observed, imposter, mated = (_below(values, at) for values in (seen, *parts))
-    distance = np.abs(observed - (1 - share) * imposter - share * mated).max()
-    noise = 1 / len(seen) + (1 - share) ** 2 / len(parts[0]) + share**2 / len(parts[1])
-    return Fit(float(distance), float(kolmogi(0.05) * np.sqrt(noise)))
-
-
-def _below(values: FloatArray, at: FloatArray) -> FloatArray:
-    return np.searchsorted(values, at, side="right") / len(values)
 
 
 def check_share(value: Any, name: str) -> float:

@@ -113,17 +113,6 @@ def trials_needed(rate: float | None = None) -> int:
     return max(FEWEST_TRIALS, math.ceil(3 / rate * (1 - 1e-12)))
 
 
-def enough(trials: float, rate: float | None = None) -> bool:
-    """Return whether an error rate is told with so many trials; `trials_needed` is the rule.
-
-    Examples
-    --------
-    >>> enough(299), enough(299, rate=0.01), enough(300, rate=0.01)
-    (True, False, True)
-    """
-    return trials >= trials_needed(rate)
-
-
 def joint_level(groups: int, level: float = 0.95) -> float:
     """Return the level at which intervals of so many groups hold at once with `level` (Bonferroni).
 

@@ -113,7 +113,7 @@ def test_a_folder_with_a_model(spark, folder, model):
     same(found, *streamed(folder, **wanted))
     within(found, exact(folder, **wanted))
     assert found.method == "faircal"
-    assert 0 < found.error_bound("ks") < 1e-3
+    assert 0 < found.worst_bounds()["ks"] < 1e-3
 
 
 def test_a_score_table(spark, scored):

@@ -74,14 +74,6 @@ class Audit:
         """
         return self._look_up(self.measures, metric, group, condition)
 
-    def error_bound(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> float:
-        """Return how far a value can be from the exact one: 0 unless scores were counted in bins.
-
-        NaN where the value is undefined.
-        """
-        found = self._look_up(self.error_bounds or self.measures, metric, group, condition)
-        return found if self.error_bounds else 0.0
-
     def worst_bounds(self) -> dict[str, float]:
         """Return the largest of `error_bounds` of each kind of value; nothing where all is exact.
 

@@ -58,7 +58,7 @@ class Auditor:
     >>> found = auditor.finish()
     >>> found.groups, found.trials["global"], round(found.value("fpr"), 3)
     (('A', 'B', 'C'), (1, 3), 0.333)
-    >>> found.error_bound("fpr") < 1e-9
+    >>> found.worst_bounds()["fpr"] < 1e-9
     True
     """
 

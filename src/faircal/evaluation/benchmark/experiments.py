@@ -15,9 +15,6 @@ from faircal.methods import METHODS
 #: The numbers of clusters of the paper's robustness figures.
 CLUSTERS = (1, 5, 10, 15, 20, 25, 50, 75, 100, 150, 250, 500)
 
-#: Starts of K-means: the default of the scikit-learn of that time.
-N_INIT = 10
-
 
 @dataclass(frozen=True)
 class Experiment:
