@@ -22,7 +22,7 @@ from benchmarks.figure import Figure, aside, ratio
 from benchmarks.timing import cores
 from faircal.data import open_stream
 from faircal.production.scoring import score_part
-from faircal.production.spark import Blocks, audit, imposters, open_pairs, pairs_of, score
+from faircal.production.spark import Blocks, open_pairs, pairs_of, score
 from faircal.production.spark.session import session
 
 IMAGES = 100_000
@@ -75,7 +75,7 @@ def rate_figures(quick: bool) -> list[Figure]:
     for dimension in (128, 512):
         with tempfile.TemporaryDirectory(prefix="faircal-bench-") as name, _spark() as spark:
             folder = _folder(Path(name), images, dimension, n)
-            for way, work in _ways(spark, folder, n).items():
+            for way, work in _ways(spark, folder).items():
                 work()  # starts the workers, and finds clusters that are kept
                 seconds = _cpu(work) / n * 1e6
                 what = f"    {way}, {images:,} × {dimension}"
@@ -83,13 +83,11 @@ def rate_figures(quick: bool) -> list[Figure]:
     return found
 
 
-def _ways(spark: Any, folder: Path, n: int) -> dict[str, Callable[[], Any]]:
+def _ways(spark: Any, folder: Path) -> dict[str, Callable[[], Any]]:
     model = faircal.load_model(folder / "model.faircal")
     blocks = Blocks.write(spark, folder, folder / "blocks")
-    mapped, drawn = open_pairs(spark, folder), imposters(spark, folder, n=n)
+    mapped = open_pairs(spark, folder)
     tiled = pairs_of(mapped.frame, blocks)
-    few = _first(folder, int((2 * n) ** 0.5) + 1)
-    listed = imposters(spark, few)
     out = (folder / "scored").as_uri()
 
     def written(pairs: Any) -> None:
@@ -98,19 +96,7 @@ def _ways(spark: Any, folder: Path, n: int) -> dict[str, Callable[[], Any]]:
     return {
         "map: read, score, write": lambda: written(mapped),
         "tiles: the same and the shuffle": lambda: written(tiled),
-        "imposters drawn, audited": lambda: audit(drawn, model=model),
-        "imposters listed, audited": lambda: audit(listed, model=model),
     }
-
-
-def _first(folder: Path, images: int) -> Path:
-    """Return a folder of the first images: all their pairs are as many as those of `folder`."""
-    few = folder / "few"
-    few.mkdir()
-    np.save(few / "embeddings.npy", np.load(folder / "embeddings.npy", mmap_mode="r")[:images])
-    table = pq.read_table(folder / "images.parquet").slice(0, images)
-    pq.write_table(table, few / "images.parquet")
-    return few
 
 
 def _overhead(spark: Any, folder: Path, n: int, images: int, dimension: int) -> list[Figure]:

@@ -4,7 +4,6 @@ Others have their own parts:
 python -m studies uncertainty --help         intervals and promises
 python -m studies classes --help             classifiers
 python -m studies monitoring --help          false alarms and power of monitoring
-python -m studies spark --help               what Spark moves
 python -m studies libraries --help           what other libraries do
 
 python -m studies --data FOLDER              every part but cost; what is kept is not run again
@@ -30,7 +29,6 @@ from studies.monitoring import running as monitoring
 from studies.page import write
 from studies.parts import PARTS, USUAL, cells_of
 from studies.sets import Sets
-from studies.spark import running as spark
 from studies.uncertainty import running as uncertainty
 
 HERE = Path(__file__).parent
@@ -40,7 +38,6 @@ _OTHERS = {
     "uncertainty": uncertainty.main,
     "classes": classes.main,
     "monitoring": monitoring.main,
-    "spark": spark.main,
     "libraries": libraries.main,
 }
 #: Parts that need no real data.

@@ -247,7 +247,7 @@ LISTED = {
     ("serve", "preset"): "faircal.embedding:PRESETS",
     ("pairs", "imposters"): "faircal.data.pairing:IMPOSTERS",
     ("import ijbc", "protocol"): "faircal.data.importers.ijbc:PROTOCOLS",
-    ("score", "add"): "faircal.production.scoring.adding:COLUMNS",
+    ("score", "add"): "faircal.production.scoring.table:COLUMNS",
     ("keys add", "scope"): "faircal.production.serving.keys:SCOPES",
 }
 

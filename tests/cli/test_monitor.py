@@ -20,7 +20,7 @@ from faircal.cli.monitor_order import in_random_order
 from faircal.cli.monitor_read import Chunk
 from faircal.data.writers import save_dataset
 from faircal.production.monitoring import Seen, survey
-from faircal.production.scoring.placing import Placing
+from faircal.production.scoring.judging import Placing
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,7 @@ class TestGivenShare:
     def test_another_share_does_not_go_on(self, world, run_here, monkeypatch, interrupt_at):
         fitted_at(0.25)
         monkeypatch.setattr(score_run, "BATCH", 10)
-        monkeypatch.setattr("faircal.production.scoring.work.SEGMENT", 30)
+        monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
         with monkeypatch.context() as patch:
             interrupt_at(patch, "score_run", 100)
             assert run_here(words("--prior", 0.1)).code != 0

@@ -31,7 +31,7 @@ KEEP = ["--keep", "genuine,fold,ethnicity"]
 def small(monkeypatch):
     """Parts of 10 pairs, segments of 30: the 132 pairs of the world make five."""
     monkeypatch.setattr(score_run, "BATCH", 10)
-    monkeypatch.setattr("faircal.production.scoring.work.SEGMENT", 30)
+    monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
 
 
 def words(out, *more, model="faircal.faircal", data="faces"):
@@ -234,14 +234,14 @@ def python(code, **more):
 def test_killed_in_the_middle(suffix, where, world, run_here, small):
     """After kill -9, which nobody can catch, the file is that of a run in one go."""
     assert run_here(words(f"whole.{suffix}", *KEEP)).code == 0
-    patched = {"scoring": "methods.Method, 'apply'", "writing": "scoring.work.Sink, 'write'"}
+    patched = {"scoring": "methods.Method, 'apply'", "writing": "production.scoring.run.PartWriter, 'write'"}
     killed = python(
         f"""
         import os, signal
-        import faircal.cli.score_run, faircal.methods, faircal.production.scoring.work
+        import faircal.cli.score_run, faircal.methods, faircal.production.scoring.run
         from faircal.cli.main import main
 
-        faircal.cli.score_run.BATCH, faircal.production.scoring.work.SEGMENT = 10, 30
+        faircal.cli.score_run.BATCH, faircal.production.scoring.run.PART = 10, 30
         place = faircal.{patched[where].split(",")[0]}
         work, calls = getattr(place, {patched[where].split(",")[1]}), []
 
@@ -272,11 +272,11 @@ def test_no_room(suffix, world, run_here, small):
     done = python(
         f"""
         import resource
-        import faircal.cli.score_run, faircal.production.scoring.work
+        import faircal.cli.score_run, faircal.production.scoring.run
         from faircal.cli.main import main
 
-        faircal.cli.score_run.BATCH, faircal.production.scoring.work.SEGMENT = 10, 30
-        resource.setrlimit(resource.RLIMIT_FSIZE, ({size // 2}, {size // 2}))
+        faircal.cli.score_run.BATCH, faircal.production.scoring.run.PART = 10, 30
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({size - 1}, {size - 1}))
         main({words(f"s.{suffix}", *KEEP)!r})
         """,
         check=False,
@@ -324,10 +324,10 @@ def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
         done = python(
             f"""
             from pathlib import Path
-            import faircal.cli.score_run, faircal.data.csvfile, faircal.production.scoring.work
+            import faircal.cli.score_run, faircal.data.csvfile, faircal.production.scoring.run
             from faircal.cli.main import main
 
-            faircal.cli.score_run.BATCH, faircal.production.scoring.work.SEGMENT = 1 << 16, 1 << 19
+            faircal.cli.score_run.BATCH, faircal.production.scoring.run.PART = 1 << 16, 1 << 19
             faircal.data.csvfile.BLOCK = 1 << 20
             try:
                 main(["score", "m.faircal", "faces{n_pairs}", "--out", "s{n_pairs}.parquet"])

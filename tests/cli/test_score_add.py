@@ -33,7 +33,7 @@ def full(world):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(score_run, "BATCH", 10)
-    monkeypatch.setattr("faircal.production.scoring.work.SEGMENT", 30)
+    monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
 
 
 def words(out, *more, model="full.faircal", data="faces"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 
@@ -39,23 +38,3 @@ def test_the_options_of_spark_are_in_the_table():
     known = {name for param in score_command.params for name in param.opts}
     assert told == {"--master", "--conf", "--embeddings", "--blocks"}
     assert told <= known
-
-
-def test_the_table_of_bytes_is_the_studys():
-    lines = (ROOT / "studies" / "spark" / "results.jsonl").read_text("utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    found = {
-        (row["pairs"], row["templates"]): (row["shuffled"], row["with_vectors"])
-        for row in rows
-        if row["part"] == "tiles" and row["pairs_are"] == "at random"
-    }
-    shown = re.findall(
-        r"^\| (\d+) billion \| (\d+) million \| ([\d.]+) GB \| ([\d.]+) TB \|$",
-        PAGE.text,
-        re.MULTILINE,
-    )
-    assert len(shown) == 3
-    for pairs, templates, shuffled, vectors in shown:
-        moved, naive = found[int(pairs) * 10**9, int(templates) * 10**6]
-        assert float(shuffled) == pytest.approx(moved / 1e9, rel=0.005)
-        assert float(vectors) == pytest.approx(naive / 1e12, rel=0.01)

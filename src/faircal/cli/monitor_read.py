@@ -23,7 +23,7 @@ from faircal.methods.clusters import space_of
 from faircal.production.monitoring import Seen
 from faircal.production.monitoring.seen import Known
 from faircal.production.scoring import Shift, fitted_share
-from faircal.production.scoring.placing import Placing
+from faircal.production.scoring.judging import Placing
 
 if TYPE_CHECKING:
     from faircal.methods import Method

@@ -120,7 +120,7 @@ class Share(click.ParamType[Any]):
     part=Part.OUTPUT,
     type=CommaList(),
     default=(),
-    shell_complete=registered("faircal.production.scoring.adding", "COLUMNS", commas=True),
+    shell_complete=registered("faircal.production.scoring.table", "COLUMNS", commas=True),
     show_default="none",
     help="More columns, with commas: log_likelihood_ratio, similarity, clusters, outside, "
     "decision.",

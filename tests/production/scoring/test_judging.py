@@ -16,8 +16,7 @@ from faircal.data import Embeddings
 from faircal.methods.inputs import Space
 from faircal.model import About, OperatingPoint
 from faircal.production.scoring import judging
-from faircal.production.scoring.judging import Judge
-from faircal.production.scoring.placing import Placing
+from faircal.production.scoring.judging import Judge, Placing
 
 
 def judged(judge, test, rows):

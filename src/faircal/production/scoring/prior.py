@@ -31,7 +31,7 @@ MOST_PAIRS = 4_000_000
 _ROUNDING = 1e-9
 
 
-class Parts(Protocol):
+class PairParts(Protocol):
     """Pairs that can be gone through part by part: `PairStream`, `faircal.data.stream.Cut`."""
 
     def __len__(self) -> int: ...
@@ -101,7 +101,7 @@ def probability_at(threshold: float, score: Float64, probability: Float64) -> fl
 
 def estimate_share(
     model: Method,
-    stream: Parts,
+    stream: PairParts,
     *,
     calibrated_at: float,
     columns: Collection[str],

@@ -1,26 +1,212 @@
-"""Scoring a stream of pairs into a file."""
+"""Scored pairs on their way to a file, kept so that an interrupted run can go on.
+
+``OUT.parts/`` beside the file OUT holds the pairs scored so far as Parquet parts, and ``run.json``,
+which says what the run is about. A part appears when it is whole, so the parts that are there are
+where a run goes on. In the end they are put together to one file, which is moved to OUT; until
+then nothing is there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import closing
+import errno
+import json
+import re
+import shutil
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import output_folder, write_text
 from faircal._base.jobs import Progress, silent
+from faircal._base.registry import short
 from faircal.data.ahead import ahead
 from faircal.methods import Method
-from faircal.production.scoring.adding import Adding
-from faircal.production.scoring.prior import Parts, Shift
-from faircal.production.scoring.table import score_part
-from faircal.production.scoring.work import Work
+from faircal.production.scoring.parquet import PartWriter, join_parts, rows_of
+from faircal.production.scoring.prior import PairParts, Shift
+from faircal.production.scoring.table import Adding, score_part
+
+#: Pairs in a part.
+PART = 1 << 22
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: The file that parts are put together in.
+_JOINED = "joined"
+_OURS = re.compile(r"\.?(run\.json|run\.lock|part-\d{6}\.parquet|joined)(\..*)?")
+
+
+class ScoredOutput:
+    """The scored pairs of one run; `ScoredOutput.start` gives it to a ``with`` block.
+
+    Attributes
+    ----------
+    pairs : int
+        How many are written, in whole parts and in the one begun.
+    kept : int
+        How many are in whole parts: ``--resume`` goes on from there.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self._out = out
+        self._parts: list[Path] = []
+        self._writer: PartWriter | None = None
+        self.pairs = self.kept = 0
+
+    @classmethod
+    @contextmanager
+    def start(cls, out: Path, about: Mapping[str, Any], resume: bool) -> Iterator[ScoredOutput]:
+        """Begin, or go on where `resume`; `about` says what must be the same to go on.
+
+        When the block ends well OUT is there. When it raises, whole parts are kept, unless the
+        data is at fault: it must change, and then they are worth nothing.
+        """
+        folder, output = parts_of(out), cls(out)
+        _check_resumable(out, about, resume)
+        with _writable(output):
+            output_folder(folder)
+            with _locked(folder / "run.lock", out):
+                try:
+                    output._find_parts()
+                    write_text(folder / "run.json", json.dumps({"about": dict(about)}, indent=2))
+                    yield output
+                    output._finish()
+                except BaseException as error:
+                    output._stop(error)
+                    raise
+            shutil.rmtree(folder)
+
+    def write(self, table: pa.Table) -> None:
+        """Append scored pairs."""
+        if self._writer is None:
+            path = parts_of(self._out) / f"part-{len(self._parts):06d}.parquet"
+            self._writer = PartWriter(path, table.schema)
+            self._parts.append(path)
+        self._writer.write(table)
+        self.pairs += len(table)
+        if self.pairs - self.kept >= PART:
+            self._end_part()
+
+    def _end_part(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+            self.kept = self.pairs
+
+    def _find_parts(self) -> None:
+        """Find the whole parts of an earlier run, up to the first that is missing or damaged."""
+        self._parts = _whole_parts(parts_of(self._out))
+        self.pairs = self.kept = sum(map(rows_of, self._parts))
+
+    def _finish(self) -> None:
+        self._end_part()
+        if self._out.suffix == ".parquet" and len(self._parts) == 1:
+            joined = self._parts[0]  # most runs: nothing is written twice
+        else:
+            joined = parts_of(self._out) / _JOINED
+            join_parts(self._parts, joined, self._out.suffix)
+        joined.chmod(0o644)
+        joined.replace(self._out)
+
+    def _stop(self, error: BaseException) -> None:
+        if self._writer is not None:
+            self._writer.abandon()
+        (parts_of(self._out) / _JOINED).unlink(missing_ok=True)
+        # What is wrong with the data must be changed there, and then nothing kept is worth it.
+        at_fault = isinstance(error, DataError) and not isinstance(error.__cause__, OSError)
+        if at_fault or not self.kept:
+            self.kept = 0
+            shutil.rmtree(parts_of(self._out), ignore_errors=True)
+
+
+def parts_of(out: Path) -> Path:
+    """Return the folder that the parts of `out` are kept in."""
+    return out.with_name(f"{out.name}.parts")
+
+
+def _check_resumable(out: Path, about: Mapping[str, Any], resume: bool) -> None:
+    """Raise where the parts in the folder of `out` are not those of the run that is asked for."""
+    folder = parts_of(out)
+    if resume and not folder.exists():
+        raise ParameterError(f"--resume: there is no {folder} to go on from; leave --resume out")
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    others = [name for name in names if not _OURS.fullmatch(name)]
+    if others:
+        raise ParameterError(f"{folder}: holds {others[0]}, which is not ours; move it away")
+    if not _whole_parts(folder):
+        return
+    earlier = _read_about(folder)
+    if not resume:
+        raise ParameterError(
+            f"{folder} is there from a run that was interrupted; go on with --resume, or delete it"
+        )
+    for what, value in about.items():
+        # As JSON has it: what were tuples are lists.
+        if earlier.get(what) != json.loads(json.dumps(value)):
+            raise ParameterError(
+                f"--resume: {what} differs from that of the run in {folder}; "
+                "give the same again, or delete the folder to begin anew"
+            )
+
+
+def _whole_parts(folder: Path) -> list[Path]:
+    parts: list[Path] = []
+    for number, path in enumerate(sorted(folder.glob("part-*.parquet"))):
+        try:
+            whole = path.name == f"part-{number:06d}.parquet" and rows_of(path) > 0
+        except (OSError, pa.ArrowException):
+            whole = False
+        if not whole:
+            break
+        parts.append(path)
+    return parts
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    """Return what ``run.json`` says the run is about."""
+    try:
+        return dict(json.loads((folder / "run.json").read_text("utf-8"))["about"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ParameterError(
+            f"{folder}: cannot be read ({short(error)}); delete it to begin anew"
+        ) from error
+
+
+@contextmanager
+def _locked(path: Path, out: Path) -> Iterator[None]:
+    """Hold a lock on a file; one that another run holds is an error."""
+    with path.open("ab") as file:
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ParameterError(
+                f"{out}: another run is writing it; wait for it to end or choose another path"
+            ) from None
+        yield
+
+
+@contextmanager
+def _writable(output: ScoredOutput) -> Iterator[None]:
+    """Turn what writing raises (a disk that is full, say) into our error."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or short(error)
+        more = ", then go on with --resume" if output.kept else ""
+        remedy = "make room for it" if error.errno in _NO_ROOM else "choose another path"
+        raise ParameterError(f"cannot write {output._out}: {why}; {remedy}{more}") from error
 
 
 def score_stream(
     model: Method,
-    stream: Parts,
+    stream: PairParts,
     out: Path,
     *,
     keep: Sequence[str] = (),
@@ -33,8 +219,8 @@ def score_stream(
 ) -> int:
     """Score all pairs of `stream` and write them to `out`; return how many there are.
 
-    One thread reads, one scores, one writes. What is scored is kept in ``OUT.parts/`` by segments
-    until all is done.
+    One thread reads, one scores, one writes. What is scored is kept in ``OUT.parts/`` until all is
+    done.
 
     Parameters
     ----------
@@ -61,24 +247,24 @@ def score_stream(
     KeyboardInterrupt
         Its text says whether ``--resume`` can go on.
     """
-    work: Work | None = None
+    output: ScoredOutput | None = None
     try:
-        with Work.start(out, about, resume) as work:
-            scored = _scored(model, stream, keep, columns, shift, adding, work.pairs)
+        with ScoredOutput.start(out, about, resume) as output:
+            scored = _scored(model, stream, keep, columns, shift, adding, output.pairs)
             with closing(ahead(scored, 1)) as tables:
                 for table in tables:
-                    work.write(table)
-                    progress("scoring pairs", work.pairs, len(stream), "")
-            return work.pairs
+                    output.write(table)
+                    progress("scoring pairs", output.pairs, len(stream), "")
+            return output.pairs
     except KeyboardInterrupt as error:
-        kept = 0 if work is None else work.kept
+        kept = 0 if output is None else output.kept
         hint = f"{kept} pairs are kept, --resume goes on from there"
         raise KeyboardInterrupt(hint if kept else "nothing is written") from error
 
 
 def _scored(
     model: Method,
-    stream: Parts,
+    stream: PairParts,
     keep: Sequence[str],
     columns: Collection[str] | None,
     shift: Shift | None,

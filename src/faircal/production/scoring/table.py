@@ -1,20 +1,132 @@
-"""A part of the pairs, scored, as a table."""
+"""A part of the pairs, scored, as a table: score, probability, and the columns asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from faircal._base.errors import DataError
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.registry import did_you_mean
 from faircal.data import Dataset
 from faircal.data.columns import Column
 from faircal.data.writers import decoded
-from faircal.methods import Method
-from faircal.production.scoring.adding import Adding
-from faircal.production.scoring.prior import Shift
+from faircal.methods import Method, Output
+from faircal.metrics import log_likelihood_ratio
+from faircal.model import OperatingPoint, Places
+from faircal.production.scoring.judging import Placing
+from faircal.production.scoring.prior import Float64, Shift, fitted_share
+
+#: What can be added, and the columns that it comes to.
+COLUMNS = {
+    "log_likelihood_ratio": ("log_likelihood_ratio",),
+    "similarity": ("similarity",),
+    "clusters": ("left_cluster", "right_cluster"),
+    "outside": ("left_outside", "right_outside"),
+    "decision": ("decision",),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Adding:
+    """What to say of pairs besides score and probability.
+
+    Build it with `of`, which checks that the model can.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of `COLUMNS`.
+    share : float
+        Of genuine pairs, that the model was fitted at; NaN where nobody needs it.
+    placing : Placing, optional
+    point : OperatingPoint, optional
+    """
+
+    names: tuple[str, ...]
+    share: float
+    placing: Placing | None
+    point: OperatingPoint | None
+
+    @classmethod
+    def of(
+        cls, model: Method, names: Sequence[str], calibrated_at: float | None = None
+    ) -> Adding | None:
+        """Return what adds columns; None where none is asked for.
+
+        Raises
+        ------
+        ParameterError
+            Where a name is unknown, or the model does not hold what it takes.
+        """
+        if not names:
+            return None
+        for name in names:
+            if name not in COLUMNS:
+                raise ParameterError(
+                    f"--add {name}: no such column; {did_you_mean(name, list(COLUMNS))}"
+                )
+        placed = [name for name in names if name in ("clusters", "outside")]
+        placing = Placing.of_model(model) if placed else None
+        if placed and placing is None:
+            raise ParameterError(
+                f"--add {placed[0]}: the model says nothing of the images it was fitted on; "
+                "fit it again, on embeddings"
+            )
+        point = model.about_.operating_point
+        if "decision" in names and point is None:
+            raise ParameterError(
+                "--add decision: the model has no operating point; "
+                "give it one with 'faircal threshold MODEL DATA --fpr RATE --out MODEL'"
+            )
+        share = float("nan")
+        if "log_likelihood_ratio" in names:
+            share = fitted_share(model, calibrated_at, "--add log_likelihood_ratio")
+        return cls(tuple(dict.fromkeys(names)), share, placing, point)
+
+    def places(self, part: Dataset) -> Places | None:
+        """Say where the images of `part` lie, if asked to; the model is told their clusters."""
+        if self.placing is None:
+            return None
+        if part.embeddings is None:
+            raise DataError(
+                f"{part.where}: has no embeddings, so nothing tells where images lie; "
+                "leave clusters and outside out of --add"
+            )
+        return self.placing(part.embeddings, part.used_images())
+
+    def columns(
+        self, part: Dataset, output: Output, told: Float64, places: Places | None
+    ) -> dict[str, Any]:
+        """Return the columns, a value a pair, in the order they were asked for.
+
+        `told` are the probabilities for the share of genuine pairs that is wanted.
+        """
+        found: dict[str, Any] = {}
+        for name in self.names:
+            if name == "decision" and self.point is not None:
+                found[name] = self.point.decide(output.score, told).astype(np.int8)
+            else:
+                found |= zip(COLUMNS[name], self._values(name, part, output, places), strict=True)
+        return found
+
+    def _values(
+        self, name: str, part: Dataset, output: Output, places: Places | None
+    ) -> tuple[Any, ...]:
+        if name == "log_likelihood_ratio":
+            return (log_likelihood_ratio(output.probability, calibrated_at=self.share),)
+        if name == "similarity":
+            return (part.scores,)
+        if places is None:
+            raise ParameterError(f"{name}: expected a model with a population, found none")
+        sides = part.pairs.left, part.pairs.right
+        if name == "clusters":
+            return tuple(places.cluster[side] for side in sides)
+        return tuple(places.outside[side].astype(np.int8) for side in sides)
+
 
 _SIDES = ("left", "right")
 #: Who is in an image; kept where it is asked for by this name.

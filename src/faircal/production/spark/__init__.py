@@ -26,10 +26,8 @@ _HOME = {
     "benchmark": "benchmarking",
     "estimate": "scoring",
     "fit": "fitting",
-    "imposters": "strangers.imposters",
     "open_pairs": "opening",
     "pairs_of": "opening",
-    "plan": "sizing",
     "score": "scoring",
     "write": "scoring",
 }

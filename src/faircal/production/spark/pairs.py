@@ -38,8 +38,8 @@ _HEAD = 16
 class SparkPairs:
     """Pairs of any number in a Spark frame: what a `PairStream` is on one machine.
 
-    `open_pairs` makes one of files, `pairs_of` of your own frame, `imposters` of nothing but
-    images. It works in the session that its frame is of, and changes none of its settings.
+    `open_pairs` makes one of files, `pairs_of` of your own frame. It works in the
+    session that its frame is of, and changes none of its settings.
 
     Attributes
     ----------
@@ -240,11 +240,9 @@ class SparkPairs:
         if self.layout is not None:
             names = self.layout.columns(columns)
             names += [ROW] if columns is not None and "row" in columns and ROW in there else []
-        elif "left" in there:
+        else:
             optional = [n for n in _OPTIONAL if columns is None or n in columns or n == "score"]
             names = [name for name in ("left", "right", *optional) if name in there]
-        else:
-            return self.frame  # made by its reader, not read
         return self.reader.arrange(self.frame.select(names))
 
     def head(self) -> Dataset:
@@ -270,16 +268,6 @@ class SparkPairs:
         if not table.num_rows:
             raise DataError(f"{self.where}: expected at least one pair, found none")
         return self.reader.local(table)
-
-    def as_frame(self) -> DataFrame:
-        """Return a frame of ``left``, ``right`` and, where it is known, ``genuine``; it is lazy.
-
-        Of pairs that were read it is what was read; of generated ones it is what is generated, and
-        when.
-        """
-        from faircal.production.spark.scoring import paired
-
-        return paired(self)
 
     @cached_property
     def census(self) -> Census:

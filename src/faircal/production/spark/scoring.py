@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import atomic_path
@@ -25,8 +24,7 @@ from faircal.production.scoring import (
     needed_columns,
     score_part,
 )
-from faircal.production.scoring.footer import join_footers
-from faircal.production.scoring.sinks import Sink
+from faircal.production.scoring.parquet import join_parts, rows_of
 from faircal.production.spark.blocks.enrolling import recall
 from faircal.production.spark.pairs import SparkPairs
 from faircal.production.spark.running import Work, map_parts
@@ -116,27 +114,6 @@ def estimate(
     return estimate_share(model, Cut(some), calibrated_at=share, columns=columns)
 
 
-def paired(pairs: SparkPairs) -> DataFrame:
-    """Return a lazy frame of ``left``, ``right`` and, where it is known, ``genuine``."""
-    head = next(_pairs_alone(iter([pairs.head()])))
-    return map_parts(pairs, _alone, _schema(pairs, head), ("genuine", "row"))
-
-
-def _alone() -> Work:
-    return _pairs_alone
-
-
-def _pairs_alone(parts: Iterator[Dataset]) -> Iterator[pa.Table]:
-    for part in parts:
-        columns = {
-            side: part.images.ids.take(pa.array(getattr(part.pairs, side)))
-            for side in ("left", "right")
-        }
-        if part.pairs.genuine is not None:
-            columns["genuine"] = pa.array(part.pairs.genuine)
-        yield pa.table(columns)
-
-
 def _schema(pairs: SparkPairs, head: pa.Table) -> Any:
     return pairs.spark.createDataFrame(head).schema
 
@@ -171,7 +148,7 @@ def write(frame: DataFrame, out: str | Path) -> int:
             counted.write.parquet(f"file://{parts}")
         pairs = int(seen.get["pairs"])
         files = sorted(parts.glob("part-*.parquet"))
-        found = sum(pq.read_metadata(file).num_rows for file in files)
+        found = sum(map(rows_of, files))
         if found != pairs:
             raise DataError(
                 f"{out}: the workers wrote {pairs} pairs, and {found} of them are here; choose a "
@@ -195,40 +172,11 @@ def _check_ours(folder: Path) -> None:
 
 def _put(files: Sequence[Path], parts: Path, target: Path) -> None:
     """Make what was asked for of the parts."""
-    kinds: dict[str, Callable[[Sequence[Path], Path], None]] = {
-        ".parquet": _join,
-        ".csv": _as_csv,
-    }
-    if target.suffix not in kinds:
-        if target.is_dir():
-            shutil.rmtree(target)
-        parts.replace(target)
+    if target.suffix in (".parquet", ".csv"):
+        full = [file for file in files if rows_of(file)]
+        with atomic_path(target) as temporary:
+            join_parts(full, temporary, target.suffix)
         return
-    with atomic_path(target) as temporary:
-        kinds[target.suffix]([file for file in files if pq.read_metadata(file).num_rows], temporary)
-
-
-def _join(files: Sequence[Path], target: Path) -> None:
-    """Put Parquet files one behind the other, with one footer for all."""
-    ends = []
-    with target.open("wb") as whole:
-        for file in files:
-            with file.open("rb") as part:
-                shutil.copyfileobj(part, whole, 1 << 22)
-            ends.append(whole.tell())
-    if len(ends) > 1:
-        footer = join_footers(target, ends)
-        with target.open("ab") as whole:
-            whole.write(footer)
-
-
-def _as_csv(files: Sequence[Path], target: Path) -> None:
-    with target.open("wb") as whole:
-        sink: Sink | None = None
-        for file in files:
-            for batch in pq.ParquetFile(file).iter_batches():
-                table = pa.Table.from_batches([batch])
-                sink = sink or Sink(whole, ".csv", table.schema)
-                sink.write(table)
-        if sink is not None:
-            sink.close()
+    if target.is_dir():
+        shutil.rmtree(target)
+    parts.replace(target)

@@ -13,7 +13,7 @@ import faircal
 from faircal import DataError, ParameterError
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.production.scoring import Adding, Shift, score_part
-from faircal.production.scoring.adding import COLUMNS
+from faircal.production.scoring.table import COLUMNS
 
 
 def test_all_columns_in_the_order_asked_for(model, halves):

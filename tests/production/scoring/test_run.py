@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.production.scoring.work import Work, parts_of
+from faircal.production.scoring.run import ScoredOutput, parts_of
 
 ABOUT = {"model": "m", "keep": ("a", "b")}
 SUFFIXES = (".parquet", ".csv")
@@ -20,7 +20,7 @@ SUFFIXES = (".parquet", ".csv")
 
 @pytest.fixture(autouse=True)
 def small_segments(monkeypatch):
-    monkeypatch.setattr("faircal.production.scoring.work.SEGMENT", 10)
+    monkeypatch.setattr("faircal.production.scoring.run.PART", 10)
 
 
 @pytest.fixture(params=SUFFIXES)
@@ -40,7 +40,7 @@ def read(path):
 
 
 def write(out, stop, *, resume=False, about=ABOUT, step=4, error=None):
-    with Work.start(out, about, resume) as work:
+    with ScoredOutput.start(out, about, resume) as work:
         for start in range(work.pairs, stop, step):
             work.write(rows(start, min(start + step, stop)))
         if error is not None:
@@ -60,7 +60,7 @@ def test_all_that_is_written_is_there(stop, out):
 
 
 def test_nothing_is_there_before_the_end(out):
-    with Work.start(out, ABOUT, False) as work:
+    with ScoredOutput.start(out, ABOUT, False) as work:
         work.write(rows(0, 30))
         assert not out.exists()
         assert (work.pairs, work.kept) == (30, 30)
@@ -92,25 +92,23 @@ def test_going_on_twice(out):
 
 def test_going_on_after_the_last_pair(out):
     """All is scored, and the run was stopped before the file was moved."""
-    with Work.start(out, ABOUT, False) as work:
+    with ScoredOutput.start(out, ABOUT, False) as work:
         work.write(rows(0, 30))
         kept = out.parent / "kept"
         shutil.copytree(parts_of(out), kept)
     expected = out.read_bytes()
     out.unlink()
     kept.rename(parts_of(out))
-    with (parts_of(out) / f"scored{out.suffix}").open("ab") as file:
-        file.write(b"half a footer")
+    (parts_of(out) / "joined").write_bytes(b"half a file")
     write(out, 30, resume=True)
     assert out.read_bytes() == expected
 
 
-def test_what_is_not_a_whole_segment_is_cut_off(out):
+def test_what_is_not_a_whole_part_goes(out):
     interrupt(out, 27)
     folder = parts_of(out)
-    record = json.loads((folder / "run.json").read_text())
-    assert [pairs for pairs, _ in record["segments"]] == [12, 12]
-    assert (folder / f"scored{out.suffix}").stat().st_size == record["segments"][-1][1]
+    assert [pq.read_metadata(part).num_rows for part in sorted(folder.glob("part-*"))] == [12, 12]
+    assert len(list(folder.iterdir())) == 4  # the parts, what the run is about, and its lock
 
 
 def test_without_a_whole_segment_nothing_is_kept(out):
@@ -155,20 +153,20 @@ def test_killed_before_the_first_segment(out):
     """What such a run leaves is in nobody's way."""
     for resume in (False, True):
         parts_of(out).mkdir()
-        (parts_of(out) / "run.json").write_text(json.dumps({"about": {}, "segments": []}))
-        (parts_of(out) / f"scored{out.suffix}").write_bytes(b"half a segment")
+        (parts_of(out) / "run.json").write_text(json.dumps({"about": {}}))
+        (parts_of(out) / ".part-000000.parquet.tmp").write_bytes(b"half a part")
         write(out, 30, resume=resume)
         assert read(out).equals(rows(0, 30))
 
 
 def test_killed_after_the_file_was_moved(out):
     parts_of(out).mkdir()
-    (parts_of(out) / "run.json").write_text(json.dumps({"about": {}, "segments": [[5, 100]]}))
+    (parts_of(out) / "run.json").write_text(json.dumps({"about": {}}))
     write(out, 30)
     assert list(out.parent.iterdir()) == [out]
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"segments": 3}', "[]"])
+@pytest.mark.parametrize("text", ["", "{}", '{"about": 3}', "[]"])
 def test_a_damaged_record(out, text):
     interrupt(out, 30)
     (parts_of(out) / "run.json").write_text(text)
@@ -178,10 +176,10 @@ def test_a_damaged_record(out, text):
 
 
 def test_a_file_that_was_cut_off(out):
-    """Segments that are not there any more are written again."""
+    """Parts that cannot be read any more are written again, and all that follow."""
     interrupt(out, 30)
-    data = parts_of(out) / f"scored{out.suffix}"
-    data.write_bytes(data.read_bytes()[:-10])
+    first = parts_of(out) / "part-000000.parquet"
+    first.write_bytes(first.read_bytes()[:-10])
     write(out, 30, resume=True)
     assert read(out).equals(rows(0, 30))
 
@@ -210,7 +208,7 @@ def test_data_that_could_not_be_read_this_time(out):
 
 
 def test_one_run_at_a_time(out):
-    with Work.start(out, ABOUT, False) as work:
+    with ScoredOutput.start(out, ABOUT, False) as work:
         work.write(rows(0, 5))
         with pytest.raises(ParameterError, match="another run is writing it"):
             write(out, 30)

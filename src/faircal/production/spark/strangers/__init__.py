@@ -1,1 +1,0 @@
-"""All imposter pairs of a gallery, or some drawn evenly, made by the workers that use them."""
