@@ -234,7 +234,10 @@ def python(code, **more):
 def test_killed_in_the_middle(suffix, where, world, run_here, small):
     """After kill -9, which nobody can catch, the file is that of a run in one go."""
     assert run_here(words(f"whole.{suffix}", *KEEP)).code == 0
-    patched = {"scoring": "methods.Method, 'apply'", "writing": "production.scoring.run.PartWriter, 'write'"}
+    patched = {
+        "scoring": "methods.Method, 'apply'",
+        "writing": "production.scoring.run.PartWriter, 'write'",
+    }
     killed = python(
         f"""
         import os, signal
