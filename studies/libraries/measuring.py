@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import faircal
 from faircal.evaluation.thresholds.guarantee import guarantee
-from faircal.evaluation.thresholds.strangers import Strangers
+from faircal.evaluation.thresholds.strangers import ImposterSet
 from studies.libraries.asking import ask
 from studies.libraries.claims import read
 from studies.uncertainty.design import Design, make_design
@@ -225,7 +225,7 @@ def _promised(said: Asked, folder: Path, drawn: Drawn, people: NDArray[np.int64]
         found[procedure] = _broken([math.nan if at is None else 2 * at - 1 for at in given], drawn)
     count = drawn.design.imposter.shape[1]
     ours = [
-        guarantee(Strangers(score[:count], *people), fpr=FPR, confidence=CONFIDENCE).threshold
+        guarantee(ImposterSet(score[:count], *people), fpr=FPR, confidence=CONFIDENCE).threshold
         for score in drawn.scores
     ]
     return {"ours": _broken(ours, drawn), "theirs": found}

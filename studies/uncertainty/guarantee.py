@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from faircal.evaluation.thresholds.strangers import Strangers
+from faircal.evaluation.thresholds.strangers import ImposterSet
 from studies.uncertainty.design import make_design
 from studies.uncertainty.part import Kept, Part, Spec
 from studies.uncertainty.populations import POPULATIONS
@@ -72,7 +72,7 @@ def cell(spec: Spec, seed: int) -> dict[str, Any]:
         sets = []
         for (name, _, apart), design in zip(groups, designs, strict=True):
             scores = POPULATIONS[name].draw(rng, design, apart)[0]
-            sets.append(Strangers(scores, *design.owner[design.imposter]))
+            sets.append(ImposterSet(scores, *design.owner[design.imposter]))
         for rate in RATES:
             for risk in RISKS:
                 # NaN where a group is promised nothing: then there is none for all.

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircal.calibrators import BetaCalibrator, Samples, counting_bound
-from faircal.compute.counting import Counts, fine_edges
+from faircal.compute.counting import ScoreCounts, fine_edges
 
 GRID = np.linspace(-1.0, 1.0, 2001)
 
 
 def compare(score, genuine, edges, score_range=(-1.0, 1.0)):
     """Return the largest difference of the exact and the counted fit, and its bound."""
-    counts = Counts.zeros(1, edges)
+    counts = ScoreCounts.zeros(1, edges)
     counts.add(score, genuine)
     calibrator = BetaCalibrator(score_range=score_range)
     (fitted,) = calibrator.fit_sets(Samples.from_counts(counts))
@@ -63,7 +63,7 @@ def test_slopes_at_their_bound(cosines):
 
 
 def test_one_class():
-    counts = Counts.zeros(1, fine_edges(-1.0, 1.0))
+    counts = ScoreCounts.zeros(1, fine_edges(-1.0, 1.0))
     counts.add([0.1, 0.2], [True, True])
     (fitted,) = BetaCalibrator().fit_sets(Samples.from_counts(counts))
     assert counting_bound(fitted, counts, 0) == 0.0
@@ -115,7 +115,7 @@ def test_one_pair_a_bin_just_off_the_step(apart):
     genuine = (np.arange(len(score)) % 2 == 0) ^ (
         score > 0.3 + apart * np.sin(np.arange(len(score)))
     )
-    counts = Counts.zeros(1, edges)
+    counts = ScoreCounts.zeros(1, edges)
     counts.add(score, genuine)
     (fitted,) = BetaCalibrator().fit_sets(Samples.from_counts(counts))
     exact = BetaCalibrator().fit(score, genuine)

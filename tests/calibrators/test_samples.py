@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators import Samples
 from faircal.calibrators._sample import tally
-from faircal.compute.counting import Counts
+from faircal.compute.counting import ScoreCounts
 
 rows = st.lists(
     st.tuples(
@@ -86,7 +86,7 @@ class TestOf:
 
 class TestFromCounts:
     def test_a_label_of_a_bin_stands_at_its_mean(self):
-        counts = Counts.zeros(2, [0.0, 0.5, 1.0])
+        counts = ScoreCounts.zeros(2, [0.0, 0.5, 1.0])
         counts.add([0.1, 0.3, 0.4, 0.6, 0.7], [0, 0, 1, 1, 0], [0, 0, 0, -1, -1], 1)
         samples = Samples.from_counts(counts)
         np.testing.assert_array_equal(samples.sizes, [3, 5])
@@ -97,7 +97,7 @@ class TestFromCounts:
         np.testing.assert_array_equal(samples[1].genuine, [0, 1, 1, 0])
 
     def test_sets_of_nothing(self):
-        counts = Counts.zeros(3, [0.0, 0.5])
+        counts = ScoreCounts.zeros(3, [0.0, 0.5])
         counts.add([0.1], [True], [2])
         samples = Samples.from_counts(counts)
         np.testing.assert_array_equal(samples.sizes, [0, 0, 1])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from faircal import DataError, ParameterError
 from faircal._base.container import cut, pack, unpack
-from faircal.compute.counting import Counts, fine_edges
+from faircal.compute.counting import ScoreCounts, fine_edges
 
 EDGES = np.array([-1.0, -0.5, 0.0, 0.25, 0.5])
 finite = st.floats(-3, 3, allow_subnormal=False)
@@ -46,7 +46,7 @@ def test_the_bin_is_that_of_a_search(edges, scores):
     if len(edges) < 2:
         return
     scores = np.concatenate([scores, neighbours(edges)])
-    counts = Counts.zeros(1, edges)
+    counts = ScoreCounts.zeros(1, edges)
     counts.add(scores, np.ones(len(scores), bool))
     expected = np.maximum(np.searchsorted(edges, scores, side="right") - 1, 0)
     np.testing.assert_array_equal(counts.genuine[0], np.bincount(expected, minlength=len(edges)))
@@ -61,7 +61,7 @@ def test_the_bin_among_fine_edges(low, high):
         [neighbours(edges), low + tails, high - tails, rng.normal(0, high, 500)]
     )
     for score in (scores, rng.permutation(scores)):
-        counts = Counts.zeros(1, edges)
+        counts = ScoreCounts.zeros(1, edges)
         counts.add(score, np.zeros(len(score), bool))
         expected = np.maximum(np.searchsorted(edges, scores, side="right") - 1, 0)
         found = np.bincount(expected, minlength=len(edges))
@@ -70,7 +70,7 @@ def test_the_bin_among_fine_edges(low, high):
 
 def test_a_pair_counts_once_in_each_of_its_sets():
     score, genuine, left, right = draw()
-    counts = Counts.zeros(4, EDGES)
+    counts = ScoreCounts.zeros(4, EDGES)
     counts.add(score, genuine, left, right)
     which = np.maximum(np.searchsorted(EDGES, score, side="right") - 1, 0)
     genuine_pairs, imposter_pairs = np.zeros((2, 4, len(EDGES)), int)
@@ -83,11 +83,11 @@ def test_a_pair_counts_once_in_each_of_its_sets():
 
 def test_one_number_stands_for_all_pairs():
     score, genuine, left, _ = draw()
-    counts, spelt_out = Counts.zeros(6, EDGES), Counts.zeros(6, EDGES)
+    counts, spelt_out = ScoreCounts.zeros(6, EDGES), ScoreCounts.zeros(6, EDGES)
     counts.add(score, genuine, 0, left + 1, -1)
     spelt_out.add(score, genuine, np.zeros(len(score), int), left + 1)
     same(counts, spelt_out)
-    alone = Counts.zeros(1, EDGES)
+    alone = ScoreCounts.zeros(1, EDGES)
     alone.add(score, genuine)
     same(counts.take([0]), alone)
     # A pair of no group has the code of the first set, and has been counted there.
@@ -97,11 +97,11 @@ def test_one_number_stands_for_all_pairs():
 @pytest.mark.parametrize("block", [1, 7, 1 << 16])
 def test_neither_order_nor_parts_nor_blocks_change_anything(block, monkeypatch):
     score, genuine, left, right = draw()
-    whole = Counts.zeros(4, EDGES)
+    whole = ScoreCounts.zeros(4, EDGES)
     whole.add(score, genuine, left, right)
     monkeypatch.setattr("faircal.compute.counting._BLOCK", block)
     order = np.random.default_rng(3).permutation(len(score))
-    one, two = Counts.zeros(4, EDGES), Counts.zeros(4, EDGES)
+    one, two = ScoreCounts.zeros(4, EDGES), ScoreCounts.zeros(4, EDGES)
     for counts, rows in ((two, order[:150]), (one, order[150:170]), (two, order[170:])):
         counts.add(score[rows], genuine[rows], right[rows], left[rows])
     same(one + two, whole)
@@ -111,7 +111,7 @@ def test_neither_order_nor_parts_nor_blocks_change_anything(block, monkeypatch):
 @given(st.lists(st.tuples(st.floats(-1, 1), st.booleans()), min_size=1, max_size=50))
 def test_means_are_close_and_in_their_bins(pairs):
     score, genuine = map(np.array, zip(*pairs, strict=True))
-    counts = Counts.zeros(1, EDGES)
+    counts = ScoreCounts.zeros(1, EDGES)
     counts.add(score, genuine)
     found = counts.means(0)
     which = np.maximum(np.searchsorted(EDGES, score, side="right") - 1, 0)
@@ -134,7 +134,7 @@ def test_means_are_close_and_in_their_bins(pairs):
 
 
 def test_scores_outside_the_edges():
-    counts = Counts.zeros(1, EDGES)
+    counts = ScoreCounts.zeros(1, EDGES)
     counts.add([-2.0, -1.6, 2.5, 3.5], [0, 0, 1, 1])
     assert (counts.least, counts.greatest) == (-2.0, 3.5)
     found = counts.means(0)
@@ -153,7 +153,7 @@ def test_scores_outside_the_edges():
 
 
 def test_room_for_a_million_million_pairs():
-    counts = Counts.zeros(1, EDGES)
+    counts = ScoreCounts.zeros(1, EDGES)
     counts.add([-1e9, 0.24999999, 1e9], [0, 0, 0])
     for _ in range(40):  # each time twice as many
         counts = counts + counts
@@ -165,19 +165,19 @@ def test_room_for_a_million_million_pairs():
 
 def test_a_checkpoint_brings_everything_back():
     score, genuine, left, right = draw()
-    counts = Counts.zeros(4, EDGES)
+    counts = ScoreCounts.zeros(4, EDGES)
     counts.add(score, genuine, left, right)
     header, body = unpack(pack({}, counts.state()))
-    again = Counts.from_state(cut(header["arrays"], body))
+    again = ScoreCounts.from_state(cut(header["arrays"], body))
     same(counts, again)
     again.add(score, genuine, left, right)
     same(again, counts + counts)
-    same(Counts.from_state(Counts.zeros(2, EDGES).state()), Counts.zeros(2, EDGES))
+    same(ScoreCounts.from_state(ScoreCounts.zeros(2, EDGES).state()), ScoreCounts.zeros(2, EDGES))
 
 
 def test_taking_sets_leaves_the_others_and_adds_empty_ones():
     score, genuine, left, right = draw()
-    counts = Counts.zeros(4, EDGES)
+    counts = ScoreCounts.zeros(4, EDGES)
     counts.add(score, genuine, left, right)
     taken = counts.take([2, -1, 0])
     np.testing.assert_array_equal(taken.genuine[[0, 2]], counts.genuine[[2, 0]])
@@ -189,9 +189,9 @@ def test_taking_sets_leaves_the_others_and_adds_empty_ones():
 
 
 def test_counting_nothing():
-    counts = Counts.zeros(2, EDGES)
+    counts = ScoreCounts.zeros(2, EDGES)
     counts.add([], np.zeros(0, bool), np.zeros(0, int))
-    same(counts, Counts.zeros(2, EDGES))
+    same(counts, ScoreCounts.zeros(2, EDGES))
     assert not len(counts.means(1).bin)
 
 
@@ -208,22 +208,22 @@ def test_counting_nothing():
     ],
 )
 def test_what_cannot_be_counted_leaves_the_counts_alone(arguments, message):
-    counts = Counts.zeros(2, EDGES)
+    counts = ScoreCounts.zeros(2, EDGES)
     with pytest.raises(DataError, match=message):
         counts.add(*arguments)
-    same(counts, Counts.zeros(2, EDGES))
+    same(counts, ScoreCounts.zeros(2, EDGES))
 
 
 @pytest.mark.parametrize("edges", [[0.0], [0.0, 0.0], [1.0, 0.0], [0.0, np.inf], [[0.0, 1.0]]])
 def test_edges_that_are_none(edges):
     with pytest.raises(ParameterError, match="two or more finite numbers, ascending"):
-        Counts.zeros(1, edges)
+        ScoreCounts.zeros(1, edges)
 
 
 @pytest.mark.parametrize("other", [(2, EDGES[1:]), (1, EDGES)])
 def test_what_is_counted_otherwise_cannot_be_added(other):
     with pytest.raises(DataError, match="cannot be added"):
-        Counts.zeros(2, EDGES) + Counts.zeros(*other)
+        ScoreCounts.zeros(2, EDGES) + ScoreCounts.zeros(*other)
 
 
 class TestFineEdges:

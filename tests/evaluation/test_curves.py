@@ -13,7 +13,7 @@ from faircal.data import Groups
 from faircal.evaluation.curves import (
     CURVES,
     Curves,
-    Source,
+    ScoreSource,
     as_table,
     make_curves,
     read_curves,
@@ -33,8 +33,8 @@ def rankings():
 
 
 def test_each_group_and_all_pairs_of_scores_and_of_probabilities(rankings):
-    curves = Curves(make_curves(rankings, Source("net", "m"), (-1.0, 1.0)))
-    assert curves.sources == [Source("net", "m")]
+    curves = Curves(make_curves(rankings, ScoreSource("net", "m"), (-1.0, 1.0)))
+    assert curves.sources == [ScoreSource("net", "m")]
     assert curves.groups() == ["A", "B"]
     assert [curves.get(g).n_genuine for g in ("global", "A", "B")] == [4, 2, 1]
     assert [curves.get(g).n_imposter for g in ("global", "A", "B")] == [4, 2, 2]
@@ -43,7 +43,7 @@ def test_each_group_and_all_pairs_of_scores_and_of_probabilities(rankings):
 
 
 def test_rates_of_a_curve_are_counted_rates(rankings):
-    curves = Curves(make_curves(rankings, Source(), (-1.0, 1.0)))
+    curves = Curves(make_curves(rankings, ScoreSource(), (-1.0, 1.0)))
     for of, values in (("score", SCORE), ("probability", SCORE / 2)):
         for group, rows in (("global", slice(None)), ("A", CODES == 0), ("B", CODES == 1)):
             found = curves.get(group, of)
@@ -54,7 +54,7 @@ def test_rates_of_a_curve_are_counted_rates(rankings):
 
 def test_a_method_that_ranks_by_its_probability_has_probability_edges_in_both():
     rankings = Rankings.of(SCORE, SCORE, GENUINE, None)
-    curves = Curves(make_curves(rankings, Source(), (-1.0, 1.0)))
+    curves = Curves(make_curves(rankings, ScoreSource(), (-1.0, 1.0)))
     assert curves.groups() == []
     np.testing.assert_array_equal(curves.get(of="score").edges, curves.get(of="probability").edges)
 
@@ -63,11 +63,11 @@ def test_folds_are_apart_or_pooled(rankings):
     both = [
         curve
         for fold in ("1", "2")
-        for curve in make_curves(rankings, Source(fold=fold), (-1.0, 1.0))
+        for curve in make_curves(rankings, ScoreSource(fold=fold), (-1.0, 1.0))
     ]
     curves = Curves(both)
     assert curves.folds == ["1", "2"]
-    assert curves.sources == [Source()]
+    assert curves.sources == [ScoreSource()]
     assert curves.get("A", fold="2").n_imposter == 2
     assert curves.get("A").n_imposter == 4
     with pytest.raises(DataError, match="fold 3"):
@@ -75,16 +75,18 @@ def test_folds_are_apart_or_pooled(rankings):
 
 
 def test_the_source_must_be_told_where_there_are_several(rankings):
-    one = Curves(make_curves(rankings, Source(method="one"), (-1.0, 1.0)))
-    both = one + Curves(make_curves(rankings, Source(method="two"), (-1.0, 1.0)))
+    one = Curves(make_curves(rankings, ScoreSource(method="one"), (-1.0, 1.0)))
+    both = one + Curves(make_curves(rankings, ScoreSource(method="two"), (-1.0, 1.0)))
     assert len(both.sources) == 2
     with pytest.raises(ParameterError, match="there are 2"):
         both.get()
-    assert both.get(source=Source(method="two", fold="7")).n_genuine == 4
+    assert both.get(source=ScoreSource(method="two", fold="7")).n_genuine == 4
 
 
 def test_what_is_not_there_is_one_clear_error(rankings):
-    curves = Curves(make_curves(Rankings.of(SCORE, None, GENUINE, None), Source(), (-1.0, 1.0)))
+    curves = Curves(
+        make_curves(Rankings.of(SCORE, None, GENUINE, None), ScoreSource(), (-1.0, 1.0))
+    )
     assert curves.has("score")
     assert not curves.has("probability")
     with pytest.raises(DataError, match="no histogram of the probability"):
@@ -92,7 +94,9 @@ def test_what_is_not_there_is_one_clear_error(rankings):
 
 
 def test_written_and_read_back(rankings, tmp_path):
-    curves = Curves(make_curves(rankings, Source("f", "m", "beta", "5", "1", "a"), (-1.0, 1.0)))
+    curves = Curves(
+        make_curves(rankings, ScoreSource("f", "m", "beta", "5", "1", "a"), (-1.0, 1.0))
+    )
     write_curves(tmp_path / CURVES, as_table(curves))
     again = read_curves(tmp_path)
     assert again.sources == curves.sources
@@ -128,7 +132,7 @@ def test_an_audit_has_curves():
         attribute="g",
         dataset="d",
     )
-    assert found.curves.sources == [Source(feature="net", attribute="g")]
+    assert found.curves.sources == [ScoreSource(feature="net", attribute="g")]
     histogram = found.curves.get("A")
     at = histogram.edges == 15.0
     assert histogram.fpr[at] == 0.5

@@ -15,7 +15,7 @@ from faircal.data import Images
 from faircal.data.folds import draw_folds
 from faircal.evaluation.tuning.choice import decide
 from faircal.evaluation.tuning.run import _notes
-from faircal.evaluation.tuning.trials import Regions, Trials, Tried, _moved
+from faircal.evaluation.tuning.trials import PairRegions, Trials, Tried, _moved
 
 PLACES, PEOPLE = 4, 160
 FOLDS, STARTS = 4, 2
@@ -131,25 +131,25 @@ class TestRule:
 class TestRegions:
     def test_each_counts_the_same(self):
         where = np.repeat([0, 1, 2], [1000, 300, 60])
-        weight = Regions(3, where, where).weights(slice(None))
+        weight = PairRegions(3, where, where).weights(slice(None))
         np.testing.assert_allclose(np.bincount(where, weight), 1 / 3)
 
     def test_a_pair_of_two_belongs_half_to_each(self):
         left, right = np.repeat([0, 1], [300, 100]), np.repeat([0, 0], [300, 100])
-        weight = Regions(2, left, right).weights(slice(None))
+        weight = PairRegions(2, left, right).weights(slice(None))
         # 350 in region 0, 50 in region 1.
         assert weight[-1] / weight[0] == pytest.approx((1 / 350 + 1 / 50) / (2 / 350))
 
     def test_one_with_few_pairs_counts_less(self):
         where = np.repeat([0, 1], [500, 5])
-        weight = Regions(3, where, where).weights(slice(None))
+        weight = PairRegions(3, where, where).weights(slice(None))
         assert weight[500:].sum() == pytest.approx(0.1 / 1.1)
 
     def test_calibration_error_is_a_mean_over_them(self):
         where = np.repeat([0, 1, 2], [100, 60, 10])
         genuine = np.ones(170, dtype=bool)
         p = np.repeat([0.9, 0.7, 0.0], [100, 60, 10])  # the last has too few pairs
-        assert Regions(3, where, where).ks(p, genuine) == pytest.approx((0.1 + 0.3) / 2)
+        assert PairRegions(3, where, where).ks(p, genuine) == pytest.approx((0.1 + 0.3) / 2)
 
 
 def test_how_starts_differ():

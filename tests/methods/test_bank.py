@@ -7,7 +7,7 @@ import pytest
 
 from faircal._base.errors import DataError
 from faircal.calibrators import CALIBRATORS, Samples
-from faircal.compute.counting import Counts, fine_edges
+from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.methods.bank import CalibratorBank
 
 RANGE = (-1.0, 1.0)
@@ -189,7 +189,7 @@ class TestMix:
 
 
 def test_counted_scores_within_their_bound(sample, clusters):
-    counts = Counts.zeros(5, fine_edges(*RANGE))
+    counts = ScoreCounts.zeros(5, fine_edges(*RANGE))
     counts.add(*sample, *clusters, 4)
     counted = CalibratorBank("beta", RANGE).fit(Samples.from_counts(counts))
     exact = CalibratorBank("beta", RANGE).fit(Samples.of(*sample, *clusters, n_sets=4))

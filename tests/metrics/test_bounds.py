@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircal.compute.counting import Counts, fine_edges
+from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.metrics import (
     DEVIATIONS,
     METRICS,
@@ -52,7 +52,7 @@ def counted_pairs(draw):
     if draw(st.booleans()):  # bins of one score among others
         inner += [*scores[::3], *np.nextafter(scores[::6], 2)]
     edges = np.unique([0.0, 1.0, *inner])
-    counts = Counts.zeros(1, edges)
+    counts = ScoreCounts.zeros(1, edges)
     counts.add(scores, genuine)
     return scores, genuine, edges, counts.means(0)
 
@@ -169,7 +169,7 @@ def test_off_is_the_way_to_the_farther_end():
 
 def test_bounds_by_hand():
     # Both bins hold one pair of each label: half of each could be ordered otherwise.
-    counts = Counts.zeros(1, [0.0, 0.5])
+    counts = ScoreCounts.zeros(1, [0.0, 0.5])
     counts.add([0.1, 0.3, 0.6, 0.9], [1, 0, 0, 1])
     bins = counts.means(0)
     assert METRICS["auroc"].bound(bins) == pytest.approx((1 + 1) / 2 / 4)
@@ -184,7 +184,7 @@ def test_fine_edges_leave_little_open():
     genuine = rng.random(n) < 0.3
     logit = rng.normal(np.where(genuine, 3.0, -4.0), 2.5)
     probability = 1 / (1 + np.exp(-logit))
-    counts = Counts.zeros(1, fine_edges(0, 1, also=probability_edges()))
+    counts = ScoreCounts.zeros(1, fine_edges(0, 1, also=probability_edges()))
     counts.add(probability, genuine)
     bins = counts.means(0)
     most = {"auroc": 1e-4, "ks": 1e-4, "ece": 1e-3, "brier": 1e-6, "nll": 2e-5}
@@ -199,7 +199,7 @@ def test_fine_edges_leave_little_open():
 def test_scores_in_bins_of_one_number_are_exact():
     scores, genuine = np.repeat([0.0, 0.25, 0.5, 1.0], 5), np.arange(20) % 3 == 0
     singles = [0.0, 0.25, 0.5, 1.0]
-    counts = Counts.zeros(1, np.sort([*singles, *np.nextafter(singles, 2)]))
+    counts = ScoreCounts.zeros(1, np.sort([*singles, *np.nextafter(singles, 2)]))
     counts.add(scores, genuine)
     bins = counts.means(0)
     exact = Ranking.of(scores, genuine)
@@ -209,7 +209,7 @@ def test_scores_in_bins_of_one_number_are_exact():
 
 
 def test_more_pairs_than_products_of_them_fit_into_integers():
-    counts = Counts.zeros(1, [0.0, 0.5])
+    counts = ScoreCounts.zeros(1, [0.0, 0.5])
     counts.add([0.1, 0.6, 0.2, 0.7], [0, 1, 1, 1])
     expected = auroc(as_counted(counts.means(0)))
     for _ in range(38):

@@ -9,7 +9,7 @@ import pytest
 
 from faircal import metrics
 from faircal._base.errors import DataError
-from faircal.compute.counting import Counts
+from faircal.compute.counting import ScoreCounts
 from faircal.data import Groups
 from faircal.metrics import METRICS, Metric, Ranking
 from faircal.metrics.measures import RATES, Rankings, at_threshold, condition, error_bounds, measure
@@ -250,7 +250,7 @@ def test_conditions_are_printed_by_g(rate, text):
 
 def counted(sample, edges):
     score, probability, genuine, groups = sample
-    sets = [Counts.zeros(1 + len(NAMES), edges) for _ in range(2)]
+    sets = [ScoreCounts.zeros(1 + len(NAMES), edges) for _ in range(2)]
     for counts, values in zip(sets, (score, probability), strict=True):
         counts.add(values, genuine, 0, groups.pair + 1)
     return Rankings.counted(NAMES, *sets)
@@ -290,7 +290,7 @@ def test_a_metric_of_ones_own_has_no_bound(sample, monkeypatch):
 
 
 def test_counts_of_one_kind_are_ranked_once(sample):
-    counts = Counts.zeros(4, np.linspace(0, 1, 9))
+    counts = ScoreCounts.zeros(4, np.linspace(0, 1, 9))
     counts.add(sample[1], sample[2], 0, sample[3].pair + 1)
     rankings = Rankings.counted(NAMES, counts, counts)
     assert rankings.scores is rankings.probabilities

@@ -11,7 +11,7 @@ import pytest
 import faircal
 from faircal.metrics.results import (
     Interval,
-    Row,
+    ResultRow,
     read_intervals,
     read_results,
     read_run,
@@ -22,7 +22,7 @@ from faircal.metrics.results import (
     write_run,
 )
 
-ROW = Row("d, with comma", "net", "gst", "beta", "", "0", "1", "e", 'A "q"', "", "ks", 1 / 3)
+ROW = ResultRow("d, with comma", "net", "gst", "beta", "", "0", "1", "e", 'A "q"', "", "ks", 1 / 3)
 INTERVAL = Interval("net", "", "", "", "e", "A", "", "fpr", 0.1, 0.05, 0.2, 3.0, 30, 12.5, 0.95)
 
 
@@ -68,10 +68,14 @@ def test_summary_of_nothing_defined_is_undefined():
         ("results.csv", b"a,b\n1,2\n", "expected columns dataset, feature"),
         ("results.csv", b"", "expected columns dataset, feature"),
         ("results.csv", b"\xff\xfe", "line 2: cannot be read"),
-        ("results.csv", ",".join(Row._fields).encode() + b"\nx,1\n", "line 2: cannot be read"),
         (
             "results.csv",
-            ",".join(Row._fields).encode() + b"\n" + b"x," * 11 + b"high\n",
+            ",".join(ResultRow._fields).encode() + b"\nx,1\n",
+            "line 2: cannot be read",
+        ),
+        (
+            "results.csv",
+            ",".join(ResultRow._fields).encode() + b"\n" + b"x," * 11 + b"high\n",
             "could not convert",
         ),
         (

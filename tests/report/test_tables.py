@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from faircal.metrics.results import Row
+from faircal.metrics.results import ResultRow
 from faircal.report.tables import (
     Heading,
     Line,
@@ -25,7 +25,9 @@ from faircal.report.terminal import show
 
 
 def rows(method, value, *, group="global", condition="", metric="auroc", clusters="", std=0.01):
-    base = Row("d", "net", method, "beta", clusters, "0", "1", "e", group, condition, metric, value)
+    base = ResultRow(
+        "d", "net", method, "beta", clusters, "0", "1", "e", group, condition, metric, value
+    )
     return [base, base._replace(fold="mean"), base._replace(fold="std", value=std)]
 
 

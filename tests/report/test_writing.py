@@ -13,7 +13,7 @@ import pytest
 import faircal
 from faircal.cli.main import main
 from faircal.evaluation.benchmark import Settings, run_benchmark
-from faircal.evaluation.curves import Curves, Source, make_curves
+from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics.measures import Rankings
 from faircal.report import Results, Store, write_all
 from faircal.report.paper import reproduction
@@ -227,7 +227,7 @@ def test_the_main_variant_is_that_of_the_curves_else_the_nearest(tmp_path):
         for row in rows
     ]
     rankings = Rankings.of(np.array([0.1, 0.9]), None, np.array([False, True]), None)
-    source = Source("", "faircal", "beta", "500")
+    source = ScoreSource("", "faircal", "beta", "500")
     for curves, expected in (
         (Curves([]), ("faircal", "beta", "90")),
         (Curves(make_curves(rankings, source, (-1.0, 1.0))), ("faircal", "beta", "500")),

@@ -53,7 +53,7 @@ class _Points:
             values[where] = getattr(to, name)[where]
 
 
-class Search:
+class NewtonSearch:
     """Looks for the least mean log-loss of each set, under slopes of zero or more.
 
     Parameters

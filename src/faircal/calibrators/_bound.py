@@ -26,14 +26,14 @@ import numpy.typing as npt
 from faircal.calibrators._sample import Floats
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.beta import BetaCalibrator
-from faircal.compute.counting import Counts, Filled
+from faircal.compute.counting import FilledBins, ScoreCounts
 
 EPS = float(np.finfo(np.float64).eps)
 # What the searches for both fits may leave in the probabilities.
 _SEARCH = 1e-9
 
 
-def counting_bound(calibrator: Calibrator, counts: Counts, k: int) -> float:
+def counting_bound(calibrator: Calibrator, counts: ScoreCounts, k: int) -> float:
     """Return how much a fit on the scores themselves may change any probability.
 
     Parameters
@@ -70,7 +70,7 @@ def counting_bound(calibrator: Calibrator, counts: Counts, k: int) -> float:
     filled = counts.means(k)
     if not (filled.genuine.any() and filled.imposter.any()):
         return 0.0  # the map is their fraction, and that is counted exactly
-    bins = _Bins.of(filled, calibrator.score_range)
+    bins = _BinParts.of(filled, calibrator.score_range)
     theta = np.array([calibrator.c_, calibrator.a_, calibrator.b_])
     grid = _unit(counts.edges, calibrator.score_range)
     problem = _Problem(bins, theta)
@@ -89,7 +89,7 @@ def _unit(scores: Floats, score_range: tuple[float, float]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bins:
+class _BinParts:
     """Genuine and imposter parts of the filled bins, (n,), in terms of z."""
 
     low: Floats
@@ -101,7 +101,7 @@ class _Bins:
     off: Floats  # how far the mean may be from the one kept
 
     @classmethod
-    def of(cls, filled: Filled, score_range: tuple[float, float]) -> _Bins:
+    def of(cls, filled: FilledBins, score_range: tuple[float, float]) -> _BinParts:
         low, high = (_unit(ends, score_range) for ends in (filled.low, filled.high))
         span = score_range[1] - score_range[0]
         off = np.minimum(filled.slack / span + 4 * EPS, high - low)
@@ -158,7 +158,7 @@ class _Range:
 class _Problem:
     """The bins seen from the coefficients θ̂ = (c, a, b) fitted to them."""
 
-    def __init__(self, bins: _Bins, theta: Floats) -> None:
+    def __init__(self, bins: _BinParts, theta: Floats) -> None:
         self._bins, self._theta = bins, theta
         ends = _terms(bins.low), _terms(bins.high)
         self._x = [_Range.between(low, high) for low, high in zip(*ends, strict=True)]

@@ -18,7 +18,7 @@ Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class SortedPairs:
     """Pairs of weight above zero, ascending by score.
 
     Attributes
@@ -41,7 +41,7 @@ class Pairs:
     @classmethod
     def of(
         cls, score: npt.ArrayLike, genuine: npt.ArrayLike, weight: npt.ArrayLike | None
-    ) -> Pairs:
+    ) -> SortedPairs:
         """Check and sort pairs."""
         scores = as_scores(score)
         labels = np.asarray(genuine)

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from faircal.calibrators._batch import Search
+from faircal.calibrators._batch import NewtonSearch
 from faircal.calibrators._newton import finite_logit, fit_nonnegative
-from faircal.calibrators._sample import Floats, Sample
+from faircal.calibrators._sample import Floats, WeightedScores
 from faircal.calibrators._samples import Ints, Samples
 from faircal.calibrators.base import Calibrator
 from faircal.compute import CPU, Engine
@@ -100,7 +100,7 @@ class LogisticCalibrator(Calibrator):
         reach = np.ones((len(samples), len(self._scalars)))
         reach[some, :-1] = np.abs([self._terms(end) for end in ends]).max(axis=0).T
         low, high = self._targets(genuine, mass - genuine)
-        search = Search(mass, low + (high - low) * part, reach, intercept=self._intercept)
+        search = NewtonSearch(mass, low + (high - low) * part, reach, intercept=self._intercept)
         rough, exact = (
             self._sums(of, low, high, engine) for of in (samples.coarse(_AVERAGED), samples)
         )
@@ -124,7 +124,7 @@ class LogisticCalibrator(Calibrator):
             target = np.repeat(low, lengths) + np.repeat(high - low, lengths) * target
         return engine.logistic_sums(features, target, samples.mass, samples.starts)
 
-    def _fit(self, sample: Sample) -> None:
+    def _fit(self, sample: WeightedScores) -> None:
         n = len(sample.scores)
         if n >= _MANY:
             ends = np.array([0, n])
@@ -135,14 +135,14 @@ class LogisticCalibrator(Calibrator):
                 return
         self._fit_alone(sample)
 
-    def _learn_alone(self, sample: Sample) -> Self:
+    def _learn_alone(self, sample: WeightedScores) -> Self:
         if sample.is_constant:
             self._fit_constant(sample)
         else:
             self._fit_alone(sample)
         return self
 
-    def _fit_alone(self, sample: Sample) -> None:
+    def _fit_alone(self, sample: WeightedScores) -> None:
         """Fit by the search that takes its time, and manages without a maximum as well."""
         imposter = sample.mass - sample.genuine
         low, high = self._targets(sample.genuine.sum(), imposter.sum())
@@ -151,7 +151,7 @@ class LogisticCalibrator(Calibrator):
         fit = fit_nonnegative(terms, target, sample.mass, intercept=self._intercept)
         self._set(np.append(fit.slopes, fit.intercept))
 
-    def _fit_constant(self, sample: Sample) -> None:
+    def _fit_constant(self, sample: WeightedScores) -> None:
         low, high = self._targets(sample.genuine.sum(), (sample.mass - sample.genuine).sum())
         theta = np.zeros(len(self._scalars))
         theta[-1] = finite_logit(float(low + (high - low) * sample.fraction))

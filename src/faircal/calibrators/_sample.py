@@ -16,7 +16,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Sample:
+class WeightedScores:
     """Training pairs as masses over distinct scores.
 
     Everything a calibrator may learn from is in these three arrays, so that the order of the
@@ -48,7 +48,7 @@ class Sample:
         return self.scores.size == 1 or self.fraction in (0.0, 1.0)
 
 
-def tally(scores: Floats, genuine: Floats, weight: Floats | None) -> Sample:
+def tally(scores: Floats, genuine: Floats, weight: Floats | None) -> WeightedScores:
     """Gather pairs by score.
 
     Parameters
@@ -74,12 +74,14 @@ def tally(scores: Floats, genuine: Floats, weight: Floats | None) -> Sample:
     return merge_ties(scores[order], genuine[order] * weight, weight)
 
 
-def merge_ties(scores: Floats, genuine: Floats, mass: Floats) -> Sample:
+def merge_ties(scores: Floats, genuine: Floats, mass: Floats) -> WeightedScores:
     """Gather entries of equal score, given in ascending order."""
     starts = np.flatnonzero(np.concatenate(([True], scores[1:] != scores[:-1])))
     if starts.size == scores.size:
-        return Sample(scores, genuine, mass)
-    return Sample(scores[starts], np.add.reduceat(genuine, starts), np.add.reduceat(mass, starts))
+        return WeightedScores(scores, genuine, mass)
+    return WeightedScores(
+        scores[starts], np.add.reduceat(genuine, starts), np.add.reduceat(mass, starts)
+    )
 
 
 def as_scores(scores: Any) -> Floats:

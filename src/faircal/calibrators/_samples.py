@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from faircal._base.errors import DataError
-from faircal.calibrators._layout import Pairs
-from faircal.calibrators._sample import Floats, Sample, merge_ties
-from faircal.compute.counting import Counts
+from faircal.calibrators._layout import SortedPairs
+from faircal.calibrators._sample import Floats, WeightedScores, merge_ties
+from faircal.compute.counting import ScoreCounts
 from faircal.compute.threads import each
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -29,7 +29,7 @@ class Samples:
     """Training pairs of many sets, as masses over scores; the last set is that of all pairs.
 
     Set k is ``starts[k]:starts[k + 1]`` of the three arrays. A pair may be in several sets, and
-    equal scores may stand side by side; ``samples[k]`` gathers them into a `Sample`.
+    equal scores may stand side by side; ``samples[k]`` gathers them into a `WeightedScores`.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Samples:
         weight : array-like of shape (n,), optional
             Weights of zero or more, not all zero.
         """
-        pairs = Pairs.of(score, genuine, weight)
+        pairs = SortedPairs.of(score, genuine, weight)
         rows, starts = pairs.by_code(codes, n_sets)
         split, n = len(rows), len(rows) + len(pairs.scores)
         scores, hits = np.empty(n), np.empty(n)
@@ -99,7 +99,7 @@ class Samples:
         return cls(scores, hits, mass, ends, np.diff(ends))
 
     @classmethod
-    def from_counts(cls, counts: Counts) -> Samples:
+    def from_counts(cls, counts: ScoreCounts) -> Samples:
         """Return counted scores as a sample of each set; the last set must hold all pairs.
 
         The genuine pairs of a bin stand at their mean score, and so do its imposters: what is
@@ -132,7 +132,7 @@ class Samples:
         """How many sets there are, that of all pairs included."""
         return len(self.sizes)
 
-    def __getitem__(self, k: int) -> Sample:
+    def __getitem__(self, k: int) -> WeightedScores:
         at = range(len(self))[k]
         part = slice(int(self.starts[at]), int(self.starts[at + 1]))
         if part.start == part.stop:

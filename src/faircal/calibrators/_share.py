@@ -92,7 +92,7 @@ def _first(outside: Callable[[float], bool], start: float, factor: float) -> flo
     return outer
 
 
-class Sharing:
+class ScoreSharing:
     """Which pairs share people; each unknown side, below 0, is somebody else.
 
     Attributes

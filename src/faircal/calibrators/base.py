@@ -15,7 +15,14 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metadata_routing import UNUSED
 
 from faircal._base.errors import DataError, NotFittedError, ParameterError
-from faircal.calibrators._sample import Floats, Sample, as_labels, as_scores, as_weights, tally
+from faircal.calibrators._sample import (
+    Floats,
+    WeightedScores,
+    as_labels,
+    as_scores,
+    as_weights,
+    tally,
+)
 from faircal.calibrators._samples import Samples
 from faircal.compute import CPU, Engine
 
@@ -215,7 +222,7 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         """Whether a state that comes from elsewhere makes a map: arrays of lengths that fit."""
         return True
 
-    def _learn(self, sample: Sample) -> Self:
+    def _learn(self, sample: WeightedScores) -> Self:
         if sample.is_constant:
             self._fit_constant(sample)
         else:
@@ -223,11 +230,11 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     @abstractmethod
-    def _fit(self, sample: Sample) -> None:
+    def _fit(self, sample: WeightedScores) -> None:
         """Learn from a sample with both classes and at least two distinct scores."""
 
     @abstractmethod
-    def _fit_constant(self, sample: Sample) -> None:
+    def _fit_constant(self, sample: WeightedScores) -> None:
         """Learn the constant map, from a sample with one class or one distinct score."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from faircal._base.registry import check_whole
-from faircal.calibrators._sample import Floats, Sample
+from faircal.calibrators._sample import Floats, WeightedScores
 from faircal.calibrators.base import Calibrator
 
 
@@ -63,7 +63,7 @@ class HistogramCalibrator(Calibrator):
         super()._check_parameters()
         check_whole("n_bins", self.n_bins, 1)
 
-    def _fit(self, sample: Sample) -> None:
+    def _fit(self, sample: WeightedScores) -> None:
         upto = np.cumsum(sample.mass)
         counts = not np.mod(sample.mass, 1.0).any()
         most = upto[-1] if counts else sample.scores.size
@@ -79,7 +79,7 @@ class HistogramCalibrator(Calibrator):
         genuine = np.interp(bounds, before, np.concatenate(([0.0], np.cumsum(sample.genuine))))
         self.edges_, self.values_ = edges, np.diff(genuine) / np.diff(bounds)
 
-    def _fit_constant(self, sample: Sample) -> None:
+    def _fit_constant(self, sample: WeightedScores) -> None:
         self.edges_, self.values_ = np.array(self.score_range, float), np.array([sample.fraction])
 
     def _is_sound(self) -> bool:
@@ -97,7 +97,7 @@ def _cuts(total: float, m: int, *, counts: bool) -> Floats:
     return np.linspace(0.0, total, m + 1)[1:-1]
 
 
-def _edges(sample: Sample, upto: Floats, cuts: Floats) -> Floats:
+def _edges(sample: WeightedScores, upto: Floats, cuts: Floats) -> Floats:
     """Return the inner edge at each cut, given the mass up to and including each score."""
     before = np.searchsorted(upto, cuts, side="left")
     after = np.searchsorted(upto, cuts, side="right")

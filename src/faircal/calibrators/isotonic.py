@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from faircal.calibrators._sample import Floats, Sample
+from faircal.calibrators._sample import Floats, WeightedScores
 from faircal.calibrators.base import Calibrator
 
 
@@ -36,7 +36,7 @@ class IsotonicCalibrator(Calibrator):
 
     _arrays: ClassVar[tuple[str, ...]] = ("knots", "values")
 
-    def _fit(self, sample: Sample) -> None:
+    def _fit(self, sample: WeightedScores) -> None:
         values = isotonic_regression(
             sample.genuine / sample.mass, sample_weight=sample.mass, y_min=0.0, y_max=1.0
         )
@@ -45,7 +45,7 @@ class IsotonicCalibrator(Calibrator):
         needed = np.concatenate(([True], rises)) | np.concatenate((rises, [True]))
         self.knots_, self.values_ = sample.scores[needed], values[needed]
 
-    def _fit_constant(self, sample: Sample) -> None:
+    def _fit_constant(self, sample: WeightedScores) -> None:
         self.knots_, self.values_ = sample.scores[:1].copy(), np.array([sample.fraction])
 
     def _is_sound(self) -> bool:

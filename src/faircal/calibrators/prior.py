@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.calibrators._share import Mixture, Sharing
+from faircal.calibrators._share import Mixture, ScoreSharing
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -154,7 +154,7 @@ def estimate_prior(
     value = mixed.most_likely()
     sharing = None
     if left is not None and right is not None:
-        sharing = Sharing(*(_codes(side, len(said)) for side in (left, right)))
+        sharing = ScoreSharing(*(_codes(side, len(said)) for side in (left, right)))
     upper = (1 + level) / 2
 
     def effect(share: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from faircal._base.registry import check_whole
-from faircal.calibrators._sample import Floats, Sample
+from faircal.calibrators._sample import Floats, WeightedScores
 from faircal.calibrators.base import Calibrator
 
 # Weights that add up to more are laid out with fewer, heavier copies; never fewer than one a score.
@@ -63,7 +63,7 @@ class SplineCalibrator(Calibrator):
         super()._check_parameters()
         check_whole("n_knots", self.n_knots, 2)
 
-    def _fit(self, sample: Sample) -> None:
+    def _fit(self, sample: WeightedScores) -> None:
         z = self._normalise(sample.scores)
         owner, mass = _lay_out(sample.mass)
         end = np.cumsum(mass)
@@ -75,7 +75,7 @@ class SplineCalibrator(Calibrator):
         shift = np.bincount(owner, derivative * mass) / np.bincount(owner, mass)
         self.knots_, self.values_ = sample.scores, z + shift
 
-    def _fit_constant(self, sample: Sample) -> None:
+    def _fit_constant(self, sample: WeightedScores) -> None:
         self.knots_, self.values_ = sample.scores[:1].copy(), np.array([sample.fraction])
 
     def _is_sound(self) -> bool:

@@ -49,7 +49,7 @@ class Measured:
 
 def measure_whole(wanted: Wanted) -> Measured:
     """Measure pairs that are all in memory."""
-    from faircal.evaluation.audit import Scored, audit_pairs
+    from faircal.evaluation.audit import ScoredPairs, audit_pairs
     from faircal.evaluation.audit.label_noise import label_noise
     from faircal.evaluation.audit.matrix import imposter_matrix
 
@@ -69,7 +69,7 @@ def measure_whole(wanted: Wanted) -> Measured:
         for feature in loaded.features:
             data = loaded.select(feature)
             output = None if model is None else model.apply(data)
-            pairs = Scored.of_data(data, output, attribute)
+            pairs = ScoredPairs.of_data(data, output, attribute)
             found = audit_pairs(
                 pairs,
                 threshold=wanted.threshold,

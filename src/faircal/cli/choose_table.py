@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import JustifyMethod
     from rich.table import Table
 
-    from faircal.evaluation.tuning import Candidate, Choice, Stability
+    from faircal.evaluation.tuning import Choice, Stability, TriedSetting
 
 
 def show(choice: Choice, what: str) -> None:
@@ -62,7 +62,7 @@ def _candidates(choice: Choice) -> Table:
     return table
 
 
-def _mark(choice: Choice, row: Candidate) -> str:
+def _mark(choice: Choice, row: TriedSetting) -> str:
     if row is choice.baseline:  # K = 1
         return "one map"
     marks = {"chosen": choice.chosen, "best": choice.best}
@@ -91,7 +91,7 @@ def _errors(choice: Choice) -> str:
     return "one standard error" if choice.within == 1 else f"{choice.within:g} standard errors"
 
 
-def _gain(chosen: Candidate, plain: Candidate) -> str:
+def _gain(chosen: TriedSetting, plain: TriedSetting) -> str:
     if plain.worse <= plain.worse_error:
         return "But one map for all pairs does as well: clusters gain nothing that can be told."
     part = 1 - chosen.loss / plain.loss
@@ -178,7 +178,7 @@ def _count_words(choice: Choice, rows: list[Stability]) -> str:
     )
 
 
-def _name(row: Candidate) -> str:
+def _name(row: TriedSetting) -> str:
     noun = "cluster" if row.n_clusters == 1 else "clusters"
     return f"{row.n_clusters} {noun}, {row.calibrator}"
 

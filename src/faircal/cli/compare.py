@@ -12,7 +12,7 @@ from faircal.cli.options import CommaList, json_option, note, print_json, printa
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.evaluation.compare import Comparison, Gate
+    from faircal.evaluation.compare import Comparison, GateVerdict
 
 _GATES = ("worse", "noninferior")
 
@@ -135,10 +135,17 @@ def command(
     --margin, if at all.
     """
     from faircal.cli.compare_table import conclude, show
-    from faircal.evaluation.compare import Run, can_pair, compare, no_worse, non_inferior, notes
+    from faircal.evaluation.compare import (
+        ComparedRun,
+        can_pair,
+        compare,
+        no_worse,
+        non_inferior,
+        notes,
+    )
 
     _check(gate, margin, method)
-    a, b = Run.read(run_a), Run.read(run_b)
+    a, b = ComparedRun.read(run_a), ComparedRun.read(run_b)
     paired = not unpaired and can_pair(a, b)
     found = compare(
         a,
@@ -180,7 +187,7 @@ def _check(gate: str | None, margin: float | None, method: tuple[str, ...] | Non
 
 
 def _print(
-    run_a: Path, run_b: Path, found: list[Comparison], gate: str | None, result: Gate | None
+    run_a: Path, run_b: Path, found: list[Comparison], gate: str | None, result: GateVerdict | None
 ) -> None:
     records = [each.record() for each in found]
     passed = None if result is None else result.passed

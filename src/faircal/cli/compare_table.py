@@ -13,7 +13,7 @@ from faircal.cli.options import print_table, printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from faircal.evaluation.compare import Comparison, Gate
+    from faircal.evaluation.compare import Comparison, GateVerdict
 
 
 def show(found: Sequence[Comparison]) -> None:
@@ -26,7 +26,7 @@ def show(found: Sequence[Comparison]) -> None:
         print_table(_table(list(rows)), names=2, blocks=[1, 1, 2, 1, 1])
 
 
-def conclude(found: Sequence[Comparison], gate: Gate | None, margin: float | None) -> None:
+def conclude(found: Sequence[Comparison], gate: GateVerdict | None, margin: float | None) -> None:
     """Say how to read the table, what was found, and what would have been noticed."""
     level = found[0].difference.level
     family = found[0].family
@@ -136,7 +136,9 @@ def _by_metric(found: Sequence[Comparison]) -> dict[tuple[str, str], list[Compar
     return kinds
 
 
-def _gated(found: Sequence[Comparison], gate: Gate | None, margin: float | None) -> list[str]:
+def _gated(
+    found: Sequence[Comparison], gate: GateVerdict | None, margin: float | None
+) -> list[str]:
     if gate is None:
         return []
     if margin is None:
@@ -154,7 +156,7 @@ def _gated(found: Sequence[Comparison], gate: Gate | None, margin: float | None)
     return [f"gate: failed; not shown to be worse by less than {size}: {_named(gate)}"]
 
 
-def _named(gate: Gate) -> str:
+def _named(gate: GateVerdict) -> str:
     from faircal.evaluation.compare import whom
     from faircal.report.figures.wording import metric_title
 

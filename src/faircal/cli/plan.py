@@ -21,7 +21,7 @@ from faircal.cli.options import (
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
-    from faircal.metrics.intervals.planning import Alike, Metric, Plan
+    from faircal.metrics.intervals.planning import Alike, Metric, PeoplePlan
 
 METRICS: tuple[Metric, ...] = ("fpr", "fnr")
 
@@ -151,7 +151,7 @@ def command(
         raise ParameterError("--attribute and --feature: are for --pilot; give it too")
     seen = {} if pilot is None else _pilot(pilot, attribute, feature)
     rows: list[dict[str, Any]] = []
-    plans: list[Plan] = []
+    plans: list[PeoplePlan] = []
     for metric in METRICS:
         alike = seen.get(metric) or typical(metric)
         how: dict[str, Any] = {"images": images, "per_person": per_person, "level": level}
@@ -197,7 +197,7 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     return notes
 
 
-def _show(plans: list[Plan], rate: float, groups: int, level: float) -> None:
+def _show(plans: list[PeoplePlan], rate: float, groups: int, level: float) -> None:
     from rich import box
     from rich.table import Table
 
@@ -228,14 +228,14 @@ def _pilot(path: Path, attribute: str | None, feature: str | None) -> dict[Metri
 
     from faircal._base.errors import DataError
     from faircal.cli.source import Source, check_one_feature
-    from faircal.evaluation.audit import Scored
+    from faircal.evaluation.audit import ScoredPairs
     from faircal.metrics.intervals.crowd import Crowd
     from faircal.metrics.intervals.dependence import Dependence
     from faircal.metrics.intervals.planning import FEWEST_PEOPLE, Alike
 
     data: Dataset = Source(path, None, False).load([feature] if feature else (), measuring=True)
     check_one_feature(data.features, path)
-    pairs = Scored.of_data(data, None, attribute)
+    pairs = ScoredPairs.of_data(data, None, attribute)
     if pairs.people is None or pairs.ranked is None:
         raise DataError(f"{path}: expected identities, found none; add identity to plan with it")
     crowd, scores = Crowd.of(pairs.genuine, pairs.people), pairs.ranked

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from faircal.cli.threshold_found import Found
     from faircal.data import Dataset
-    from faircal.evaluation.audit import Scored
+    from faircal.evaluation.audit import ScoredPairs
     from faircal.evaluation.thresholds.guarantee import Guarantee, Rule, Scope
-    from faircal.evaluation.thresholds.strangers import Strangers
+    from faircal.evaluation.thresholds.strangers import ImposterSet
     from faircal.methods import Method
 
 #: A share of people that may be taken for others far more often, and be missing among few.
@@ -165,7 +165,7 @@ def command(
     --fpr, as papers do, and promises nothing. 'faircal plan' says how many people a rate takes.
     """
     from faircal.cli.threshold_found import find_out, fitted_on
-    from faircal.evaluation.audit import Scored
+    from faircal.evaluation.audit import ScoredPairs
     from faircal.evaluation.thresholds.guarantee import counted, guarantee, imposters
     from faircal.methods import load_method
 
@@ -180,7 +180,7 @@ def command(
         notes += data.notes
         data = data.split(fold_named(data, fold))[1]
     output = None if fitted is None else fitted.apply(data)
-    pairs = Scored.of_data(data, output, attribute or data.default_attribute)
+    pairs = ScoredPairs.of_data(data, output, attribute or data.default_attribute)
     scores = pairs.ranked
     if scores is None:  # pragma: no cover  (a dataset has scores)
         raise click.UsageError("DATA has no scores")
@@ -266,15 +266,15 @@ def _write(found: Found, model: Method | None, out: Path | None, fold: str | Non
 
 def _sets(
     within: str,
-    everybody: Strangers,
-    pairs: Scored,
+    everybody: ImposterSet,
+    pairs: ScoredPairs,
     data: Dataset,
     model: Method | None,
     clusters: int | None,
     seed: int,
     fpr: float,
     confidence: float,
-) -> dict[str, Strangers] | None:
+) -> dict[str, ImposterSet] | None:
     from faircal._base.errors import DataError
     from faircal.evaluation.thresholds.guarantee import cluster_sets, group_sets
 

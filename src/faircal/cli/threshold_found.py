@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
-    from faircal.evaluation.audit import Scored
-    from faircal.evaluation.audit.operating import Rates
+    from faircal.evaluation.audit import ScoredPairs
+    from faircal.evaluation.audit.operating import OperatingRates
     from faircal.evaluation.thresholds.guarantee import Guarantee
     from faircal.methods import Method
     from faircal.model import OperatingPoint
@@ -53,7 +53,7 @@ class Found:
     chosen: Guarantee
     data: Dataset
     people_known: bool
-    rates: list[Rates]
+    rates: list[OperatingRates]
     meaning: Meaning | None
     own_people: bool | None = None
 
@@ -127,7 +127,7 @@ class Found:
 def find_out(
     chosen: Guarantee,
     data: Dataset,
-    pairs: Scored,
+    pairs: ScoredPairs,
     model: Method | None,
     prior: float | None,
     calibrated_at: float | None,
@@ -165,7 +165,7 @@ def fitted_on(model: Method, data: Dataset, fold: str | None) -> bool | None:
 
 
 def _meaning(
-    at: float, pairs: Scored, model: Method, prior: float | None, calibrated_at: float | None
+    at: float, pairs: ScoredPairs, model: Method, prior: float | None, calibrated_at: float | None
 ) -> Meaning | None:
     from faircal.calibrators.prior import SHARE_FIGURE, shift_prior
     from faircal.metrics import log_likelihood_ratio

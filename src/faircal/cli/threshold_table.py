@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from faircal.cli.threshold_found import Found
-    from faircal.evaluation.audit.operating import Rates
-    from faircal.evaluation.thresholds.guarantee import Guarantee, Row
+    from faircal.evaluation.audit.operating import OperatingRates
+    from faircal.evaluation.thresholds.guarantee import Guarantee, GuaranteeRow
 
 _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cluster"}
 
@@ -54,7 +54,7 @@ def _measured(found: Found, title: str, attribute: str) -> Table:
     return table
 
 
-def _rates(row: Rates) -> list[str]:
+def _rates(row: OperatingRates) -> list[str]:
     from faircal.metrics.intervals.enough import NOT_ENOUGH
 
     def rate(value: float, low: float, high: float) -> str:
@@ -85,7 +85,7 @@ def _promised(chosen: Guarantee) -> Table:
     return table
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: GuaranteeRow) -> list[str]:
     from faircal.metrics.intervals.enough import NOT_ENOUGH
 
     told = not math.isnan(row.rate)

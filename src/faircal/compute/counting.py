@@ -28,7 +28,7 @@ _UNIFORM, _RELATIVE = 16384, 1 / 64
 _BLOCK = 1 << 16
 
 
-class Filled(NamedTuple):
+class FilledBins(NamedTuple):
     """The bins of one set that hold something, ascending; every array has shape (n_filled,).
 
     The means lie in their bins. A label without pairs has the mean of the other one.
@@ -45,7 +45,7 @@ class Filled(NamedTuple):
     slack: FloatArray  # how far the means may be from the true ones: 5e-7 of the bin's width
 
 
-class Counts:
+class ScoreCounts:
     """Genuine and imposter scores of several sets counted between edges; can be added up.
 
     Bin i holds the scores s with ``edges[i] <= s < edges[i + 1]``; the first one those below, too,
@@ -88,7 +88,7 @@ class Counts:
         self._places = _Places(edges)
 
     @classmethod
-    def zeros(cls, n_sets: int, edges: npt.ArrayLike) -> Counts:
+    def zeros(cls, n_sets: int, edges: npt.ArrayLike) -> ScoreCounts:
         """Return the counts of nothing yet."""
         at = np.array(edges, dtype=np.float64)
         if at.ndim != 1 or len(at) < 2 or not (np.isfinite(at).all() and (np.diff(at) > 0).all()):
@@ -182,12 +182,12 @@ class Counts:
             np.add.at(self._count.reshape(-1), where, keep.astype(np.int64))
             np.add.at(self._total.reshape(-1), where, steps * keep)
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: ScoreCounts) -> ScoreCounts:
         if not np.array_equal(self.edges, other.edges) or len(self) != len(other):
             raise DataError(
                 "counts of different edges or numbers of sets cannot be added; use the same"
             )
-        return Counts(
+        return ScoreCounts(
             self.edges,
             self._count + other._count,
             self._total + other._total,
@@ -195,14 +195,14 @@ class Counts:
             max(self.greatest, other.greatest),
         )
 
-    def take(self, sets: npt.ArrayLike) -> Counts:
+    def take(self, sets: npt.ArrayLike) -> ScoreCounts:
         """Return the counts of some sets, in the given order; −1 is a set of nothing yet."""
         rows = np.asarray(sets, np.intp)
         some = (rows >= 0)[:, None, None]
         count, total = (np.where(some, of[rows], 0) for of in (self._count, self._total))
-        return Counts(self.edges, count, total, self.least, self.greatest)
+        return ScoreCounts(self.edges, count, total, self.least, self.greatest)
 
-    def means(self, k: int) -> Filled:
+    def means(self, k: int) -> FilledBins:
         """Return the bins of set `k` that hold something, with the mean scores by label."""
         count, total = self._count[k], self._total[k]
         filled = np.flatnonzero(count.any(axis=1))
@@ -220,7 +220,9 @@ class Counts:
         # Of a single pair it is known where in the bin it is.
         low = np.where(pairs == 1, np.maximum(low, both - slack), low)
         high = np.where(pairs == 1, np.minimum(high, both + slack), high)
-        return Filled(filled, low, high, count[:, 1], count[:, 0], means[1], means[0], both, slack)
+        return FilledBins(
+            filled, low, high, count[:, 1], count[:, 0], means[1], means[0], both, slack
+        )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all as arrays, for a checkpoint; only what is not zero."""
@@ -235,7 +237,7 @@ class Counts:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, npt.NDArray[Any]]) -> Counts:
+    def from_state(cls, state: Mapping[str, npt.NDArray[Any]]) -> ScoreCounts:
         """Return the counts that `state` was made of."""
         made = cls.zeros(int(state["shape"][0]), state["edges"])
         made._count.reshape(-1)[state["cells"]] = state["count"]

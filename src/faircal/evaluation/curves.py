@@ -25,7 +25,7 @@ CURVES = "curves.parquet"
 Of = Literal["score", "probability"]
 
 
-class Source(NamedTuple):
+class ScoreSource(NamedTuple):
     """Whose scores they are; fields that don't apply are empty."""
 
     feature: str = ""
@@ -36,16 +36,16 @@ class Source(NamedTuple):
     attribute: str = ""
 
 
-class Curve(NamedTuple):
+class ScoreHistogram(NamedTuple):
     """The histogram of one group's scores (``of="score"``) or probabilities."""
 
-    source: Source
+    source: ScoreSource
     group: str
     of: str
     histogram: Histogram
 
 
-_TEXTS = (*Source._fields, "group", "of")
+_TEXTS = (*ScoreSource._fields, "group", "of")
 _NUMBERS = {
     "edges": pa.float64(),
     "genuine": pa.int64(),
@@ -59,15 +59,15 @@ SCHEMA = pa.schema(
 
 
 def make_curves(
-    rankings: Rankings, source: Source, score_range: tuple[float, float]
-) -> Iterator[Curve]:
+    rankings: Rankings, source: ScoreSource, score_range: tuple[float, float]
+) -> Iterator[ScoreHistogram]:
     """Count the scores and probabilities of all pairs and of each group."""
     same = rankings.scores is rankings.probabilities  # the method ranks by its probability
     for of, cut in (("score", rankings.scores), ("probability", rankings.probabilities)):
         likely = same or of == "probability"
         edges = probability_edges() if likely else score_edges(*score_range)
         for group, ranking in cut.items():
-            yield Curve(source, group, of, Histogram.of(ranking, edges))
+            yield ScoreHistogram(source, group, of, Histogram.of(ranking, edges))
 
 
 class Curves:
@@ -89,17 +89,17 @@ class Curves:
     0.5
     """
 
-    def __init__(self, curves: Iterable[Curve]) -> None:
-        self._folds: dict[tuple[Source, str, str], dict[str, Histogram]] = {}
+    def __init__(self, curves: Iterable[ScoreHistogram]) -> None:
+        self._folds: dict[tuple[ScoreSource, str, str], dict[str, Histogram]] = {}
         for source, group, of, histogram in curves:
             key = source._replace(fold=""), group, of
             self._folds.setdefault(key, {})[source.fold] = histogram
         self.sources = list(dict.fromkeys(source for source, _, _ in self._folds))
 
-    def __iter__(self) -> Iterator[Curve]:
+    def __iter__(self) -> Iterator[ScoreHistogram]:
         for (source, group, of), folds in self._folds.items():
             for fold, histogram in folds.items():
-                yield Curve(source._replace(fold=fold), group, of, histogram)
+                yield ScoreHistogram(source._replace(fold=fold), group, of, histogram)
 
     def __add__(self, other: Curves) -> Curves:
         return Curves([*self, *other])
@@ -109,13 +109,13 @@ class Curves:
         """The test folds in order; one without a name where there are none."""
         return list(dict.fromkeys(fold for folds in self._folds.values() for fold in folds))
 
-    def groups(self, source: Source | None = None) -> list[str]:
+    def groups(self, source: ScoreSource | None = None) -> list[str]:
         """Return the groups of a source; it may be left out where there is only one."""
         chosen = self._source(source)
         found = dict.fromkeys(group for of, group, _ in self._folds if of == chosen)
         return [group for group in found if group != GLOBAL]
 
-    def has(self, of: Of, source: Source | None = None) -> bool:
+    def has(self, of: Of, source: ScoreSource | None = None) -> bool:
         """Whether there are scores, or probabilities, of a source."""
         return (self._source(source), GLOBAL, of) in self._folds
 
@@ -123,7 +123,7 @@ class Curves:
         self,
         group: str = GLOBAL,
         of: Of = "score",
-        source: Source | None = None,
+        source: ScoreSource | None = None,
         fold: str | None = None,
     ) -> Histogram:
         """Return a histogram: of one test fold, or of all of them together.
@@ -137,7 +137,7 @@ class Curves:
             raise DataError(f"there is no histogram of the {of} of {group!r}{where}; see sources")
         return reduce(add, folds.values()) if fold is None else folds[fold]
 
-    def _source(self, source: Source | None) -> Source:
+    def _source(self, source: ScoreSource | None) -> ScoreSource:
         if source is not None:
             return source._replace(fold="")
         if len(self.sources) != 1:
@@ -148,7 +148,7 @@ class Curves:
         return self.sources[0]
 
 
-def as_table(curves: Iterable[Curve]) -> pa.Table:
+def as_table(curves: Iterable[ScoreHistogram]) -> pa.Table:
     """Return curves as an Arrow table, a histogram a row."""
     listed = list(curves)
     texts = zip(*((*source, group, of) for source, group, of, _ in listed), strict=True)
@@ -159,13 +159,13 @@ def as_table(curves: Iterable[Curve]) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def from_table(table: pa.Table) -> Iterator[Curve]:
+def from_table(table: pa.Table) -> Iterator[ScoreHistogram]:
     """Return the curves of such a table."""
     for row in table.to_batches():
         texts = zip(*(row[name].to_pylist() for name in _TEXTS), strict=True)
         for i, (*source, group, of) in enumerate(texts):
             values = [row[name][i].values.to_numpy() for name in _NUMBERS]
-            yield Curve(Source._make(source), group, of, Histogram(*values))
+            yield ScoreHistogram(ScoreSource._make(source), group, of, Histogram(*values))
 
 
 def write_curves(path: Path, table: pa.Table) -> None:

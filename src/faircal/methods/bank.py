@@ -17,7 +17,7 @@ from faircal.calibrators import (
     make_calibrator,
 )
 from faircal.compute import CPU, Engine
-from faircal.compute.counting import Counts
+from faircal.compute.counting import ScoreCounts
 from faircal.compute.threads import each
 
 Float64 = NDArray[np.float64]
@@ -142,7 +142,7 @@ class CalibratorBank:
         p1 *= theta
         np.clip(np.add(p1, p2, out=p1), 0.0, 1.0, out=out)
 
-    def counting_bound(self, counts: Counts) -> float:
+    def counting_bound(self, counts: ScoreCounts) -> float:
         """Return how far any probability can be from that of maps fitted on uncounted scores.
 
         It takes a bank of beta maps, fitted on ``Samples.from_counts(counts)``; infinite where

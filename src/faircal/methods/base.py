@@ -20,7 +20,7 @@ from faircal._base.jobs import Job, Progress, silent
 from faircal._base.registry import check_whole, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.compute.counting import Counts
+from faircal.compute.counting import ScoreCounts
 from faircal.data import Dataset, Embeddings, Groups, Memo, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Scores
@@ -348,7 +348,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore what `_get_state` gave."""
 
-    def _counting_error(self, counts: Sequence[Counts]) -> float:  # noqa: ARG002
+    def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:  # noqa: ARG002
         """Return how far probabilities may be off because scores were counted; NaN: unknown."""
         return float("nan")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from faircal.calibrators import Calibrator, counting_bound, make_calibrator
-from faircal.compute.counting import Counts
+from faircal.compute.counting import ScoreCounts
 from faircal.methods.base import Method, Needs, Output
 from faircal.methods.inputs import Fitting, Inputs
 
@@ -41,7 +41,7 @@ class Baseline(Method):
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
         (self.calibrator_,) = calibrator.fit_sets(inputs.samples())
 
-    def _counting_error(self, counts: Sequence[Counts]) -> float:
+    def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:
         return counting_bound(self.calibrator_, counts[0], 0)
 
     def _apply(self, inputs: Inputs) -> Output:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.compute.counting import Counts
+from faircal.compute.counting import ScoreCounts
 from faircal.methods.bank import CalibratorBank, check_count
 from faircal.methods.base import Claims, Needs, Output
 from faircal.methods.clusters import ClusterMethod
@@ -125,7 +125,7 @@ class FairCal(ClusterMethod):
             [0.0 if fitted is None else even(fitted) - overall for fitted in self.bank_.maps]
         )
 
-    def _counting_error(self, counts: Sequence[Counts]) -> float:
+    def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:
         return self.bank_.counting_bound(counts[0])
 
     def _bank(self) -> CalibratorBank:

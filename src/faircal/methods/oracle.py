@@ -7,7 +7,7 @@ from typing import Any
 
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.compute.counting import Counts
+from faircal.compute.counting import ScoreCounts
 from faircal.data import Groups
 from faircal.methods.bank import CalibratorBank, check_count, check_names
 from faircal.methods.base import Claims, Method, Needs, Output
@@ -70,7 +70,7 @@ class Oracle(Method):
     def _groups(self, inputs: Inputs) -> Groups:
         return inputs.declared_groups().renamed(self.groups_)
 
-    def _counting_error(self, counts: Sequence[Counts]) -> float:
+    def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:
         return self.bank_.counting_bound(counts[0])
 
     def _bank(self) -> CalibratorBank:

@@ -17,7 +17,7 @@ from faircal._base.jobs import Job
 from faircal._version import __version__
 from faircal.calibrators import Samples
 from faircal.compute.clustering import Clustering
-from faircal.compute.counting import Counts, fine_edges
+from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.data import Dataset, Memo, PairStream
 from faircal.data.census import Census
 from faircal.methods.inputs import Codes, Fitting, Float64, Inputs, check_classes
@@ -68,12 +68,12 @@ class Pass:
     score: Callable[[Inputs], Float64] | None
     edges: Float64
 
-    def zeros(self) -> Counts:
+    def zeros(self) -> ScoreCounts:
         """Return the counts of nothing yet; all pairs are the last set."""
-        return Counts.zeros(self.n_sets + 1, self.edges)
+        return ScoreCounts.zeros(self.n_sets + 1, self.edges)
 
     def of(self, part: Dataset) -> tuple[NDArray[Any], ...]:
-        """Return what `Counts.add` takes of the pairs of `part`."""
+        """Return what `ScoreCounts.add` takes of the pairs of `part`."""
         inputs = self.inputs(part)
         values = inputs.score if self.score is None else self.score(inputs)
         codes = () if self.sets is None else self.sets(inputs)
@@ -86,10 +86,10 @@ class Counting(Fitting):
 
     inputs: Callable[[Dataset], Inputs]
     #: What each pass has counted.
-    counts: list[Counts] = field(default_factory=list, kw_only=True)
+    counts: list[ScoreCounts] = field(default_factory=list, kw_only=True)
 
     @abstractmethod
-    def count(self, what: Pass) -> Counts:
+    def count(self, what: Pass) -> ScoreCounts:
         """Go through all pairs once."""
 
     def samples(
@@ -165,7 +165,7 @@ class Streamed(Counting):
         found = super().clustering
         return self.kept.clustering(lambda: found(n_clusters, n_init, random_state))
 
-    def count(self, what: Pass) -> Counts:
+    def count(self, what: Pass) -> ScoreCounts:
         """Go through the stream, from where an earlier fit was interrupted."""
         stage = len(self.counts)
         counts, done = self.kept.counted(stage)
@@ -206,18 +206,18 @@ class Kept:
         inertia, n_iter = found["figures"].tolist()
         return Clustering(np.asarray(found["centers"], np.float32), inertia, int(n_iter))
 
-    def counted(self, stage: int) -> tuple[Counts | None, int]:
+    def counted(self, stage: int) -> tuple[ScoreCounts | None, int]:
         """Return what pass number `stage` has counted, and of how many pairs."""
         state = self._state.part(f"pass {stage}")
-        return (Counts.from_state(state), int(state["done"][0])) if state else (None, 0)
+        return (ScoreCounts.from_state(state), int(state["done"][0])) if state else (None, 0)
 
-    def write(self, stage: int, counts: Counts, done: int, *, now: bool = False) -> None:
+    def write(self, stage: int, counts: ScoreCounts, done: int, *, now: bool = False) -> None:
         """Write it down, if it is time to."""
         if now or self._file.is_due:
             self.hold(stage, counts, done)
             self._file.write({}, self._state.arrays)
 
-    def hold(self, stage: int, counts: Counts, done: int) -> None:
+    def hold(self, stage: int, counts: ScoreCounts, done: int) -> None:
         """Have it ready for the next time that something is written."""
         state = {**counts.state(), "done": np.array([done])}
         self._state.arrays.update(prefixed(f"pass {stage}", state))

@@ -36,7 +36,7 @@ from faircal.metrics.decomposition import (
 )
 from faircal.metrics.disparity import (
     DEVIATIONS,
-    GroupRates,
+    SharedThresholdRates,
     aad,
     equal_opportunity,
     mad,
@@ -58,7 +58,7 @@ from faircal.metrics.fairness import (
 )
 from faircal.metrics.histogram import Histogram, probability_edges, score_edges
 from faircal.metrics.likelihood import calibration_loss, cllr, log_likelihood_ratio, min_cllr
-from faircal.metrics.matrix import GroupMatrix, cells, group_matrix
+from faircal.metrics.matrix import CrossGroupErrors, cells, group_matrix
 from faircal.metrics.operating import (
     ErrorCounts,
     ThresholdRule,
@@ -79,17 +79,17 @@ __all__ = [
     "FAIRNESS",
     "METRICS",
     "ClassMetric",
+    "CrossGroupErrors",
     "Decomposition",
     "Det",
     "ErrorCounts",
     "Fairness",
-    "GroupMatrix",
-    "GroupRates",
     "Histogram",
     "Metric",
     "Ranking",
     "Reliability",
     "Roc",
+    "SharedThresholdRates",
     "ThresholdRule",
     "aad",
     "accuracy",

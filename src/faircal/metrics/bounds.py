@@ -2,9 +2,9 @@
 
 In each bin the number of pairs of each label is known, the mean score of each, and between which
 ends all scores lie; where in between they lie is not. Each function here takes the bins of one set
-(`faircal.compute.counting.Filled`) and looks at the worst case, so what it says holds always, but
-for the rounding of sums. The metric meant is that of ``Ranking.counted(bins.mean, …)``, where all
-pairs of a bin are tied at the bin's mean.
+(`faircal.compute.counting.FilledBins`) and looks at the worst case, so what it says holds always,
+but for the rounding of sums. The metric meant is that of ``Ranking.counted(bins.mean, …)``, where
+all pairs of a bin are tied at the bin's mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from faircal.compute.counting import Filled
+from faircal.compute.counting import FilledBins
 from faircal.metrics.calibration import NLL_EPS, mass_cuts
 from faircal.metrics.ranking import FloatArray, IntArray, Ranking
 
@@ -25,7 +25,7 @@ Range: TypeAlias = tuple[float, float]
 _ROUNDING = 1e-12
 
 
-def as_counted(bins: Filled) -> Ranking:
+def as_counted(bins: FilledBins) -> Ranking:
     """Return the ranking in which the pairs of each bin are tied at its mean."""
     return Ranking.counted(bins.mean, bins.genuine, bins.imposter)
 
@@ -36,12 +36,12 @@ def off(value: float, within: Range) -> float:
     return max(value - low, high - value, 0.0) + _ROUNDING * max(1.0, abs(value))
 
 
-def auroc_bound(bins: Filled) -> float:
+def auroc_bound(bins: FilledBins) -> float:
     """Return the bound of `auroc`: in a bin, every two labels may be in either order, or tied.
 
     Examples
     --------
-    >>> from faircal.compute.counting import Counts
+    >>> from faircal.compute.counting import ScoreCounts
     >>> counts = Counts.zeros(1, [0.0, 0.5, 1.0])
     >>> counts.add([0.1, 0.2, 0.4, 0.7], [0, 1, 0, 1])
     >>> round(auroc_bound(counts.means(0)), 6)  # one genuine and two imposters share a bin
@@ -55,12 +55,12 @@ def auroc_bound(bins: Filled) -> float:
     return float(tied) / (2 * both) + _ROUNDING
 
 
-def brier_bound(bins: Filled) -> float:
+def brier_bound(bins: FilledBins) -> float:
     """Return the bound of `brier`: a sum of convex functions, of which the means are known."""
     return _mean_bound(bins, lambda c: (1 - c) ** 2, lambda c: c**2, np.True_)
 
 
-def nll_bound(bins: Filled, eps: float = NLL_EPS) -> float:
+def nll_bound(bins: FilledBins, eps: float = NLL_EPS) -> float:
     """Return the bound of `nll`, as that of `brier_bound`; cut off logarithms are not convex."""
 
     def cut(c: FloatArray) -> FloatArray:
@@ -70,7 +70,7 @@ def nll_bound(bins: Filled, eps: float = NLL_EPS) -> float:
     return _mean_bound(bins, lambda c: -np.log(cut(c)), lambda c: -np.log1p(-cut(c)), convex)
 
 
-def ks_bound(bins: Filled) -> float:
+def ks_bound(bins: FilledBins) -> float:
     """Return the bound of `ks`.
 
     At the ends of bins the sums are known. Inside, the worst order has all pairs of one label
@@ -91,7 +91,7 @@ def ks_bound(bins: Filled) -> float:
     return float((worst - known + np.sum(pairs * bins.slack)) / pairs.sum()) + _ROUNDING
 
 
-def ece_bound(bins: Filled, n_bins: int = 10) -> float:
+def ece_bound(bins: FilledBins, n_bins: int = 10) -> float:
     """Return the bound of `ece` with bins of equal mass.
 
     Only where a cut falls inside a counted bin is it unknown which of its pairs are below. The two
@@ -117,7 +117,7 @@ def ece_bound(bins: Filled, n_bins: int = 10) -> float:
 
 
 def threshold_range(
-    bins: Filled, rate: float, of: Literal["fpr", "fnr"], upper: float = 1.0
+    bins: FilledBins, rate: float, of: Literal["fpr", "fnr"], upper: float = 1.0
 ) -> Range:
     """Return where `threshold_at_fpr` or `threshold_at_fnr` of the scores themselves must lie.
 
@@ -143,7 +143,7 @@ def threshold_range(
     return next_low + part * (low - next_low), next_high + part * (high - next_high)
 
 
-def tpr_range(bins: Filled, rate: float) -> Range:
+def tpr_range(bins: FilledBins, rate: float) -> Range:
     """Return where `tpr_at_fpr` of the scores themselves must lie."""
     if not (bins.genuine.sum() and bins.imposter.sum()):
         return float("nan"), float("nan")
@@ -153,7 +153,7 @@ def tpr_range(bins: Filled, rate: float) -> Range:
 
 
 def rate_range(
-    bins: Filled,
+    bins: FilledBins,
     label: Literal["genuine", "imposter"],
     low: float,
     high: float,
@@ -183,7 +183,7 @@ def rate_range(
     return least, most
 
 
-def counted_range(bins: Filled, label: Literal["genuine", "imposter"], at: float) -> Range:
+def counted_range(bins: FilledBins, label: Literal["genuine", "imposter"], at: float) -> Range:
     """Return where the share of a label with scores from `at` on must lie; exact at an edge."""
     counts: IntArray = getattr(bins, label)
     if not counts.sum():
@@ -232,7 +232,7 @@ def _passed(counts: IntArray, rate: float) -> int:
     return int(np.count_nonzero(_accepted(counts)[:-1] > rate)) - 1
 
 
-def _one(bins: Filled) -> npt.NDArray[np.bool_]:
+def _one(bins: FilledBins) -> npt.NDArray[np.bool_]:
     """Say which bins hold one score only, of one pair or of several."""
     return np.asarray((bins.genuine + bins.imposter == 1) | (bins.high == bins.low))
 
@@ -243,7 +243,7 @@ def _way(at: float, below: float, above: float) -> float:
 
 
 def _mean_bound(
-    bins: Filled,
+    bins: FilledBins,
     of_genuine: Callable[[FloatArray], FloatArray],
     of_imposter: Callable[[FloatArray], FloatArray],
     convex: npt.NDArray[np.bool_] | np.bool_,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from faircal._base.registry import Registry
-from faircal.compute.counting import Filled
+from faircal.compute.counting import FilledBins
 from faircal.metrics.accuracy import auroc
 from faircal.metrics.bounds import auroc_bound, brier_bound, ece_bound, ks_bound, nll_bound
 from faircal.metrics.calibration import brier, ece, ks, nll
@@ -32,8 +32,8 @@ class Metric:
     deviations : bool
         Whether the deviations over groups are reported too.
     bound : callable, optional
-        From the counted bins of a set (`faircal.compute.counting.Filled`) to how far the metric of
-        the counts can be from that of the scores; see `faircal.metrics.bounds`.
+        From the counted bins of a set (`faircal.compute.counting.FilledBins`) to how far the metric
+        of the counts can be from that of the scores; see `faircal.metrics.bounds`.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Metric:
     better: Literal["higher", "lower"]
     title: str
     deviations: bool = False
-    bound: Callable[[Filled], float] | None = None
+    bound: Callable[[FilledBins], float] | None = None
 
 
 METRICS: Registry[Metric] = Registry("metric")

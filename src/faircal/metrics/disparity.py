@@ -111,7 +111,7 @@ DEVIATIONS.register("std", std)
 
 
 @dataclass(frozen=True, eq=False)
-class GroupRates:
+class SharedThresholdRates:
     """Error rates of groups at thresholds that all groups share.
 
     Parameters
@@ -137,7 +137,7 @@ class GroupRates:
 
 def predictive_equality(
     overall: Ranking, groups: Mapping[str, Ranking], rates: npt.ArrayLike, *, upper: float = 1.0
-) -> GroupRates:
+) -> SharedThresholdRates:
     """Return each group's FPR at the thresholds of given overall FPRs.
 
     Parameters
@@ -171,12 +171,12 @@ def predictive_equality(
     at = np.atleast_1d(as_rates(rates))
     thresholds = threshold_at_fpr(overall, at, upper=upper)
     values = [fpr_at_threshold(group, thresholds, upper=upper) for group in groups.values()]
-    return GroupRates(tuple(groups), at, thresholds, _rows(values, at))
+    return SharedThresholdRates(tuple(groups), at, thresholds, _rows(values, at))
 
 
 def equal_opportunity(
     overall: Ranking, groups: Mapping[str, Ranking], rates: npt.ArrayLike, *, upper: float = 1.0
-) -> GroupRates:
+) -> SharedThresholdRates:
     """Return each group's FNR at the thresholds of given overall FNRs.
 
     Parameters
@@ -205,7 +205,7 @@ def equal_opportunity(
     at = np.atleast_1d(as_rates(rates))
     thresholds = threshold_at_fnr(overall, at, upper=upper)
     values = [fnr_at_threshold(group, thresholds, upper=upper) for group in groups.values()]
-    return GroupRates(tuple(groups), at, thresholds, _rows(values, at))
+    return SharedThresholdRates(tuple(groups), at, thresholds, _rows(values, at))
 
 
 def _rows(values: list[FloatArray], at: FloatArray) -> FloatArray:

@@ -52,7 +52,7 @@ def cells(left: npt.ArrayLike, right: npt.ArrayLike, n: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupMatrix:
+class CrossGroupErrors:
     """Errors of pairs by the groups of their two images, at one threshold; see `group_matrix`.
 
     Parameters
@@ -85,13 +85,13 @@ class GroupMatrix:
         """False negative rates within groups, shape (n_groups,); NaN where there is no pair."""
         return _share(self.genuine_errors, self.genuine_trials)
 
-    def __add__(self, other: GroupMatrix) -> GroupMatrix:
+    def __add__(self, other: CrossGroupErrors) -> CrossGroupErrors:
         if self.groups != other.groups:
             raise DataError(
                 f"expected two matrices of the same groups; found {', '.join(self.groups)} and "
                 f"{', '.join(other.groups)}"
             )
-        return GroupMatrix(
+        return CrossGroupErrors(
             self.groups,
             self.errors + other.errors,
             self.trials + other.trials,
@@ -108,7 +108,7 @@ def group_matrix(
     threshold: float,
     *,
     groups: Sequence[str],
-) -> GroupMatrix:
+) -> CrossGroupErrors:
     """Count errors between every two groups.
 
     Parameters
@@ -156,7 +156,7 @@ def group_matrix(
     kind = 2 * same[known] + accepted[known]
     counts = np.bincount(4 * cell[known] + kind, minlength=4 * n_cells).reshape(n_cells, 4)
     within = np.diag(_square(np.arange(n_cells), n))
-    return GroupMatrix(
+    return CrossGroupErrors(
         tuple(groups),
         _square(counts[:, 1], n),
         _square(counts[:, 0] + counts[:, 1], n),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
-from faircal.compute.counting import Counts, Filled
+from faircal.compute.counting import FilledBins, ScoreCounts
 from faircal.data import Groups
 from faircal.metrics import (
     DEVIATIONS,
@@ -66,8 +66,8 @@ class Rankings:
     scores: dict[str, Ranking]
     probabilities: dict[str, Ranking]
     upper: float
-    score_bins: Mapping[str, Filled] = field(default_factory=dict)
-    probability_bins: Mapping[str, Filled] = field(default_factory=dict)
+    score_bins: Mapping[str, FilledBins] = field(default_factory=dict)
+    probability_bins: Mapping[str, FilledBins] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -97,19 +97,19 @@ class Rankings:
     def counted(
         cls,
         names: Sequence[str],
-        scores: Counts | None,
-        probabilities: Counts | None,
+        scores: ScoreCounts | None,
+        probabilities: ScoreCounts | None,
         upper: float = 1.0,
     ) -> Rankings:
         """Take scores that were counted: of all pairs, the first set, and then of each group."""
         check_names(names)
 
-        def bins(counts: Counts | None) -> dict[str, Filled]:
+        def bins(counts: ScoreCounts | None) -> dict[str, FilledBins]:
             if counts is None:
                 return {}
             return {name: counts.means(k) for k, name in enumerate((GLOBAL, *names))}
 
-        def rank(of: dict[str, Filled]) -> dict[str, Ranking]:
+        def rank(of: dict[str, FilledBins]) -> dict[str, Ranking]:
             return {name: as_counted(found) for name, found in of.items()}
 
         said = bins(probabilities)
@@ -334,7 +334,7 @@ class _Bounds:
             return 0.0
         return off(value, self._range(self._test.score_bins[group], under, metric))
 
-    def _range(self, bins: Filled, under: str, metric: str) -> Range:
+    def _range(self, bins: FilledBins, under: str, metric: str) -> Range:
         """Return where the exact value must lie."""
         if under in self._rates:
             return tpr_range(bins, self._rates[under])

@@ -34,7 +34,7 @@ AGAIN = "run the benchmark or audit again"
 MEAN, STD = "mean", "std"
 
 
-class Row(NamedTuple):
+class ResultRow(NamedTuple):
     """One value with everything that says what it is; fields that don't apply are empty."""
 
     dataset: str
@@ -51,7 +51,7 @@ class Row(NamedTuple):
     value: float
 
 
-COLUMNS = Row._fields
+COLUMNS = ResultRow._fields
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
@@ -146,16 +146,16 @@ class Member(NamedTuple):
     distance: float
 
 
-def summarise(rows: Iterable[Row]) -> list[Row]:
+def summarise(rows: Iterable[ResultRow]) -> list[ResultRow]:
     """Return `rows` with, behind each value's folds, their mean and standard deviation (ddof 0).
 
     A fold where a value is undefined (NaN) is left out of both; where one is infinite (a ratio to a
     group without an error) the mean is, and there is no standard deviation.
     """
-    values: dict[tuple[str, ...], list[Row]] = {}
+    values: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in rows:
         values.setdefault((*row[:6], *row[7:11]), []).append(row)
-    summed: list[Row] = []
+    summed: list[ResultRow] = []
     for folds in values.values():
         known = np.array([row.value for row in folds if not np.isnan(row.value)])
         mean = float(known.mean()) if len(known) else np.nan
@@ -165,7 +165,7 @@ def summarise(rows: Iterable[Row]) -> list[Row]:
     return summed
 
 
-def as_table(rows: Iterable[Row]) -> pa.Table:
+def as_table(rows: Iterable[ResultRow]) -> pa.Table:
     """Return rows as an Arrow table with the columns of ``results.csv``."""
     columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
     types = [pa.string()] * (len(COLUMNS) - 1) + [pa.float64()]
@@ -182,7 +182,7 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return buffer.getvalue()
 
 
-def write_results(folder: Path, rows: Iterable[Row]) -> None:
+def write_results(folder: Path, rows: Iterable[ResultRow]) -> None:
     """Write ``results.csv``."""
     write_text(folder / RESULTS, csv_text(COLUMNS, rows))
 
@@ -289,14 +289,14 @@ def read_replicates(path: Path) -> list[Replicated]:
     return replicates_of(table)
 
 
-def read_results(folder: str | Path) -> list[Row]:
+def read_results(folder: str | Path) -> list[ResultRow]:
     """Read ``results.csv`` of a benchmark or an audit."""
     path = existing(folder) / RESULTS
     if not path.exists():
         raise DataError(
             f"{path}: not found; give the folder that 'faircal benchmark' or 'audit' wrote"
         )
-    return [Row._make(values) for values in _read_csv(path, Row)]
+    return [ResultRow._make(values) for values in _read_csv(path, ResultRow)]
 
 
 def read_intervals(folder: str | Path) -> list[Interval]:

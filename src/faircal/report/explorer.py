@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from faircal.evaluation.curves import Of, Source
+from faircal.evaluation.curves import Of, ScoreSource
 from faircal.metrics import Histogram, probability_edges
 from faircal.metrics.proportions import FEWEST_TRIALS, joint_level
 from faircal.metrics.results import GLOBAL, Condition
@@ -52,7 +52,7 @@ def explorer(store: Store) -> dict[str, Any]:
         no rate is shown, and ``views``; none of them without ``curves.parquet``.
     """
     variants = store.results.variants
-    views: dict[tuple[str, str], list[Source]] = {}
+    views: dict[tuple[str, str], list[ScoreSource]] = {}
     for variant in variants:
         for source in store.curves.sources:
             if Variant.of(source) == variant:
@@ -67,7 +67,7 @@ def explorer(store: Store) -> dict[str, Any]:
 class _View:
     """The methods of one feature, their pairs grouped by one attribute."""
 
-    def __init__(self, store: Store, sources: Sequence[Source]) -> None:
+    def __init__(self, store: Store, sources: Sequence[ScoreSource]) -> None:
         self.store, self.sources = store, sources
         self.groups = [GLOBAL, *store.curves.groups(sources[0])]
         given = store.run.get("settings", {}).get("threshold")
@@ -94,14 +94,14 @@ class _View:
             "scales": self._scales(),
         }
 
-    def _effective(self, source: Source) -> list[list[float]]:
+    def _effective(self, source: ScoreSource) -> list[list[float]]:
         """Return what share of each group's genuine and imposter pairs tells something new.
 
         Pairs share people; how much that matters depends on the rate: the least share counts.
         """
         least: dict[tuple[str, str], float] = {}
         for row in self.store.intervals:
-            of = Source(*row[:4], attribute=row.attribute)
+            of = ScoreSource(*row[:4], attribute=row.attribute)
             if of == source._replace(fold="") and row.trials > 0 and row.effective > 0:
                 key = row.group, "imposter" if row.metric == "fpr" else "genuine"
                 least[key] = min(least.get(key, 1.0), row.effective / row.trials)
@@ -122,7 +122,7 @@ class _View:
         scales |= self._by_rate()
         return scales
 
-    def _histogram(self, source: Source, group: str = GLOBAL, of: Of = "score") -> Histogram:
+    def _histogram(self, source: ScoreSource, group: str = GLOBAL, of: Of = "score") -> Histogram:
         return self.store.curves.get(group, of, source)
 
     def _counted(self, of: Of, given: float | None) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class _View:
             }
         }
 
-    def _at_rates(self, source: Source, rates: Sequence[float]) -> dict[str, Any]:
+    def _at_rates(self, source: ScoreSource, rates: Sequence[float]) -> dict[str, Any]:
         overall = self._histogram(source)
         fpr = overall.fpr  # falls with the threshold: the first one that is low enough
         steps = [next(iter(np.flatnonzero(fpr <= rate)), None) for rate in rates]

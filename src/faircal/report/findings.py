@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from faircal.evaluation.curves import Source
+from faircal.evaluation.curves import ScoreSource
 from faircal.metrics.results import ALL, GLOBAL, Condition
 from faircal.report.enough import NOT_ENOUGH, effective_people, lacking
 from faircal.report.rates import TRIALS, Point, Rate, Rates
@@ -98,7 +98,7 @@ class Measured:
         return Point(self.feature, condition, threshold.mean if one else math.nan, rates)
 
     @cached_property
-    def _source(self) -> Source | None:
+    def _source(self) -> ScoreSource | None:
         """Whose pairs are counted: all methods are measured on the same."""
         found = (
             source

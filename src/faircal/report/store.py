@@ -13,7 +13,7 @@ from faircal.evaluation.audit.matrix import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RegionRow, read_record, read_regions
 from faircal.evaluation.benchmark.moving import MovedRow, read_moved
 from faircal.evaluation.classes import ClassDifference, read_differences
-from faircal.evaluation.compare import Comparison, Run, differences
+from faircal.evaluation.compare import ComparedRun, Comparison, differences
 from faircal.evaluation.curves import Curves, read_curves
 from faircal.metrics.results import (
     ClusterRow,
@@ -146,9 +146,9 @@ class Store:
     def _compared(self) -> dict[str, list[Comparison]]:
         if self.kind != "benchmark" or len(self.main_variants) < 2:
             return {}
-        if not Run.kept(self.folder):
+        if not ComparedRun.kept(self.folder):
             return {}
-        run = Run.of(self.folder, self.run, self.intervals)
+        run = ComparedRun.of(self.folder, self.run, self.intervals)
         return {
             attribute: differences(run, REFERENCE, attribute=attribute)
             for attribute in self.results.attributes

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faircal.evaluation.curves import Source
+from faircal.evaluation.curves import ScoreSource
 from faircal.methods import METHODS
 from faircal.metrics import METRICS
 from faircal.metrics.fairness import FAIRNESS
-from faircal.metrics.results import ALL, GLOBAL, MEAN, STD, Condition, Row
+from faircal.metrics.results import ALL, GLOBAL, MEAN, STD, Condition, ResultRow
 from faircal.report.cells import Heading, Line, Table, Value
 
 __all__ = [
@@ -49,7 +49,7 @@ class Variant:
     clusters: str
 
     @classmethod
-    def of(cls, found: Row | Source) -> Variant:
+    def of(cls, found: ResultRow | ScoreSource) -> Variant:
         """Return the variant that a row of results, or a curve, is of."""
         return cls(found.method, found.calibrator, found.clusters)
 
@@ -106,7 +106,7 @@ class Results:
         Methods with calibrator and clusters; yardsticks last.
     """
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[ResultRow]) -> None:
         self.rows = list(rows)
         self._values: dict[tuple[str, ...], float] = {}
         # Looked through once: a sweep has hundreds of thousands of rows.

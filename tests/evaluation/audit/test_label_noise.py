@@ -9,7 +9,7 @@ import pytest
 
 from faircal import DataError, ParameterError
 from faircal.data import Groups
-from faircal.evaluation.audit import Scored, audit_pairs
+from faircal.evaluation.audit import ScoredPairs, audit_pairs
 from faircal.evaluation.audit.label_mixing import Mixing, confusion
 from faircal.evaluation.audit.label_noise import (
     LABEL_NOISE,
@@ -19,7 +19,7 @@ from faircal.evaluation.audit.label_noise import (
     read_noise,
     write_noise,
 )
-from faircal.evaluation.audit.relabelling import Counted, Relabelled
+from faircal.evaluation.audit.relabelling import Relabelled, RelabelledCounts
 from faircal.metrics import ks
 
 NAMES = ("A", "B", "C")
@@ -43,7 +43,7 @@ def scored(genuine, score, group, left, right, probability=None):
     groups = Groups(NAMES, group[left].astype(np.int32), group[right].astype(np.int32))
     names = tuple(map(str, range(len(group))))
     people = Groups(names, left.astype(np.int32), right.astype(np.int32))
-    return Scored(genuine, score, probability, groups, people)
+    return ScoredPairs(genuine, score, probability, groups, people)
 
 
 def mislabel(rng, group, rate):
@@ -153,7 +153,7 @@ class TestDraws:
         groups = Groups(("A", "B"), *(np.array([0, 0, 1, 1], np.int32) for _ in range(2)))
         left, right = np.array([0, -1, 0, -1], np.int32), np.array([-1, 0, -1, 1], np.int32)
         people = Groups(("ann", "bea"), left, right)
-        pairs = Scored(np.array([True, True, False, True]), np.zeros(4), None, groups, people)
+        pairs = ScoredPairs(np.array([True, True, False, True]), np.zeros(4), None, groups, people)
         made = Relabelled.of(pairs, groups)
         assert made._left.tolist()[:2] == made._right.tolist()[:2] == [0, 0]
         assert made._left[2] == 0 != made._right[2]
@@ -193,7 +193,7 @@ class TestDraws:
         accept = (rng.random(100_000) < np.where(group == 0, 0.1, 0.3)).astype(float)
         none = np.zeros(100_000, bool)
         groups = Groups(("A", "B"), group.astype(np.int32), group.astype(np.int32))
-        found = label_noise(Scored(none, accept, groups=groups), 0.1, threshold=0.5, draws=20)
+        found = label_noise(ScoredPairs(none, accept, groups=groups), 0.1, threshold=0.5, draws=20)
         row = found.row("fpr_gap")
         assert row.median == pytest.approx(0.8 * row.value, rel=0.01)
         assert row.corrected == pytest.approx(row.value / 0.8, rel=0.01)
@@ -216,7 +216,7 @@ class TestDraws:
         probability = rng.random(3000).round(2)
         pairs = scored(genuine, score, group, left, right, probability)
         codes = rng.integers(-1, 3, 3000)
-        found = Counted(pairs, pairs.groups, {}).values(codes)["", "ks"]
+        found = RelabelledCounts(pairs, pairs.groups, {}).values(codes)["", "ks"]
         expected = [ks(probability[codes == g], genuine[codes == g]) for g in range(3)]
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -230,11 +230,11 @@ class TestBadInput:
 
     def test_no_groups(self):
         with pytest.raises(DataError, match="two or more groups"):
-            label_noise(Scored.of([0, 1], [0.1, 0.9]), 0.1)
+            label_noise(ScoredPairs.of([0, 1], [0.1, 0.9]), 0.1)
 
     def test_one_group_with_people(self):
         one = np.zeros(4, np.int32)
-        pairs = Scored(np.array([0, 1, 0, 1], bool), np.arange(4.0))
+        pairs = ScoredPairs(np.array([0, 1, 0, 1], bool), np.arange(4.0))
         groups = Groups(("A", "B"), one, np.array([0, -1, 0, 0], np.int32))
         with pytest.raises(DataError, match="two or more groups with people"):
             label_noise(replace(pairs, groups=groups), 0.1)

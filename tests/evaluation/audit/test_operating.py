@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.audit import Scored
+from faircal.evaluation.audit import ScoredPairs
 from faircal.evaluation.audit.operating import rates_at
 
 
@@ -32,7 +32,7 @@ def pairs():
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_rates_and_intervals(pairs, level):
-    rows = rates_at(Scored.of(**pairs), 0.7, level=level)
+    rows = rates_at(ScoredPairs.of(**pairs), 0.7, level=level)
     found = faircal.audit(**pairs, threshold=0.7)
     assert [row.name for row in rows] == ["global", "few", "many"]
     for row in rows:
@@ -50,20 +50,20 @@ def test_rates_and_intervals(pairs, level):
 
 def test_without_people(pairs):
     known = {key: pairs[key] for key in ("genuine", "score")}
-    (row,) = rates_at(Scored.of(**known), 0.7)
+    (row,) = rates_at(ScoredPairs.of(**known), 0.7)
     assert row.people is row.effective_people is None
     assert (row.fpr_low, row.fpr_high) == faircal.audit(**known, threshold=0.7).interval("fpr")
 
 
 def test_as_json_knows_no_nan(pairs):
-    told = rates_at(Scored.of(**pairs), 0.7)[1].as_json()
+    told = rates_at(ScoredPairs.of(**pairs), 0.7)[1].as_json()
     assert told["fpr"] is None
     assert told["name"] == "few"
 
 
 def test_one_class_only():
     scores = np.linspace(-1, 1, 400)
-    (row,) = rates_at(Scored.of(np.zeros(400, bool), scores), 0.5)
+    (row,) = rates_at(ScoredPairs.of(np.zeros(400, bool), scores), 0.5)
     assert row.fpr == 0.25
     assert math.isnan(row.fnr)
     assert row.fnr_lacking.startswith("only 0 pairs: not enough data")

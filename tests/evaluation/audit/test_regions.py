@@ -13,7 +13,7 @@ from faircal.data import Dataset
 from faircal.data.folds import people_of
 from faircal.evaluation.audit import region_search, regions
 from faircal.evaluation.audit.region_search import deal, fitting
-from faircal.evaluation.audit.region_testing import Half, _Sums
+from faircal.evaluation.audit.region_testing import HalfOfPeople, _WeightSums
 from faircal.evaluation.audit.regions import (
     RegionRow,
     distinct,
@@ -22,7 +22,7 @@ from faircal.evaluation.audit.regions import (
     read_regions,
 )
 from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.sharing import Sharing
+from faircal.metrics.intervals.sharing import PeopleSharing
 from faircal.metrics.results import write_rows
 from faircal.report.figures.regions import region_figures, region_montages
 
@@ -64,7 +64,7 @@ def half(**changes):
     """Four people with two images each (0 and 1, 2 and 3, …), two genuine pairs, four imposters."""
     left, right = np.array([0, 2, 0, 1, 4, 6]), np.array([1, 3, 2, 4, 6, 5])
     crowd = Crowd(left // 2 == right // 2, left // 2, right // 2, 4)
-    made = Half(
+    made = HalfOfPeople(
         left,
         right,
         crowd,
@@ -92,7 +92,7 @@ def test_regions_share_out_all_pairs():
     people = people_of(data.pairs, data.images)[0]
     left, right = data.pairs.left, data.pairs.right
     crowd = Crowd(data.genuine, people[left], people[right], 60)
-    whole = Half(left, right, crowd, data.scores, np.full(len(data), 0.5), 0.3)
+    whole = HalfOfPeople(left, right, crowd, data.scores, np.full(len(data), 0.5), 0.3)
     region = np.arange(len(data.images)) % 5
     imposters = ~data.genuine
     weights = [
@@ -114,7 +114,7 @@ def test_the_variance_counts_couples_of_pairs_that_share_people():
     for i, j in product(range(len(left)), repeat=2):
         shared = len({left[i], right[i]} & {left[j], right[j]})
         expected += weight[i] * weight[j] * (1.0 if i == j else {0: 0, 1: 0.1, 2: 0.4}[shared])
-    sums = _Sums.of(weight, Sharing.of(left, right))
+    sums = _WeightSums.of(weight, PeopleSharing.of(left, right))
     assert sums.variance(np.array(0.4), np.array(0.1)) == pytest.approx(expected)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from faircal import DataError, ParameterError, audit
 from faircal._base.container import cut, pack, unpack
 from faircal.data import Dataset
-from faircal.evaluation.audit import Auditor, Scored
+from faircal.evaluation.audit import Auditor, ScoredPairs
 from faircal.methods.base import Output
 
 NAMES = np.array(["A", "B", "C", ""])
@@ -43,7 +43,7 @@ def audited(sample, cuts=(300, 301, 700), **settings):
     auditor = Auditor(**settings)
     for part in np.split(np.arange(len(sample["genuine"])), cuts):
         if len(part):
-            auditor.count(Scored.of(**rows(sample, part)))
+            auditor.count(ScoredPairs.of(**rows(sample, part)))
     return auditor
 
 
@@ -159,7 +159,7 @@ def test_other_kinds_of_pairs_cannot_be_counted_together():
     auditor = audited(sample)
     del sample["probability"]
     with pytest.raises(DataError, match="expected pairs with score and probability and groups"):
-        auditor.count(Scored.of(**sample))
+        auditor.count(ScoredPairs.of(**sample))
     with pytest.raises(DataError, match="expected counts of score and probability"):
         auditor.merge(audited(sample))
 
@@ -167,7 +167,7 @@ def test_other_kinds_of_pairs_cannot_be_counted_together():
 def test_groups_may_turn_up_later_and_are_sorted():
     auditor = Auditor()
     for name in "DBA":
-        auditor.count(Scored.of([1, 0], score=[0.9, 0.1], groups=[name, name]))
+        auditor.count(ScoredPairs.of([1, 0], score=[0.9, 0.1], groups=[name, name]))
     found = auditor.finish()
     assert found.groups == ("A", "B", "D")
     assert found.trials == {"global": (3, 3), "A": (1, 1), "B": (1, 1), "D": (1, 1)}
@@ -175,8 +175,8 @@ def test_groups_may_turn_up_later_and_are_sorted():
 
 def test_groups_that_are_known_keep_their_order_and_may_be_empty():
     auditor = Auditor(groups=["B", "E", "A"])
-    auditor.count(Scored.of([1, 0], score=[0.9, 0.1], groups=["A", "B"]))
-    auditor.count(Scored.of([1, 0], score=[0.9, 0.1], groups=["D", "C"]))
+    auditor.count(ScoredPairs.of([1, 0], score=[0.9, 0.1], groups=["A", "B"]))
+    auditor.count(ScoredPairs.of([1, 0], score=[0.9, 0.1], groups=["D", "C"]))
     found = auditor.finish()
     assert found.groups == ("B", "E", "A", "C", "D")
     assert found.trials["E"] == (0, 0)
@@ -187,7 +187,7 @@ def test_a_group_may_not_take_the_name_of_a_total(name):
     with pytest.raises(DataError, match=f"a group is called '{name}'"):
         Auditor(groups=[name])
     with pytest.raises(DataError, match=f"a group is called '{name}'"):
-        Auditor().count(Scored.of([1], score=[0.9], groups=[name]))
+        Auditor().count(ScoredPairs.of([1], score=[0.9], groups=[name]))
 
 
 def test_shares_and_the_unknown():
@@ -213,7 +213,7 @@ def test_a_checkpoint_brings_everything_back():
     packed, body = unpack(pack(header, arrays))
     second = Auditor(threshold=0.3)
     second.restore(packed, cut(packed["arrays"], body))
-    second.count(Scored.of(**rows(sample, slice(400, None))))
+    second.count(ScoredPairs.of(**rows(sample, slice(400, None))))
     same_counts(second.finish(), whole)
 
 
@@ -275,7 +275,7 @@ def test_worst_bounds_are_by_kind():
 def test_many_groups_are_counted_coarsely():
     few, many = (Auditor(groups=[f"g{i}" for i in range(n)]) for n in (100, 101))
     for auditor in (few, many):
-        auditor.count(Scored.of(**draw()))
+        auditor.count(ScoredPairs.of(**draw()))
     sizes = [len(auditor._counts["score"].edges) for auditor in (few, many)]
     assert sizes[0] > 60_000
     assert sizes[1] < 2_100

@@ -9,7 +9,7 @@ import faircal
 from faircal import DataError, ParameterError
 from faircal.evaluation.benchmark import EXPERIMENTS, Settings, Sweep, paper_settings, run_benchmark
 from faircal.evaluation.benchmark.settings import make_plan
-from faircal.evaluation.curves import CURVES, Source, read_curves
+from faircal.evaluation.curves import CURVES, ScoreSource, read_curves
 from faircal.metrics import Ranking, rates_at_threshold
 from faircal.metrics.results import MEMBERS, read_clusters, read_members, read_results, read_run
 
@@ -89,7 +89,7 @@ class TestCurves:
     def test_counts_are_those_of_the_method_on_its_test_fold(self, curves, models):
         for fold, (model, _, test) in models.items():
             p, groups = model.predict_proba(test), test.groups(BOTH)
-            source = Source("embedding", "faircal", "beta", "4", fold, BOTH)
+            source = ScoreSource("embedding", "faircal", "beta", "4", fold, BOTH)
             assert curves.groups(source) == list(groups.names)
             for code, name in enumerate(groups.names):
                 rows = groups.pair == code
@@ -99,7 +99,7 @@ class TestCurves:
                 np.testing.assert_array_equal(found.fnr, counted.fnr)
 
     def test_by_another_attribute_the_same_scores_are_counted(self, curves, models):
-        source = Source("embedding", "faircal", "beta", "4", "", "ethnicity")
+        source = ScoreSource("embedding", "faircal", "beta", "4", "", "ethnicity")
         model, _, test = models["3"]
         groups = test.groups("ethnicity")
         rows = groups.pair == 1

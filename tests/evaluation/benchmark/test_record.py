@@ -7,7 +7,7 @@ import pytest
 
 import faircal
 from faircal.evaluation.benchmark import Settings, run_benchmark
-from faircal.evaluation.compare import Run
+from faircal.evaluation.compare import ComparedRun
 from faircal.report.enough import caution, effective_people, people
 from faircal.report.findings import Measured
 from faircal.report.store import Store
@@ -68,6 +68,6 @@ def test_who_has_too_few_depends_on_the_attribute(folder):
 
 
 def test_comparisons_know_it_too(folder):
-    run = Run.read(folder)
+    run = ComparedRun.read(folder)
     assert run.people("glasses", "yes", "fpr") > 40
     assert run.people("beard", "yes", "fpr") <= 12

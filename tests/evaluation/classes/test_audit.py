@@ -10,7 +10,7 @@ import pytest
 from faircal._base.errors import DataError, ParameterError
 from faircal.data.columns import Column
 from faircal.evaluation.classes import audit_classes, read_differences, write_class_audit
-from faircal.evaluation.curves import Source, read_curves
+from faircal.evaluation.curves import ScoreSource, read_curves
 from faircal.metrics import DEVIATIONS, ece, ks
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.decomposition import decompose
@@ -220,9 +220,9 @@ def test_the_folder_holds_what_the_audit_found(tmp_path):
     assert (told.method, told.reference) == ("two", "one")
     assert told[-4:-1] == found.difference("nll", "two", "one")
     curves = read_curves(tmp_path)
-    counted = curves.get("x", "probability", Source(method="one", attribute="sex"))
+    counted = curves.get("x", "probability", ScoreSource(method="one", attribute="sex"))
     assert counted.n_genuine + counted.n_imposter == found.count("x")
-    classes = Source(method="one", attribute="class")
+    classes = ScoreSource(method="one", attribute="class")
     assert curves.groups(classes) == ["a", "b", "c"]
     true = curves.get("b", "probability", classes).n_genuine
     run = read_run(tmp_path)

@@ -11,7 +11,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data import Labelled
 from faircal.data.columns import Column
 from faircal.evaluation.classes import run
-from faircal.evaluation.classes.run import Folds, folds_of, out_of_fold, served
+from faircal.evaluation.classes.run import RowFolds, folds_of, out_of_fold, served
 
 N = 400
 
@@ -168,7 +168,7 @@ def test_progress_is_told(data, spy):
 def test_parts_that_cannot_be_fitted(data):
     with pytest.raises(ParameterError, match="at most the 300 rows to fit on without fold 1"):
         out_of_fold(data, ["faircal"], attribute="sex", n_folds=4, n_clusters=301)
-    two = Folds((data.codes == 0).astype(np.int64), ("x", "y"))
+    two = RowFolds((data.codes == 0).astype(np.int64), ("x", "y"))
     codes = np.where(data.codes == 0, 0, 1)
     with pytest.raises(DataError, match="without fold x there are labels of one class"):
         out_of_fold(dataclasses.replace(data, codes=codes), ["global"], folds=two)

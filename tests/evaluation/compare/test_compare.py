@@ -9,8 +9,8 @@ import pytest
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.evaluation.compare import (
+    ComparedRun,
     Estimate,
-    Run,
     compare,
     differences,
     no_worse,
@@ -18,12 +18,12 @@ from faircal.evaluation.compare import (
     notes,
     runs,
 )
-from faircal.evaluation.compare.runs import Scored
+from faircal.evaluation.compare.runs import ScoreKey
 from faircal.evaluation.compare.verdicts import better
 from faircal.metrics.results import (
     Interval,
     Replicated,
-    Row,
+    ResultRow,
     read_intervals,
     read_replicates,
     read_results,
@@ -51,8 +51,8 @@ def estimates(**fpr):
 
 
 def run(name, people=ENOUGH, *, feature="f", attribute="sex", data="1", **methods):
-    found = {Scored(feature, key, "", "", attribute): value for key, value in methods.items()}
-    return Run(name, {"effective_people": people, "data_sha256": data}, found)
+    found = {ScoreKey(feature, key, "", "", attribute): value for key, value in methods.items()}
+    return ComparedRun(name, {"effective_people": people, "data_sha256": data}, found)
 
 
 OLD = run("old", m=estimates(F=0.010, M=0.012))
@@ -102,8 +102,8 @@ def rates(metric, value=0.05, trials=5000.0, condition=POINT, groups=("F", "M"))
 
 def verdicts(found, record):
     """Verdicts by group of two runs with the same record and values."""
-    scored = {Scored("f", "m", "", "", "sex"): found}
-    a, b = (Run(name, record, scored) for name in "ab")
+    scored = {ScoreKey("f", "m", "", "", "sex"): found}
+    a, b = (ComparedRun(name, record, scored) for name in "ab")
     return {(each.group, each.metric): each for each in compare(a, b)}
 
 
@@ -164,7 +164,7 @@ class TestTheRuleIsThatOfTheReport:
             for row in read_intervals(folder)
         ]
         write_intervals(folder, rows)
-        (found,) = Run.read(folder).find("f", "baseline", "sex").values()
+        (found,) = ComparedRun.read(folder).find("f", "baseline", "sex").values()
         assert found.trials == 250
 
 
@@ -192,7 +192,7 @@ def test_sizes_that_are_none_are_refused(size):
 
 
 def test_an_audit_is_not_compared_with_itself():
-    audit = Run("audit", {}, {Scored("f", "", "", "", "sex"): estimates(F=0.01)})
+    audit = ComparedRun("audit", {}, {ScoreKey("f", "", "", "", "sex"): estimates(F=0.01)})
     with pytest.raises(ParameterError, match="an audit has one set of scores; give another run"):
         compare(audit, audit)
 
@@ -288,7 +288,7 @@ def benchmark(folder):
         replicates.append(Replicated(*front, value, own))
         nan = math.nan
         intervals.append(Interval(*front, value, value - 0.02, value + 0.02, nan, nan, nan, 0.95))
-        rows.append(Row("d", "f", method, "", "", "0", "mean", *front[4:], value))
+        rows.append(ResultRow("d", "f", method, "", "", "0", "mean", *front[4:], value))
     write_results(folder, rows)
     write_run(folder, {"kind": "benchmark"})
     write_intervals(folder, intervals)
@@ -314,7 +314,7 @@ def test_differences_to_a_reference(tmp_path):
     assert Store.read(folder).compared("sex") == []
     assert differences(folder) == []
     with pytest.raises(DataError, match=r"no replicates.parquet.* again with this version"):
-        Run.read(folder)
+        ComparedRun.read(folder)
 
 
 def test_a_report_reads_replicates_once_and_no_comparison_reads_results(tmp_path, monkeypatch):
@@ -339,4 +339,4 @@ def test_a_report_reads_replicates_once_and_no_comparison_reads_results(tmp_path
     monkeypatch.setattr(runs, "read_results", lambda home: pytest.fail(f"reads {home}"))
     assert [len(store.compared(by)) for by in ("sex", "age")] == [1, 1]
     assert len(calls) == 1
-    Run.read(folder)
+    ComparedRun.read(folder)

@@ -22,7 +22,7 @@ from faircal.evaluation.thresholds.guarantee import (
     imposters,
     needed_for,
 )
-from faircal.evaluation.thresholds.strangers import Strangers
+from faircal.evaluation.thresholds.strangers import ImposterSet
 
 
 def twos(n):
@@ -39,18 +39,18 @@ def crowd(rng, n=30, images=3, person=0.2, two=0.3):
     noise = rng.normal(size=(len(one), images**2)) * (1 - 2 * person - two) ** 0.5
     scores = dyad[:, None] + noise
     each = images**2
-    return Strangers(scores.ravel(), np.repeat(one, each), np.repeat(other, each))
+    return ImposterSet(scores.ravel(), np.repeat(one, each), np.repeat(other, each))
 
 
 def test_pairs_that_share_nobody_are_counted_by_the_binomial_or_more_carefully():
     scores = np.random.default_rng(0).normal(size=5000)
-    found = Strangers(scores, *twos(5000))
+    found = ImposterSet(scores, *twos(5000))
     exact = max(k for k in range(100) if binom.cdf(k, 5000, 0.01) <= 0.05)
     assert exact - 3 <= found.allowed(0.01, 0.05) <= exact  # 37
 
 
 def test_the_threshold_is_the_lowest_score_with_no_more_errors():
-    found = Strangers(np.random.default_rng(1).normal(size=2000), *twos(2000))
+    found = ImposterSet(np.random.default_rng(1).normal(size=2000), *twos(2000))
     most, at = found.allowed(0.01, 0.05), found.threshold(0.01, 0.05)
     assert found.errors(at) == most
     assert at in found.scores
@@ -60,14 +60,14 @@ def test_the_threshold_is_the_lowest_score_with_no_more_errors():
 
 def test_of_equal_scores_all_or_none_are_errors():
     scores = np.round(np.random.default_rng(1).normal(size=2000), 1)
-    found = Strangers(scores, *twos(2000))
+    found = ImposterSet(scores, *twos(2000))
     at = found.threshold(0.01, 0.05)
     assert found.errors(at) <= found.allowed(0.01, 0.05)
     assert found.errors(scores[scores < at].max()) > found.allowed(0.01, 0.05)
 
 
 def test_with_no_error_allowed_the_threshold_is_above_all_scores():
-    found = Strangers(np.linspace(0, 1, 400), *twos(400))
+    found = ImposterSet(np.linspace(0, 1, 400), *twos(400))
     assert found.allowed(0.01, 0.05) == 0
     assert found.threshold(0.01, 0.05) == np.nextafter(1.0, 2.0)
 
@@ -91,7 +91,7 @@ def test_a_rate_needs_people_besides_pairs():
 
 def test_sharing_people_allows_fewer_errors():
     found = crowd(np.random.default_rng(3), n=60, person=0.1)
-    alone = Strangers(found.scores, *twos(len(found.scores)))
+    alone = ImposterSet(found.scores, *twos(len(found.scores)))
     assert found.allowed(0.01, 0.05) < 0.7 * alone.allowed(0.01, 0.05)
     assert found.threshold(0.01, 0.05) > alone.threshold(0.01, 0.05)
 
@@ -105,7 +105,7 @@ def promised():
     found = {0.05: [], 0.2: [], 0.2 / FAMILY: [], 0: []}
     for seed in range(240):
         each = crowd(np.random.default_rng([seed, 4]), images=2)
-        alone = Strangers(each.scores, *twos(len(each.scores)))
+        alone = ImposterSet(each.scores, *twos(len(each.scores)))
         for risk, kept in found.items():
             kept.append(each.threshold(RATE, risk) if risk else alone.threshold(RATE, 0.2))
     return {risk: np.array(kept) for risk, kept in found.items()}
@@ -196,7 +196,7 @@ def test_beyond_what_is_counted_the_tail_is_extrapolated():
     left, right = np.triu_indices(260, 1)
     vectors = rng.normal(size=(260, 64))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    found = Strangers((vectors[left] * vectors[right]).sum(1), left, right)
+    found = ImposterSet((vectors[left] * vectors[right]).sum(1), left, right)
     made = guarantee(found, fpr=2e-5)
     assert made.rows[0].status == EXTRAPOLATED
     assert made.rows[0].upper == 2e-5
@@ -206,7 +206,7 @@ def test_beyond_what_is_counted_the_tail_is_extrapolated():
 
 def test_the_counted_rate_is_the_highest_that_is_not_too_high():
     scores = np.random.default_rng(11).normal(size=4000)
-    found = Strangers(scores, *twos(4000))
+    found = ImposterSet(scores, *twos(4000))
     made = counted(found, fpr=0.01)
     assert (made.rule, made.rows[0].status, made.rows[0].errors) == ("measured", MEASURED, 40)
     assert made.threshold == np.sort(scores)[-40]
@@ -219,7 +219,7 @@ def test_the_counted_rate_is_the_highest_that_is_not_too_high():
 
 def test_of_equal_scores_counted_all_or_none():
     scores = np.concatenate([np.full(50, 0.9), np.linspace(-1, 0.5, 3950)])
-    found = Strangers(scores, *twos(4000))
+    found = ImposterSet(scores, *twos(4000))
     assert counted(found, fpr=0.01).rows[0].errors == 0
     assert counted(found, fpr=0.01).threshold > 0.9
     assert counted(found, fpr=0.0125).threshold == 0.9
@@ -244,7 +244,7 @@ def test_what_is_needed_is_about_enough(person):
         right = (left + rng.integers(1, n, len(left))) % n
         alike = rng.normal(size=n) * person**0.5
         noise = rng.normal(size=len(left)) * (1 - 2 * person) ** 0.5
-        return Strangers(alike[left] + alike[right] + noise, left, right)
+        return ImposterSet(alike[left] + alike[right] + noise, left, right)
 
     few = drawn(30)
     assert few.allowed(rate, 0.05) < 0
@@ -256,10 +256,10 @@ def test_what_is_needed_is_about_enough(person):
 
 
 def test_what_a_handful_needs():
-    need = needed_for("few", Strangers(np.zeros(3), *twos(3)), 0.01, 0.05)
+    need = needed_for("few", ImposterSet(np.zeros(3), *twos(3)), 0.01, 0.05)
     assert (need.people, need.more_people) == (25, 19)
     assert need.imposters >= 300
-    nobody = needed_for("none", Strangers(np.zeros(0), *twos(0)), 0.01, 0.05)
+    nobody = needed_for("none", ImposterSet(np.zeros(0), *twos(0)), 0.01, 0.05)
     assert (nobody.people, nobody.more_people, nobody.more_imposters) == (25, 25, 300)
 
 
@@ -298,7 +298,7 @@ def test_imposters_of_unknown_people_share_nobody():
     ],
 )
 def test_bad_settings_are_refused(settings, said):
-    found = Strangers(np.zeros(4), *twos(4))
+    found = ImposterSet(np.zeros(4), *twos(4))
     with pytest.raises(ParameterError, match=said):
         guarantee(found, **settings)
     with pytest.raises(DataError, match="groups: expected at least one, found none"):
@@ -307,7 +307,7 @@ def test_bad_settings_are_refused(settings, said):
 
 def test_no_counted_score_depends_on_its_last_digit():
     scores = np.array([0.1, 0.3, 0.3 + 1e-12, 0.7])
-    found = counted(Strangers(np.linspace(0, 1, 2000), *twos(2000)), fpr=0.01)
+    found = counted(ImposterSet(np.linspace(0, 1, 2000), *twos(2000)), fpr=0.01)
     for at, most in ((0.7, 1e-9), (0.3 + 1e-12, 1e-12), (0.1, 1e-9)):
         moved = replace(found, threshold=at, told_threshold=at).apart_from(scores)
         assert 0 < at - moved.threshold <= most * 1.01

@@ -15,7 +15,7 @@ from faircal.calibrators.classes import (
     make_class_calibrator,
 )
 from faircal.methods.classifier import SetMaps
-from faircal.methods.classifier.maps import _Trial
+from faircal.methods.classifier.maps import _HoldOut
 from faircal.metrics import multiclass_nll
 
 
@@ -95,7 +95,7 @@ def test_losses_of_rows_held_out_come_in_their_order(calibrator):
     overall = make_class_calibrator(calibrator).fit(p, codes)
     turned = rng.permutation(400)
     train, test = np.sort(turned[:300]), turned[300:]
-    found = _Trial(overall, p, codes, sets, 3).losses(train, test)
+    found = _HoldOut(overall, p, codes, sets, 3).losses(train, test)
     base = overall.settled().fit(p[train], codes[train])
     for i, strength in enumerate(overall.strengths()):
         maps = []

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.dependence import Dependence, Ladder, binary_correlation
+from faircal.metrics.intervals.dependence import Dependence, ThresholdRungs, binary_correlation
 from faircal.metrics.intervals.ordering import Ordering
-from faircal.metrics.intervals.sharing import Sharing
+from faircal.metrics.intervals.sharing import PeopleSharing
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.01, 0.001])
@@ -23,7 +23,7 @@ def test_correlation_of_exceeding(rate, latent):
 
 def test_independent_pairs_have_none():
     rng = np.random.default_rng(0)
-    shared = Sharing.of(np.arange(4000) * 2, np.arange(4000) * 2 + 1)
+    shared = PeopleSharing.of(np.arange(4000) * 2, np.arange(4000) * 2 + 1)
     found = Dependence.of(rng.normal(size=4000), shared)
     np.testing.assert_array_equal(found.design_effect([0.001, 0.1]), 1.0)
 
@@ -36,7 +36,7 @@ def test_variance_over_draws(draw, person, couple, rate):
     for seed in range(250):
         pairs = draw(seed, n=25, images=2, person=person, couple=couple)
         rates.append((pairs.scores >= level).mean())
-        found = Dependence.of(pairs.scores, Sharing.of(pairs.left, pairs.right))
+        found = Dependence.of(pairs.scores, PeopleSharing.of(pairs.left, pairs.right))
         effects.append(float(found.design_effect(rate)))
     true = np.var(rates) / (rate * (1 - rate) / len(pairs.scores))
     assert np.mean(effects) == pytest.approx(true, rel=0.3)
@@ -46,13 +46,13 @@ def test_genuine_pairs_of_a_person_go_together():
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(400), 10)
     scores = np.repeat(rng.normal(size=400), 10)  # all of a person the same
-    found = Dependence.of(-scores, Sharing.of(who, who))
+    found = Dependence.of(-scores, PeopleSharing.of(who, who))
     assert float(found.design_effect(0.1)) == pytest.approx(10, rel=0.05)
 
 
 def test_a_rate_and_what_is_left_of_it_are_as_sure(draw):
     pairs = draw(0)
-    found = Dependence.of(pairs.scores, Sharing.of(pairs.left, pairs.right))
+    found = Dependence.of(pairs.scores, PeopleSharing.of(pairs.left, pairs.right))
     assert found.design_effect(0.02) == pytest.approx(float(found.design_effect(0.98)))
 
 
@@ -60,22 +60,22 @@ def test_few_people_make_most_of_it():
     """Where the errors are one person's, little is known of how they vary."""
     rng = np.random.default_rng(0)
     one, two = np.triu_indices(60, 1)
-    even = Dependence.of(rng.normal(size=len(one)), Sharing.of(one, two))
-    wolf = Dependence.of(rng.normal(size=len(one)) + 5.0 * (one == 0), Sharing.of(one, two))
+    even = Dependence.of(rng.normal(size=len(one)), PeopleSharing.of(one, two))
+    wolf = Dependence.of(rng.normal(size=len(one)) + 5.0 * (one == 0), PeopleSharing.of(one, two))
     assert wolf.degrees_of_freedom(0.01) < even.degrees_of_freedom(0.01) / 3
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_too_few_people(n):
     one, two = np.triu_indices(n, 1)
-    found = Dependence.of(np.zeros(len(one)), Sharing.of(one, two))
+    found = Dependence.of(np.zeros(len(one)), PeopleSharing.of(one, two))
     assert float(found.design_effect(0.01)) == 1.0
     assert found.degrees_of_freedom(0.01) == 3.0
 
 
 def test_all_scores_the_same():
     one, two = np.triu_indices(10, 1)
-    found = Dependence.of(np.zeros(len(one)), Sharing.of(one, two))
+    found = Dependence.of(np.zeros(len(one)), PeopleSharing.of(one, two))
     assert float(found.design_effect(0.01)) == 1.0
 
 
@@ -85,7 +85,7 @@ def test_rungs_are_used_from_the_rate_upwards_until_errors_suffice():
     rates = np.sort(rng.random(9))[::-1]
     weights = rng.exponential(12.0, 9)
     wanted = np.concatenate([rng.random(50), rates, rates / 0.7, [1e-9]])
-    found = Ladder(rates, weights).use(wanted)
+    found = ThresholdRungs(rates, weights).use(wanted)
     for rate, use in zip(wanted, found, strict=True):
         above = [k for k in range(9) if rates[k] >= rate * 0.7] or [0]
         expected, left = np.zeros(9), 30.0
@@ -93,7 +93,7 @@ def test_rungs_are_used_from_the_rate_upwards_until_errors_suffice():
             expected[k] = min(weights[k], left)
             left -= expected[k]
         np.testing.assert_allclose(use, expected / expected.sum(), rtol=1e-14)
-        np.testing.assert_array_equal(Ladder(rates, weights).use(np.asarray(rate)), use)
+        np.testing.assert_array_equal(ThresholdRungs(rates, weights).use(np.asarray(rate)), use)
 
 
 def test_scores_that_are_all_the_same_tell_no_correlation():

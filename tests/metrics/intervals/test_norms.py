@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from faircal.metrics import DEVIATIONS, FAIRNESS, ece, ks
 from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.curve import Curve
+from faircal.metrics.intervals.curve import BinnedCurve
 from faircal.metrics.intervals.deviations import deviation_of, lower_end, rate_noise, upper_end
 from faircal.metrics.intervals.inversion import lowest
 from faircal.metrics.intervals.unfairness import unfairness_interval
@@ -114,7 +114,7 @@ class TestCurve:
         rng = np.random.default_rng(0)
         crowd = self.crowd(rng)
         said = self.probabilities(rng, crowd, 1.0)
-        curve = Curve.of(said, crowd, 50, rng)
+        curve = BinnedCurve.of(said, crowd, 50, rng)
         assert curve.found("ks") == pytest.approx(ks(said, crowd.genuine), rel=0.02)
         assert curve.found("ece") == pytest.approx(ece(said, crowd.genuine), rel=1e-9)
 
@@ -126,7 +126,7 @@ class TestCurve:
             crowd = self.crowd(rng, n=20)
             lift = np.where(crowd.genuine, 0, 0.5 * rng.normal(size=20)[crowd.left])
             said = expit(np.log(0.1) + lift + rng.normal(size=len(lift)))
-            curve = Curve.of(said, crowd, 200, rng)
+            curve = BinnedCurve.of(said, crowd, 200, rng)
             ends.append(curve.bins.sum())
             noises.append(curve.noise.sum(axis=1).std())
         assert np.mean(noises) == pytest.approx(np.std(ends), rel=0.15)
@@ -138,8 +138,8 @@ class TestCurve:
         said = np.round(self.probabilities(rng, crowd, 0.5), 1)
         order = rng.permutation(len(said))
         turned = Crowd(crowd.genuine[order], crowd.left[order], crowd.right[order], 40)
-        one = Curve.of(said, crowd, 400, np.random.default_rng(1))
-        two = Curve.of(said[order], turned, 400, np.random.default_rng(1))
+        one = BinnedCurve.of(said, crowd, 400, np.random.default_rng(1))
+        two = BinnedCurve.of(said[order], turned, 400, np.random.default_rng(1))
         for metric in ("ks", "ece"):
             assert one.found(metric) == pytest.approx(two.found(metric))
             assert one.interval(metric, 0.95) == pytest.approx(two.interval(metric, 0.95), rel=1e-3)
@@ -152,7 +152,7 @@ class TestCurve:
             crowd = self.crowd(rng)
             said = rng.random(len(crowd.genuine))
             crowd = Crowd(rng.random(len(said)) < said, crowd.left, crowd.right, crowd.n_people)
-            curve = Curve.of(said, crowd, 300, rng)
+            curve = BinnedCurve.of(said, crowd, 300, rng)
             missed += curve.interval("ks", 0.95)[0] > 0
         assert missed <= 8
 
@@ -161,8 +161,8 @@ class TestCurve:
         crowd = self.crowd(rng)
         said = 0.5 + 0.01 * rng.random(len(crowd.genuine))
         for metric in ("ks", "ece"):
-            low, high = Curve.of(said, crowd, 500, rng).interval(metric, 0.95)
-            found = Curve.of(said, crowd, 2, rng).found(metric)
+            low, high = BinnedCurve.of(said, crowd, 500, rng).interval(metric, 0.95)
+            found = BinnedCurve.of(said, crowd, 2, rng).found(metric)
             assert 0 < low < found < high < 2 * found
 
 
@@ -221,7 +221,7 @@ def test_a_genuine_pair_below_all_imposters_does_not_blow_up_the_upper_end(floor
     said[0] = floor / 2
     own = np.repeat(people, 3)
     crowd = Crowd(genuine, np.r_[own, left], np.r_[own, right], 40)
-    curve = Curve.of(said, crowd, 400, np.random.default_rng(0))
+    curve = BinnedCurve.of(said, crowd, 400, np.random.default_rng(0))
     for metric in ("ks", "ece"):
         low, high = curve.interval(metric, 0.95)
         assert 0 < low < curve.found(metric) < high < 2 * curve.found(metric)

@@ -11,7 +11,7 @@ from faircal.metrics import wilson
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.planning import Alike, expect, people_needed, plan, typical
 from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import Sharing
+from faircal.metrics.intervals.sharing import PeopleSharing
 
 
 def imposter_pairs(rng, people, images):
@@ -20,7 +20,7 @@ def imposter_pairs(rng, people, images):
     alike = rng.normal(size=people) * 0.1**0.5
     dyad = alike[one] + alike[other] + rng.normal(size=len(one)) * 0.3**0.5
     scores = dyad[:, None] + rng.normal(size=(len(one), images**2)) * 0.5**0.5
-    return scores.ravel(), Sharing.of(*(np.repeat(who, images**2) for who in (one, other)))
+    return scores.ravel(), PeopleSharing.of(*(np.repeat(who, images**2) for who in (one, other)))
 
 
 def genuine_pairs(rng, people, images):
@@ -29,7 +29,7 @@ def genuine_pairs(rng, people, images):
     scores = rng.normal(size=people)[:, None] * 0.4**0.5
     scores = scores + rng.normal(size=(people, each)) * 0.6**0.5
     who = np.repeat(np.arange(people), each)
-    return scores.ravel(), Sharing.of(who, who)
+    return scores.ravel(), PeopleSharing.of(who, who)
 
 
 @pytest.mark.parametrize(("draw", "metric"), [(imposter_pairs, "fpr"), (genuine_pairs, "fnr")])
@@ -67,7 +67,7 @@ def test_counts_of_a_design_are_those_of_its_pairs():
 
 
 def test_pairs_that_share_nothing_need_as_many_as_wilson_says():
-    nobody = Sharing.of(np.zeros(0, int), np.zeros(0, int))
+    nobody = PeopleSharing.of(np.zeros(0, int), np.zeros(0, int))
     found = expect(0.05, 100_000, "fnr", images=2, alike=Alike(Dependence.none(nobody), "none"))
     low, high = wilson(5000, 100_000)
     assert (found.low, found.high) == pytest.approx((float(low), float(high)), rel=1e-4)

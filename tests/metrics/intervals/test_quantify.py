@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.audit import Scored
+from faircal.evaluation.audit import ScoredPairs
 from faircal.metrics import wilson
-from faircal.metrics.intervals import Known, Uncertainty, known, over_folds
+from faircal.metrics.intervals import Uncertainty, ValueInterval, known, over_folds
 from faircal.metrics.intervals.replicates import replicates
 from faircal.metrics.measures import Rankings, at_threshold, measure
 
@@ -19,7 +19,7 @@ from faircal.metrics.measures import Rankings, at_threshold, measure
 def pairs():
     data = faircal.simulate("small", seed=0)
     model = faircal.Baseline().fit(data)
-    return Scored.of_data(data, model.apply(data), "ethnicity")
+    return ScoredPairs.of_data(data, model.apply(data), "ethnicity")
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +218,7 @@ def test_one_fold_is_as_sure_as_it_was(found, sure):
 class TestOverFolds:
     def rate(self, value, trials, effective):
         low, high = wilson(value * effective, effective)
-        return Known(
+        return ValueInterval(
             "A", "", "fpr", value, float(low), float(high), value * trials, trials, effective
         )
 
@@ -233,18 +233,24 @@ class TestOverFolds:
         assert found.effective == pytest.approx(4 / (1 / 1000 + 1 / 10))
 
     def test_other_values(self):
-        folds = [Known("A", "", "auroc", 0.9, 0.88, 0.93), Known("A", "", "auroc", 0.8, 0.76, 0.84)]
+        folds = [
+            ValueInterval("A", "", "auroc", 0.9, 0.88, 0.93),
+            ValueInterval("A", "", "auroc", 0.8, 0.76, 0.84),
+        ]
         found = over_folds(folds)
         assert found.value == pytest.approx(0.85)
         assert found.low == pytest.approx(0.85 - math.hypot(0.02, 0.04) / 2)
         assert found.high == pytest.approx(0.85 + math.hypot(0.03, 0.04) / 2)
 
     def test_an_error_that_may_be_0_in_each_fold_may_be_0(self):
-        folds = [Known("A", "", "ks", 0.02, 0.0, 0.03), Known("A", "", "ks", 0.03, 0.0, 0.05)]
+        folds = [
+            ValueInterval("A", "", "ks", 0.02, 0.0, 0.03),
+            ValueInterval("A", "", "ks", 0.03, 0.0, 0.05),
+        ]
         assert over_folds(folds).low == pytest.approx(0.0)
 
     def test_folds_without_a_value_are_left_out(self):
-        none = Known("A", "", "auroc", math.nan, math.nan, math.nan)
-        one = Known("A", "", "auroc", 0.9, 0.88, 0.93)
+        none = ValueInterval("A", "", "auroc", math.nan, math.nan, math.nan)
+        one = ValueInterval("A", "", "auroc", 0.9, 0.88, 0.93)
         assert over_folds([none, one])[:6] == pytest.approx((*one[:3], 0.9, 0.88, 0.93))
         assert math.isnan(over_folds([none, none]).value)

@@ -16,7 +16,7 @@ from faircal import DataError, ParameterError
 from faircal.cli.main import main
 from faircal.data import load, open_stream
 from faircal.data.writers import save_dataset
-from faircal.evaluation.audit import Scored, audit_pairs, audit_stream
+from faircal.evaluation.audit import ScoredPairs, audit_pairs, audit_stream
 
 pytest.importorskip("pyspark")
 
@@ -80,7 +80,7 @@ def streamed(path, **settings):
 def exact(path, model=None, attribute=None, **settings):
     """What one machine measures with all pairs in memory."""
     data = load(path, score_range=None if model is None else (-1.0, 1.0))
-    pairs = Scored.of_data(data, None if model is None else model.apply(data), attribute)
+    pairs = ScoredPairs.of_data(data, None if model is None else model.apply(data), attribute)
     return audit_pairs(pairs, score_range=data.score_range, attribute=attribute or "", **settings)
 
 

@@ -13,7 +13,7 @@ from faircal.metrics.results import (
     ALL,
     GLOBAL,
     Interval,
-    Row,
+    ResultRow,
     write_intervals,
     write_results,
     write_rows,
@@ -93,7 +93,7 @@ class ByHand:
 
     def add(self, method, group, metric, value, low=np.nan, high=np.nan, condition=""):
         where = ("place", group, condition, metric, value)
-        self.rows.append(Row("beasts", "", method, "", "", "", "", *where))
+        self.rows.append(ResultRow("beasts", "", method, "", "", "", "", *where))
         known = dict(
             zip(("attribute", "group", "condition", "metric", "value"), where, strict=True)
         )

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from faircal.metrics.results import ClusterRow, Interval, Member, Row
+from faircal.metrics.results import ClusterRow, Interval, Member, ResultRow
 from faircal.report.figures import (
     ClusterComposition,
     ClusterShift,
@@ -23,7 +23,7 @@ from faircal.report.tables import Results, Variant
 
 def row(method, group, metric, value, *, clusters="", calibrator="beta", fold="mean", under=""):
     front = ("d", "f", method, calibrator, clusters, "0", fold, "sex")
-    return Row(*front, group, under, metric, value)
+    return ResultRow(*front, group, under, metric, value)
 
 
 class TestRobustness:

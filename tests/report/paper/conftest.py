@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from faircal.evaluation.curves import Curves
-from faircal.metrics.results import Row
+from faircal.metrics.results import ResultRow
 from faircal.report.paper.published import entries, look_up
 from faircal.report.store import Store
 from faircal.report.tables import Results
@@ -31,7 +31,7 @@ def rows_of(quantity, mean, std, *, dataset="data"):
     front = (dataset, feature, method, "beta", clusters, "0")
     attribute = "skin_tone+gender" if where == "ijbc" else "att"
     back = (attribute, owners_name(group), condition, metric)
-    return [Row(*front, "mean", *back, mean), Row(*front, "std", *back, std)]
+    return [ResultRow(*front, "mean", *back, mean), ResultRow(*front, "std", *back, std)]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import faircal
-from faircal.evaluation.curves import Curve, Source
+from faircal.evaluation.curves import ScoreHistogram, ScoreSource
 from faircal.report.paper import Claim, reproduction
 from faircal.report.paper.claims import CONTESTS, Side
 
@@ -149,7 +149,7 @@ def test_a_claim_holds_in_at_least_the_papers_share(counts, holds):
 def curves(method, worst):
     """Scores with 100 imposters a group: 10 in 100 of one group above 0.5, `worst` of another."""
     clusters = "100" if method in ("faircal", "fsn") else ""
-    source = Source("facenet-webface", method, "beta", clusters, "5", "att")
+    source = ScoreSource("facenet-webface", method, "beta", clusters, "5", "att")
     for fold, above in (("4", 50), ("5", worst)):
         share = {"A": 10 - above, "B": above}
         scores = [0.7] * share["A"] + [0.3] * (100 - share["A"])
@@ -157,7 +157,7 @@ def curves(method, worst):
         groups = ["Caucasian"] * (len(scores) - 100) + ["African"] * 100
         found = faircal.audit(score=scores, genuine=[0] * len(scores), groups=groups).curves
         for curve in found:
-            yield Curve(source._replace(fold=fold), curve.group, curve.of, curve.histogram)
+            yield ScoreHistogram(source._replace(fold=fold), curve.group, curve.of, curve.histogram)
 
 
 def test_the_ratio_of_two_groups_fprs(make_store):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from faircal._base.errors import DataError
-from faircal.calibrators._sample import Sample
+from faircal.calibrators._sample import WeightedScores
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
 from faircal.calibrators.histogram import HistogramCalibrator
@@ -108,13 +108,13 @@ class OneVsRestIsotonic(_OneVsRest):
         return IsotonicCalibrator(score_range=(0.0, 1.0))
 
 
-class _Bins(HistogramCalibrator):
+class _MassBins(HistogramCalibrator):
     """Bins of equal mass, of which those that ties would leave empty are put together.
 
     Most probabilities of a class may be exactly 0: no reason to have one bin only.
     """
 
-    def _fit(self, sample: Sample) -> None:
+    def _fit(self, sample: WeightedScores) -> None:
         low, high = self.score_range
         upto = np.cumsum(sample.mass)
         place = np.searchsorted(upto, np.arange(1, self.n_bins) * upto[-1] / self.n_bins)
@@ -152,7 +152,7 @@ class OneVsRestHistogram(_OneVsRest):
         self.n_bins = n_bins
 
     def _single(self) -> Calibrator:
-        return _Bins(n_bins=self.n_bins, score_range=(0.0, 1.0))
+        return _MassBins(n_bins=self.n_bins, score_range=(0.0, 1.0))
 
     def _check_parameters(self) -> None:
         self._single()._check_parameters()

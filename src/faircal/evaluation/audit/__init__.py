@@ -6,7 +6,7 @@ says how far its values can be from the exact ones; `audit_stream` runs it.
 
 from faircal.evaluation.audit.found import Audit, bounds_note
 from faircal.evaluation.audit.matrix import imposter_matrix
-from faircal.evaluation.audit.pairs import Scored
+from faircal.evaluation.audit.pairs import ScoredPairs
 from faircal.evaluation.audit.regions import find_regions
 from faircal.evaluation.audit.run import audit_stream, files_digest
 from faircal.evaluation.audit.stream import Auditor
@@ -15,7 +15,7 @@ from faircal.evaluation.audit.whole import audit, audit_pairs
 __all__ = [
     "Audit",
     "Auditor",
-    "Scored",
+    "ScoredPairs",
     "audit",
     "audit_pairs",
     "audit_stream",

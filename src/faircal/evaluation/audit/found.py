@@ -11,13 +11,28 @@ import pyarrow as pa
 
 from faircal._base.errors import ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.evaluation.audit.pairs import Scored
-from faircal.evaluation.curves import Curves, Source, make_curves
+from faircal.evaluation.audit.pairs import ScoredPairs
+from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics import wilson
-from faircal.metrics.intervals import BY_PEOPLE, PAIR_WISE, Known, Uncertainty, known, replicated
+from faircal.metrics.intervals import (
+    BY_PEOPLE,
+    PAIR_WISE,
+    Uncertainty,
+    ValueInterval,
+    known,
+    replicated,
+)
 from faircal.metrics.intervals.enough import lacking
 from faircal.metrics.measures import Measure, Rankings, at_threshold, error_bounds, measure
-from faircal.metrics.results import ALL, GLOBAL, Condition, Interval, Replicated, Row, as_table
+from faircal.metrics.results import (
+    ALL,
+    GLOBAL,
+    Condition,
+    Interval,
+    Replicated,
+    ResultRow,
+    as_table,
+)
 
 #: How intervals are made of streamed pairs.
 STREAMED = (
@@ -99,7 +114,7 @@ class Audit:
         """Return replicates of the values of all pairs and of groups; none of streamed pairs."""
         if self.uncertainty is None:
             return []
-        source = Source(self.feature, self.method, attribute=self.attribute)
+        source = ScoreSource(self.feature, self.method, attribute=self.attribute)
         return replicated(self.uncertainty, self.measures, source)
 
     @property
@@ -147,7 +162,7 @@ class Audit:
         where = {"feature": self.feature, "method": self.method, "attribute": self.attribute}
         return [Interval.of(row._asdict(), level=level, **where) for row in self._known(level)]
 
-    def _known(self, level: float) -> list[Known]:
+    def _known(self, level: float) -> list[ValueInterval]:
         if self.uncertainty is not None:
             return known(self.uncertainty, self.measures, level)
         rows = []
@@ -156,14 +171,14 @@ class Audit:
             if trials is not None:
                 ends = self.interval(metric, group=group, condition=condition, level=level)
                 counts = round(value * trials, 6), trials, trials
-                rows.append(Known(group, condition, metric, value, *ends, *counts))
+                rows.append(ValueInterval(group, condition, metric, value, *ends, *counts))
         return rows
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ResultRow]:
         """The values as rows of ``results.csv``."""
         return [
-            Row(
+            ResultRow(
                 self.dataset,
                 self.feature,
                 self.method,
@@ -243,7 +258,7 @@ def audit_rankings(
     threshold: float | None,
     rates: Sequence[float],
     score_range: tuple[float, float],
-    pairs: Scored | None,
+    pairs: ScoredPairs | None,
     **labels: str,
 ) -> Audit:
     """Measure rankings, of single pairs, which are then given, or of counts; see `audit`."""
@@ -251,7 +266,7 @@ def audit_rankings(
     if threshold is not None:
         found += at_threshold(rankings, threshold)
     trials = {g: (r.n_genuine, r.n_imposter) for g, r in rankings.scores.items()}
-    source = Source(**{key: text for key, text in labels.items() if key != "dataset"})
+    source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})
     curves = Curves(make_curves(rankings, source, score_range))
     bounds = error_bounds(rankings, found, rates) if rankings.score_bins else []
     groups = tuple(rankings.groups)

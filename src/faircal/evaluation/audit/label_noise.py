@@ -16,8 +16,8 @@ from faircal._base.registry import check_whole
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
 from faircal.evaluation.audit.label_mixing import Corrected, Mixing
-from faircal.evaluation.audit.pairs import Scored, check_rates, check_threshold
-from faircal.evaluation.audit.relabelling import Counted, Relabelled, Values
+from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
+from faircal.evaluation.audit.relabelling import Relabelled, RelabelledCounts, Values
 from faircal.metrics import DEVIATIONS, Ranking, threshold_at_fnr, threshold_at_fpr
 from faircal.metrics.fairness import gap
 from faircal.metrics.measures import RATES, condition
@@ -131,7 +131,7 @@ class LabelNoise:
 
 
 def label_noise(
-    pairs: Scored,
+    pairs: ScoredPairs,
     rate: float,
     *,
     threshold: float | None = None,
@@ -194,7 +194,7 @@ def label_noise(
     check_whole("draws", draws, 1)
     points = _points(pairs, check_threshold(threshold), check_rates(rates), upper)
     people = Relabelled.of(pairs, groups)
-    counted = Counted(pairs, groups, points)
+    counted = RelabelledCounts(pairs, groups, points)
     given = counted.values(people.pair)
     moved: dict[tuple[str, str], list[Float64]] = {key: [] for key in given}
     random = np.random.default_rng(seed)
@@ -218,7 +218,7 @@ def _populated(groups: Groups) -> int:
     return int((seen != UNKNOWN).sum())
 
 
-def _notes(pairs: Scored, groups: Groups, rate: float, draws: int, by: str) -> list[str]:
+def _notes(pairs: ScoredPairs, groups: Groups, rate: float, draws: int, by: str) -> list[str]:
     said = (
         f"wrong labels: in each of {draws} draws every one of the {by} gets another group's label "
         f"with probability {rate:g}, more likely that of a large group"
@@ -272,7 +272,7 @@ def _row(of: NoiseRow, value: float, drawn: Float64, true: Float64) -> NoiseRow:
 
 
 def _points(
-    pairs: Scored, threshold: float | None, rates: Sequence[float], upper: float
+    pairs: ScoredPairs, threshold: float | None, rates: Sequence[float], upper: float
 ) -> dict[str, float]:
     """Return the thresholds of the operating points, by condition."""
     if pairs.ranked is None:
@@ -287,7 +287,7 @@ def _points(
 
 
 def _taken_back(
-    counted: Counted, mixing: Mixing, given: Values, alone: bool
+    counted: RelabelledCounts, mixing: Mixing, given: Values, alone: bool
 ) -> dict[tuple[str, str], tuple[Corrected, Corrected]]:
     """Return the error rates of true groups; `alone`: a pair within a group has one label."""
     found = {}

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from faircal.evaluation.audit.found import Audit
-from faircal.evaluation.audit.pairs import Scored
-from faircal.evaluation.thresholds.strangers import Strangers
+from faircal.evaluation.audit.pairs import ScoredPairs
+from faircal.evaluation.thresholds.strangers import ImposterSet
 from faircal.metrics import wilson
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.intervals.crowd import Crowd
@@ -40,7 +40,7 @@ class MatrixRow(NamedTuple):
     effective_people: float
 
 
-def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
+def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
     """Give a row for every two groups with imposter pairs, at each operating point of an audit.
 
     Parameters
@@ -62,7 +62,7 @@ def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
         if len(rows):
             known = None
             if crowd is not None:
-                known = Strangers(score[rows], crowd.left[rows], crowd.right[rows])
+                known = ImposterSet(score[rows], crowd.left[rows], crowd.right[rows])
             names = groups.names[i], groups.names[j]
             for condition, threshold in points:
                 front = audit.feature, audit.attribute, condition, *names
@@ -77,7 +77,7 @@ def imposter_matrix(pairs: Scored, audit: Audit) -> Iterator[MatrixRow]:
                 yield MatrixRow(*front, len(rows), errors, rate, *ends, effective)
 
 
-def _interval(errors: int, trials: int, known: Strangers | None) -> tuple[float, float]:
+def _interval(errors: int, trials: int, known: ImposterSet | None) -> tuple[float, float]:
     if known is None:
         low, high = wilson(errors, trials, LEVEL)
         return float(low), float(high)

@@ -6,12 +6,12 @@ import math
 from typing import Any, NamedTuple
 
 from faircal._base.errors import ParameterError
-from faircal.evaluation.audit.pairs import Scored
+from faircal.evaluation.audit.pairs import ScoredPairs
 from faircal.metrics.intervals.enough import lacking
 from faircal.metrics.measures import Rankings, at_threshold
 
 
-class Rates(NamedTuple):
+class OperatingRates(NamedTuple):
     """What was measured of all pairs, or of a group, at a threshold.
 
     Rates and the ends of their intervals are NaN where they are not told: `fpr_lacking` and
@@ -41,7 +41,7 @@ class Rates(NamedTuple):
         }
 
 
-def rates_at(pairs: Scored, threshold: float, *, level: float = 0.95) -> list[Rates]:
+def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> list[OperatingRates]:
     """Count the errors of ``score >= threshold``: of all pairs, then of each group.
 
     Rates and intervals are those of `faircal.audit` at this threshold, and are told where it tells
@@ -84,7 +84,7 @@ def rates_at(pairs: Scored, threshold: float, *, level: float = 0.95) -> list[Ra
         sharing = sure.sets[name].sharing("fpr")
         known = not sure.independent
         rows.append(
-            Rates(
+            OperatingRates(
                 name,
                 sharing.people if known else None,
                 sharing.effective_people if known else None,

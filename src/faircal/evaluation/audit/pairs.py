@@ -22,7 +22,7 @@ Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredPairs:
     """Labelled pairs with what is to be measured of them.
 
     Parameters
@@ -68,7 +68,7 @@ class Scored:
         groups: Any = None,
         left_identity: Any = None,
         right_identity: Any = None,
-    ) -> Scored:
+    ) -> ScoredPairs:
         """Check arrays; see `faircal.audit` for what they are."""
         if np.ndim(genuine) != 1:
             raise DataError(
@@ -88,7 +88,7 @@ class Scored:
         return cls(labelled, ranked, said, _groups(groups, n), people)
 
     @classmethod
-    def of_data(cls, data: Dataset, output: Output | None, attribute: str | None) -> Scored:
+    def of_data(cls, data: Dataset, output: Output | None, attribute: str | None) -> ScoredPairs:
         """Take the pairs of a dataset with their own scores, or with what a model says of them."""
         score = data.scores if output is None else output.score
         probability = data.pairs.probability if output is None else output.probability

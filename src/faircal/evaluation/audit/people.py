@@ -16,7 +16,7 @@ from faircal.metrics.results import GLOBAL
 _BITS = 20
 
 
-class People:
+class PeopleSeen:
     """Who was seen, and in which groups; memory grows with the people, not with the pairs.
 
     Examples
@@ -77,7 +77,7 @@ class People:
             keys = (who[other] << _BITS) | group[other].astype(np.int64)
             self._more = np.union1d(self._more, keys)
 
-    def merge(self, other: People, groups: NDArray[Any]) -> None:
+    def merge(self, other: PeopleSeen, groups: NDArray[Any]) -> None:
         """Add what `other` has seen; `groups` are our numbers for its groups."""
         if not other._codes:
             return
@@ -102,7 +102,7 @@ class People:
         return [names[i] for i in seen], arrays
 
     @classmethod
-    def from_state(cls, names: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> People:
+    def from_state(cls, names: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> PeopleSeen:
         """Return what `state` was made of."""
         made = cls()
         made._codes = {name: code for code, name in enumerate(names)}

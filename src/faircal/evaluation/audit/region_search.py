@@ -17,7 +17,7 @@ from faircal.compute.clustering import kmeans
 from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
 from faircal.data.types import Embeddings
-from faircal.evaluation.audit.region_testing import Bools, Half, Measured, Rows
+from faircal.evaluation.audit.region_testing import Bools, HalfOfPeople, RegionMeasurement, Rows
 from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.sharing import Float64
 
@@ -32,7 +32,7 @@ QUESTIONS = ("p", "gap_p")
 _HALVES = ("A", "B")
 
 
-class People(NamedTuple):
+class HalfOfPairs(NamedTuple):
     """One half: its pairs, and the number of its people."""
 
     pairs: Rows
@@ -40,15 +40,15 @@ class People(NamedTuple):
 
 
 @dataclass(eq=False)
-class Candidate:
+class RegionCandidate:
     """A region of one half, tested on the other."""
 
     name: str
     resolution: int
     centre: NDArray[np.float32]
     inside: Bools
-    apparent: Measured
-    shown: Measured
+    apparent: RegionMeasurement
+    shown: RegionMeasurement
     tests: dict[str, float]  # adjusted p-values, by question; empty where it was not tested
 
     @property
@@ -58,7 +58,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class RegionSearch:
     """What is searched: pairs with scores, and at which threshold; probabilities or None."""
 
     data: Dataset
@@ -71,14 +71,14 @@ class Search:
     resolutions: Sequence[int]
     progress: Progress
 
-    def run(self, halves: Sequence[People]) -> list[Candidate]:
+    def run(self, halves: Sequence[HalfOfPairs]) -> list[RegionCandidate]:
         """Make and test the regions of both halves."""
-        found: list[Candidate] = []
+        found: list[RegionCandidate] = []
         total = 2 * sum(self.resolutions)
         for name, made, tested in zip(_HALVES, halves, halves[::-1], strict=True):
             said = self._probability(made)
             first, second = (self._half(half.pairs, said) for half in (made, tested))
-            of_half: list[Candidate] = []
+            of_half: list[RegionCandidate] = []
             for candidate in self._candidates(name, first, second):
                 of_half.append(candidate)
                 self.progress("regions", len(found) + len(of_half), total, candidate.name)
@@ -87,7 +87,7 @@ class Search:
         self.progress("regions", 0, 0, "")
         return found
 
-    def _probability(self, made: People) -> Float64:
+    def _probability(self, made: HalfOfPairs) -> Float64:
         if self.probability is not None:
             return self.probability
         low, high = float(self.score.min()), float(self.score.max())
@@ -96,15 +96,17 @@ class Search:
         calibrator = make_calibrator("beta").fit(scaled[made.pairs], genuine)
         return np.asarray(calibrator.predict(scaled), dtype=np.float64)
 
-    def _half(self, rows: Rows, probability: Float64) -> Half:
+    def _half(self, rows: Rows, probability: Float64) -> HalfOfPeople:
         left, right = self.data.pairs.left[rows], self.data.pairs.right[rows]
         genuine = self.data.genuine[rows]
         one, n = self.people[left], int(self.people.max()) + 1
         # Of a genuine pair both are one person, whatever its images are labelled.
         crowd = Crowd(genuine, one, np.where(genuine, one, self.people[right]), n)
-        return Half(left, right, crowd, self.score[rows], probability[rows], self.threshold)
+        return HalfOfPeople(left, right, crowd, self.score[rows], probability[rows], self.threshold)
 
-    def _candidates(self, name: str, made: Half, tested: Half) -> Iterator[Candidate]:
+    def _candidates(
+        self, name: str, made: HalfOfPeople, tested: HalfOfPeople
+    ) -> Iterator[RegionCandidate]:
         vectors = self.embeddings.rows(made.images)
         used = self.data.used_images()
         everyone = self.embeddings.rows(used)
@@ -116,7 +118,7 @@ class Search:
             at[used] = clustering.assign(everyone, self.embeddings.engine)
             for number in range(resolution):
                 inside = at == number
-                yield Candidate(
+                yield RegionCandidate(
                     f"{name}{resolution}-{number + 1}",
                     resolution,
                     clustering.centers[number],
@@ -127,11 +129,11 @@ class Search:
                 )
 
 
-def _decide(candidates: Sequence[Candidate]) -> None:
+def _decide(candidates: Sequence[RegionCandidate]) -> None:
     """Choose candidates by how they look where they were made; adjust their p-values elsewhere."""
     from scipy.stats import false_discovery_control  # slow to import, and only needed here
 
-    hypotheses: list[tuple[Candidate, str]] = []
+    hypotheses: list[tuple[RegionCandidate, str]] = []
     for question in QUESTIONS:
         able = [
             c
@@ -149,12 +151,12 @@ def _decide(candidates: Sequence[Candidate]) -> None:
         candidate.tests[question] = min(float(value), 1.0)
 
 
-def _p(tested: Measured, question: str) -> float:
+def _p(tested: RegionMeasurement, question: str) -> float:
     value = float(getattr(tested, question))
     return value if value == value else np.inf
 
 
-def deal(data: Dataset, people: NDArray[np.int64], seed: int) -> list[People]:
+def deal(data: Dataset, people: NDArray[np.int64], seed: int) -> list[HalfOfPairs]:
     """Deal people to halves, those with about equally many pairs evenly; a pair of two is lost."""
     left, right = people[data.pairs.left], people[data.pairs.right]
     counts = np.bincount(np.concatenate([left, right]))
@@ -167,7 +169,7 @@ def deal(data: Dataset, people: NDArray[np.int64], seed: int) -> list[People]:
     found = []
     for h in (0, 1):
         pairs = np.flatnonzero((half[left] == h) & (half[right] == h))
-        found.append(People(pairs, int((half == h).sum())))
+        found.append(HalfOfPairs(pairs, int((half == h).sum())))
         genuine = data.genuine[pairs]
         if not genuine.any() or genuine.all():
             raise DataError(

@@ -20,7 +20,7 @@ from scipy.special import betainc, ndtri, stdtr, stdtrit
 from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import Float64, Sharing
+from faircal.metrics.intervals.sharing import Float64, PeopleSharing
 
 Bools = NDArray[np.bool_]
 Rows = NDArray[np.intp]
@@ -32,7 +32,7 @@ _NAN = float("nan")
 _AT = np.geomspace(1e-9, 0.5, 100)
 
 
-class Measured(NamedTuple):
+class RegionMeasurement(NamedTuple):
     """What was measured of one region; a rate and a gap, each with interval, rest and p-value.
 
     A p-value is NaN where too few people are in the region to test it.
@@ -58,7 +58,7 @@ class Measured(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Half:
+class HalfOfPeople:
     """The pairs of one half of the people.
 
     Parameters
@@ -97,7 +97,9 @@ class Half:
     def _imposters(self) -> Crowd:
         return self.crowd.part(self.crowd.misses)
 
-    def test(self, inside: Bools, level: float = 0.95, *, intervals: bool = True) -> Measured:
+    def test(
+        self, inside: Bools, level: float = 0.95, *, intervals: bool = True
+    ) -> RegionMeasurement:
         """Measure and test a region.
 
         Parameters
@@ -119,7 +121,7 @@ class Half:
         if intervals and fpr["fpr"] == fpr["fpr"]:
             fpr["low"], fpr["high"] = self._interval(fpr["fpr"], of_imposters, level)
         gap = self._gap(weight, level)
-        return Measured(
+        return RegionMeasurement(
             people=int((each > 0).sum()),
             effective_people=_effective(each),
             images=int(inside[self.images].sum()),
@@ -154,9 +156,9 @@ class Half:
     def _interval(self, rate: float, weight: Float64, level: float) -> tuple[float, float]:
         """Return the interval of a region's rate; the region's own dependence, or all pairs'."""
         rows = np.flatnonzero(weight)
-        sharing = Sharing.of(self._imposters.left[rows], self._imposters.right[rows])
+        sharing = PeopleSharing.of(self._imposters.left[rows], self._imposters.right[rows])
         own = Dependence.of(self.score[self.crowd.misses[rows]], sharing)
-        sums = _Sums.of(weight[rows] / weight.sum(), sharing)
+        sums = _WeightSums.of(weight[rows] / weight.sum(), sharing)
         # Worked out once for many rates, not at each step of the search for the ends.
         wider = [sums.variance(*found.correlations(_AT)) for found in (own, self._dependence)]
         effects = len(rows) * np.maximum(*wider)
@@ -178,7 +180,7 @@ class Half:
         rate = float(self._wrong.mean())
         if not 0 < rate < 1:
             return 1.0
-        sums = _Sums.of(contrast, self.crowd.miss_sharing)
+        sums = _WeightSums.of(contrast, self.crowd.miss_sharing)
         trials = 1 / float(sums.variance(*self._dependence.correlations(rate)))
         count = min(trials * (rate + excess), trials)
         if count <= 0:
@@ -222,7 +224,7 @@ class Half:
         return gap, residuals
 
 
-class _Sums(NamedTuple):
+class _WeightSums(NamedTuple):
     """Squares of weights, summed over pairs, over dyads' sums, and over people's sums."""
 
     pairs: float
@@ -230,7 +232,7 @@ class _Sums(NamedTuple):
     people: float
 
     @classmethod
-    def of(cls, weight: Float64, sharing: Sharing) -> _Sums:
+    def of(cls, weight: Float64, sharing: PeopleSharing) -> _WeightSums:
         dyads = sharing.per_dyad(weight)
         people = sharing.per_person(dyads)
         return cls(float(weight @ weight), float(dyads @ dyads), float(people @ people))

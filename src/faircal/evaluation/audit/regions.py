@@ -24,8 +24,8 @@ from faircal.evaluation.audit.pairs import check_threshold
 from faircal.evaluation.audit.region_search import (
     PEOPLE_EACH,
     QUESTIONS,
-    Candidate,
-    Search,
+    RegionCandidate,
+    RegionSearch,
     deal,
     fitting,
 )
@@ -218,7 +218,7 @@ def find_regions(
     people, source = people_of(data.pairs, data.images)
     halves = deal(data, people, seed)
     chosen = fitting(resolutions, min(half.people for half in halves))
-    search = Search(data, embeddings, people, score, probability, at, seed, chosen, progress)
+    search = RegionSearch(data, embeddings, people, score, probability, at, seed, chosen, progress)
     candidates = search.run(halves)
     lost = len(data) - sum(len(half.pairs) for half in halves)
     tested = sum(candidate.tested for candidate in candidates)
@@ -266,16 +266,16 @@ def _notes(pairs: int, lost: int, chosen: list[int], source: str, own: bool) -> 
     return said
 
 
-def _rows(search: Search, candidates: list[Candidate], q: float) -> list[RegionRow]:
+def _rows(search: RegionSearch, candidates: list[RegionCandidate], q: float) -> list[RegionRow]:
     """Return the regions as rows: those found first, then by excess."""
 
-    def worst(c: Candidate) -> tuple[float, float]:
+    def worst(c: RegionCandidate) -> tuple[float, float]:
         least = min(c.tests.values(), default=np.inf)
         return (least if least <= q else np.inf, -np.nan_to_num(c.shown.fpr - c.shown.rest_fpr))
 
     ordered = sorted(candidates, key=worst)
     places = _map(search, ordered)
-    found: dict[str, list[Candidate]] = {question: [] for question in QUESTIONS}
+    found: dict[str, list[RegionCandidate]] = {question: [] for question in QUESTIONS}
     rows = []
     for candidate, (x, y) in zip(ordered, places, strict=True):
         like = dict.fromkeys(QUESTIONS, "")
@@ -289,7 +289,7 @@ def _rows(search: Search, candidates: list[Candidate], q: float) -> list[RegionR
     return rows
 
 
-def _row(search: Search, candidate: Candidate, q: float) -> RegionRow:
+def _row(search: RegionSearch, candidate: RegionCandidate, q: float) -> RegionRow:
     nan = float("nan")
     p, gap_p = (candidate.tests.get(question, nan) for question in QUESTIONS)
     shown = {name: float(value) for name, value in candidate.shown._asdict().items()}
@@ -318,7 +318,7 @@ def _alike(one: Bools, other: Bools) -> bool:
     return bool(2 * (one & other).sum() > min(one.sum(), other.sum()))
 
 
-def _map(search: Search, candidates: Sequence[Candidate]) -> Float64:
+def _map(search: RegionSearch, candidates: Sequence[RegionCandidate]) -> Float64:
     """Return places of the centres, shape (n, 2), along the two directions images vary most in."""
     used = search.data.used_images()
     few = used[:: max(len(used) // 5000, 1)]
@@ -345,7 +345,7 @@ def _composition(data: Dataset, inside: Bools) -> str:
     return ", ".join(shown)
 
 
-def _examples(search: Search, candidate: Candidate) -> str:
+def _examples(search: RegionSearch, candidate: RegionCandidate) -> str:
     """Return the ids of images nearest to the centre, of different people."""
     rows = np.flatnonzero(candidate.inside)
     off = search.embeddings.rows(rows) - candidate.centre

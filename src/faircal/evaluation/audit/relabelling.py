@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
 from faircal.evaluation.audit.label_mixing import confusion
-from faircal.evaluation.audit.pairs import Scored
+from faircal.evaluation.audit.pairs import ScoredPairs
 
 Float64 = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
@@ -33,7 +33,7 @@ class Relabelled:
         self.sizes = sizes.astype(np.float64)
 
     @classmethod
-    def of(cls, pairs: Scored, groups: Groups) -> Relabelled:
+    def of(cls, pairs: ScoredPairs, groups: Groups) -> Relabelled:
         """Number the people; an unknown one is somebody else, but for both sides of a match."""
         rows = np.arange(len(groups))
         if pairs.people is None:
@@ -65,10 +65,10 @@ class Relabelled:
         return np.where((left == right) & self._known, left, np.int32(UNKNOWN))
 
 
-class Counted:
+class RelabelledCounts:
     """Pairs sorted once, to be measured under any labels."""
 
-    def __init__(self, pairs: Scored, groups: Groups, points: Mapping[str, float]) -> None:
+    def __init__(self, pairs: ScoredPairs, groups: Groups, points: Mapping[str, float]) -> None:
         self._n, self._points, self._groups = len(groups.names), points, groups
         self._at = np.sort(np.array(list(points.values()), dtype=np.float64))
         # How many thresholds a pair reaches, and its label: all that rates depend on.

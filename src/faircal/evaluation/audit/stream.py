@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError, ParameterError
-from faircal.compute.counting import Counts, fine_edges, marks_of
+from faircal.compute.counting import ScoreCounts, fine_edges, marks_of
 from faircal.data import Dataset, Groups
 from faircal.data.columns import UNKNOWN
 from faircal.data.groups import unknown_note
 from faircal.evaluation.audit.found import Audit, audit_rankings
-from faircal.evaluation.audit.pairs import Scored, check_rates, check_threshold
-from faircal.evaluation.audit.people import People
+from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
+from faircal.evaluation.audit.people import PeopleSeen
 from faircal.metrics import probability_edges, score_edges
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.measures import RATES, Rankings, check_names
@@ -58,7 +58,7 @@ class Auditor:
     >>> found = auditor.finish()
     >>> found.groups, found.trials["global"], round(found.value("fpr"), 3)
     (('A', 'B', 'C'), (1, 3), 0.333)
-    >>> found.worst_bounds()["fpr"] < 1e-9
+    >>> found.worst_bounds()["auroc"] < 1e-9
     True
     """
 
@@ -80,14 +80,14 @@ class Auditor:
         self.names, self._given = list(groups), len(groups)
         self.shares = dict.fromkeys(("pairs", "cross_group_pairs", "unknown_pairs"), 0)
         self._has: _Has | None = None
-        self._counts: dict[str, Counts] = {}
-        self._people = People()
+        self._counts: dict[str, ScoreCounts] = {}
+        self._people = PeopleSeen()
 
     def add(self, part: Dataset, output: Output | None = None) -> None:
         """Count the pairs of `part`, with their own scores or with what a model says of them."""
-        self.count(Scored.of_data(part, output, self.attribute))
+        self.count(ScoredPairs.of_data(part, output, self.attribute))
 
-    def count(self, pairs: Scored) -> None:
+    def count(self, pairs: ScoredPairs) -> None:
         """Count pairs; all parts must have the same of scores, probabilities, groups, people."""
         has = _Has.of(pairs)
         if self._has is None:
@@ -115,11 +115,11 @@ class Auditor:
         fine, n_sets = len(self.names) <= _FINE_GROUPS, 1 + len(self.names)
         if has.probability:
             edges = _probability_edges(fine, None if has.score else self.threshold)
-            self._counts["probability"] = Counts.zeros(n_sets, edges)
+            self._counts["probability"] = ScoreCounts.zeros(n_sets, edges)
         if has.score:
             marks = marks_of(self._sample, 8192 if fine else 1024)
             edges = _score_edges(fine, self.score_range, self.threshold, marks)
-            self._counts["score"] = Counts.zeros(n_sets, edges)
+            self._counts["score"] = ScoreCounts.zeros(n_sets, edges)
 
     def _named(self, groups: Groups) -> Groups:
         """Return groups by our names, to which new ones are added."""
@@ -193,11 +193,11 @@ class Auditor:
         self.names, self.shares = list(header["names"]), dict(header["shares"])
         self._has = None if header["has"] is None else _Has(*header["has"])
         self._counts = {
-            of: Counts.from_state(unprefixed(of, arrays))
+            of: ScoreCounts.from_state(unprefixed(of, arrays))
             for of in ("probability", "score")
             if f"{of}.edges" in arrays
         }
-        self._people = People.from_state(header["people"], unprefixed("people", arrays))
+        self._people = PeopleSeen.from_state(header["people"], unprefixed("people", arrays))
 
 
 class _Has(NamedTuple):
@@ -210,7 +210,7 @@ class _Has(NamedTuple):
     ranks: bool  # a score was given, if only the probability itself
 
     @classmethod
-    def of(cls, pairs: Scored) -> _Has:
+    def of(cls, pairs: ScoredPairs) -> _Has:
         apart = pairs.score is not None and pairs.score is not pairs.probability
         known = (pairs.probability, pairs.groups, pairs.people, pairs.score)
         return cls(apart, *(of is not None for of in known))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from faircal.methods.base import Output
 
 
-class Pairs(Protocol):
+class PairSource(Protocol):
     """What must be known of pairs before they come."""
 
     @property
@@ -52,7 +52,7 @@ class Auditors:
     @classmethod
     def of(
         cls,
-        pairs: Pairs,
+        pairs: PairSource,
         samples: Mapping[str, NDArray[np.float64] | None],
         *,
         model: Method | None = None,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from faircal.evaluation.audit.found import Audit, audit_rankings
-from faircal.evaluation.audit.pairs import Scored, check_rates, check_threshold
-from faircal.evaluation.audit.people import People
+from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
+from faircal.evaluation.audit.people import PeopleSeen
 from faircal.metrics.measures import RATES, Rankings
 
 
@@ -57,12 +57,12 @@ def audit(
     >>> [round(end, 2) for end in a.interval("fpr", group="B")]
     [0.09, 0.91]
     """
-    pairs = Scored.of(genuine, score, probability, groups, left_identity, right_identity)
+    pairs = ScoredPairs.of(genuine, score, probability, groups, left_identity, right_identity)
     return audit_pairs(pairs, threshold=threshold, rates=rates, score_range=score_range, **labels)
 
 
 def audit_pairs(
-    pairs: Scored,
+    pairs: ScoredPairs,
     *,
     threshold: float | None = None,
     rates: Sequence[float] = RATES,
@@ -76,7 +76,7 @@ def audit_pairs(
     rankings = Rankings.of(pairs.ranked, pairs.probability, pairs.genuine, groups, upper)
     people = None
     if pairs.people is not None:
-        seen = People()
+        seen = PeopleSeen()
         seen.add(pairs.people, None if groups is None else groups.pair)
         people = seen.count(() if groups is None else groups.names)
     return audit_rankings(

@@ -13,9 +13,9 @@ from faircal._base.jobs import Progress
 from faircal.data import Dataset
 from faircal.evaluation.benchmark.parts import Parts
 from faircal.evaluation.benchmark.settings import Cell, Plan, Settings, build_method
-from faircal.evaluation.curves import Curve, Source, as_table, make_curves
+from faircal.evaluation.curves import ScoreHistogram, ScoreSource, as_table, make_curves
 from faircal.methods import METHODS, ClusterMethod, Method, Output
-from faircal.metrics.intervals import Known, Uncertainty, known, replicated
+from faircal.metrics.intervals import Uncertainty, ValueInterval, known, replicated
 from faircal.metrics.measures import Measure, Rankings, condition, measure
 from faircal.metrics.results import ALL, Replicated
 
@@ -36,12 +36,12 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> Ran:
     started = time.perf_counter()
     cell, settings, calibration = fits.cell, plan.settings, fits.calibration
     main = plan.is_main(cell)
-    curves: list[Curve] = []
+    curves: list[ScoreHistogram] = []
     measures: list[tuple[str, list[Measure]]] = []
-    intervals: list[tuple[str, list[Known]]] = []
+    intervals: list[tuple[str, list[ValueInterval]]] = []
     replicates: list[Replicated] = []
     clusters = str(cell.clusters or "")
-    source = Source(cell.feature, cell.method, cell.calibrator, clusters, str(cell.fold))
+    source = ScoreSource(cell.feature, cell.method, cell.calibrator, clusters, str(cell.fold))
     for attribute in plan.attributes:
         method = fits.fit(attribute=attribute)
         rankings = rankings_of(fits.apply(method, test), test, attribute)

@@ -25,13 +25,13 @@ from faircal.evaluation.benchmark.settings import Cell, Plan, Settings, make_pla
 from faircal.evaluation.benchmark.sureness import intervals_over_folds, replicates_over_folds
 from faircal.evaluation.curves import CURVES, write_curves
 from faircal.methods import METHODS
-from faircal.metrics.intervals import Known
+from faircal.metrics.intervals import ValueInterval
 from faircal.metrics.results import (
     REPLICATES,
     ClusterRow,
     Interval,
     Member,
-    Row,
+    ResultRow,
     summarise,
     write_clusters,
     write_intervals,
@@ -70,7 +70,7 @@ def run_benchmark(
     more: Mapping[str, Any] | None = None,
     moving: Moving | None = None,
     runner: Runner | None = None,
-) -> list[Row]:
+) -> list[ResultRow]:
     """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
 
     Each cell is written as it ends, and the state of a training every now and then, so an
@@ -256,7 +256,7 @@ def _run_batch(
 class _Found(NamedTuple):
     """What the cells have found, in the order of the plan whatever the order they ended in."""
 
-    rows: list[Row]
+    rows: list[ResultRow]
     fits: list[dict[str, Any]]
     clusters: list[ClusterRow]
     members: list[Member]
@@ -265,8 +265,8 @@ class _Found(NamedTuple):
 
 def _collect(data: Dataset, plan: Plan, parts: Parts) -> _Found:
     """Join the cells."""
-    rows: list[Row] = []
-    known: dict[tuple[str, ...], list[Known]] = {}
+    rows: list[ResultRow] = []
+    known: dict[tuple[str, ...], list[ValueInterval]] = {}
     found = _Found(rows, [], [], [], [])
     for cell in plan.cells:
         part = parts.read(cell)
@@ -275,10 +275,10 @@ def _collect(data: Dataset, plan: Plan, parts: Parts) -> _Found:
         for attribute, measures in part["measures"]:
             seed = str(plan.settings.seed)
             where = (data.name, *front, seed, str(cell.fold), attribute)
-            rows += [Row(*where, *measured) for measured in measures]
+            rows += [ResultRow(*where, *measured) for measured in measures]
         for attribute, intervals in part["intervals"]:
             for each in intervals:
-                known.setdefault((*front, attribute, *each[:3]), []).append(Known(*each))
+                known.setdefault((*front, attribute, *each[:3]), []).append(ValueInterval(*each))
         found.clusters.extend(ClusterRow(*front, str(cell.fold), *of) for of in part["clusters"])
         found.members.extend(Member(*front, str(cell.fold), *of) for of in part["members"])
         found.fits.append(

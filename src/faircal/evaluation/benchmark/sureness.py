@@ -8,11 +8,13 @@ import numpy as np
 
 from faircal.evaluation.benchmark.parts import Parts
 from faircal.evaluation.benchmark.settings import Plan
-from faircal.metrics.intervals import LEVEL, Known, over_folds
+from faircal.metrics.intervals import LEVEL, ValueInterval, over_folds
 from faircal.metrics.results import Interval, Replicated
 
 
-def intervals_over_folds(known: Mapping[tuple[str, ...], list[Known]]) -> Iterator[Interval]:
+def intervals_over_folds(
+    known: Mapping[tuple[str, ...], list[ValueInterval]],
+) -> Iterator[Interval]:
     """Give the intervals of means over folds; keys are where in the results, and which value."""
     names = ("feature", "method", "calibrator", "clusters", "attribute")
     for key, folds in known.items():

@@ -17,13 +17,13 @@ from faircal.evaluation.classes.measuring import measure_method
 from faircal.evaluation.classes.noise import Noise
 from faircal.evaluation.classes.rows import CLASS, ROW_MEANS, ClassRows
 from faircal.evaluation.classes.sureness import BY_ROWS, BY_UNITS, Ends, Sureness, has_interval
-from faircal.evaluation.curves import Curve, Curves
-from faircal.metrics.intervals import LEVEL, Key, Known
+from faircal.evaluation.curves import Curves, ScoreHistogram
+from faircal.metrics.intervals import LEVEL, Key, ValueInterval
 from faircal.metrics.intervals.enough import NOT_ENOUGH, least_people
 from faircal.metrics.intervals.sharing import Float64
 from faircal.metrics.measures import Measure
 from faircal.metrics.proportions import trials_needed
-from faircal.metrics.results import ALL, GLOBAL, Interval, Row, as_table
+from faircal.metrics.results import ALL, GLOBAL, Interval, ResultRow, as_table
 
 
 class Made(NamedTuple):
@@ -200,7 +200,7 @@ class ClassAudit:
                     n = self.count(group)
                     counts = round(value * n), n, sure.effective.get(group, math.nan)
                 ends = sure.interval((group, condition, metric))
-                row = Known(group, condition, metric, value, *ends, *counts)
+                row = ValueInterval(group, condition, metric, value, *ends, *counts)
                 found.append(Interval.of(row._asdict(), **where))
         return found
 
@@ -218,12 +218,12 @@ class ClassAudit:
         return found
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ResultRow]:
         """The values as rows of ``results.csv``."""
         found = []
         for method, measures in self.measures.items():
             front = self.dataset, "", method, *self.made.get(method, Made()), "", self.attribute
-            found += [Row(*front, *each[:3], each.value) for each in measures]
+            found += [ResultRow(*front, *each[:3], each.value) for each in measures]
         return found
 
     @property
@@ -342,7 +342,7 @@ def audit_classes(
         )
     rows = ClassRows.of(probabilities, labels, groups=groups, identity=identity, classes=classes)
     measures: dict[str, list[Measure]] = {}
-    curves: list[Curve] = []
+    curves: list[ScoreHistogram] = []
     for method in rows.methods:
         measures[method], drawn = measure_method(rows, method, attribute)
         curves += drawn

@@ -73,7 +73,7 @@ def _mean_of_groups(rows: ClassRows, apart: Float64, level: float) -> Paired:
     return mean, mean - half, mean + half
 
 
-class Estimate(NamedTuple):
+class ClassEstimate(NamedTuple):
     """A calibration error, or a number over groups, whose difference to another is wanted.
 
     Parameters
@@ -111,7 +111,7 @@ def apart_from_0(value: float, low: float) -> float:
     return min(2 * low / value, 1.0) if value > 0 else 0.0
 
 
-def of_estimates(one: Estimate | None, other: Estimate | None) -> Paired:
+def of_estimates(one: ClassEstimate | None, other: ClassEstimate | None) -> Paired:
     """Return ``one − other`` with its interval, of the level of the two.
 
     Distances from what is likely to the ends are put together as errors are, after Zou and Donner

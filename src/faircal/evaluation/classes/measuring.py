@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.evaluation.classes.rows import CLASS, ClassRows
-from faircal.evaluation.curves import Curve, Source
+from faircal.evaluation.curves import ScoreHistogram, ScoreSource
 from faircal.metrics import DEVIATIONS, Histogram, Ranking, ece, ks, probability_edges
 from faircal.metrics.classes import CLASS_METRICS, top_label
 from faircal.metrics.decomposition import decompose_binary
@@ -52,23 +52,23 @@ def class_rankings(rows: ClassRows, method: str) -> Iterator[tuple[str, Rankings
 
 def measure_method(
     rows: ClassRows, method: str, attribute: str = ""
-) -> tuple[list[Measure], list[Curve]]:
+) -> tuple[list[Measure], list[ScoreHistogram]]:
     """Measure one method: all rows, each group, each class, over groups."""
     found: dict[tuple[str, str], float] = {}
-    curves: list[Curve] = []
+    curves: list[ScoreHistogram] = []
     for name, loss in rows.losses(method).items():
         for group, which in rows.rows.items():
             part = loss[which]
             found[group, name] = float(part.mean()) if len(part) else float("nan")
     edges = probability_edges()
-    source = Source(method=method, attribute=attribute)
+    source = ScoreSource(method=method, attribute=attribute)
     for group, ranking in top_rankings(rows, method).items():
         found[group, TOP["ks"]], found[group, TOP["ece"]] = ks(ranking), ece(ranking)
-        curves.append(Curve(source, group, "probability", Histogram.of(ranking, edges)))
+        curves.append(ScoreHistogram(source, group, "probability", Histogram.of(ranking, edges)))
     of_classes: list[Measure] = []
     for name, rankings in class_rankings(rows, method):
         whole = Histogram.of(rankings[GLOBAL], edges)
-        curves.append(Curve(source._replace(attribute=CLASS), name, "probability", whole))
+        curves.append(ScoreHistogram(source._replace(attribute=CLASS), name, "probability", whole))
         for group, ranking in rankings.items():
             split = decompose_binary(ranking)
             terms = split.miscalibration, split.discrimination, split.uncertainty

@@ -24,7 +24,7 @@ Groups = NDArray[np.integer[Any]]
 UNCALIBRATED = "uncalibrated"
 
 
-class Rows(NamedTuple):
+class MethodRows(NamedTuple):
     """What a method sees of rows; features and groups are empty unless it needs them."""
 
     probabilities: Float64
@@ -104,7 +104,7 @@ class ClassMethod(ABC):
         features: Features | None,
         groups: Groups | None,
         units: Int64 | None,
-    ) -> Rows:
+    ) -> MethodRows:
         for name, needed, given in (
             ("features", self.needs_features, features),
             ("groups", self.needs_groups, groups),
@@ -113,7 +113,7 @@ class ClassMethod(ABC):
                 raise ParameterError(f"{self.title}: expected the {name} of the rows, found none")
         nothing = np.empty((len(probabilities), 0), np.float32)
         nobody = np.full(len(probabilities), -1)
-        return Rows(
+        return MethodRows(
             probabilities,
             features if features is not None and self.needs_features else nothing,
             groups if groups is not None and self.needs_groups else nobody,
@@ -121,11 +121,11 @@ class ClassMethod(ABC):
         )
 
     @abstractmethod
-    def _fit(self, rows: Rows, codes: Int64) -> None:
+    def _fit(self, rows: MethodRows, codes: Int64) -> None:
         """Learn."""
 
     @abstractmethod
-    def _apply(self, rows: Rows) -> Float64:
+    def _apply(self, rows: MethodRows) -> Float64:
         """Return calibrated probabilities."""
 
 
@@ -134,21 +134,21 @@ class Uncalibrated(ClassMethod):
 
     title = "Uncalibrated"
 
-    def _fit(self, rows: Rows, codes: Int64) -> None:
+    def _fit(self, rows: MethodRows, codes: Int64) -> None:
         pass
 
-    def _apply(self, rows: Rows) -> Float64:
+    def _apply(self, rows: MethodRows) -> Float64:
         return rows.probabilities
 
 
-class Oracle(ClassMethod):
+class ClassOracle(ClassMethod):
     """One map for each group, pulled to that of all rows: FairCal with the attribute known."""
 
     title = "Oracle"
     needs_groups = True
     yardstick = True
 
-    def _fit(self, rows: Rows, codes: Int64) -> None:
+    def _fit(self, rows: MethodRows, codes: Int64) -> None:
         self._maps = SetMaps.fit(
             rows.probabilities,
             codes,
@@ -160,13 +160,13 @@ class Oracle(ClassMethod):
             random_state=self.random_state,
         )
 
-    def _apply(self, rows: Rows) -> Float64:
+    def _apply(self, rows: MethodRows) -> Float64:
         # A group that the calibration rows had none of gets the map of all.
         known = np.where(rows.groups < len(self._maps.sets), rows.groups, -1)
         return self._maps.apply(rows.probabilities, known)
 
 
-class Global(Oracle):
+class Global(ClassOracle):
     """One map for all rows, who are of no group."""
 
     title = "Global"
@@ -175,7 +175,7 @@ class Global(Oracle):
 
 
 @dataclass(eq=False)
-class Groupwise(Oracle):
+class Groupwise(ClassOracle):
     """One map for each group, fitted by itself."""
 
     shrinkage: Shrinkage = 0.0
@@ -189,7 +189,7 @@ class FairCalMethod(ClassMethod):
     title = "FairCal"
     needs_features = True
 
-    def _fit(self, rows: Rows, codes: Int64) -> None:
+    def _fit(self, rows: MethodRows, codes: Int64) -> None:
         self._model = FairCalClassifier(
             n_clusters=self.n_clusters,
             calibrator=self.calibrator,
@@ -203,7 +203,7 @@ class FairCalMethod(ClassMethod):
             units=rows.units,
         )
 
-    def _apply(self, rows: Rows) -> Float64:
+    def _apply(self, rows: MethodRows) -> Float64:
         return self._model.calibrate(rows.probabilities, features=rows.features)
 
 
@@ -212,7 +212,7 @@ CLASS_METHODS.register(UNCALIBRATED, Uncalibrated)
 CLASS_METHODS.register("global", Global)
 CLASS_METHODS.register("faircal", FairCalMethod)
 CLASS_METHODS.register("groupwise", Groupwise)
-CLASS_METHODS.register("oracle", Oracle)
+CLASS_METHODS.register("oracle", ClassOracle)
 
 
 def make_class_method(name: str, **parameters: Any) -> ClassMethod:

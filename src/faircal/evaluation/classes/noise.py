@@ -16,7 +16,7 @@ from scipy.special import ndtri, stdtrit
 
 from faircal.metrics import Ranking
 from faircal.metrics.intervals.crowd import Crowd, Spread
-from faircal.metrics.intervals.curve import Curve, cut
+from faircal.metrics.intervals.curve import BinnedCurve, cut
 from faircal.metrics.intervals.sharing import Float64, Int64, unbiased
 
 REPLICATES = 1000
@@ -62,7 +62,7 @@ class Noise:
         scale = np.sqrt(spread.variance / square) * student(spread.freedom)
         return np.asarray(scale * (self.numbers @ moved.astype(np.float32)), np.float64)
 
-    def curve(self, ranking: Ranking, units: int) -> Curve:
+    def curve(self, ranking: Ranking, units: int) -> BinnedCurve:
         """Return the calibration curve of sorted rows of so many units, with its noise."""
         n, buckets = len(ranking), self.numbers.shape[1]
         probability, true = ranking.scores[::-1], ranking.genuine[::-1]
@@ -84,7 +84,7 @@ class Noise:
         noise = (self.numbers @ table.astype(np.float32)).astype(np.float64)
         # Rows of all kinds are seen: nothing varies more upwards, as few imposters would make it.
         mass = np.eye(1, width)[0]
-        return Curve(bins, wide * noise, tens, mass)
+        return BinnedCurve(bins, wide * noise, tens, mass)
 
 
 def student(freedom: float) -> float:
@@ -92,7 +92,7 @@ def student(freedom: float) -> float:
     return float(stdtrit(freedom, 0.975) / ndtri(0.975))
 
 
-class Sizes(NamedTuple):
+class ErrorSizes(NamedTuple):
     """Replicates of a calibration error, by the part of what was found that is taken to be true.
 
     Parameters
@@ -103,7 +103,7 @@ class Sizes(NamedTuple):
     table: Float64
 
     @classmethod
-    def of(cls, curve: Curve, metric: str, ratio: float) -> Sizes:
+    def of(cls, curve: BinnedCurve, metric: str, ratio: float) -> ErrorSizes:
         """Make them of a curve; `ratio` is what single rows show more than bins."""
         return cls(ratio * np.stack([curve.size(metric, part) for part in _PARTS]))
 

@@ -23,7 +23,7 @@ from faircal.methods.classifier.maps import Shrinkage
 
 
 @dataclass(frozen=True, eq=False)
-class Folds:
+class RowFolds:
     """The fold of each row, as codes into `names`, and what is to be said of them."""
 
     codes: NDArray[np.int64]
@@ -36,7 +36,7 @@ class Folds:
         return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def folds_of(data: Labelled, n_folds: int = N_FOLDS, seed: int = 0) -> Folds:
+def folds_of(data: Labelled, n_folds: int = N_FOLDS, seed: int = 0) -> RowFolds:
     """Return the folds of the table, or draw them: evenly by class, no unit in two of them.
 
     Parameters
@@ -61,7 +61,7 @@ def folds_of(data: Labelled, n_folds: int = N_FOLDS, seed: int = 0) -> Folds:
                 f"{data.name}: column 'fold' has one value only ({names[0]}); give two folds or "
                 "more, or drop the column to have folds drawn"
             )
-        return Folds(codes.astype(np.int64), tuple(map(str, names)), _crossing(data, codes))
+        return RowFolds(codes.astype(np.int64), tuple(map(str, names)), _crossing(data, codes))
     if n_folds < 2:
         raise ParameterError(f"folds: expected a whole number of 2 or more, found {n_folds}")
     units = data.units
@@ -74,7 +74,7 @@ def folds_of(data: Labelled, n_folds: int = N_FOLDS, seed: int = 0) -> Folds:
         )
     codes = _deal_rows(data, n_folds, seed) if units is None else _deal(data, units, n_folds, seed)
     note = f"folds drawn: {n_folds} folds of {of}, stratified by label, seed {seed}"
-    return Folds(codes, tuple(str(fold + 1) for fold in range(n_folds)), (note,))
+    return RowFolds(codes, tuple(str(fold + 1) for fold in range(n_folds)), (note,))
 
 
 def _crossing(data: Labelled, fold: NDArray[np.intp]) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def out_of_fold(
     shrinkage: Shrinkage = "cv",
     seed: int = 0,
     n_folds: int = N_FOLDS,
-    folds: Folds | None = None,
+    folds: RowFolds | None = None,
     progress: Progress = silent,
 ) -> dict[str, NDArray[np.float64]]:
     """Return each method's probabilities of every row, fitted without the row's fold.
@@ -230,7 +230,7 @@ def _seen(
 
 
 def _check_parts(
-    data: Labelled, labels: NDArray[np.int64], folds: Folds, n_clusters: int | None
+    data: Labelled, labels: NDArray[np.int64], folds: RowFolds, n_clusters: int | None
 ) -> None:
     """Raise where a method can't be fitted without one of the folds."""
     for code, name in enumerate(folds.names):

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from faircal.evaluation.classes.differences import Estimate, apart_from_0
+from faircal.evaluation.classes.differences import ClassEstimate, apart_from_0
 from faircal.evaluation.classes.measuring import (
     EACH,
     TOP,
@@ -27,13 +27,13 @@ from faircal.evaluation.classes.measuring import (
     class_rankings,
     top_rankings,
 )
-from faircal.evaluation.classes.noise import Noise, Sizes
+from faircal.evaluation.classes.noise import ErrorSizes, Noise
 from faircal.evaluation.classes.rows import ROW_MEANS, ClassRows
 from faircal.metrics import DEVIATIONS
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.intervals import Key
 from faircal.metrics.intervals.crowd import Spread
-from faircal.metrics.intervals.curve import Curve
+from faircal.metrics.intervals.curve import BinnedCurve
 from faircal.metrics.intervals.deviations import deviation_of, lower_end, upper_end
 from faircal.metrics.intervals.inversion import lowest
 from faircal.metrics.intervals.rates import rate_interval
@@ -78,13 +78,13 @@ class Sureness:
         self._ends: dict[Key, Ends] = {}
         #: Noise of row means, and sizes of calibration errors, by group and metric.
         self._moves: dict[tuple[str, str], Float64] = {}
-        self._sizes: dict[tuple[str, str], Sizes] = {}
+        self._sizes: dict[tuple[str, str], ErrorSizes] = {}
         #: How many independent rows would tell the accuracy as well, by group.
         self.effective: dict[str, float] = {}
         self._row_means(method)
         self._top_label(top_rankings(rows, method))
         self._classes(method)
-        self._estimates: dict[Key, Estimate] = {}
+        self._estimates: dict[Key, ClassEstimate] = {}
         if len(rows.group_names) > 1:
             self._over_groups()
 
@@ -92,7 +92,7 @@ class Sureness:
         """Return (low, high) of a value; NaN where there are too few units or no interval."""
         return self._ends.get(key, _UNDEFINED)
 
-    def estimate(self, key: Key) -> Estimate | None:
+    def estimate(self, key: Key) -> ClassEstimate | None:
         """Return a value with what its difference to another method's needs.
 
         None for values that have no interval, or no need for this.
@@ -103,7 +103,7 @@ class Sureness:
             likely = found * lowest(sizes.at, found, level=0.0)
             low, high = self._ends[key]
             apart = apart_from_0(found, low)
-            self._estimates[key] = Estimate(found, likely, low, high, sizes.at(1.0), apart)
+            self._estimates[key] = ClassEstimate(found, likely, low, high, sizes.at(1.0), apart)
         return self._estimates.get(key)
 
     # ------------------------------------------------------------- of one group
@@ -149,13 +149,13 @@ class Sureness:
             for kind, metric in TOP.items():
                 self._sizes[group, metric] = self._of_curve(curve, kind, (group, "", metric))
 
-    def _of_curve(self, curve: Curve, kind: str, key: Key) -> Sizes:
+    def _of_curve(self, curve: BinnedCurve, kind: str, key: Key) -> ErrorSizes:
         """Keep the interval of a calibration error; return replicates of its size."""
         value, found = self._values[key], curve.found(kind)
         ratio = value / found if found > 0 else 1.0
         low, high = curve.interval(kind, self._level)
         self._ends[key] = low * ratio, min(high * ratio, 1.0)
-        return Sizes.of(curve, kind, ratio)
+        return ErrorSizes.of(curve, kind, ratio)
 
     def _classes(self, method: str) -> None:
         """Return intervals of each class, and of the mean over classes.
@@ -175,7 +175,9 @@ class Sureness:
                     sizes = self._of_curve(curve, kind, key).table / count
                     here = group, metric
                     before = self._sizes.get(here)
-                    self._sizes[here] = Sizes(sizes if before is None else before.table + sizes)
+                    self._sizes[here] = ErrorSizes(
+                        sizes if before is None else before.table + sizes
+                    )
                     reach = max(self._ends[key][1] - self._values[key], 0.0) / count
                     above[here] = above.get(here, 0.0) + reach * _standardised(
                         curve.size(kind, 1.0)
@@ -220,7 +222,7 @@ class Sureness:
                 noisy = deviation_of(name, drawn)
                 # A sum of norms turns around as far as they do, also where it is far from 0.
                 apart = min(apart_from_0(found, lower), steady)
-                self._estimates[over] = Estimate(found, likely, lower, upper, noisy, apart)
+                self._estimates[over] = ClassEstimate(found, likely, lower, upper, noisy, apart)
 
     def _simulate(self, keys: Sequence[Key], values: Float64) -> Callable[[Float64], Float64]:
         """Return what finds the groups' values again, with the noise of other units."""

@@ -1,16 +1,16 @@
 """Comparing runs and methods: paired differences, with intervals and a correction for many.
 
-`Run` is what a folder holds, `compare` puts two of them side by side, `differences` the methods of
-one; `no_worse` and `non_inferior` say whether an update may pass.
+`ComparedRun` is what a folder holds, `compare` puts two of them side by side, `differences` the
+methods of one; `no_worse` and `non_inferior` say whether an update may pass.
 """
 
 from faircal.evaluation.compare.compare import compare, differences
 from faircal.evaluation.compare.matching import can_pair, notes
 from faircal.evaluation.compare.paired import Difference, Estimate, difference, holm
-from faircal.evaluation.compare.runs import Run
+from faircal.evaluation.compare.runs import ComparedRun
 from faircal.evaluation.compare.verdicts import (
     Comparison,
-    Gate,
+    GateVerdict,
     check_margin,
     no_worse,
     non_inferior,
@@ -18,11 +18,11 @@ from faircal.evaluation.compare.verdicts import (
 )
 
 __all__ = [
+    "ComparedRun",
     "Comparison",
     "Difference",
     "Estimate",
-    "Gate",
-    "Run",
+    "GateVerdict",
     "can_pair",
     "check_margin",
     "compare",

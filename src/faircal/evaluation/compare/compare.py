@@ -11,7 +11,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.evaluation.compare.matching import Both, listed, match
 from faircal.evaluation.compare.paired import difference, holm
-from faircal.evaluation.compare.runs import Run
+from faircal.evaluation.compare.runs import ComparedRun
 from faircal.evaluation.compare.verdicts import Comparison, Verdict, better
 from faircal.metrics.intervals import Key
 from faircal.metrics.results import ALL, GLOBAL, Condition
@@ -33,8 +33,8 @@ HEADLINES = (
 
 
 def compare(
-    run_a: Run,
-    run_b: Run,
+    run_a: ComparedRun,
+    run_b: ComparedRun,
     *,
     methods: tuple[str, str] | None = None,
     metrics: Sequence[str] = (),
@@ -66,7 +66,7 @@ def compare(
     --------
     >>> import numpy as np
     >>> from faircal.evaluation.compare.paired import Estimate
-    >>> from faircal.evaluation.compare.runs import Scored
+    >>> from faircal.evaluation.compare.runs import ScoreKey
     >>> noise = {name: np.random.default_rng(2).normal(size=500).astype("f") for name in "ab"}
     >>> estimates = {
     ...     name: {("F", "", "ks"): Estimate(value, value - 0.02, value + 0.02, noise[name])}
@@ -99,7 +99,7 @@ def compare(
 
 
 def differences(
-    run: Run | str | Path,
+    run: ComparedRun | str | Path,
     reference: str = "baseline",
     *,
     attribute: str | None = None,
@@ -121,10 +121,10 @@ def differences(
     level : float
         Of intervals, and one minus the risk of a wrong verdict.
     """
-    if not isinstance(run, Run):
-        if not Run.kept(run):
+    if not isinstance(run, ComparedRun):
+        if not ComparedRun.kept(run):
             return []
-        run = Run.read(run)
+        run = ComparedRun.read(run)
     by = (run.names("attribute") or [""])[0] if attribute is None else attribute
     found = []
     for feature in run.names("feature"):
@@ -156,7 +156,7 @@ def _in(both: Both, metric: str) -> bool:
     return any(key[2] == metric for key in both.b)
 
 
-def _keys(run_a: Run, run_b: Run, both: Both, wanted: Sequence[str]) -> list[Key]:
+def _keys(run_a: ComparedRun, run_b: ComparedRun, both: Both, wanted: Sequence[str]) -> list[Key]:
     """Return what is compared, in the order of metrics, conditions and groups of A."""
     own = run_a.thresholded and run_b.thresholded
 
@@ -192,8 +192,8 @@ def _why(matched: Sequence[Both], wanted: Sequence[str]) -> str:
 
 
 def _check_same(
-    run_a: Run,
-    run_b: Run,
+    run_a: ComparedRun,
+    run_b: ComparedRun,
     what: str,
     here: Iterable[Key],
     there: Iterable[Key],
@@ -226,7 +226,13 @@ def _headlines(found: Iterable[Key]) -> Iterator[Key]:
 
 
 def _one(
-    run_a: Run, run_b: Run, both: Both, key: Key, level: float, paired: bool, tolerance: float
+    run_a: ComparedRun,
+    run_b: ComparedRun,
+    both: Both,
+    key: Key,
+    level: float,
+    paired: bool,
+    tolerance: float,
 ) -> Comparison:
     """Compare one value; the verdict comes when all have been."""
     a, b = both.a[key], both.b[key]

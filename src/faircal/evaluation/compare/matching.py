@@ -9,7 +9,7 @@ from pathlib import Path
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.evaluation.compare.paired import Estimate
-from faircal.evaluation.compare.runs import Run
+from faircal.evaluation.compare.runs import ComparedRun
 from faircal.metrics.intervals import Key
 
 
@@ -25,7 +25,7 @@ class Both:
     b: dict[Key, Estimate]
 
 
-def match(run_a: Run, run_b: Run, methods: tuple[str, str] | None) -> list[Both]:
+def match(run_a: ComparedRun, run_b: ComparedRun, methods: tuple[str, str] | None) -> list[Both]:
     """Put together what is of the same feature and attribute, and of the methods asked for."""
     if methods is None and Path(run_a.name).resolve() == Path(run_b.name).resolve():
         names = run_a.names("method")
@@ -58,7 +58,9 @@ def match(run_a: Run, run_b: Run, methods: tuple[str, str] | None) -> list[Both]
     return both
 
 
-def _methods(run_a: Run, run_b: Run, methods: tuple[str, str] | None) -> list[tuple[str, str]]:
+def _methods(
+    run_a: ComparedRun, run_b: ComparedRun, methods: tuple[str, str] | None
+) -> list[tuple[str, str]]:
     if methods is None:
         return _couples(run_a, run_b, "method", "; name one of each: --method a,b")
     for run, method in zip((run_a, run_b), methods, strict=True):
@@ -68,7 +70,7 @@ def _methods(run_a: Run, run_b: Run, methods: tuple[str, str] | None) -> list[tu
     return [methods]
 
 
-def _shared(run_a: Run, run_b: Run, field: str, remedy: str = "") -> list[str]:
+def _shared(run_a: ComparedRun, run_b: ComparedRun, field: str, remedy: str = "") -> list[str]:
     a, b = run_a.names(field), run_b.names(field)
     shared = [name for name in a if name in b]
     if not shared:
@@ -80,7 +82,9 @@ def _shared(run_a: Run, run_b: Run, field: str, remedy: str = "") -> list[str]:
     return shared
 
 
-def _couples(run_a: Run, run_b: Run, field: str, remedy: str = "") -> list[tuple[str, str]]:
+def _couples(
+    run_a: ComparedRun, run_b: ComparedRun, field: str, remedy: str = ""
+) -> list[tuple[str, str]]:
     """Return what is of the same name; the only one of each may be of different names."""
     a, b = run_a.names(field), run_b.names(field)
     if len(a) == len(b) == 1:
@@ -93,7 +97,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(name or "(none)" for name in names)
 
 
-def notes(run_a: Run, run_b: Run, paired: bool = True) -> list[str]:
+def notes(run_a: ComparedRun, run_b: ComparedRun, paired: bool = True) -> list[str]:
     """Say what is to be known of two runs that are compared."""
     said = []
     if not (run_a.people_known and run_b.people_known):
@@ -113,11 +117,11 @@ def notes(run_a: Run, run_b: Run, paired: bool = True) -> list[str]:
     return said
 
 
-def same_data(run_a: Run, run_b: Run) -> bool:
+def same_data(run_a: ComparedRun, run_b: ComparedRun) -> bool:
     """Whether both runs say that their data is the same."""
     return bool(run_a.data_hash) and run_a.data_hash == run_b.data_hash
 
 
-def can_pair(run_a: Run, run_b: Run) -> bool:
+def can_pair(run_a: ComparedRun, run_b: ComparedRun) -> bool:
     """Whether people can be told to be the same: by name, or because the data is."""
     return same_data(run_a, run_b) or (run_a.people_known and run_b.people_known)

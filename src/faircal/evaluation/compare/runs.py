@@ -31,7 +31,7 @@ from faircal.metrics.results import (
 _KINDS = ("fpr", "fnr")
 
 
-class Scored(NamedTuple):
+class ScoreKey(NamedTuple):
     """Whose scores values are of, and by which attribute groups are made."""
 
     feature: str
@@ -42,7 +42,7 @@ class Scored(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ComparedRun:
     """The values of a benchmark (means over folds) or an audit, and how sure they are.
 
     Parameters
@@ -56,10 +56,10 @@ class Run:
 
     name: str
     record: dict[str, Any]
-    estimates: dict[Scored, dict[Key, Estimate]]
+    estimates: dict[ScoreKey, dict[Key, Estimate]]
 
     @classmethod
-    def read(cls, folder: str | Path) -> Run:
+    def read(cls, folder: str | Path) -> ComparedRun:
         """Read the folder that ``faircal benchmark`` or ``faircal audit`` wrote."""
         home = Path(folder)
         if not (home / RESULTS).exists():
@@ -67,7 +67,7 @@ class Run:
         return cls.of(home, read_run(home), read_intervals(home))
 
     @classmethod
-    def of(cls, home: Path, record: dict[str, Any], intervals: Sequence[Interval]) -> Run:
+    def of(cls, home: Path, record: dict[str, Any], intervals: Sequence[Interval]) -> ComparedRun:
         """Put what was read already together with the replicates of the same folder."""
         replicates = read_replicates(home / REPLICATES)
         if not replicates or not intervals:
@@ -137,19 +137,19 @@ def _pairs(found: Mapping[Key, Estimate], group: str) -> float:
 
 def _estimates(
     intervals: Iterable[Interval], replicates: Iterable[Replicated]
-) -> dict[Scored, dict[Key, Estimate]]:
-    noise: dict[Scored, dict[Key, Noise]] = {}
+) -> dict[ScoreKey, dict[Key, Estimate]]:
+    noise: dict[ScoreKey, dict[Key, Noise]] = {}
     for row in replicates:
         key = row.group, row.condition, row.metric
-        noise.setdefault(Scored(*row[:5]), {})[key] = row.noise
-    values: dict[Scored, dict[Key, tuple[float, float, float]]] = {}
-    trials: dict[Scored, dict[Key, float]] = {}
+        noise.setdefault(ScoreKey(*row[:5]), {})[key] = row.noise
+    values: dict[ScoreKey, dict[Key, tuple[float, float, float]]] = {}
+    trials: dict[ScoreKey, dict[Key, float]] = {}
     level = 0.95
     for each in intervals:
         level = each.level
         key = each.group, each.condition, each.metric
-        values.setdefault(Scored(*each[:5]), {})[key] = each.value, each.low, each.high
-        trials.setdefault(Scored(*each[:5]), {})[key] = each.trials
+        values.setdefault(ScoreKey(*each[:5]), {})[key] = each.value, each.low, each.high
+        trials.setdefault(ScoreKey(*each[:5]), {})[key] = each.trials
     return {
         scored: of_values(values[scored], noise[scored], level, trials[scored])
         for scored in noise

@@ -130,20 +130,20 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Gate:
+class GateVerdict:
     """Whether an update may pass, with what speaks against it."""
 
     passed: bool
     against: tuple[Comparison, ...]
 
 
-def no_worse(compared: Sequence[Comparison]) -> Gate:
+def no_worse(compared: Sequence[Comparison]) -> GateVerdict:
     """Let pass unless something has been shown to be worse."""
     against = tuple(each for each in compared if each.verdict == "worse")
-    return Gate(not against, against)
+    return GateVerdict(not against, against)
 
 
-def non_inferior(compared: Sequence[Comparison], margin: float) -> Gate:
+def non_inferior(compared: Sequence[Comparison], margin: float) -> GateVerdict:
     """Let pass where everything has been shown to be worse by less than `margin`, if at all.
 
     Each comparison is tested by itself: where all must succeed, no correction is needed. What
@@ -151,7 +151,7 @@ def non_inferior(compared: Sequence[Comparison], margin: float) -> Gate:
     """
     check_margin(margin)
     against = tuple(each for each in compared if not (each.told and each.worst < margin))
-    return Gate(not against, against)
+    return GateVerdict(not against, against)
 
 
 def check_margin(margin: float) -> None:

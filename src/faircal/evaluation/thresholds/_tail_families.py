@@ -97,7 +97,7 @@ class _Pareto(Family):
         return np.asarray(np.log1p(shape * excess / np.exp(at[0])) / shape)
 
 
-class _Linear(Family):
+class _LinearHazard(Family):
     """Parameters: the hazard at the threshold, b, and by how much it grows, c."""
 
     name = "linear hazard"
@@ -143,5 +143,5 @@ def _not_flat(shape: Float64, least: float) -> Float64:
     return np.where(np.abs(shape) < least, least, shape)
 
 
-PARETO, LINEAR = _Pareto(), _Linear()
+PARETO, LINEAR = _Pareto(), _LinearHazard()
 FAMILIES: tuple[Family, ...] = (PARETO, LINEAR)

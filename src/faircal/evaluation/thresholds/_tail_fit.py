@@ -24,7 +24,7 @@ _LEAST_FREEDOM, _MOST_SKEWED = 6.0, 0.5
 
 
 @dataclass(frozen=True)
-class People:
+class TailPeople:
     """Who is in which pair: codes of shape (n_pairs,), and pairs of each person, shape (n,).
 
     Where people are unknown, `left` is None and each pair stands for itself.
@@ -35,7 +35,7 @@ class People:
     pairs: Float64
 
     @classmethod
-    def of(cls, left: Codes | None, right: Codes | None) -> People:
+    def of(cls, left: Codes | None, right: Codes | None) -> TailPeople:
         if left is None or right is None:
             return cls(None, None, np.empty(0))
         n = 1 + int(max(left.max(initial=-1), right.max(initial=-1)))
@@ -162,7 +162,7 @@ class Rung:
         return self.threshold + self.unit * float(np.expm1(np.minimum(position, 50.0)))
 
 
-def fit_rung(scores: Float64, people: People, fraction: float) -> Rung:
+def fit_rung(scores: Float64, people: TailPeople, fraction: float) -> Rung:
     """Return both laws fitted to the highest `fraction` of the imposter scores."""
     n_pairs = len(scores)
     at = n_pairs - int(n_pairs * fraction) - 1
@@ -190,7 +190,7 @@ def fit_rung(scores: Float64, people: People, fraction: float) -> Rung:
     )
 
 
-def _leaving(people: People, over: Codes) -> tuple[Left, Left]:
+def _leaving(people: TailPeople, over: Codes) -> tuple[Left, Left]:
     if people.left is None or people.right is None:
         alone = Left((np.arange(len(over)),), len(over))
         return alone, alone

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Groups
-from faircal.evaluation.thresholds.strangers import Strangers
+from faircal.evaluation.thresholds.strangers import ImposterSet
 from faircal.evaluation.thresholds.tail import Tail, fit_tail
 from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.enough import NOT_ENOUGH, lacking
@@ -39,7 +39,7 @@ MEASURED = "measured"
 REFUSED = "refused: "
 
 
-class Row(NamedTuple):
+class GuaranteeRow(NamedTuple):
     """One set at the threshold; rates are NaN where there are too few people to tell them.
 
     `low` and `high` are the two ends of the interval of `rate`, `upper` is what the rate does not
@@ -98,7 +98,7 @@ class Guarantee:
     confidence: float
     scope: Scope
     resolved: float
-    rows: tuple[Row, ...]
+    rows: tuple[GuaranteeRow, ...]
     needed: tuple[Need, ...] = ()
     rule: Rule = "promised"
 
@@ -122,28 +122,28 @@ class Guarantee:
         return replace(self, threshold=moved(self.threshold), told_threshold=told)
 
     @property
-    def refused(self) -> tuple[Row, ...]:
+    def refused(self) -> tuple[GuaranteeRow, ...]:
         """The sets that nothing is promised of."""
         return tuple(row for row in self.rows if row.status.startswith(REFUSED))
 
     @property
-    def extrapolated(self) -> tuple[Row, ...]:
+    def extrapolated(self) -> tuple[GuaranteeRow, ...]:
         """The sets whose tail was followed beyond what was counted."""
         return tuple(row for row in self.rows if row.status == EXTRAPOLATED)
 
 
-def imposters(scores: Float64, genuine: NDArray[np.bool_], people: Groups | None) -> Strangers:
+def imposters(scores: Float64, genuine: NDArray[np.bool_], people: Groups | None) -> ImposterSet:
     """Return the imposter pairs of all pairs; without people they are taken as independent."""
     crowd = Crowd.of(genuine, people)
     rows = crowd.misses
     if not len(rows):
         raise DataError("expected imposter pairs, found none; an FPR counts pairs of two people")
-    return Strangers(scores[rows], crowd.left[rows], crowd.right[rows])
+    return ImposterSet(scores[rows], crowd.left[rows], crowd.right[rows])
 
 
 def guarantee(
-    everybody: Strangers,
-    sets: Mapping[str, Strangers] | None = None,
+    everybody: ImposterSet,
+    sets: Mapping[str, ImposterSet] | None = None,
     *,
     fpr: float,
     confidence: float = 0.95,
@@ -215,7 +215,7 @@ def guarantee(
     return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows), more)
 
 
-def counted(everybody: Strangers, *, fpr: float, confidence: float = 0.95) -> Guarantee:
+def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> Guarantee:
     """Find the lowest threshold at which the *counted* FPR of all pairs is at most `fpr`.
 
     Nothing is promised: with other people the rate is higher about as often as not. What it does
@@ -246,7 +246,7 @@ def counted(everybody: Strangers, *, fpr: float, confidence: float = 0.95) -> Gu
     return Guarantee(at, at, fpr, confidence, "global", resolved, (row,), more, "measured")
 
 
-def needed_for(name: str, each: Strangers, fpr: float, risk: float | None = None) -> Need:
+def needed_for(name: str, each: ImposterSet, fpr: float, risk: float | None = None) -> Need:
     """Return about how many people and imposter pairs would let a rate of `fpr` be counted.
 
     People like these, each in as many pairs: so many times the people make so many times the
@@ -269,22 +269,22 @@ def needed_for(name: str, each: Strangers, fpr: float, risk: float | None = None
 
 
 def group_sets(
-    everybody: Strangers, groups: Groups, genuine: NDArray[np.bool_]
-) -> dict[str, Strangers]:
+    everybody: ImposterSet, groups: Groups, genuine: NDArray[np.bool_]
+) -> dict[str, ImposterSet]:
     """Return the imposter pairs of each group; `groups` are those of all pairs."""
     code = groups.pair[~genuine]
     return {name: everybody.part(code == g) for g, name in enumerate(groups.names)}
 
 
 def cluster_sets(
-    everybody: Strangers,
+    everybody: ImposterSet,
     left: NDArray[np.integer],
     right: NDArray[np.integer],
     centers: NDArray[np.floating],
     *,
     fpr: float,
     confidence: float = 0.95,
-) -> dict[str, Strangers]:
+) -> dict[str, ImposterSet]:
     """Return the imposter pairs of each cluster: those with at least one image in it.
 
     A cluster of so few people that even no error would show no rate as low as `fpr` is put to the
@@ -303,7 +303,7 @@ def cluster_sets(
     sizes = np.bincount(np.concatenate([left, right]), minlength=len(centers)).astype(np.float64)
     places = np.array(centers, dtype=np.float64)
 
-    def gather(k: int) -> Strangers:
+    def gather(k: int) -> ImposterSet:
         return everybody.part((home[left] == k) | (home[right] == k))
 
     sets = {int(k): gather(int(k)) for k in np.flatnonzero(sizes)}
@@ -330,7 +330,7 @@ def _cluster_name(members: NDArray[np.integer], k: int) -> str:
 
 
 def _found(
-    each: Strangers, fpr: float, risk: float, upper: float, fitted: Callable[[], Tail]
+    each: ImposterSet, fpr: float, risk: float, upper: float, fitted: Callable[[], Tail]
 ) -> tuple[float, str]:
     """Return a set's threshold and how it was found; NaN and why where there is none."""
     people = each.sharing.effective_people
@@ -362,8 +362,8 @@ def _beyond(tail: Tail, fpr: float, risk: float, upper: float) -> tuple[float, s
 
 
 def _row(
-    name: str, each: Strangers, at: float, own: float, status: str, fpr: float, confidence: float
-) -> Row:
+    name: str, each: ImposterSet, at: float, own: float, status: str, fpr: float, confidence: float
+) -> GuaranteeRow:
     sharing, n = each.sharing, len(each.scores)
     errors = each.errors(at)
     known = (each.enough(fpr) or status == EXTRAPOLATED) and not math.isnan(at)
@@ -371,7 +371,9 @@ def _row(
     rate = errors / n if known else math.nan
     upper = each.upper_bound(errors, 1 - confidence) if known else math.nan
     people = sharing.effective_people
-    return Row(name, sharing.people, people, n, errors, rate, low, high, upper, own, status)
+    return GuaranteeRow(
+        name, sharing.people, people, n, errors, rate, low, high, upper, own, status
+    )
 
 
 def _check(fpr: float, confidence: float) -> None:

@@ -24,7 +24,7 @@ from scipy.special import betainc, ndtri, stdtrit
 
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.planning import people_needed
-from faircal.metrics.intervals.sharing import Float64, Sharing
+from faircal.metrics.intervals.sharing import Float64, PeopleSharing
 
 _STEPS = 60  # of bisection: to the last bit
 
@@ -34,7 +34,7 @@ _FOR_THE_TEST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Strangers:
+class ImposterSet:
     """The imposter pairs of one set, and what may be promised of their FPR.
 
     Parameters
@@ -61,9 +61,9 @@ class Strangers:
     right: NDArray[np.integer]
 
     @cached_property
-    def sharing(self) -> Sharing:
+    def sharing(self) -> PeopleSharing:
         """The pairs, by the people in them."""
-        return Sharing.of(self.left, self.right)
+        return PeopleSharing.of(self.left, self.right)
 
     @cached_property
     def dependence(self) -> Dependence:
@@ -74,9 +74,9 @@ class Strangers:
     def _falling(self) -> Float64:
         return -np.sort(-self.scores)
 
-    def part(self, rows: NDArray[np.bool_]) -> Strangers:
+    def part(self, rows: NDArray[np.bool_]) -> ImposterSet:
         """Return the pairs of `rows`; people keep their numbers."""
-        return Strangers(self.scores[rows], self.left[rows], self.right[rows])
+        return ImposterSet(self.scores[rows], self.left[rows], self.right[rows])
 
     def enough(self, rate: float) -> bool:
         """Return whether there are people enough to tell such a rate; else nothing is promised.

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.evaluation.thresholds._tail_families import Float64
-from faircal.evaluation.thresholds._tail_fit import Codes, People, Rung, fit_rung
+from faircal.evaluation.thresholds._tail_fit import Codes, Rung, TailPeople, fit_rung
 
 #: Fractions of the imposter pairs that may be above a threshold; two neighbours are used.
 LADDER = (0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
@@ -323,9 +323,9 @@ def _scores(scores: ArrayLike, upper: float) -> Float64:
     return checked
 
 
-def _people(left: ArrayLike | None, right: ArrayLike | None, n_pairs: int) -> People:
+def _people(left: ArrayLike | None, right: ArrayLike | None, n_pairs: int) -> TailPeople:
     if left is None and right is None:
-        return People.of(None, None)
+        return TailPeople.of(None, None)
     codes: list[Codes] = []
     for name, side in (("left", left), ("right", right)):
         code = np.asarray(side)
@@ -335,4 +335,4 @@ def _people(left: ArrayLike | None, right: ArrayLike | None, n_pairs: int) -> Pe
                 f" {code.dtype} of shape {code.shape}; give both sides or neither"
             )
         codes.append(code.astype(np.int64))
-    return People.of(codes[0], codes[1])
+    return TailPeople.of(codes[0], codes[1])

@@ -16,7 +16,7 @@ Key = tuple[int, str]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TriedSetting:
     """A number of clusters and a calibrator, with what was found on people held out.
 
     Attributes
@@ -116,22 +116,22 @@ class Choice:
 
     n_clusters: int
     calibrator: str
-    table: tuple[Candidate, ...]
+    table: tuple[TriedSetting, ...]
     stability: tuple[Stability, ...]
-    baseline: Candidate
+    baseline: TriedSetting
     n_folds: int
     starts: int
     within: float = 0.0
     notes: tuple[str, ...] = ()
 
     @property
-    def chosen(self) -> Candidate:
+    def chosen(self) -> TriedSetting:
         """The chosen row of `table`."""
         key = self.n_clusters, self.calibrator
         return next(row for row in self.table if (row.n_clusters, row.calibrator) == key)
 
     @property
-    def best(self) -> Candidate:
+    def best(self) -> TriedSetting:
         """The row of `table` with the least loss."""
         return min(self.table, key=lambda row: row.loss)
 
@@ -170,9 +170,9 @@ def decide(
     )
 
 
-def _candidate(key: Key, one: Tried, best: Tried) -> Candidate:
+def _candidate(key: Key, one: Tried, best: Tried) -> TriedSetting:
     worse = one.by_fold - best.by_fold
-    return Candidate(
+    return TriedSetting(
         *key,
         loss=float(one.by_fold.mean()),
         standard_error=_error(one.by_fold),

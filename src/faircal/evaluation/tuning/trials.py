@@ -27,7 +27,7 @@ _LEAST = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Regions:
+class PairRegions:
     """The regions of both images of each pair, numbers from 0 to `n` − 1."""
 
     n: int
@@ -35,7 +35,7 @@ class Regions:
     right: NDArray[np.int32]
 
     @classmethod
-    def of(cls, data: Dataset, random_state: int) -> Regions:
+    def of(cls, data: Dataset, random_state: int) -> PairRegions:
         """Cut the embeddings of `data` into regions by K-means, for all candidates alike."""
         embeddings, images = data.embeddings, data.used_images()
         if embeddings is None:
@@ -47,9 +47,9 @@ class Regions:
         region[images] = found.assign(vectors, engine)
         return cls(n, region[data.pairs.left], region[data.pairs.right])
 
-    def take(self, rows: NDArray[np.intp]) -> Regions:
+    def take(self, rows: NDArray[np.intp]) -> PairRegions:
         """Return those of some pairs."""
-        return Regions(self.n, self.left[rows], self.right[rows])
+        return PairRegions(self.n, self.left[rows], self.right[rows])
 
     def sizes(self, part: slice) -> Float64:
         """Return how many of some pairs each region has; a pair of two belongs half to each."""
@@ -96,7 +96,7 @@ class Trials:
 
     parts: tuple[Trial, ...]
     genuine: NDArray[np.bool_]
-    regions: Regions
+    regions: PairRegions
     lost: int
 
     @classmethod
@@ -118,7 +118,7 @@ class Trials:
             for part, rows, place in zip(folds, held, pairwise(ends), strict=True)
         )
         rows = np.concatenate(held)
-        regions = Regions.of(data, random_state).take(rows)
+        regions = PairRegions.of(data, random_state).take(rows)
         return cls(parts, genuine[rows], regions, int((fold < 0).sum()))
 
     @property

@@ -109,7 +109,7 @@ class SetMaps:
             pass  # the only set is all rows
         elif n_sets and shrinkage == "cv":
             folds = drawn_folds(len(codes), units, random_state)
-            trial = _Trial(overall, probabilities, codes, sets, n_sets)
+            trial = _HoldOut(overall, probabilities, codes, sets, n_sets)
             candidates = overall.strengths()
             chosen = choose(len(candidates), folds, trial.losses, cautious=True, units=units)
             strength = candidates[chosen]
@@ -197,7 +197,7 @@ def check_shrinkage(shrinkage: object) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class _HoldOut:
     """Rows to hold some out of. Nothing is fitted on those, not even the map of all rows.
 
     Only the regularisation of that is the one that was chosen on all rows.

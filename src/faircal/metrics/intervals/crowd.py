@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
-from faircal.metrics.intervals.sharing import FEWEST, Float64, Int64, Sharing, unbiased
+from faircal.metrics.intervals.sharing import FEWEST, Float64, Int64, PeopleSharing, unbiased
 
 #: Beyond so many factors of e from a value nothing is known of it.
 _FAR = 20.0
@@ -93,14 +93,14 @@ class Crowd:
         return np.flatnonzero(~self.genuine)
 
     @cached_property
-    def hit_sharing(self) -> Sharing:
+    def hit_sharing(self) -> PeopleSharing:
         """Genuine pairs, by person."""
-        return Sharing.of(self.left[self.hits], self.right[self.hits])
+        return PeopleSharing.of(self.left[self.hits], self.right[self.hits])
 
     @cached_property
-    def miss_sharing(self) -> Sharing:
+    def miss_sharing(self) -> PeopleSharing:
         """Imposter pairs, by the two people."""
-        return Sharing.of(self.left[self.misses], self.right[self.misses])
+        return PeopleSharing.of(self.left[self.misses], self.right[self.misses])
 
     @cached_property
     def _present(self) -> Int64:

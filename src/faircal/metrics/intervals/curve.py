@@ -26,7 +26,7 @@ _ROUNDS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class BinnedCurve:
     """The bins of one set of pairs, and how they vary with the people.
 
     Parameters
@@ -53,7 +53,7 @@ class Curve:
         crowd: Crowd,
         replicates: int,
         rng: np.random.Generator,
-    ) -> Curve:
+    ) -> BinnedCurve:
         """Cut the pairs of `crowd` into bins."""
         n = len(probability)
         bin_of, tens = cut(probability)

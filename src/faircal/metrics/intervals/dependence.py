@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import ndtri, owens_t
 
 from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import FEWEST, Float64, Sharing, unbiased
+from faircal.metrics.intervals.sharing import FEWEST, Float64, PeopleSharing, unbiased
 
 #: Rates at which correlations are looked at, from high to low; each has half the errors.
 _RUNGS = 0.32 * 0.5 ** np.arange(16)
@@ -49,7 +49,7 @@ class Dependence:
         fewer.
     """
 
-    sharing: Sharing
+    sharing: PeopleSharing
     rates: Float64
     both: Float64
     one: Float64
@@ -57,7 +57,7 @@ class Dependence:
     freedom: Float64
 
     @classmethod
-    def of(cls, scores: Float64, sharing: Sharing) -> Dependence:
+    def of(cls, scores: Float64, sharing: PeopleSharing) -> Dependence:
         """Estimate correlations of the upper tail of `scores`; pass −scores for the lower one.
 
         Parameters
@@ -91,7 +91,7 @@ class Dependence:
         )
 
     @classmethod
-    def none(cls, sharing: Sharing) -> Dependence:
+    def none(cls, sharing: PeopleSharing) -> Dependence:
         """Return that of pairs whose correlations cannot be estimated: taken as none."""
         empty = np.zeros(0)
         return cls(sharing, empty, empty, empty, empty, empty)
@@ -136,8 +136,8 @@ class Dependence:
         return max(float(use @ self.freedom), 3.0)
 
     @cached_property
-    def _ladder(self) -> Ladder:
-        return Ladder(self.rates, self.weights)
+    def _ladder(self) -> ThresholdRungs:
+        return ThresholdRungs(self.rates, self.weights)
 
     @cached_property
     def _latent(self) -> Float64:
@@ -145,7 +145,7 @@ class Dependence:
 
 
 @dataclass(frozen=True, eq=False)
-class Ladder:
+class ThresholdRungs:
     """Which rungs tell of a rate: those from it upwards, till errors suffice.
 
     Parameters
@@ -183,7 +183,7 @@ class Ladder:
 
 
 def _correlations(
-    errors: npt.NDArray[np.bool_], p: float, sharing: Sharing
+    errors: npt.NDArray[np.bool_], p: float, sharing: PeopleSharing
 ) -> tuple[float, float, float]:
     """Return the correlations of errors of pairs of the same dyad, and of pairs that meet once.
 
@@ -205,7 +205,7 @@ def _correlations(
     return float(np.clip(both, 0, 0.999)), float(np.clip(one, 0, 0.5)), freedom
 
 
-def _design_effect(sharing: Sharing, both: Float64, one: Float64) -> Float64:
+def _design_effect(sharing: PeopleSharing, both: Float64, one: Float64) -> Float64:
     couples = sharing.same_dyad * both + sharing.one_person * one
     return np.asarray(1 + couples / max(sharing.pairs, 1))
 

@@ -23,7 +23,7 @@ PAIR_WISE = (
 )
 
 
-class Known(NamedTuple):
+class ValueInterval(NamedTuple):
     """A value with its interval; a rate also with the pairs it counts.
 
     `counted` are its errors (`trials` less them for a TPR), a fraction where it is interpolated;
@@ -41,7 +41,9 @@ class Known(NamedTuple):
     effective: float = math.nan
 
 
-def known(uncertainty: Uncertainty, found: Iterable[Measure], level: float = LEVEL) -> list[Known]:
+def known(
+    uncertainty: Uncertainty, found: Iterable[Measure], level: float = LEVEL
+) -> list[ValueInterval]:
     """Return every value but thresholds with its interval."""
     rows = []
     for group, condition, metric, value in found:
@@ -52,11 +54,11 @@ def known(uncertainty: Uncertainty, found: Iterable[Measure], level: float = LEV
         if group != ALL and metric in RATES:
             trials = uncertainty.trials(group, metric)
             counts = round(value * trials, 6), trials, uncertainty.effective_trials(*key)
-        rows.append(Known(*key, value, *uncertainty.interval(*key, level), *counts))
+        rows.append(ValueInterval(*key, value, *uncertainty.interval(*key, level), *counts))
     return rows
 
 
-def over_folds(folds: Sequence[Known], level: float = LEVEL) -> Known:
+def over_folds(folds: Sequence[ValueInterval], level: float = LEVEL) -> ValueInterval:
     """Return the mean over folds of a value, with its interval; folds share no people.
 
     A rate counts the effective trials of all folds. For anything else the folds' intervals are put
@@ -72,7 +74,9 @@ def over_folds(folds: Sequence[Known], level: float = LEVEL) -> Known:
     if not math.isnan(trials):
         return _rate(first, value, there, level)
     if math.isinf(value):  # a ratio to a group without an error
-        return Known(*first[:3], value, float(np.min([fold.low for fold in there])), math.inf)
+        return ValueInterval(
+            *first[:3], value, float(np.min([fold.low for fold in there])), math.inf
+        )
     below = [fold.value - fold.low for fold in there]
     above = [fold.high - fold.value for fold in there]
     high = value + float(np.sqrt(np.square(above).sum())) / n
@@ -80,20 +84,22 @@ def over_folds(folds: Sequence[Known], level: float = LEVEL) -> Known:
         low = value - float(np.mean(below))
     else:
         low = value - float(np.sqrt(np.square(below).sum())) / n
-    return Known(*first[:3], value, low, high)
+    return ValueInterval(*first[:3], value, low, high)
 
 
-def _rate(first: Known, value: float, folds: Sequence[Known], level: float) -> Known:
+def _rate(
+    first: ValueInterval, value: float, folds: Sequence[ValueInterval], level: float
+) -> ValueInterval:
     """Put the rates of folds together: the variance of their mean says how many trials it is."""
     trials = sum(fold.trials for fold in folds)
     counted = sum(fold.counted for fold in folds)
     # Each fold counts the same, however many trials it has.
     effective = len(folds) ** 2 / sum(1 / np.maximum(fold.effective, 1e-9) for fold in folds)
     if math.isnan(effective):
-        return Known(*first[:3], value, math.nan, math.nan, counted, trials, effective)
+        return ValueInterval(*first[:3], value, math.nan, math.nan, counted, trials, effective)
     inside = min(max(value, 0.0), 1.0)
     low, high = wilson(inside * effective, effective, level)
-    return Known(*first[:3], value, float(low), float(high), counted, trials, effective)
+    return ValueInterval(*first[:3], value, float(low), float(high), counted, trials, effective)
 
 
 def replicated(
@@ -101,7 +107,7 @@ def replicated(
 ) -> list[Replicated]:
     """Return replicates of what is measured of all pairs and of groups, where they are known.
 
-    `source` is a `faircal.evaluation.curves.Source`: whose scores they are.
+    `source` is a `faircal.evaluation.curves.ScoreSource`: whose scores they are.
     """
     told = [m for m in found if uncertainty.spread(m.group, m.condition, m.metric) is not None]
     noise = uncertainty.replicates([(m.group, m.condition, m.metric) for m in told])

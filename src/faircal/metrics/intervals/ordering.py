@@ -18,8 +18,12 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from faircal.metrics.intervals.crowd import Crowd, Spread
-from faircal.metrics.intervals.dependence import Ladder, binary_correlation, latent_correlation
-from faircal.metrics.intervals.sharing import FEWEST, Float64, Sharing, unbiased
+from faircal.metrics.intervals.dependence import (
+    ThresholdRungs,
+    binary_correlation,
+    latent_correlation,
+)
+from faircal.metrics.intervals.sharing import FEWEST, Float64, PeopleSharing, unbiased
 
 #: Rates of wrong orders that imposters are raised to.
 _RUNGS = (0.32, 0.16, 0.08, 0.04, 0.02, 0.01)
@@ -101,8 +105,8 @@ class Ordering:
         return max(float(self._ladder.use(at) @ self.freedom), 3.0)
 
     @cached_property
-    def _ladder(self) -> Ladder:
-        return Ladder(self.rates, self.weights)
+    def _ladder(self) -> ThresholdRungs:
+        return ThresholdRungs(self.rates, self.weights)
 
 
 class _Rung(NamedTuple):
@@ -141,7 +145,7 @@ def _compare(score: Float64, raised: float, high: Float64, low: Float64, crowd: 
     return _Rung(rate, crowd.spread(moves), shares, np.clip(covariances / each, 0, 0.999))
 
 
-def _kinds(values: Float64, sharing: Sharing) -> Iterator[tuple[float, float]]:
+def _kinds(values: Float64, sharing: PeopleSharing) -> Iterator[tuple[float, float]]:
     """Give shares and covariances of couples with the same pair, people, and one person."""
     n, people = sharing.pairs, sharing.people
     square = float((values**2).sum())

@@ -14,10 +14,10 @@ from faircal.data import Groups
 from faircal.metrics import log_likelihood_ratio
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.intervals.crowd import Crowd, Spread
-from faircal.metrics.intervals.curve import Curve, cut
+from faircal.metrics.intervals.curve import BinnedCurve, cut
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.ordering import Ordering
-from faircal.metrics.intervals.sharing import Float64, Int64, Sharing
+from faircal.metrics.intervals.sharing import Float64, Int64, PeopleSharing
 from faircal.metrics.results import GLOBAL
 
 
@@ -57,7 +57,7 @@ class PairSet:
         """Return the pairs that an error rate counts."""
         return self.crowd.misses if metric == "fpr" else self.crowd.hits
 
-    def sharing(self, metric: str) -> Sharing:
+    def sharing(self, metric: str) -> PeopleSharing:
         """Return the same, by the people in them."""
         return self.crowd.miss_sharing if metric == "fpr" else self.crowd.hit_sharing
 
@@ -177,10 +177,10 @@ class PairSet:
         """How imposter pairs that share people score above genuine ones together."""
         return Ordering.of(self._scores, self.crowd)
 
-    def curve(self, n: int, seed: int) -> Curve:
+    def curve(self, n: int, seed: int) -> BinnedCurve:
         """Return the calibration curve with `n` replicates of its noise."""
         rng = np.random.default_rng([seed, len(self.name), *self.name.encode()])
-        return Curve.of(self._probabilities, self.crowd, n, rng)
+        return BinnedCurve.of(self._probabilities, self.crowd, n, rng)
 
 
 def pair_sets(

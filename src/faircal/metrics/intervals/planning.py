@@ -18,7 +18,7 @@ import numpy.typing as npt
 from faircal._base.errors import ParameterError
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import Float64, Sharing
+from faircal.metrics.intervals.sharing import Float64, PeopleSharing
 
 Metric = Literal["fpr", "fnr"]
 
@@ -47,14 +47,14 @@ def typical(metric: Metric) -> Alike:
     gave correlations of 0.71 to 1 for imposter pairs of the same two people, 0.01 to 0.14 for
     imposter pairs with one person in common, and 0.26 to 0.51 for genuine pairs of a person.
     """
-    nobody = Sharing.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    nobody = PeopleSharing.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
     both, one = (0.8, 0.1) if metric == "fpr" else (0.45, 0.0)
     rung = (np.array([value]) for value in (0.1, both, one, 1.0, 3.0))
     return Alike(Dependence(nobody, *rung), "typical of LFW and of simulated faces")
 
 
 @dataclass(frozen=True)
-class Plan:
+class PeoplePlan:
     """What so many people give in one group.
 
     Attributes
@@ -125,7 +125,7 @@ def expect(
     per_person: int | None = None,
     alike: Alike | None = None,
     level: float = 0.95,
-) -> Plan:
+) -> PeoplePlan:
     """Return what an interval will be like with so many people in a group.
 
     Parameters
@@ -163,7 +163,7 @@ def expect(
         freedom=max(_FREEDOM * people, 3.0),
     )
     effective = design.pairs / float(design.effect(rate, how))
-    return Plan(metric, people, images, round(design.pairs), effective, rate, low, high)
+    return PeoplePlan(metric, people, images, round(design.pairs), effective, rate, low, high)
 
 
 def plan(
@@ -176,7 +176,7 @@ def plan(
     per_person: int | None = None,
     alike: Alike | None = None,
     level: float = 0.95,
-) -> Plan:
+) -> PeoplePlan:
     """Return the fewest people of a group with whom an interval is as narrow as wanted.
 
     Parameters
@@ -195,7 +195,7 @@ def plan(
     """
     target = _target(within, ratio)
 
-    def enough(people: int) -> Plan | None:
+    def enough(people: int) -> PeoplePlan | None:
         found = expect(
             rate, people, metric, images=images, per_person=per_person, alike=alike, level=level
         )

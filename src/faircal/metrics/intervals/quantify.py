@@ -13,7 +13,7 @@ from scipy.special import ndtri, stdtrit
 from faircal.data import Groups
 from faircal.metrics import DEVIATIONS, FAIRNESS, wilson
 from faircal.metrics.intervals.crowd import Spread
-from faircal.metrics.intervals.curve import Curve
+from faircal.metrics.intervals.curve import BinnedCurve
 from faircal.metrics.intervals.deviations import lower_end, rate_noise, upper_end
 from faircal.metrics.intervals.pairs import PairSet, pair_sets
 from faircal.metrics.intervals.rates import rate_interval
@@ -80,7 +80,7 @@ class Uncertainty:
         self._n, self._seed, self._given = replicates, seed, threshold_given
         self._ends: dict[tuple[Key, float], Ends] = {}
         self._spreads: dict[Key, Spread] = {}
-        self._curves: dict[str, Curve] = {}
+        self._curves: dict[str, BinnedCurve] = {}
 
     def interval(self, group: str, condition: str, metric: str, level: float = 0.95) -> Ends:
         """Return (low, high) of a value; NaN where it is undefined or has no interval."""
@@ -286,7 +286,7 @@ class Uncertainty:
         both = float(((moved - ratio * by if kind == held else moved + ratio * by) ** 2).sum())
         return max(1.0, both / alone)
 
-    def _curve(self, group: str) -> Curve:
+    def _curve(self, group: str) -> BinnedCurve:
         if group not in self._curves:
             self._curves[group] = self.sets[group].curve(self._n, self._seed)
         return self._curves[group]

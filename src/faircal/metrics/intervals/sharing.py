@@ -35,11 +35,11 @@ def unbiased(people: int, *, alone: bool) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Sharing:
+class PeopleSharing:
     """Pairs of one class, all genuine or all imposter, sorted by the two people in them.
 
-    Build it with `Sharing.of`. A *dyad* is two people, or one person with himself; its pairs differ
-    in the images.
+    Build it with `PeopleSharing.of`. A *dyad* is two people, or one person with himself; its pairs
+    differ in the images.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Sharing:
     two: Int64
 
     @classmethod
-    def of(cls, left: NDArray[np.integer], right: NDArray[np.integer]) -> Sharing:
+    def of(cls, left: NDArray[np.integer], right: NDArray[np.integer]) -> PeopleSharing:
         """Put pairs together; people are any whole numbers from 0."""
         low = np.minimum(left, right).astype(np.int64)
         high = np.maximum(left, right).astype(np.int64)

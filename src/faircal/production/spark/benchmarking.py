@@ -25,7 +25,7 @@ from faircal.evaluation.benchmark import Settings, run_benchmark
 from faircal.evaluation.benchmark.cell import Ran
 from faircal.evaluation.benchmark.run import Runner, run_batch, unsaid
 from faircal.evaluation.benchmark.settings import Cell, Plan
-from faircal.metrics.results import Row, replicates_of, replicates_table
+from faircal.metrics.results import ResultRow, replicates_of, replicates_table
 from faircal.production.spark.opening import MOST_SENT
 from faircal.production.spark.session import require, said, told
 
@@ -58,7 +58,7 @@ def benchmark(
     progress: Progress = silent,
     note: Callable[[str], None] = unsaid,
     **how: Any,
-) -> list[Row]:
+) -> list[ResultRow]:
     """Run a leave-one-fold-out benchmark on the workers of a Spark session.
 
     All files are those of `faircal.evaluation.benchmark.run_benchmark`; all but ``run.json`` have

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from faircal._base.jobs import Job, Progress, silent
 from faircal.compute.clustering import Clustering
-from faircal.compute.counting import Counts
+from faircal.compute.counting import ScoreCounts
 from faircal.data import Dataset, Memo
 from faircal.data.census import Census
 from faircal.methods import Method
@@ -127,7 +127,7 @@ class Distributed(Counting):
             progress=self.job.progress,
         )
 
-    def count(self, what: Pass) -> Counts:
+    def count(self, what: Pass) -> ScoreCounts:
         """Have the workers score all pairs and count the scores."""
         self.job.progress("scoring pairs", 0, 1, f"pass {len(self.counts) + 1}")
         # Tasks share what travels: a model remembers the clusters of images from one to the next.
@@ -140,7 +140,7 @@ class _Scored:
 
     def __init__(self, what: Pass) -> None:
         self.what = what
-        self.counts: Counts | None = None
+        self.counts: ScoreCounts | None = None
 
     def add(self, part: Dataset) -> None:
         """Count a part."""
@@ -161,4 +161,4 @@ class _Scored:
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:  # noqa: ARG002
         """Go on from what `state` gave."""
-        self.counts = Counts.from_state(arrays) if arrays else None
+        self.counts = ScoreCounts.from_state(arrays) if arrays else None

@@ -30,7 +30,7 @@ class TopLabelDiagram(ReliabilityDiagram):
 
     Examples
     --------
-    >>> from faircal.evaluation.curves import Curve, Curves, Source
+    >>> from faircal.evaluation.curves import ScoreHistogram, Curves, Source
     >>> from faircal.metrics import Ranking, probability_edges
     >>> sure, right = [0.6] * 10 + [0.9] * 10, [1] * 5 + [0] * 5 + [1] * 10
     >>> histogram = Histogram.of(Ranking.of(sure, right), probability_edges())

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from faircal.evaluation.curves import Source
+from faircal.evaluation.curves import ScoreSource
 from faircal.report.classes.diagrams import ClassDiagram, TopLabelDiagram, gap_of
 from faircal.report.classes.dots import ChangeDots, GroupDots
 from faircal.report.classes.found import Found, Metric
@@ -71,7 +71,7 @@ class _Figures:
             )
 
     def _per_method(
-        self, kind: type[TopLabelDiagram], sources: dict[str, Source], **more: Any
+        self, kind: type[TopLabelDiagram], sources: dict[str, ScoreSource], **more: Any
     ) -> Iterator[Anything]:
         methods = [method for method in self.found.methods if method.name in sources]
         curves = self.found.store.curves
@@ -84,7 +84,9 @@ class _Figures:
             share_y=True,
         )
 
-    def _worst(self, sources: dict[str, Source], without: Collection[str] = ()) -> tuple[str, ...]:
+    def _worst(
+        self, sources: dict[str, ScoreSource], without: Collection[str] = ()
+    ) -> tuple[str, ...]:
         """Return what to draw where there is much: groups or classes with the highest KS."""
         source = sources.get(self.found.spoken_of.name)
         if source is None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from faircal.evaluation.classes import ClassDifference
-from faircal.evaluation.curves import Source
+from faircal.evaluation.curves import ScoreSource
 from faircal.metrics import Histogram
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.intervals.enough import NOT_ENOUGH
@@ -263,16 +263,16 @@ class Found:
         return 0.0 - row.difference, 0.0 - row.high, 0.0 - row.low  # no −0 of 0
 
     @cached_property
-    def sources(self) -> dict[str, Source]:
+    def sources(self) -> dict[str, ScoreSource]:
         """Whose confidence was counted, by method."""
         return self._sources(self.attribute)
 
     @cached_property
-    def class_sources(self) -> dict[str, Source]:
+    def class_sources(self) -> dict[str, ScoreSource]:
         """Whose probabilities of every class were counted, by method."""
         return self._sources(CLASS)
 
-    def _sources(self, attribute: str) -> dict[str, Source]:
+    def _sources(self, attribute: str) -> dict[str, ScoreSource]:
         found = self.store.curves.sources
         return {source.method: source for source in found if source.attribute == attribute}
 

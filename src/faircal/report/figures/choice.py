@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from faircal.evaluation.curves import Source
+from faircal.evaluation.curves import ScoreSource
 from faircal.methods import METHODS
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.wording import titled
@@ -17,7 +17,7 @@ from faircal.report.tables import Variant
 Anything = Figure | Panels
 
 
-def sources_of(store: Store, feature: str, attribute: str) -> list[Source]:
+def sources_of(store: Store, feature: str, attribute: str) -> list[ScoreSource]:
     """Return whose scores there are, in the order of the tables: yardsticks last."""
     found = [
         source

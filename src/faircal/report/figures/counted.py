@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from faircal.evaluation.curves import Curves, Of, Source
+from faircal.evaluation.curves import Curves, Of, ScoreSource
 from faircal.metrics import Histogram
 from faircal.metrics.ranking import FloatArray
 from faircal.metrics.results import GLOBAL
@@ -35,7 +35,7 @@ class CurvesFigure(Figure):
     """
 
     curves: Curves
-    source: Source | None = None
+    source: ScoreSource | None = None
     fold: str | None = None
     without: Sequence[str] = field(default=(), kw_only=True)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from faircal._base.errors import ParameterError
 from faircal.evaluation.benchmark import EXPERIMENTS
-from faircal.evaluation.curves import Curves, Of, Source
+from faircal.evaluation.curves import Curves, Of, ScoreSource
 from faircal.metrics.results import GLOBAL
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.choice import Anything, panels, slug, sources_of, tell_apart
@@ -129,7 +129,7 @@ class _Paper:
         folds = self.store.curves.folds
         return folds[-1] if folds else None
 
-    def _sources(self, feature: str) -> dict[str, Source]:
+    def _sources(self, feature: str) -> dict[str, ScoreSource]:
         found = sources_of(self.store, feature, self._shown_by)
         return {source.method: source for source in found if self.store.curves.groups(source)}
 

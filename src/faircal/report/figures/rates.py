@@ -43,7 +43,7 @@ class GroupRates(Figure):
 
     Examples
     --------
-    >>> from faircal.metrics.results import Row
+    >>> from faircal.metrics.results import ResultRow
     >>> front = ("d", "", "fsn", "", "", "0", "mean", "sex")
     >>> rows = [Row(*front, group, "", "ks", value) for group, value in (("F", 0.2), ("M", 0.1))]
     >>> GroupRates(Results(rows), "", "sex", "ks").words

@@ -46,7 +46,7 @@ class Robustness(Figure):
     Examples
     --------
     >>> import faircal
-    >>> from faircal.metrics.results import Row
+    >>> from faircal.metrics.results import ResultRow
     >>> front = ("d", "", "faircal", "beta")
     >>> back = ("0", "mean", "sex", "all", "", "ks_mean")
     >>> results = Results([Row(*front, "5", *back, 0.02), Row(*front, "50", *back, 0.01)])
@@ -149,7 +149,7 @@ def by_calibrator(
 
     Examples
     --------
-    >>> from faircal.metrics.results import Row
+    >>> from faircal.metrics.results import ResultRow
     >>> rest = ("5", "0", "mean", "", "global", "", "auroc", 0.9)
     >>> results = Results(Row("d", "", "fsn", name, *rest) for name in ("beta", "platt"))
     >>> list(by_calibrator(results, "fsn", ["platt", "spline"]))
@@ -170,7 +170,7 @@ def by_method(
 
     Examples
     --------
-    >>> from faircal.metrics.results import Row
+    >>> from faircal.metrics.results import ResultRow
     >>> rest = ("beta", "5", "0", "mean", "", "global", "", "auroc", 0.9)
     >>> results = Results([Row("d", "", "fsn", *rest)])
     >>> list(by_method(results, ["baseline", "fsn"]))

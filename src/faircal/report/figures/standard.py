@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from faircal.evaluation.curves import Source
+from faircal.evaluation.curves import ScoreSource
 from faircal.metrics.results import Condition
 from faircal.report.figures.base import Figure, Panels
 from faircal.report.figures.choice import (
@@ -165,7 +165,7 @@ class _Standard:
         yield replace(figure, title=self._titled(figure.title))
 
     @cached_property
-    def _sources(self) -> list[Source]:
+    def _sources(self) -> list[ScoreSource]:
         return sources_of(self.store, self.feature, self.attribute)
 
     def _curves(self) -> Iterator[Anything]:
@@ -195,7 +195,7 @@ class _Standard:
     def _per_method(
         self,
         kind: type[CurvesFigure],
-        sources: list[Source],
+        sources: list[ScoreSource],
         share: bool = False,
         **more: Any,
     ) -> Iterator[Anything]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faircal.evaluation.curves import Curves, Source
+from faircal.evaluation.curves import Curves, ScoreSource
 from faircal.methods import properties as our_properties
 from faircal.metrics.results import ALL
 from faircal.report.paper import published
@@ -267,7 +267,7 @@ def fpr_ratio(matched: Matched, curves: Curves, feature: Match, method: str) -> 
     if variant is None:
         return np.nan
     which = (variant.method, variant.calibrator, variant.clusters)
-    source = Source(feature.name, *which, attribute=matched.attribute)
+    source = ScoreSource(feature.name, *which, attribute=matched.attribute)
     if source not in curves.sources:  # a folder of old has no curves
         return np.nan
     rates = dict(_rates(curves, source))
@@ -278,7 +278,7 @@ def fpr_ratio(matched: Matched, curves: Curves, feature: Match, method: str) -> 
     return max(rates.values()) / min(rates.values())
 
 
-def _rates(curves: Curves, source: Source) -> Iterator[tuple[str, float]]:
+def _rates(curves: Curves, source: ScoreSource) -> Iterator[tuple[str, float]]:
     """Yield the groups that have imposters in the last fold, with their FPRs."""
     fold = curves.folds[-1]
     whole = curves.get(source=source, fold=fold).fpr
