@@ -130,8 +130,7 @@ def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
 def measure_on_spark(wanted: Wanted, engine: Engine) -> Measured:
     """Count pairs on Spark's workers."""
     from faircal.production.spark.auditing import count
-    from faircal.production.spark.session import said
-    from faircal.production.spark.watching import watched
+    from faircal.production.spark.session import said, watched
 
     with engine.session() as spark:
         pairs = engine.open(spark, wanted.source, wanted.features, measuring=wanted.model is None)

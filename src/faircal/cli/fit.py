@@ -301,7 +301,7 @@ def _fit_on_spark(
 ) -> None:
     """Fit on Spark's workers, and describe."""
     from faircal.production.describing import describe
-    from faircal.production.spark.watching import watched
+    from faircal.production.spark.session import watched
 
     with engine.session() as spark:
         pairs = engine.open_one(spark, source, feature)

@@ -100,7 +100,7 @@ def score_here(wanted: Wanted, model: Path, out: Path, resume: bool) -> Scored:
 def score_on_spark(wanted: Wanted, out: Path, engine: Engine) -> Scored:
     """Score on Spark's workers."""
     from faircal.production.spark import estimate, score, write
-    from faircal.production.spark.watching import watched
+    from faircal.production.spark.session import watched
 
     with engine.session() as spark:
         pairs = engine.open_one(spark, wanted.source, wanted.feature)

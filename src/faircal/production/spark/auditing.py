@@ -20,8 +20,7 @@ from faircal.methods.modelfile import decode_method, encode
 from faircal.metrics.measures import RATES
 from faircal.production.spark.blocks.enrolling import recall
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.readers import ROW
-from faircal.production.spark.running import reduce_parts
+from faircal.production.spark.parts import ROW, reduce_parts
 from faircal.production.spark.session import told
 
 if TYPE_CHECKING:

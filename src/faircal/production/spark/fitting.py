@@ -19,7 +19,7 @@ from faircal.methods import Method
 from faircal.methods.inputs import check_classes
 from faircal.methods.streaming import Counting, Pass, Wanted
 from faircal.production.spark.kmeans import kmeans
-from faircal.production.spark.running import reduce_parts
+from faircal.production.spark.parts import reduce_parts
 
 if TYPE_CHECKING:
     from faircal.production.spark.pairs import SparkPairs

@@ -16,7 +16,7 @@ from faircal._base.errors import DataError
 from faircal.data.parts import FolderParts
 from faircal.data.readers import read_images
 from faircal.data.types import Embeddings, Images
-from faircal.production.spark.blocks.merging import some
+from faircal.production.spark.blocks.block import some
 
 if TYPE_CHECKING:
     from faircal.data import Dataset

@@ -20,11 +20,10 @@ from faircal.data.parts import TableParts
 from faircal.data.scored import Layout
 from faircal.data.tables import find_table, is_table, require_columns
 from faircal.production.spark.gallery import Gallery, Mapped, Sent, Whole
-from faircal.production.spark.grouping import crossable
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.readers import ROW, Looked, Reader, Tabled
+from faircal.production.spark.parts import ROW, Looked, Reader, Tabled
 from faircal.production.spark.session import require, told
-from faircal.production.spark.tables import read_frame
+from faircal.production.spark.tables import crossable, read_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

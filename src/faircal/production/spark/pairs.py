@@ -17,9 +17,9 @@ from faircal.data.groups import cross
 from faircal.data.scored import Layout
 from faircal.data.types import Embeddings, Images
 from faircal.production.spark.gallery import Gallery
-from faircal.production.spark.grouping import groups_in
-from faircal.production.spark.readers import ROW, Reader
+from faircal.production.spark.parts import ROW, Reader
 from faircal.production.spark.session import told
+from faircal.production.spark.tables import groups_in
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -27,7 +27,7 @@ from faircal.production.scoring import (
 from faircal.production.scoring.parquet import join_parts, rows_of
 from faircal.production.spark.blocks.enrolling import recall
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.running import Work, map_parts
+from faircal.production.spark.parts import Work, map_parts
 from faircal.production.spark.session import told
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Spark itself: whether it is there, a session for the command line, and errors in one line."""
+"""Spark itself: whether it is there, a session for commands, errors in one line, progress."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -14,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from faircal._base import errors
 from faircal._base.errors import FairCalError, MissingExtraError, ParameterError
+from faircal._base.jobs import Progress, silent
 from faircal._base.registry import short
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
 
 #: What Spark says of an error of ours on a worker: the last line of its trace.
 _OURS = re.compile(r"faircal\.errors\.(\w+): (.+)")
@@ -137,3 +141,41 @@ def told() -> Iterator[None]:
         if kind is None:
             raise
         raise kind(found[-1][1].strip()) from error
+
+
+#: Seconds between two looks.
+_EVERY = 0.5
+_WHAT = "Spark's tasks"
+
+
+@contextmanager
+def watched(spark: SparkSession, progress: Progress) -> Iterator[None]:
+    """Tell `progress` of the tasks of the stages under way, while the block lasts.
+
+    All stages of the session count: for who has it alone.
+    """
+    if progress is silent:
+        yield
+        return
+    over = threading.Event()
+    thread = threading.Thread(
+        target=_watch, args=(spark.sparkContext, progress, over), name="faircal-spark", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        progress(_WHAT, 0, 0, "")
+
+
+def _watch(context: SparkContext, progress: Progress, over: threading.Event) -> None:
+    tracker = context.statusTracker()
+    while not over.wait(_EVERY):
+        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        found = [stage for stage in stages if stage is not None]
+        total = sum(stage.numTasks for stage in found)
+        if total:
+            done = sum(stage.numCompletedTasks for stage in found)
+            progress(_WHAT, done, total, "")

@@ -1,8 +1,8 @@
-"""From tables on disk to Spark frames."""
+"""Tables as Spark frames: read from disk, and which groups a score table has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from faircal._base.errors import DataError
+from faircal.data.build import MOST_GROUPS
+from faircal.data.origins import combinations
+from faircal.data.scored import Layout
 from faircal.data.tables import check_alike, check_shape, is_index, parts_of, read_table, unreadable
-from faircal.production.spark.readers import ROW
+from faircal.production.spark.parts import ROW, gathered
+from faircal.production.spark.session import told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
 
 #: Rows that are read here and dealt out, at most: Java must hold them.
 _MOST_ROWS = 2_000_000
@@ -145,3 +150,66 @@ def _told(schema: pa.Schema) -> pa.Schema:
         if _is_known(kind):
             fields.append(pa.field(field.name, _SIGNED.get(kind, kind)))
     return pa.schema(fields)
+
+
+Names = tuple[str, ...]
+
+
+def crossable(frame: DataFrame, layout: Layout, where: str) -> Names:
+    """Return the attributes of a score table that make groups when none is named."""
+    keys = layout.grouping
+    found = groups_in(frame, layout, [[key] for key in keys], where, MOST_GROUPS)
+    return tuple(k for k, names in zip(keys, found, strict=True) if 0 < len(names) <= MOST_GROUPS)
+
+
+def groups_in(
+    frame: DataFrame,
+    layout: Layout,
+    crossed: Sequence[Sequence[str]],
+    where: str,
+    most: int | None = None,
+) -> list[list[Names]]:
+    """Return the groups that occur, sorted, of each list of attributes that are crossed.
+
+    Workers tell them by the very code that makes groups of a part.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    layout : Layout
+    crossed : sequence of sequences of str
+        Attributes.
+    where : str
+        For messages.
+    most : int, optional
+        Nobody needs to know more groups than one more than this.
+
+    Returns
+    -------
+    list of list of tuple of str
+        A value of each attribute.
+    """
+    keys = list(dict.fromkeys(key for each in crossed for key in each))
+    if not keys:
+        return [[] for _ in crossed]
+    names = [name for name in layout.columns(keys) if name not in layout.scores]
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found: list[set[Names]] = [set() for _ in crossed]
+        for table in gathered(batches):
+            columns = {key: layout.attribute(table, key, where) for key in keys}
+            for seen, each in zip(found, crossed, strict=True):
+                if most is None or len(seen) <= most:
+                    seen |= combinations([columns[key] for key in each])
+        rows = [(i, list(names)) for i, seen in enumerate(found) for names in seen]
+        kind = pa.schema([("crossed", pa.int32()), ("names", pa.list_(pa.string()))])
+        sides = list(zip(*rows, strict=True)) or [(), ()]
+        yield pa.record_batch([pa.array(s, f.type) for s, f in zip(sides, kind, strict=True)], kind)
+
+    with told():
+        told_of = frame.select(names).mapInArrow(look, "crossed int, names array<string>")
+        rows = told_of.distinct().toArrow()
+    groups: list[list[Names]] = [[] for _ in crossed]
+    for i, each in zip(rows["crossed"].to_pylist(), rows["names"].to_pylist(), strict=True):
+        groups[i].append(tuple(each))
+    return [sorted(found) for found in groups]

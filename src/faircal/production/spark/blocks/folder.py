@@ -35,14 +35,16 @@ from faircal.production.spark.blocks.block import (
     VECTOR,
     Block,
     Kind,
+    Later,
     Origin,
     Piece,
     Placed,
     block_name,
     coded,
+    merged,
+    some,
     stacked,
 )
-from faircal.production.spark.blocks.merging import Later, merged, some
 from faircal.production.spark.blocks.places import Place
 
 if TYPE_CHECKING:

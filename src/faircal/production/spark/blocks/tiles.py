@@ -16,13 +16,11 @@ from faircal.data.build import require_known
 from faircal.data.columns import SOMEWHERE
 from faircal.data.parts import FolderParts
 from faircal.data.types import Embeddings, Images
-from faircal.production.spark.blocks.block import Block
+from faircal.production.spark.blocks.block import Block, merged, some
 from faircal.production.spark.blocks.folder import Blocks
-from faircal.production.spark.blocks.merging import merged, some
-from faircal.production.spark.blocks.runs import runs
-from faircal.production.spark.blocks.tiling import FEW, TILE, arranged
+from faircal.production.spark.blocks.tiling import FEW, TILE, arranged, runs
 from faircal.production.spark.gallery import Gallery, Tile
-from faircal.production.spark.readers import PART, Range, Reader
+from faircal.production.spark.parts import PART, Range, Reader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

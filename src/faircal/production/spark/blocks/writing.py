@@ -24,9 +24,8 @@ from faircal.data.types import Embeddings
 from faircal.production.spark.blocks.block import ATTRIBUTE, NORM, VECTOR, block_name
 from faircal.production.spark.blocks.folder import HEADER, Blocks
 from faircal.production.spark.blocks.places import Place
-from faircal.production.spark.blocks.runs import runs
 from faircal.production.spark.blocks.sources import FolderSource, FrameSource, Source
-from faircal.production.spark.blocks.tiling import NUMBERS, block_of
+from faircal.production.spark.blocks.tiling import NUMBERS, block_of, runs
 from faircal.production.spark.session import require, told
 
 if TYPE_CHECKING:
