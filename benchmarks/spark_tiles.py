@@ -129,10 +129,10 @@ def _peak() -> float:
 def score(folder: Path) -> dict[str, float]:
     """Score all pairs; every task tells its peak, and how long it took for what."""
     from faircal.production.spark.blocks.folder import Blocks
-    from faircal.production.spark.blocks.tiles import Tiled, TiledReader
+    from faircal.production.spark.blocks.tiles import TiledGallery, TiledReader
     from faircal.production.spark.session import session
 
-    gallery = Tiled.of(Blocks.open(folder / "blocks"))
+    gallery = TiledGallery.of(Blocks.open(folder / "blocks"))
     reader = TiledReader(gallery, (-1.0, 1.0), "embedding", text_folds=False)
     task = Task(reader, str(folder / "model.faircal"))
     with session("local[2]") as spark:

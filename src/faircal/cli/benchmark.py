@@ -238,12 +238,12 @@ def _where(
     if not engine.is_spark:
         yield {"jobs": jobs}
         return
-    from faircal.production.spark.benchmarking import Files, slots, workers
+    from faircal.production.spark.benchmarking import DatasetFiles, slots, workers
     from faircal.production.spark.session import said
 
     with (
         engine.session() as spark,
-        workers(spark, data, Files(path, how), engine.embeddings) as runner,
+        workers(spark, data, DatasetFiles(path, how), engine.embeddings) as runner,
     ):
         yield {"jobs": jobs or slots(spark), "runner": runner, "more": said(spark)}
 

@@ -13,7 +13,7 @@ from faircal.cli.engine import Engine
 from faircal.cli.main import main
 from faircal.data.writers import save_dataset
 from faircal.evaluation.benchmark import Settings, run_benchmark
-from faircal.production.spark.benchmarking import Files, benchmark, workers
+from faircal.production.spark.benchmarking import DatasetFiles, benchmark, workers
 
 pytest.importorskip("pyspark")
 
@@ -103,7 +103,7 @@ def test_resuming_runs_what_is_missing(spark, folder, there, here):
 
 
 def test_an_error_on_a_worker_is_one_line_here(spark, data, tmp_path):
-    files = Files(tmp_path / "away", {})
+    files = DatasetFiles(tmp_path / "away", {})
     with (
         workers(spark, data, files) as runner,
         pytest.raises(faircal.DataError, match="away: a worker does not see it; use sto") as found,
@@ -116,7 +116,7 @@ def test_an_error_on_a_worker_is_one_line_here(spark, data, tmp_path):
 def test_workers_notice_other_data(spark, data, folder, tmp_path):
     other = faircal.simulate("small", seed=4, **SIZES)
     with (
-        workers(spark, other, Files(folder, {})) as runner,
+        workers(spark, other, DatasetFiles(folder, {})) as runner,
         pytest.raises(faircal.DataError, match="a worker finds other data there"),
     ):
         run_benchmark(other, tmp_path / "out", SETTINGS, runner=runner, jobs=1)

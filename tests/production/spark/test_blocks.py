@@ -19,9 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.data.readers import read_images
-from faircal.production.spark.blocks.block import Kind, block_name
+from faircal.production.spark.blocks.block import VectorKind, block_name
 from faircal.production.spark.blocks.folder import HEADER, Blocks
-from faircal.production.spark.blocks.places import Place
+from faircal.production.spark.blocks.places import SharedFolder
 from faircal.production.spark.blocks.sources import FolderSource, FrameSource
 from faircal.production.spark.blocks.tiling import TILE, with_tiles
 from faircal.production.spark.blocks.writing import Writer
@@ -144,7 +144,7 @@ class TestTwice:
         for number in range(blocks.n_blocks):
             some = table.take(pa.array(blocks.read(number).rows))
             parts.append(some.append_column("block", pa.array(np.full(len(some), number))))
-        return Writer(Place(str(path)), source, None), pa.concat_tables(parts), path
+        return Writer(SharedFolder(str(path)), source, None), pa.concat_tables(parts), path
 
     def test_the_same_files(self, task):
         writer, table, path = task
@@ -321,8 +321,10 @@ class TestFrame:
         ],
     )
     def test_what_a_worker_finds(self, tmp_path, ids, vectors, said):
-        source = FrameSource("t", "t", {}, 3, "string", {"of": Kind(1, "float32")}, False, (), None)
-        writer = Writer(Place(str(tmp_path)), source, np.array([0, 3]))
+        source = FrameSource(
+            "t", "t", {}, 3, "string", {"of": VectorKind(1, "float32")}, False, (), None
+        )
+        writer = Writer(SharedFolder(str(tmp_path)), source, np.array([0, 3]))
         columns = {
             "block": np.zeros(len(ids), np.int64),
             "image_id": pa.array(ids, pa.string()),
@@ -375,7 +377,7 @@ class TestIds:
             with_tiles(frame, "int64", 4, "pairs")
 
 
-class Elsewhere(Place):
+class Elsewhere(SharedFolder):
     """Storage that has no path on this machine, for all that anybody knows."""
 
     @property
@@ -385,10 +387,10 @@ class Elsewhere(Place):
 
 class TestPlaces:
     def test_addresses(self, tmp_path):
-        place = Place(tmp_path.as_uri())
+        place = SharedFolder(tmp_path.as_uri())
         assert place.local == tmp_path
         with pytest.raises(ParameterError, match="not a place for files"):
-            Place("nonsense://x").names()
+            SharedFolder("nonsense://x").names()
 
     def test_storage_elsewhere(self, tmp_path):
         place = pickle.loads(pickle.dumps(Elsewhere(str(tmp_path))))  # noqa: S301

@@ -15,7 +15,7 @@ from faircal.data.parts import FolderParts
 from faircal.data.types import Embeddings, Images
 from faircal.production.spark import cloud
 from faircal.production.spark import kmeans as module
-from faircal.production.spark.gallery import Gallery, Sent, Tile
+from faircal.production.spark.gallery import SentGallery, SparkGallery, Tile
 from faircal.production.spark.kmeans import kmeans
 
 
@@ -26,7 +26,7 @@ def clouds(n, d=6, k=7, seed=0, spread=0.3):
     return (middle[rng.integers(k, size=n)] + spread * rng.normal(size=(n, d))).astype(np.float32)
 
 
-class Dealt(Gallery):
+class Dealt(SparkGallery):
     """Images dealt to blocks at random."""
 
     name = where = "dealt"
@@ -174,7 +174,7 @@ def test_an_empty_cluster_gets_the_point_farthest_from_its_centre(here):
     points = np.array([[0, 0], [0, 1], [9, 0], [9, 1], [30, 0]], np.float32)
     with ExitStack() as stack:
         gallery = Dealt(points, 2, normalize=False)
-        made = cloud.Cloud.of(here, gallery, "f", np.arange(5), 3, stack)
+        made = cloud.VectorCloud.of(here, gallery, "f", np.arange(5), 3, stack)
         start = np.array([[0, 0], [0, 0], [9, 0]], np.float32) - made.mean
         found = module._lloyd(made, start, 10, 0.0, lambda _: None)
     centers = found.centers + made.mean
@@ -187,8 +187,8 @@ def test_by_spark(spark):
     vectors = clouds(140_000, d=4)
     parts = FolderParts(Images(pa.array(range(140_000))), {"f": Embeddings(vectors)}, *"abc", None)
     images = np.flatnonzero(np.arange(140_000) % 5)
-    found = kmeans(spark, Sent(parts), "f", images, 7, max_iter=3)
-    again = kmeans(Here(), Sent(parts), "f", images, 7, max_iter=3)
+    found = kmeans(spark, SentGallery(parts), "f", images, 7, max_iter=3)
+    again = kmeans(Here(), SentGallery(parts), "f", images, 7, max_iter=3)
     np.testing.assert_array_equal(found.centers, again.centers)
     assert (found.inertia, found.n_iter) == (again.inertia, again.n_iter)
     assert_same(found, on_one_machine(Embeddings(vectors).rows(images), 7, max_iter=3))

@@ -24,7 +24,7 @@ from faircal.production.spark.blocks import tiles
 from faircal.production.spark.blocks.block import block_name
 from faircal.production.spark.blocks.enrolling import recall
 from faircal.production.spark.blocks.folder import Blocks
-from faircal.production.spark.blocks.tiles import Tiled, TiledReader
+from faircal.production.spark.blocks.tiles import TiledGallery, TiledReader
 from faircal.production.spark.blocks.tiling import TILE, _partitions, arranged
 from faircal.production.spark.session import told as spoken
 from tests.production.spark.blockdata import numbers, texts, write_folder
@@ -64,7 +64,7 @@ def sorted_to(blocks, table):
 
 
 def reader_of(blocks, feature=None):
-    gallery = Tiled.of(blocks, "pairs.parquet")
+    gallery = TiledGallery.of(blocks, "pairs.parquet")
     return TiledReader(gallery, (-1.0, 1.0), feature or next(iter(blocks.features)), False)
 
 
@@ -193,7 +193,7 @@ class TestErrors:
         batch = pa.record_batch({"left": ["x"], "right": ["y"], TILE: [tile]})
         with pytest.raises(DataError, match="image 'x' is not among the images"):
             list(reader_of(blocks).parts([batch]))
-        tile = Tiled.of(blocks).tile(empty, empty)
+        tile = TiledGallery.of(blocks).tile(empty, empty)
         assert (len(tile.images), tile.features["embedding"].vectors.shape) == (0, (0, 12))
 
     @pytest.mark.usefixtures("few")
@@ -226,7 +226,7 @@ class TestErrors:
 class TestGallery:
     def test_tiles(self, each):
         folder, blocks = each
-        data, gallery = faircal.load(folder), Tiled.of(blocks)
+        data, gallery = faircal.load(folder), TiledGallery.of(blocks)
         name = data.feature
         assert gallery.block_sizes.sum() == len(data.images)
         assert gallery.features[name].vectors.shape == (0, 12)
@@ -253,7 +253,7 @@ class TestGallery:
 
     def test_it_travels_without_what_was_read(self, made):
         _, blocks = made["text"]
-        gallery = Tiled.of(blocks)
+        gallery = TiledGallery.of(blocks)
         before = len(pickle.dumps(gallery))
         gallery.tile(0, 1).features["alpha"]
         assert len(gallery.images) == len(blocks)

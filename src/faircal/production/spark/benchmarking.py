@@ -90,7 +90,9 @@ def benchmark(
     """
     require()
     settings = settings or Settings()
-    files = None if isinstance(data, Dataset) else Files(data, {"seed": settings.seed, **how})
+    files = (
+        None if isinstance(data, Dataset) else DatasetFiles(data, {"seed": settings.seed, **how})
+    )
     held = data if isinstance(data, Dataset) else load(data, seed=settings.seed, **how)
     with workers(spark, held, files, embeddings) as runner:
         return run_benchmark(
@@ -112,7 +114,7 @@ def slots(spark: SparkSession) -> int:
 
 
 @dataclass(frozen=True)
-class Files:
+class DatasetFiles:
     """Where a dataset is, and how it is read: what `faircal.load` takes."""
 
     path: str | Path
@@ -121,7 +123,7 @@ class Files:
 
 @contextmanager
 def workers(
-    spark: SparkSession, data: Dataset, files: Files | None = None, embeddings: str = "auto"
+    spark: SparkSession, data: Dataset, files: DatasetFiles | None = None, embeddings: str = "auto"
 ) -> Iterator[Runner]:
     """Give a runner of cells for `run_benchmark`; the data is let go of after the block.
 
@@ -137,7 +139,7 @@ def workers(
     if files is None or _sends(spark, data, embeddings):
         found = _Data(data)
     else:
-        found = _Data(Files(Path(files.path).resolve(), files.how))
+        found = _Data(DatasetFiles(Path(files.path).resolve(), files.how))
     context = spark.sparkContext
     # Jobs are started from other threads, with what this one has set for its own.
     own = {name: context.getLocalProperty(name) for name in _OF_THREADS}
@@ -166,7 +168,7 @@ def _sends(spark: SparkSession, data: Dataset, embeddings: str) -> bool:
 class _Data:
     """The data, or where a worker reads it; kept as long as the worker's process lives."""
 
-    source: Dataset | Files
+    source: Dataset | DatasetFiles
 
     def same(self, plan: Plan) -> Dataset:
         """Return the data that `plan` is for."""
@@ -180,7 +182,7 @@ class _Data:
     @cached_property
     def _known(self) -> tuple[Dataset, str]:
         source = self.source
-        if isinstance(source, Files):
+        if isinstance(source, DatasetFiles):
             if not Path(source.path).exists():
                 raise DataError(f"{source.path}: a worker does not see it; {_SHARE}")
             source = load(source.path, **source.how)

@@ -23,7 +23,7 @@ from faircal.production.spark.session import told
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from faircal.production.spark.gallery import Gallery
+    from faircal.production.spark.gallery import SparkGallery
 
 Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
@@ -37,7 +37,7 @@ _SENT = 1 << 28
 _TASKS = 2
 
 
-class Work(Protocol):
+class BlockWork(Protocol):
     """What a task does with each block; it travels."""
 
     def __call__(self, rows: Int64, vectors: Float32) -> Arrays:
@@ -47,7 +47,7 @@ class Work(Protocol):
         """Put together what was found of blocks, in their order."""
 
 
-class Added:
+class SummedWork:
     """Work whose results are added up."""
 
     def join(self, found: Sequence[Arrays]) -> Arrays:
@@ -55,7 +55,7 @@ class Added:
         return {key: reduce(np.add, (of[key] for of in found)) for key in found[0]}
 
 
-class Listed:
+class ListedWork:
     """Work whose results are put one after the other."""
 
     def join(self, found: Sequence[Arrays]) -> Arrays:
@@ -67,7 +67,7 @@ class Listed:
 class Vectors:
     """The vectors in use, block by block: what a worker process holds of them."""
 
-    gallery: Gallery
+    gallery: SparkGallery
     feature: str
     used: NDArray[np.uint8]  # a bit an image
 
@@ -78,14 +78,14 @@ class Vectors:
         here = np.flatnonzero(bit & 1)
         return tile.rows[here], tile.features[self.feature].rows(here)
 
-    def each(self, work: Work, blocks: range) -> Arrays:
+    def each(self, work: BlockWork, blocks: range) -> Arrays:
         """Do some work with each of `blocks`, and join what comes of it."""
         with single():
             return work.join([work(*self.block(number)) for number in blocks])
 
 
 @dataclass(frozen=True, eq=False)
-class Cloud:
+class VectorCloud:
     """All vectors, as the driver sees them: `run` has work done where they are."""
 
     spark: SparkSession
@@ -99,12 +99,12 @@ class Cloud:
     def of(
         cls,
         spark: SparkSession,
-        gallery: Gallery,
+        gallery: SparkGallery,
         feature: str,
         images: Int64,
         n_clusters: int,
         stack: ExitStack,
-    ) -> Cloud:
+    ) -> VectorCloud:
         """Find mean and variance; the broadcast lives as long as `stack` does."""
         used = np.zeros(int(gallery.block_sizes.sum()), bool)
         used[images] = True
@@ -124,7 +124,7 @@ class Cloud:
         about = found["squares"][0] - 2 * (sums @ mean) + n * (mean.astype(np.float64) @ mean)
         return cls(spark, vectors, images, groups, mean, float(about) / (n * dimension))
 
-    def run(self, work: Work) -> Arrays:
+    def run(self, work: BlockWork) -> Arrays:
         """Do `work` with all blocks, in one job."""
         context = self.spark.sparkContext
         shared = context.broadcast(work)
@@ -158,7 +158,7 @@ class Cloud:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments(Added):
+class _Moments(SummedWork):
     """Sums of vectors and of their squares."""
 
     def __call__(self, rows: Int64, vectors: Float32) -> Arrays:  # noqa: ARG002
@@ -171,7 +171,7 @@ class _Moments(Added):
 
 
 @dataclass(frozen=True, eq=False)
-class _Fetch(Listed):
+class _Fetch(ListedWork):
     """The vectors of some images."""
 
     wanted: Int64  # ascending

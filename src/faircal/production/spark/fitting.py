@@ -48,11 +48,11 @@ def fit(
     progress : callable
         Called as the work goes on.
     """
-    return model.fit(_Placed(pairs, on_driver), progress=progress)
+    return model.fit(_PairsToFit(pairs, on_driver), progress=progress)
 
 
 @dataclass(frozen=True, eq=False)
-class _Placed:
+class _PairsToFit:
     """Pairs, and where their images are to be clustered."""
 
     pairs: SparkPairs

@@ -48,7 +48,7 @@ class Tile:
     first: int
 
 
-class Gallery(ABC):
+class SparkGallery(ABC):
     """All images of a dataset in blocks; travels to the workers, and is small until it is used.
 
     Attributes
@@ -90,7 +90,7 @@ class Gallery(ABC):
         """Return blocks `i` and `j`, i ≤ j; the one block where they are the same."""
 
 
-class Whole(Gallery):
+class FullGallery(SparkGallery):
     """All images within the reach of each worker."""
 
     @property
@@ -132,7 +132,7 @@ class Whole(Gallery):
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped(Whole):
+class MappedGallery(FullGallery):
     """A dataset folder on storage that all workers see; they map its vectors into memory.
 
     All workers of one machine share the pages.
@@ -158,9 +158,9 @@ class Mapped(Whole):
     table: str
     shape: tuple[int, ...] = ()
 
-    def __reduce__(self) -> tuple[type[Mapped], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[MappedGallery], tuple[object, ...]]:
         # Where to read travels; what was read stays.
-        return Mapped, tuple(getattr(self, field.name) for field in fields(self))
+        return MappedGallery, tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def parts(self) -> FolderParts:
@@ -200,20 +200,20 @@ class Mapped(Whole):
         """The folder, for messages."""
         return self.folder
 
-    def checked(self) -> Mapped:
+    def checked(self) -> MappedGallery:
         """Return it with what the driver sees, for workers to compare; without what was read."""
         shape = (len(self.images), *(matrix.dimension for matrix in self.features.values()))
         return replace(self, shape=shape)
 
 
 @dataclass(frozen=True, eq=False)
-class Sent(Whole):
+class SentGallery(FullGallery):
     """Images and vectors that travel to the workers, each of which holds its own."""
 
     held: FolderParts
 
     @classmethod
-    def of(cls, parts: FolderParts) -> Sent:
+    def of(cls, parts: FolderParts) -> SentGallery:
         """Take all into memory, since what is mapped from a file can't travel."""
         inside = {
             name: replace(found, vectors=np.array(found.vectors, order="C", subok=False))
@@ -222,7 +222,7 @@ class Sent(Whole):
         return cls(replace(parts, embeddings=inside))
 
     @classmethod
-    def of_data(cls, data: Dataset) -> Sent:
+    def of_data(cls, data: Dataset) -> SentGallery:
         """Take the images and vectors of a dataset in memory."""
         features = {n: f.embeddings for n, f in data.features.items() if f.embeddings is not None}
         return cls.of(

@@ -24,19 +24,27 @@ from faircal.compute.clustering import Clustering, check_parameters
 from faircal.compute.kmeans import Found, start_among, sums_of
 from faircal.compute.nearest import Nearest
 from faircal.compute.threads import one_blas_thread
-from faircal.production.spark.cloud import ROWS, Added, Arrays, Cloud, Float32, Int64, Listed
+from faircal.production.spark.cloud import (
+    ROWS,
+    Arrays,
+    Float32,
+    Int64,
+    ListedWork,
+    SummedWork,
+    VectorCloud,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from faircal.production.spark.gallery import Gallery
+    from faircal.production.spark.gallery import SparkGallery
 
 Float64 = NDArray[np.float64]
 
 
 def kmeans(
     spark: SparkSession,
-    gallery: Gallery,
+    gallery: SparkGallery,
     feature: str,
     images: Int64,
     n_clusters: int,
@@ -65,7 +73,7 @@ def kmeans(
     check_parameters(len(images), n_clusters, n_init, random_state, max_iter)
     rng, best = np.random.default_rng(random_state), None
     with ExitStack() as stack:
-        cloud = Cloud.of(spark, gallery, feature, images, n_clusters, stack)
+        cloud = VectorCloud.of(spark, gallery, feature, images, n_clusters, stack)
         for start in range(n_init):
 
             def tell(iteration: int, start: int = start) -> None:
@@ -80,14 +88,14 @@ def kmeans(
     return Clustering(best.centers + cloud.mean, best.inertia, best.n_iter)
 
 
-def _start(cloud: Cloud, n_clusters: int, rng: np.random.Generator) -> Float32:
+def _start(cloud: VectorCloud, n_clusters: int, rng: np.random.Generator) -> Float32:
     """Return the points to start with, those that one machine would choose."""
     with one_blas_thread():
         return start_among(len(cloud.images), n_clusters, rng, cloud.look_up)
 
 
 def _lloyd(
-    cloud: Cloud, centers: Float32, max_iter: int, tol: float, tell: Callable[[int], None]
+    cloud: VectorCloud, centers: Float32, max_iter: int, tol: float, tell: Callable[[int], None]
 ) -> Found:
     """Iterate until nothing changes its cluster, or next to nothing moves."""
     found = cloud.run(_Step(cloud.mean, centers))
@@ -108,7 +116,9 @@ def _lloyd(
     return Found(centers, float(found["inertia"][0]), iteration)
 
 
-def _filled(cloud: Cloud, centers: Float32, sums: Float64, counts: Int64) -> tuple[Float64, Int64]:
+def _filled(
+    cloud: VectorCloud, centers: Float32, sums: Float64, counts: Int64
+) -> tuple[Float64, Int64]:
     """Give each empty cluster the point that is farthest from its centre; change both in place."""
     found = cloud.run(_Farthest(cloud.mean, centers))
     order = np.lexsort((found["rows"], -found["away"]))
@@ -149,7 +159,7 @@ class _Nearest:
 
 
 @dataclass(frozen=True, eq=False)
-class _Step(_Nearest, Added):
+class _Step(_Nearest, SummedWork):
     """Sums, sizes and objective of clusters."""
 
     def __call__(self, rows: Int64, vectors: Float32) -> Arrays:  # noqa: ARG002
@@ -163,7 +173,7 @@ class _Step(_Nearest, Added):
 
 
 @dataclass(frozen=True, eq=False)
-class _Farthest(_Nearest, Listed):
+class _Farthest(_Nearest, ListedWork):
     """The images that are farthest from their centres, K of each block."""
 
     def __call__(self, rows: Int64, vectors: Float32) -> Arrays:

@@ -19,9 +19,9 @@ from faircal.data.dataset import COSINE_RANGE, check_range, join_scores
 from faircal.data.parts import TableParts
 from faircal.data.scored import Layout
 from faircal.data.tables import find_table, is_table, require_columns
-from faircal.production.spark.gallery import Gallery, Mapped, Sent, Whole
+from faircal.production.spark.gallery import FullGallery, MappedGallery, SentGallery, SparkGallery
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.parts import ROW, Looked, Reader, Tabled
+from faircal.production.spark.parts import ROW, GalleryReader, PartReader, ScoreTableReader
 from faircal.production.spark.session import require, told
 from faircal.production.spark.tables import crossable, read_frame
 
@@ -39,7 +39,7 @@ MOST_SENT = 1 << 30
 
 
 @dataclass(frozen=True)
-class How:
+class GalleryOptions:
     """How data is read; see `open_pairs`."""
 
     features: tuple[str, ...] | None = None
@@ -56,7 +56,7 @@ class How:
         score_range: Range | None,
         embeddings: str,
         blocks: str | Path | None,
-    ) -> How:
+    ) -> GalleryOptions:
         """Check what was asked for."""
         if embeddings not in WAYS:
             hint = did_you_mean(embeddings, WAYS)
@@ -104,7 +104,7 @@ def open_pairs(
     """
     require()
     source = existing(path)
-    how = How.of(features, normalize, score_range, embeddings, blocks)
+    how = GalleryOptions.of(features, normalize, score_range, embeddings, blocks)
     if is_table(source):
         frame, n_rows = read_frame(spark, source, numbered=True)
         mark = _mark(source, how)
@@ -118,7 +118,7 @@ def open_pairs(
 
 def pairs_of(
     frame: DataFrame,
-    templates: str | Path | Dataset | Blocks | Gallery | None = None,
+    templates: str | Path | Dataset | Blocks | SparkGallery | None = None,
     *,
     features: Sequence[str] | None = None,
     normalize: bool = True,
@@ -143,7 +143,7 @@ def pairs_of(
         For tables and messages.
     """
     require()
-    how = How.of(features, normalize, score_range, embeddings, blocks)
+    how = GalleryOptions.of(features, normalize, score_range, embeddings, blocks)
     mark = str(frame.semanticHash())
     if templates is None:
         return _with_table(frame, how, name, name, mark, n_rows=0)
@@ -153,48 +153,50 @@ def pairs_of(
 
 def gallery_of(
     spark: SparkSession,
-    templates: str | Path | Dataset | Blocks | Gallery,
-    how: How,
+    templates: str | Path | Dataset | Blocks | SparkGallery,
+    how: GalleryOptions,
     table: str = "pairs",
-) -> Gallery:
+) -> SparkGallery:
     """Return how workers get at the images that `templates` are."""
     from faircal.production.spark.blocks.folder import Blocks
-    from faircal.production.spark.blocks.tiles import Tiled
+    from faircal.production.spark.blocks.tiles import TiledGallery
 
-    if isinstance(templates, Gallery):
+    if isinstance(templates, SparkGallery):
         return templates
     if isinstance(templates, Blocks):
-        return Tiled.of(templates, table, how.limits)
+        return TiledGallery.of(templates, table, how.limits)
     if isinstance(templates, Dataset):
-        return Sent.of_data(templates)
+        return SentGallery.of_data(templates)
     return _gallery(spark, existing(templates), table, how)
 
 
 # ------------------------------------------------------------------ images
 
 
-def _gallery(spark: SparkSession, folder: Path, table: str, how: How) -> Gallery:
-    here = Mapped(str(folder.resolve()), how.features, how.normalize, how.limits, table).checked()
+def _gallery(spark: SparkSession, folder: Path, table: str, how: GalleryOptions) -> SparkGallery:
+    here = MappedGallery(
+        str(folder.resolve()), how.features, how.normalize, how.limits, table
+    ).checked()
     way = how.embeddings
     if way == "auto":
         way = "tiles" if how.blocks is not None else _way(spark, here)
     if way == "map":
         return here
     if way == "send":
-        return Sent.of(here.parts)
+        return SentGallery.of(here.parts)
     if how.blocks is None:
         raise ParameterError(
             "embeddings in tiles: expected a folder for block files on storage that all workers "
             "see; give it (--blocks DIR)"
         )
     from faircal.production.spark.blocks.folder import Blocks
-    from faircal.production.spark.blocks.tiles import Tiled
+    from faircal.production.spark.blocks.tiles import TiledGallery
 
     made = Blocks.write(spark, folder, how.blocks, features=how.features, normalize=how.normalize)
-    return Tiled.of(made, table, how.limits)
+    return TiledGallery.of(made, table, how.limits)
 
 
-def _way(spark: SparkSession, here: Mapped) -> str:
+def _way(spark: SparkSession, here: MappedGallery) -> str:
     """Choose how workers get at vectors: some of them are asked what they see and have."""
     size = sum(found.vectors.nbytes for found in here.features.values())
     if spark.sparkContext.master.startswith("local"):
@@ -216,7 +218,7 @@ def _way(spark: SparkSession, here: Mapped) -> str:
     )
 
 
-def _looker(here: Mapped) -> Any:
+def _looker(here: MappedGallery) -> Any:
     """Return what a worker says: its machine's memory where it sees the folder, else 0."""
     folder, n_files = here.folder, len(list(Path(here.folder).iterdir()))
 
@@ -234,7 +236,9 @@ def _looker(here: Mapped) -> Any:
     return look
 
 
-def _with_images(frame: DataFrame, gallery: Gallery, how: How, table: str, mark: str) -> SparkPairs:
+def _with_images(
+    frame: DataFrame, gallery: SparkGallery, how: GalleryOptions, table: str, mark: str
+) -> SparkPairs:
     require_columns(_names(frame), ("left", "right"), table)
     scores = "score" in frame.columns
     join_scores(gallery.features, np.empty(0) if scores else None, table)  # one of them, clearly
@@ -245,12 +249,14 @@ def _with_images(frame: DataFrame, gallery: Gallery, how: How, table: str, mark:
     return SparkPairs(frame, reader, gallery, name, where, mark, about)
 
 
-def _reader(gallery: Gallery, score_range: Range, feature: str, text_folds: bool) -> Reader:
-    if isinstance(gallery, Whole):
-        return Looked(gallery, score_range, feature, text_folds)
-    from faircal.production.spark.blocks.tiles import Tiled, TiledReader
+def _reader(
+    gallery: SparkGallery, score_range: Range, feature: str, text_folds: bool
+) -> PartReader:
+    if isinstance(gallery, FullGallery):
+        return GalleryReader(gallery, score_range, feature, text_folds)
+    from faircal.production.spark.blocks.tiles import TiledGallery, TiledReader
 
-    if not isinstance(gallery, Tiled):
+    if not isinstance(gallery, TiledGallery):
         raise ParameterError(f"expected images, found {type(gallery).__name__}")
     return TiledReader(gallery, score_range, feature, text_folds)
 
@@ -259,13 +265,13 @@ def _reader(gallery: Gallery, score_range: Range, feature: str, text_folds: bool
 
 
 def _with_table(
-    frame: DataFrame, how: How, name: str, where: str, mark: str, n_rows: int
+    frame: DataFrame, how: GalleryOptions, name: str, where: str, mark: str, n_rows: int
 ) -> SparkPairs:
     layout = Layout.of(_names(frame), how.features, where)
     score_range = _range(frame, layout.scores, how.limits, where)
     crossed = crossable(frame, layout, where)
     table = TableParts(layout, name, where, how.limits, crossed, n_rows)
-    reader = Tabled(table, score_range, layout.scores[0], _text_folds(frame))
+    reader = ScoreTableReader(table, score_range, layout.scores[0], _text_folds(frame))
     return SparkPairs(frame, reader, None, name, where, mark, layout=layout, crossed=crossed)
 
 
@@ -302,7 +308,7 @@ def _range(frame: DataFrame, names: Sequence[str], limits: Range | None, where: 
     return ends["low"], ends["high"]
 
 
-def _mark(source: Path, how: How) -> str:
+def _mark(source: Path, how: GalleryOptions) -> str:
     """Return a hash of how the data is read, and of what tells whether a file was changed."""
     files = [path for path in source.rglob("*") if path.is_file()] if source.is_dir() else [source]
 

@@ -16,8 +16,8 @@ from faircal.data.dataset import check_feature, no_such_fold, why_no_groups
 from faircal.data.groups import cross
 from faircal.data.scored import Layout
 from faircal.data.types import Embeddings, Images
-from faircal.production.spark.gallery import Gallery
-from faircal.production.spark.parts import ROW, Reader
+from faircal.production.spark.gallery import SparkGallery
+from faircal.production.spark.parts import ROW, PartReader
 from faircal.production.spark.session import told
 from faircal.production.spark.tables import groups_in
 
@@ -63,8 +63,8 @@ class SparkPairs:
     """
 
     frame: DataFrame
-    reader: Reader
-    gallery: Gallery | None
+    reader: PartReader
+    gallery: SparkGallery | None
     name: str
     where: str
     mark: str

@@ -18,7 +18,7 @@ from faircal.compute.threads import single
 from faircal.data import Dataset
 from faircal.data.columns import SOMEWHERE
 from faircal.data.parts import TableParts
-from faircal.production.spark.gallery import Whole
+from faircal.production.spark.gallery import FullGallery
 from faircal.production.spark.session import told
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int = PART) -> Iterator[pa
         yield pa.Table.from_batches(held)
 
 
-class Reader(ABC):
+class PartReader(ABC):
     """Makes datasets of the Arrow batches of a frame.
 
     Travels to the workers, where it stays for as long as their processes do: what is costly is
@@ -82,7 +82,7 @@ class Reader(ABC):
         return frame
 
 
-class Gathered(Reader):
+class GatheringReader(PartReader):
     """Makes parts of the pairs that follow each other, whatever they are."""
 
     def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
@@ -94,7 +94,7 @@ class Gathered(Reader):
 
 
 @dataclass(frozen=True, eq=False)
-class Looked(Gathered):
+class GalleryReader(GatheringReader):
     """Pairs of images that are looked up in a gallery within reach.
 
     Parameters
@@ -107,7 +107,7 @@ class Looked(Gathered):
         Whether folds are text.
     """
 
-    gallery: Whole
+    gallery: FullGallery
     score_range: Range
     feature: str
     text_folds: bool
@@ -119,7 +119,7 @@ class Looked(Gathered):
 
 
 @dataclass(frozen=True, eq=False)
-class Tabled(Gathered):
+class ScoreTableReader(GatheringReader):
     """Pairs of a score table; column `ROW`, where it is there, has their numbers."""
 
     table: TableParts
@@ -162,15 +162,15 @@ class Tally(Protocol):
 
 
 T = TypeVar("T", bound=Tally)
-Work = Callable[[Iterator[Dataset]], Iterator[pa.Table]]
+PartWork = Callable[[Iterator[Dataset]], Iterator[pa.Table]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
     """What a worker does with its share of a frame; it is unpickled once a process, and kept."""
 
-    reader: Reader
-    make: Callable[[], Work]
+    reader: PartReader
+    make: Callable[[], PartWork]
 
     def __reduce__(self) -> tuple[Any, ...]:
         from pyspark import cloudpickle
@@ -179,7 +179,7 @@ class _Task:
         return _unpacked, (self.reader, cloudpickle.dumps(self.make))
 
     @cached_property
-    def work(self) -> Work:
+    def work(self) -> PartWork:
         return self.make()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -188,7 +188,7 @@ class _Task:
                 yield from table.to_batches()
 
 
-def _unpacked(reader: Reader, make: bytes) -> _Task:
+def _unpacked(reader: PartReader, make: bytes) -> _Task:
     from pyspark import cloudpickle
 
     return _Task(reader, cloudpickle.loads(make))
@@ -196,7 +196,7 @@ def _unpacked(reader: Reader, make: bytes) -> _Task:
 
 def map_parts(
     pairs: SparkPairs,
-    make: Callable[[], Work],
+    make: Callable[[], PartWork],
     schema: Any,
     columns: Collection[str] | None = None,
 ) -> DataFrame:
@@ -216,7 +216,7 @@ def map_parts(
 
 
 def _mapped(
-    pairs: SparkPairs, make: Callable[[], Work], schema: Any, columns: Collection[str] | None
+    pairs: SparkPairs, make: Callable[[], PartWork], schema: Any, columns: Collection[str] | None
 ) -> tuple[DataFrame, Broadcast[_Task]]:
     """Return the frame, and the broadcast that must be there for as long as it is used."""
     task: Broadcast[_Task] = pairs.spark.sparkContext.broadcast(_Task(pairs.reader, make))

@@ -27,7 +27,7 @@ from faircal.production.scoring import (
 from faircal.production.scoring.parquet import join_parts, rows_of
 from faircal.production.spark.blocks.enrolling import recall
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.parts import Work, map_parts
+from faircal.production.spark.parts import PartWork, map_parts
 from faircal.production.spark.session import told
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ class _Scoring:
     calibrated_at: float | None
     shift: Shift | None
 
-    def __call__(self) -> Work:
+    def __call__(self) -> PartWork:
         return self.of(decode_method(self.model))
 
-    def of(self, model: Method) -> Work:
+    def of(self, model: Method) -> PartWork:
         adding = Adding.of(model, self.add, self.calibrated_at)
 
         def work(parts: Iterator[Dataset]) -> Iterator[pa.Table]:

@@ -29,7 +29,7 @@ def block_name(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Kind:
+class VectorKind:
     """What the vectors of a feature are like."""
 
     dimension: int
@@ -71,10 +71,10 @@ class Block:
 
 
 #: Some rows of a block.
-Piece = tuple[Block, NDArray[np.intp] | slice]
+BlockRows = tuple[Block, NDArray[np.intp] | slice]
 
 
-class Origin(NamedTuple):
+class BlockOrigin(NamedTuple):
     """The blocks that embeddings were taken from: their numbers and rows, in order."""
 
     source: Blocks
@@ -83,13 +83,13 @@ class Origin(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Placed(Embeddings):
+class BlockEmbeddings(Embeddings):
     """Embeddings that know the blocks they are of."""
 
     @classmethod
     def of_blocks(
-        cls, vectors: NDArray[Any], normalize: bool, norms: NDArray[np.float32], origin: Origin
-    ) -> Placed:
+        cls, vectors: NDArray[Any], normalize: bool, norms: NDArray[np.float32], origin: BlockOrigin
+    ) -> BlockEmbeddings:
         """Take vectors with their lengths."""
         made = cls(vectors, normalize)
         # Beside what makes embeddings: who derives others from them starts anew.
@@ -97,12 +97,12 @@ class Placed(Embeddings):
         return made
 
     @property
-    def origin(self) -> Origin | None:
+    def origin(self) -> BlockOrigin | None:
         """Where the rows come from; None where nobody said."""
         return vars(self).get("origin")
 
 
-def stacked(feature: str, pieces: Sequence[Piece]) -> tuple[NDArray[Any], NDArray[np.float32]]:
+def stacked(feature: str, pieces: Sequence[BlockRows]) -> tuple[NDArray[Any], NDArray[np.float32]]:
     """Return the vectors of all pieces and their lengths; those of one block are not copied."""
     norms = [block.norms[feature][rows] for block, rows in pieces]
     if len(pieces) == 1:
@@ -138,7 +138,7 @@ def merged(images: Sequence[Images]) -> Images:
     return replace(
         first,
         ids=pa.concat_arrays([of.ids for of in images]),
-        identity=Later(lambda: joined_column(identities)) if identities else None,
+        identity=LazyColumn(lambda: joined_column(identities)) if identities else None,
         attributes={
             name: joined_column([of.attributes[name] for of in images]) for name in first.attributes
         },
@@ -166,7 +166,7 @@ def joined_column(columns: Sequence[Column]) -> Column:
     return Column(np.concatenate(codes), tuple(every.to_pylist()))
 
 
-class Later(Column):
+class LazyColumn(Column):
     """A column that is made when it is asked for: who only scores needs no people."""
 
     def __init__(self, make: Callable[[], Column]) -> None:
@@ -198,7 +198,7 @@ def some(images: Images, rows: Rows) -> Images:
     return replace(
         images,
         ids=images.ids.take(pa.array(rows)),
-        identity=None if identity is None else Later(lambda: picked(identity)),
+        identity=None if identity is None else LazyColumn(lambda: picked(identity)),
         attributes={name: picked(column) for name, column in images.attributes.items()},
         rows=np.asarray(rows, np.int64) if images.rows is None else images.rows[rows],
     )

@@ -21,7 +21,7 @@ from faircal.methods import Method
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.enrolled import Enrolled
 from faircal.methods.inputs import Space
-from faircal.production.spark.blocks.block import Origin, Placed, block_name
+from faircal.production.spark.blocks.block import BlockEmbeddings, BlockOrigin, block_name
 
 Clusters = NDArray[np.int32]
 
@@ -36,7 +36,7 @@ def recall(model: Method, part: Dataset) -> None:
     none at all.
     """
     embeddings = part.embeddings
-    if not isinstance(model, ClusterMethod) or not isinstance(embeddings, Placed):
+    if not isinstance(model, ClusterMethod) or not isinstance(embeddings, BlockEmbeddings):
         return
     origin = embeddings.origin
     if origin is None:
@@ -83,7 +83,7 @@ def _name(number: int, key: str) -> str:
     return block_name(number).replace(".arrow", f".clusters-{key}.arrow")
 
 
-def _kept(origin: Origin, number: int, key: str) -> Clusters | None:
+def _kept(origin: BlockOrigin, number: int, key: str) -> Clusters | None:
     """Return the clusters that are kept of a block; None where none are, or damaged ones."""
     with suppress(DataError, KeyError):
         batch = origin.source.place.read_batch(_name(number, key))
@@ -92,7 +92,7 @@ def _kept(origin: Origin, number: int, key: str) -> Clusters | None:
     return None
 
 
-def _find(model: ClusterMethod, origin: Origin, number: int) -> Clusters:
+def _find(model: ClusterMethod, origin: BlockOrigin, number: int) -> Clusters:
     """Return the clusters of all images of a block."""
     block = origin.source.read(number)
     embeddings = origin.source.embeddings(origin.feature, [(block, slice(None))])
@@ -105,7 +105,7 @@ def _find(model: ClusterMethod, origin: Origin, number: int) -> Clusters:
     return found
 
 
-def _keep(origin: Origin, number: int, key: str, clusters: Clusters) -> None:
+def _keep(origin: BlockOrigin, number: int, key: str, clusters: Clusters) -> None:
     batch = pa.RecordBatch.from_pydict({"cluster": clusters})
     with suppress(ParameterError, OSError):  # who may not write there finds them again
         origin.source.place.write_batch(_name(number, key), batch)

@@ -34,18 +34,18 @@ from faircal.production.spark.blocks.block import (
     NORM,
     VECTOR,
     Block,
-    Kind,
-    Later,
-    Origin,
-    Piece,
-    Placed,
+    BlockEmbeddings,
+    BlockOrigin,
+    BlockRows,
+    LazyColumn,
+    VectorKind,
     block_name,
     coded,
     merged,
     some,
     stacked,
 )
-from faircal.production.spark.blocks.places import Place
+from faircal.production.spark.blocks.places import SharedFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -84,10 +84,10 @@ class Blocks:
         Whether `write` found the blocks there already.
     """
 
-    place: Place
+    place: SharedFolder
     sizes: NDArray[np.int64]
     ids: str
-    features: Mapping[str, Kind]
+    features: Mapping[str, VectorKind]
     normalize: bool
     people: bool
     attributes: tuple[str, ...]
@@ -140,7 +140,7 @@ class Blocks:
     @classmethod
     def open(cls, path: str | Path) -> Blocks:
         """Open a folder of blocks."""
-        place = Place(str(path))
+        place = SharedFolder(str(path))
         content = place.read(HEADER)
         if content is None:
             raise DataError(
@@ -150,7 +150,7 @@ class Blocks:
         return cls._parsed(place, content)
 
     @classmethod
-    def _parsed(cls, place: Place, content: bytes) -> Blocks:
+    def _parsed(cls, place: SharedFolder, content: bytes) -> Blocks:
         try:
             found = json.loads(content)
             _check_format(found["format"], found["version"])
@@ -159,7 +159,7 @@ class Blocks:
                 place,
                 np.array(found["sizes"], np.int64),
                 str(found["ids"]),
-                {name: Kind(**kind) for name, kind in found["features"].items()},
+                {name: VectorKind(**kind) for name, kind in found["features"].items()},
                 bool(found["normalize"]),
                 bool(found["people"]),
                 tuple(found["attributes"]),
@@ -217,19 +217,19 @@ class Blocks:
         kind = self.features[feature]
         return Embeddings(np.empty((0, kind.dimension), kind.dtype), self.normalize)
 
-    def embeddings(self, feature: str, pieces: Sequence[Piece]) -> Placed:
+    def embeddings(self, feature: str, pieces: Sequence[BlockRows]) -> BlockEmbeddings:
         """Return the embeddings of some rows of blocks, one block after the other.
 
         Those of all rows of one block are not copied.
         """
         vectors, norms = stacked(feature, pieces)
-        origin = Origin(self, feature, tuple((block.number, rows) for block, rows in pieces))
-        return Placed.of_blocks(vectors, self.normalize, norms, origin)
+        origin = BlockOrigin(self, feature, tuple((block.number, rows) for block, rows in pieces))
+        return BlockEmbeddings.of_blocks(vectors, self.normalize, norms, origin)
 
     def read(self, number: int) -> Block:
         """Read a block; its vectors are not."""
         batch = self._batch(number)
-        identity = Later(lambda: coded(batch["identity"])) if self.people else None
+        identity = LazyColumn(lambda: coded(batch["identity"])) if self.people else None
         attributes = {name: coded(batch[ATTRIBUTE + name]) for name in self.attributes}
         rows = np.array(batch["row"], np.int64)
         images = Images(batch["image_id"], identity, attributes, self.crossed, rows=rows)

@@ -25,7 +25,7 @@ _ALONE = ipc.IpcReadOptions(use_threads=False)
 
 
 @dataclass(frozen=True)
-class Place:
+class SharedFolder:
     """A folder of files that appear whole or not at all.
 
     Parameters
@@ -36,7 +36,7 @@ class Place:
 
     path: str
 
-    def __reduce__(self) -> tuple[type[Place], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type[SharedFolder], tuple[object, ...]]:
         # A worker makes its own connection.
         return type(self), tuple(getattr(self, field.name) for field in fields(self))
 

@@ -23,9 +23,9 @@ from faircal.data.readers import read_images
 from faircal.data.tables import choose, find_table
 from faircal.data.types import Images
 from faircal.data.writers import decoded
-from faircal.production.spark.blocks.block import ATTRIBUTE, VECTOR, Kind
+from faircal.production.spark.blocks.block import ATTRIBUTE, VECTOR, VectorKind
 from faircal.production.spark.blocks.folder import Stamps
-from faircal.production.spark.blocks.places import Place
+from faircal.production.spark.blocks.places import SharedFolder
 from faircal.production.spark.blocks.tiling import NUMBERS, TEXT, as_id, id_kind
 from faircal.production.spark.tables import place as address
 
@@ -46,7 +46,7 @@ Found = Iterable[Mapping[str, list[str] | None]]
 
 
 @dataclass(frozen=True, eq=False)
-class Source(ABC):
+class BlockSource(ABC):
     """Images with vectors. Travels to the workers, which ask it for `vectors`.
 
     Attributes
@@ -69,7 +69,7 @@ class Source(ABC):
     provenance: Mapping[str, Any]
     n_images: int
     ids: str
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, VectorKind]
     people: bool
     attributes: tuple[str, ...]
     stamps: Stamps | None
@@ -78,7 +78,7 @@ class Source(ABC):
     order = "row"
 
     @abstractmethod
-    def frame(self, spark: SparkSession, place: Place) -> DataFrame:
+    def frame(self, spark: SparkSession, place: SharedFolder) -> DataFrame:
         """Return the images as a frame: ``image_id``, and what there is to know of them.
 
         Attributes and vectors are numbered: Spark does not take any name everywhere. What has to be
@@ -95,7 +95,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class FolderSource(Source):
+class FolderSource(BlockSource):
     """A dataset folder: ids are dealt out, vectors are read where they lie."""
 
     files: Mapping[str, str] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class FolderSource(Source):
         if not files:
             raise DataError(f"{folder}: has no embeddings to write blocks of; add them")
         kinds = {
-            name: Kind(matrix.dimension, matrix.vectors.dtype.name)
+            name: VectorKind(matrix.dimension, matrix.vectors.dtype.name)
             for name, (_, matrix) in found.embeddings.items()
         }
         stamped = {"images": find_table(folder, "images"), "about": folder / "dataset.json"}
@@ -143,7 +143,7 @@ class FolderSource(Source):
         values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "table"]
         return type(self), tuple(values)
 
-    def frame(self, spark: SparkSession, place: Place) -> DataFrame:
+    def frame(self, spark: SparkSession, place: SharedFolder) -> DataFrame:
         """Return the images as a frame."""
         if place.local is None:
             return spark.createDataFrame(self.table)
@@ -167,7 +167,7 @@ class FolderSource(Source):
                     taken[start:stop] = self._mapped(path, kind)[rows[start:stop]]
         return taken
 
-    def _mapped(self, path: str, kind: Kind) -> NDArray[Any]:
+    def _mapped(self, path: str, kind: VectorKind) -> NDArray[Any]:
         try:
             array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
@@ -204,7 +204,7 @@ def _table(images: Images) -> pa.Table:
 
 
 @dataclass(frozen=True, eq=False)
-class FrameSource(Source):
+class FrameSource(BlockSource):
     """A frame of templates: everything comes from Spark."""
 
     given: DataFrame | None = None
@@ -253,7 +253,7 @@ class FrameSource(Source):
         values = [getattr(self, name) for name in self.__dataclass_fields__ if name != "given"]
         return type(self), tuple(values)
 
-    def frame(self, spark: SparkSession, place: Place) -> DataFrame:  # noqa: ARG002
+    def frame(self, spark: SparkSession, place: SharedFolder) -> DataFrame:  # noqa: ARG002
         """Return the images as a frame, with their vectors."""
         frame = self.given
         if frame is None:
@@ -302,7 +302,7 @@ class FrameSource(Source):
         return tuple(kept), tuple(crossed)
 
 
-def _dimensions(frame: DataFrame, features: Sequence[str], where: str) -> dict[str, Kind]:
+def _dimensions(frame: DataFrame, features: Sequence[str], where: str) -> dict[str, VectorKind]:
     """Return what the vectors of the first row are like."""
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -315,7 +315,7 @@ def _dimensions(frame: DataFrame, features: Sequence[str], where: str) -> dict[s
             raise DataError(
                 f"{where}, column '{name}': expected vectors, found an empty one; drop such images"
             )
-    return {name: Kind(int(size), "float32") for name, size in first[0].items()}
+    return {name: VectorKind(int(size), "float32") for name, size in first[0].items()}
 
 
 def _quoted(frame: DataFrame, name: str) -> Column:

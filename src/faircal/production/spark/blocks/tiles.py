@@ -19,8 +19,8 @@ from faircal.data.types import Embeddings, Images
 from faircal.production.spark.blocks.block import Block, merged, some
 from faircal.production.spark.blocks.folder import Blocks
 from faircal.production.spark.blocks.tiling import FEW, TILE, arranged, runs
-from faircal.production.spark.gallery import Gallery, Tile
-from faircal.production.spark.parts import PART, Range, Reader
+from faircal.production.spark.gallery import SparkGallery, Tile
+from faircal.production.spark.parts import PART, PartReader, Range
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +29,7 @@ _SIDES = ("left", "right")
 
 
 @dataclass(frozen=True, eq=False)
-class Tiled(Gallery):
+class TiledGallery(SparkGallery):
     """Images in block files; a worker holds two blocks, however many there are.
 
     Parameters
@@ -46,7 +46,9 @@ class Tiled(Gallery):
     limits: Range | None
 
     @classmethod
-    def of(cls, blocks: Blocks, table: str = "pairs", limits: Range | None = (-1.0, 1.0)) -> Tiled:
+    def of(
+        cls, blocks: Blocks, table: str = "pairs", limits: Range | None = (-1.0, 1.0)
+    ) -> TiledGallery:
         """Return the gallery that blocks are."""
         return cls(blocks, table, limits)
 
@@ -154,7 +156,7 @@ class _Joined(Mapping[str, Embeddings]):
 
 
 @dataclass(frozen=True, eq=False)
-class TiledReader(Reader):
+class TiledReader(PartReader):
     """Pairs that come sorted by tile; of each tile the two blocks are read.
 
     Parameters
@@ -167,7 +169,7 @@ class TiledReader(Reader):
         Whether folds are text.
     """
 
-    gallery: Tiled
+    gallery: TiledGallery
     score_range: Range
     feature: str
     text_folds: bool

@@ -23,8 +23,8 @@ from faircal.data.columns import Column
 from faircal.data.types import Embeddings
 from faircal.production.spark.blocks.block import ATTRIBUTE, NORM, VECTOR, block_name
 from faircal.production.spark.blocks.folder import HEADER, Blocks
-from faircal.production.spark.blocks.places import Place
-from faircal.production.spark.blocks.sources import FolderSource, FrameSource, Source
+from faircal.production.spark.blocks.places import SharedFolder
+from faircal.production.spark.blocks.sources import BlockSource, FolderSource, FrameSource
 from faircal.production.spark.blocks.tiling import NUMBERS, block_of, runs
 from faircal.production.spark.session import require, told
 
@@ -55,8 +55,8 @@ def write_blocks(
     if rows_per_block is not None:
         check_whole("rows_per_block", rows_per_block, 1)
     # A path means the same to all workers, wherever they run.
-    place = Place(str(path) if "://" in str(path) else str(Path(path).absolute()))
-    found: Source
+    place = SharedFolder(str(path) if "://" in str(path) else str(Path(path).absolute()))
+    found: BlockSource
     if isinstance(source, str | Path):
         found = FolderSource.of(Path(source), features)
     else:
@@ -70,8 +70,8 @@ def write_blocks(
 
 
 def _again(
-    place: Place,
-    source: Source,
+    place: SharedFolder,
+    source: BlockSource,
     rows_per_block: int | None,
     features: Sequence[str] | None,
     normalize: bool,
@@ -98,7 +98,7 @@ def _again(
     return replace(kept.using(features, normalize), reused=True)
 
 
-def _check_free(place: Place) -> None:
+def _check_free(place: SharedFolder) -> None:
     """Raise where something is in the folder that is none of ours."""
     foreign = [name for name in place.names() if not _LEFTOVER.fullmatch(name)]
     if foreign:
@@ -113,8 +113,8 @@ def _n_blocks(images: int, rows_per_block: int) -> int:
 
 def _write(
     spark: SparkSession,
-    source: Source,
-    place: Place,
+    source: BlockSource,
+    place: SharedFolder,
     rows_per_block: int | None,
     normalize: bool,
     progress: Progress,
@@ -169,7 +169,7 @@ def _starts(frame: DataFrame, n: int) -> NDArray[np.int64]:
     return np.append(0, np.cumsum(sizes))
 
 
-def _check_all_there(place: Place, sizes: NDArray[np.int64], source: Source) -> None:
+def _check_all_there(place: SharedFolder, sizes: NDArray[np.int64], source: BlockSource) -> None:
     """Raise where blocks are missing, and take away what repeated tasks left behind."""
     expected = {block_name(number) for number in range(len(sizes))}
     names = set(place.names())
@@ -190,8 +190,8 @@ class Writer:
     What is written is the same however often, and by whom, it is done.
     """
 
-    place: Place
-    source: Source
+    place: SharedFolder
+    source: BlockSource
     starts: NDArray[np.int64] | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
