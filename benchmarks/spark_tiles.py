@@ -132,7 +132,7 @@ def score(folder: Path) -> dict[str, float]:
     from faircal.production.spark.blocks.tiles import TiledGallery, TiledReader
     from faircal.production.spark.session import session
 
-    gallery = TiledGallery.of(Blocks.open(folder / "blocks"))
+    gallery = TiledGallery(Blocks.open(folder / "blocks"))
     reader = TiledReader(gallery, (-1.0, 1.0), "embedding", text_folds=False)
     task = Task(reader, str(folder / "model.faircal"))
     with session("local[2]") as spark:
@@ -183,7 +183,7 @@ class Task:
         """Score the pairs in `batches`."""
         from faircal.compute.threads import single
         from faircal.production.scoring import score_part
-        from faircal.production.spark.blocks.enrolling import recall
+        from faircal.production.spark.blocks.enrolling import recall_clusters
 
         model, clock = self._model, _Clock()
         pairs = parts = 0
@@ -192,7 +192,7 @@ class Task:
             made = clock.each("parts", self._reader.parts(clock.each("input", batches)))
             for part in made:
                 clock.at("recall")
-                recall(model, part)
+                recall_clusters(model, part)
                 clock.at("score")
                 pairs += score_part(model, part).num_rows
                 parts += 1

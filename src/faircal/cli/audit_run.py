@@ -130,17 +130,17 @@ def measure_streamed(wanted: Wanted, partial: Path, resume: bool) -> Measured:
 def measure_on_spark(wanted: Wanted, engine: Engine) -> Measured:
     """Count pairs on Spark's workers."""
     from faircal.production.spark.auditing import count
-    from faircal.production.spark.session import said, watched
+    from faircal.production.spark.session import engine_record, task_progress
 
     with engine.session() as spark:
         pairs = engine.open(spark, wanted.source, wanted.features, measuring=wanted.model is None)
         about = {
-            **said(spark),
+            **engine_record(spark),
             # Not of all that is in the files: they may be terabytes, and far away.
             "data_sha256": pairs.fingerprint(),
             "data_sha256_of": "names, sizes and times of files",
         }
-        with progress_bars() as update, watched(spark, update):
+        with progress_bars() as update, task_progress(spark, update):
             if wanted.fold is not None:
                 pairs = pairs.only(wanted.fold)
             attribute = wanted.attribute or pairs.default_attribute

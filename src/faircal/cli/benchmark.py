@@ -239,13 +239,13 @@ def _where(
         yield {"jobs": jobs}
         return
     from faircal.production.spark.benchmarking import DatasetFiles, slots, workers
-    from faircal.production.spark.session import said
+    from faircal.production.spark.session import engine_record
 
     with (
         engine.session() as spark,
         workers(spark, data, DatasetFiles(path, how), engine.embeddings) as runner,
     ):
-        yield {"jobs": jobs or slots(spark), "runner": runner, "more": said(spark)}
+        yield {"jobs": jobs or slots(spark), "runner": runner, "more": engine_record(spark)}
 
 
 def _check_ways(

@@ -301,13 +301,13 @@ def _fit_on_spark(
 ) -> None:
     """Fit on Spark's workers, and describe."""
     from faircal.production.describing import describe
-    from faircal.production.spark.session import watched
+    from faircal.production.spark.session import task_progress
 
     with engine.session() as spark:
         pairs = engine.open_one(spark, source, feature)
         if leave_out is not None:
             pairs = pairs.without(leave_out)
-        with progress_bars() as update, watched(spark, update):
+        with progress_bars() as update, task_progress(spark, update):
             model.fit(pairs, progress=update)
             update("describing the calibration population", 0, 1, "")
             describe(model, pairs, **words, progress=update)

@@ -100,14 +100,14 @@ def score_here(wanted: Wanted, model: Path, out: Path, resume: bool) -> Scored:
 def score_on_spark(wanted: Wanted, out: Path, engine: Engine) -> Scored:
     """Score on Spark's workers."""
     from faircal.production.spark import estimate, score, write
-    from faircal.production.spark.session import watched
+    from faircal.production.spark.session import task_progress
 
     with engine.session() as spark:
         pairs = engine.open_one(spark, wanted.source, wanted.feature)
         _check_keep(pairs.attributes, wanted.keep)
         if "fold" in wanted.keep and not pairs.has_folds:
             raise ParameterError("--keep fold: the pairs have no column 'fold'; leave it out")
-        with progress_bars() as update, watched(spark, update):
+        with progress_bars() as update, task_progress(spark, update):
             if wanted.fold is not None:
                 pairs = pairs.only(wanted.fold)
             prior = _prior(wanted, lambda _: estimate(wanted.model, pairs, wanted.calibrated_at))

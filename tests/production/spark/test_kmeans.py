@@ -52,7 +52,7 @@ class Dealt(SparkGallery):
         assert i == j
         rows = self.rows[i]
         some = Embeddings(self.held.vectors[rows], self.held.normalize)
-        return Tile(rows, self.images, {"f": some}, len(rows))
+        return Tile(rows, self.images, {"f": some})
 
 
 class Here:

@@ -22,11 +22,11 @@ from faircal.production.scoring import score_part
 from faircal.production.spark import open_pairs, pairs_of, score
 from faircal.production.spark.blocks import tiles
 from faircal.production.spark.blocks.block import block_name
-from faircal.production.spark.blocks.enrolling import recall
+from faircal.production.spark.blocks.enrolling import recall_clusters
 from faircal.production.spark.blocks.folder import Blocks
 from faircal.production.spark.blocks.tiles import TiledGallery, TiledReader
 from faircal.production.spark.blocks.tiling import TILE, _partitions, arranged
-from faircal.production.spark.session import told as spoken
+from faircal.production.spark.session import errors_in_one_line as spoken
 from tests.production.spark.blockdata import numbers, texts, write_folder
 
 SIDES = ("left", "right")
@@ -64,7 +64,7 @@ def sorted_to(blocks, table):
 
 
 def reader_of(blocks, feature=None):
-    gallery = TiledGallery.of(blocks, "pairs.parquet")
+    gallery = TiledGallery(blocks, "pairs.parquet")
     return TiledReader(gallery, (-1.0, 1.0), feature or next(iter(blocks.features)), False)
 
 
@@ -193,7 +193,7 @@ class TestErrors:
         batch = pa.record_batch({"left": ["x"], "right": ["y"], TILE: [tile]})
         with pytest.raises(DataError, match="image 'x' is not among the images"):
             list(reader_of(blocks).parts([batch]))
-        tile = TiledGallery.of(blocks).tile(empty, empty)
+        tile = TiledGallery(blocks).tile(empty, empty)
         assert (len(tile.images), tile.features["embedding"].vectors.shape) == (0, (0, 12))
 
     @pytest.mark.usefixtures("few")
@@ -226,7 +226,7 @@ class TestErrors:
 class TestGallery:
     def test_tiles(self, each):
         folder, blocks = each
-        data, gallery = faircal.load(folder), TiledGallery.of(blocks)
+        data, gallery = faircal.load(folder), TiledGallery(blocks)
         name = data.feature
         assert gallery.block_sizes.sum() == len(data.images)
         assert gallery.features[name].vectors.shape == (0, 12)
@@ -235,7 +235,6 @@ class TestGallery:
             tile = gallery.tile(i, j)
             wanted = [blocks.read(k).rows for k in dict.fromkeys((i, j))]
             np.testing.assert_array_equal(tile.rows, np.concatenate(wanted))
-            assert tile.first == len(wanted[0])
             assert tile.images.ids.equals(data.images.ids.take(pa.array(tile.rows)))
             assert tile.images.crossed == data.images.crossed
             found = tile.features[name]
@@ -253,7 +252,7 @@ class TestGallery:
 
     def test_it_travels_without_what_was_read(self, made):
         _, blocks = made["text"]
-        gallery = TiledGallery.of(blocks)
+        gallery = TiledGallery(blocks)
         before = len(pickle.dumps(gallery))
         gallery.tile(0, 1).features["alpha"]
         assert len(gallery.images) == len(blocks)
@@ -285,7 +284,7 @@ class TestRecall:
         pairs = pq.read_table(folder / "pairs.parquet")
         parts = []
         for part in reader_of(blocks).parts(sorted_to(blocks, pairs)):
-            recall(model, part)
+            recall_clusters(model, part)
             parts.append(part)
         return scored(model, parts)
 
@@ -322,7 +321,7 @@ class TestRecall:
     def test_other_methods_and_data_are_left_alone(self, made, blocks, model, tmp_path):
         data = faircal.load(made["numbers"][0])
         self.score(made, blocks, faircal.Baseline().fit(data))
-        recall(model, data)
+        recall_clusters(model, data)
         assert not list(tmp_path.glob("*.clusters-*"))
 
     def test_vectors_of_another_network(self, made, model):
@@ -330,7 +329,7 @@ class TestRecall:
         pairs = pq.read_table(folder / "pairs.parquet")
         part = next(reader_of(blocks, "beta").parts(sorted_to(blocks, pairs)))
         with pytest.raises(DataError, match="expected 12-d embeddings"):
-            recall(model, part)
+            recall_clusters(model, part)
 
 
 class TestSpark:

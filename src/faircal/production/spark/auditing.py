@@ -18,10 +18,10 @@ from faircal.evaluation.audit.together import Auditors
 from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
 from faircal.metrics.measures import RATES
-from faircal.production.spark.blocks.enrolling import recall
+from faircal.production.spark.blocks.enrolling import recall_clusters
 from faircal.production.spark.pairs import SparkPairs
 from faircal.production.spark.parts import ROW, reduce_parts
-from faircal.production.spark.session import told
+from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
@@ -118,7 +118,7 @@ class _Start:
         return Auditors(deepcopy(list(self.each)), None if self.blob is None else self._apply)
 
     def _apply(self, part: Dataset) -> Output:
-        recall(self._model, part)
+        recall_clusters(self._model, part)
         return self._model.apply(part)
 
     @cached_property
@@ -142,7 +142,7 @@ def _samples(pairs: SparkPairs, features: Sequence[str]) -> dict[str, NDArray[np
         frame = frame.where(frame[ROW] % every == 0)
     elif every > 1:
         frame = frame.sample(1 / every, seed=0)
-    with told():
+    with errors_in_one_line():
         table = frame.select(there).toArrow()
     found = {
         name: parse_scores(table[name], name, pairs.where, pairs.score_range, SOMEWHERE)

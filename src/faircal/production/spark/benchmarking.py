@@ -27,7 +27,7 @@ from faircal.evaluation.benchmark.run import Runner, run_batch, unsaid
 from faircal.evaluation.benchmark.settings import Cell, Plan
 from faircal.metrics.results import ResultRow, replicates_of, replicates_table
 from faircal.production.spark.opening import MOST_SENT
-from faircal.production.spark.session import require, said, told
+from faircal.production.spark.session import engine_record, errors_in_one_line, require
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +103,7 @@ def benchmark(
             resume=resume,
             progress=progress,
             note=note,
-            more=said(spark),
+            more=engine_record(spark),
             runner=runner,
         )
 
@@ -131,7 +131,7 @@ def workers(
     ----------
     spark : SparkSession
     data : Dataset
-    files : Files, optional
+    files : DatasetFiles, optional
         Where `data` was read; without them it is sent.
     embeddings : {"auto", "map", "send"}
         As for `benchmark`.
@@ -210,7 +210,7 @@ def _run(
             for ran in run_batch(data, few, batch):
                 yield _packed(ran)
 
-    with told():
+    with errors_in_one_line():
         found = spark.range(1, numPartitions=1).mapInArrow(work, _SCHEMA).toArrow()
     return [_unpacked(*(row[name] for name in _COLUMNS)) for row in found.to_pylist()]
 

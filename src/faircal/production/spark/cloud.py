@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from faircal._base import container
 from faircal.compute.threads import single
-from faircal.production.spark.session import told
+from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,7 +140,7 @@ class VectorCloud:
         tasks = min(len(groups), _TASKS * context.defaultParallelism)
         try:
             numbers = self.spark.range(0, len(groups), 1, tasks)
-            with told():
+            with errors_in_one_line():
                 rows = numbers.mapInArrow(of_groups, "number long, state binary").collect()
         finally:
             shared.destroy()

@@ -16,7 +16,7 @@ from faircal._base.errors import DataError
 from faircal.data.parts import FolderParts
 from faircal.data.readers import read_images
 from faircal.data.types import Embeddings, Images
-from faircal.production.spark.blocks.block import some
+from faircal.production.spark.blocks.block import images_at
 
 if TYPE_CHECKING:
     from faircal.data import Dataset
@@ -38,14 +38,11 @@ class Tile:
     images : Images
         Of these alone; codes of people and groups mean the same throughout.
     features : mapping from name to Embeddings
-    first : int
-        How many of them are of the first block: all where there is but one.
     """
 
     rows: NDArray[np.int64]
     images: Images
     features: Mapping[str, Embeddings]
-    first: int
 
 
 class SparkGallery(ABC):
@@ -125,7 +122,7 @@ class FullGallery(SparkGallery):
         ranges = [slice(k * BLOCK, min((k + 1) * BLOCK, n)) for k in dict.fromkeys((i, j))]
         rows = np.concatenate([np.arange(of.start, of.stop) for of in ranges])
         joined = slice(ranges[0].start, ranges[-1].stop) if j <= i + 1 else rows
-        return Tile(rows, some(self.images, rows), self._some(joined), ranges[0].stop - rows[0])
+        return Tile(rows, images_at(self.images, rows), self._some(joined))
 
     def _some(self, rows: slice | NDArray[np.int64]) -> dict[str, Embeddings]:
         return {name: replace(of, vectors=of.vectors[rows]) for name, of in self.features.items()}

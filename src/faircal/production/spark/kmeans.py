@@ -60,7 +60,7 @@ def kmeans(
     Parameters
     ----------
     spark : SparkSession
-    gallery : Gallery
+    gallery : SparkGallery
     feature : str
         Whose vectors.
     images : ndarray of int64, shape (n,)

@@ -22,7 +22,7 @@ from faircal.data.tables import find_table, is_table, require_columns
 from faircal.production.spark.gallery import FullGallery, MappedGallery, SentGallery, SparkGallery
 from faircal.production.spark.pairs import SparkPairs
 from faircal.production.spark.parts import ROW, GalleryReader, PartReader, ScoreTableReader
-from faircal.production.spark.session import require, told
+from faircal.production.spark.session import errors_in_one_line, require
 from faircal.production.spark.tables import crossable, read_frame
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Range = tuple[float, float]
 
 #: How workers get at embeddings.
-WAYS = ("auto", "map", "send", "tiles")
+EMBEDDING_WAYS = ("auto", "map", "send", "tiles")
 #: Vectors of more bytes are not sent to each worker unless that is asked for.
 MOST_SENT = 1 << 30
 
@@ -58,8 +58,8 @@ class GalleryOptions:
         blocks: str | Path | None,
     ) -> GalleryOptions:
         """Check what was asked for."""
-        if embeddings not in WAYS:
-            hint = did_you_mean(embeddings, WAYS)
+        if embeddings not in EMBEDDING_WAYS:
+            hint = did_you_mean(embeddings, EMBEDDING_WAYS)
             raise ParameterError(f"embeddings: unknown way {embeddings!r}; {hint}")
         limits = None if score_range is None else check_range(score_range)
         return cls(
@@ -134,7 +134,7 @@ def pairs_of(
     frame : pyspark.sql.DataFrame
         With ``left`` and ``right``, and where they are known ``genuine``, ``fold``, ``score``.
         Without `templates`: a score table.
-    templates : path, Dataset, Blocks or Gallery, optional
+    templates : path, Dataset, Blocks or SparkGallery, optional
         The images that ``left`` and ``right`` name: a dataset folder (its pairs are not read), a
         dataset in memory, or blocks made before.
     features, normalize, score_range, embeddings, blocks
@@ -164,7 +164,7 @@ def gallery_of(
     if isinstance(templates, SparkGallery):
         return templates
     if isinstance(templates, Blocks):
-        return TiledGallery.of(templates, table, how.limits)
+        return TiledGallery(templates, table, how.limits)
     if isinstance(templates, Dataset):
         return SentGallery.of_data(templates)
     return _gallery(spark, existing(templates), table, how)
@@ -193,7 +193,7 @@ def _gallery(spark: SparkSession, folder: Path, table: str, how: GalleryOptions)
     from faircal.production.spark.blocks.tiles import TiledGallery
 
     made = Blocks.write(spark, folder, how.blocks, features=how.features, normalize=how.normalize)
-    return TiledGallery.of(made, table, how.limits)
+    return TiledGallery(made, table, how.limits)
 
 
 def _way(spark: SparkSession, here: MappedGallery) -> str:
@@ -203,7 +203,7 @@ def _way(spark: SparkSession, here: MappedGallery) -> str:
         return "map"
     tasks = spark.sparkContext.defaultParallelism
     asked = spark.range(tasks, numPartitions=tasks).mapInArrow(_looker(here), "memory long")
-    with told():
+    with errors_in_one_line():
         memory = min(asked.toArrow()["memory"].to_pylist())
     if memory > 2 * size:
         return "map"
@@ -301,7 +301,7 @@ def _range(frame: DataFrame, names: Sequence[str], limits: Range | None, where: 
     scores = [frame[name].try_cast("double") for name in names]
     low = F.least(*map(F.min, scores), F.lit(COSINE_RANGE[0]))
     high = F.greatest(*map(F.max, scores), F.lit(COSINE_RANGE[1]))
-    with told():
+    with errors_in_one_line():
         ends = frame.agg(low.alias("low"), high.alias("high")).toArrow().to_pylist()[0]
     if not all(end is not None and math.isfinite(end) for end in ends.values()):
         raise DataError(f"{where}: expected finite scores, found others; drop or repair such pairs")

@@ -18,7 +18,7 @@ from faircal.data.scored import Layout
 from faircal.data.types import Embeddings, Images
 from faircal.production.spark.gallery import SparkGallery
 from faircal.production.spark.parts import ROW, PartReader
-from faircal.production.spark.session import told
+from faircal.production.spark.session import errors_in_one_line
 from faircal.production.spark.tables import groups_in
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class SparkPairs:
     ----------
     frame : pyspark.sql.DataFrame
         What `reader` makes parts of.
-    reader : Reader
-    gallery : Gallery or None
+    reader : PartReader
+    gallery : SparkGallery or None
         None for a score table.
     name, where, provenance
         As a `Dataset` has them.
@@ -81,7 +81,7 @@ class SparkPairs:
     def _counted(self) -> int:
         if self.n_pairs is not None:
             return self.n_pairs
-        with told():
+        with errors_in_one_line():
             return int(self.frame.count())
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ class SparkPairs:
         """The folds that occur, as they are printed; a job tells."""
         if not self.has_folds:
             return ()
-        with told():
+        with errors_in_one_line():
             found = self.frame.select(self._fold.alias("fold")).distinct().toArrow()
         names = found["fold"].to_pylist()
         if None in names:
@@ -247,7 +247,7 @@ class SparkPairs:
 
     def head(self) -> Dataset:
         """Return a few pairs, here, to check a model against."""
-        with told():
+        with errors_in_one_line():
             rows = self.frame.take(_HEAD)  # looks at one partition, where a limit looks at all
         return self._local(self.spark.createDataFrame(rows, self.frame.schema))
 
@@ -263,7 +263,7 @@ class SparkPairs:
         return self._local(self.frame.where(drawn < int(share * (1 << 52))))
 
     def _local(self, frame: DataFrame) -> Dataset:
-        with told():
+        with errors_in_one_line():
             table: pa.Table = replace(self, frame=frame).needed().toArrow()
         if not table.num_rows:
             raise DataError(f"{self.where}: expected at least one pair, found none")

@@ -19,7 +19,7 @@ from faircal.data import Dataset
 from faircal.data.columns import SOMEWHERE
 from faircal.data.parts import TableParts
 from faircal.production.spark.gallery import FullGallery
-from faircal.production.spark.session import told
+from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -99,7 +99,7 @@ class GalleryReader(GatheringReader):
 
     Parameters
     ----------
-    gallery : Whole
+    gallery : FullGallery
     score_range : (float, float)
     feature : str
         The one in use.
@@ -254,7 +254,7 @@ def reduce_parts(
 
     tasks = min(_FEW, pairs.spark.sparkContext.defaultParallelism)
     try:
-        with told():
+        with errors_in_one_line():
             rows = states.repartition(tasks).mapInArrow(merged, _STATE).toArrow()
     finally:
         task.destroy()

@@ -25,10 +25,10 @@ from faircal.production.scoring import (
     score_part,
 )
 from faircal.production.scoring.parquet import join_parts, rows_of
-from faircal.production.spark.blocks.enrolling import recall
+from faircal.production.spark.blocks.enrolling import recall_clusters
 from faircal.production.spark.pairs import SparkPairs
 from faircal.production.spark.parts import PartWork, map_parts
-from faircal.production.spark.session import told
+from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,7 +57,7 @@ class _Scoring:
 
         def work(parts: Iterator[Dataset]) -> Iterator[pa.Table]:
             for part in parts:
-                recall(model, part)
+                recall_clusters(model, part)
                 table = score_part(model, part, self.keep, self.shift, adding)
                 del part  # its images are let go before there are others
                 yield table
@@ -143,7 +143,7 @@ def write(frame: DataFrame, out: str | Path) -> int:
     seen = Observation("scored")
     shutil.rmtree(parts, ignore_errors=True)
     try:
-        with told():
+        with errors_in_one_line():
             counted = frame.observe(seen, F.count(F.lit(1)).alias("pairs"))
             counted.write.parquet(f"file://{parts}")
         pairs = int(seen.get["pairs"])

@@ -71,7 +71,7 @@ def session(master: str | None = None, settings: Mapping[str, str] | None = None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     found = _start(master, {**_OUR_SETTINGS, **(settings or {})})
     try:
-        with told():
+        with errors_in_one_line():
             yield found
     finally:
         found.stop()
@@ -106,7 +106,7 @@ def _why(error: Exception) -> str:
     return thrown[1][:160] if thrown else short(error)
 
 
-def said(spark: SparkSession) -> dict[str, str]:
+def engine_record(spark: SparkSession) -> dict[str, str]:
     """Return what ``run.json`` says of where the work was done."""
     return {"engine": f"spark {spark.version}"}
 
@@ -129,7 +129,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def errors_in_one_line() -> Iterator[None]:
     """Turn an error that a worker of Spark met into ours, of one line; others stay as they are."""
     try:
         yield
@@ -149,7 +149,7 @@ _WHAT = "Spark's tasks"
 
 
 @contextmanager
-def watched(spark: SparkSession, progress: Progress) -> Iterator[None]:
+def task_progress(spark: SparkSession, progress: Progress) -> Iterator[None]:
     """Tell `progress` of the tasks of the stages under way, while the block lasts.
 
     All stages of the session count: for who has it alone.

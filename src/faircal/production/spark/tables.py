@@ -16,7 +16,7 @@ from faircal.data.origins import combinations
 from faircal.data.scored import Layout
 from faircal.data.tables import check_alike, check_shape, is_index, parts_of, read_table, unreadable
 from faircal.production.spark.parts import ROW, gathered
-from faircal.production.spark.session import told
+from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,7 +45,7 @@ def read_frame(spark: SparkSession, path: Path, numbered: bool = False) -> tuple
     files = [path] if path.is_file() and path.suffix == ".parquet" else parts_of(path)
     if files:
         return _read_parquet(spark, path, files, numbered)
-    table = plain(read_table(path))
+    table = with_spark_types(read_table(path))
     if table.num_rows > _MOST_ROWS:
         raise DataError(
             f"{path}: {table.num_rows:,} rows, and Spark takes over {_MOST_ROWS:,} from Parquet "
@@ -71,7 +71,7 @@ def _read_parquet(
     if any(map(_is_strange, schema)):
         # Spark stumbles over what it has no type for, wanted or not; so it is told what to read.
         reader = reader.schema(spark.createDataFrame(_told(schema).empty_table()).schema)
-    frame = reader.parquet(*map(place, files))
+    frame = reader.parquet(*map(spark_address, files))
     if numbered:
         # Spark knows the row within each file.
         starts, start = [], 0
@@ -85,7 +85,7 @@ def _read_parquet(
     return frame.select([name for name in frame.columns if not is_index(name)]), n_rows
 
 
-def place(path: Path) -> str:
+def spark_address(path: Path) -> str:
     r"""Return the address of a file for Spark to read: that one, whatever signs are in its name.
 
     Examples
@@ -96,7 +96,7 @@ def place(path: Path) -> str:
     return "file://" + "".join(f"\\{c}" if c in _SIGNS else c for c in str(path.resolve()))
 
 
-def plain(table: pa.Table) -> pa.Table:
+def with_spark_types(table: pa.Table) -> pa.Table:
     """Return a table in types that Spark has; what is neither number nor text becomes text.
 
     Examples
@@ -206,7 +206,7 @@ def groups_in(
         sides = list(zip(*rows, strict=True)) or [(), ()]
         yield pa.record_batch([pa.array(s, f.type) for s, f in zip(sides, kind, strict=True)], kind)
 
-    with told():
+    with errors_in_one_line():
         told_of = frame.select(names).mapInArrow(look, "crossed int, names array<string>")
         rows = told_of.distinct().toArrow()
     groups: list[list[Names]] = [[] for _ in crossed]

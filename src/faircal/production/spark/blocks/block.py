@@ -120,7 +120,7 @@ def stacked(feature: str, pieces: Sequence[BlockRows]) -> tuple[NDArray[Any], ND
     return np.asarray(vectors), np.concatenate(norms)
 
 
-def coded(found: pa.DictionaryArray) -> Column:
+def column_of(found: pa.DictionaryArray) -> Column:
     """Return a column of codes and names as ours."""
     codes = np.array(found.indices.fill_null(UNKNOWN), np.int32)
     return Column(codes, tuple(found.dictionary.to_pylist()))
@@ -129,7 +129,7 @@ def coded(found: pa.DictionaryArray) -> Column:
 Rows = NDArray[np.intp]
 
 
-def merged(images: Sequence[Images]) -> Images:
+def merged_images(images: Sequence[Images]) -> Images:
     """Return the images of all, one after the other; codes mean the same throughout."""
     first = images[0]
     if len(images) == 1:
@@ -188,7 +188,7 @@ class LazyColumn(Column):
         return self._made.names
 
 
-def some(images: Images, rows: Rows) -> Images:
+def images_at(images: Images, rows: Rows) -> Images:
     """Return what is known of some images."""
 
     def picked(column: Column) -> Column:

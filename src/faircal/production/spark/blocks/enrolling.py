@@ -26,7 +26,7 @@ from faircal.production.spark.blocks.block import BlockEmbeddings, BlockOrigin, 
 Clusters = NDArray[np.int32]
 
 
-def recall(model: Method, part: Dataset) -> None:
+def recall_clusters(model: Method, part: Dataset) -> None:
     """Tell `model` the clusters of the images of `part`, as far as somebody has found them.
 
     Those of a block are found, all at once, when so much of it is used that it is likely to pay:

@@ -40,9 +40,9 @@ from faircal.production.spark.blocks.block import (
     LazyColumn,
     VectorKind,
     block_name,
-    coded,
-    merged,
-    some,
+    column_of,
+    images_at,
+    merged_images,
     stacked,
 )
 from faircal.production.spark.blocks.places import SharedFolder
@@ -63,13 +63,13 @@ class Blocks:
 
     Attributes
     ----------
-    place : Place
+    place : SharedFolder
         Where it is; all workers must see it.
     sizes : ndarray of shape (n_blocks,), int64
         Images of each block.
     ids : {"int64", "string"}
         The type of image ids.
-    features : mapping from name to Kind
+    features : mapping from name to VectorKind
     normalize : bool
         As of `Embeddings`; the vectors are kept as they came.
     people : bool
@@ -229,8 +229,8 @@ class Blocks:
     def read(self, number: int) -> Block:
         """Read a block; its vectors are not."""
         batch = self._batch(number)
-        identity = LazyColumn(lambda: coded(batch["identity"])) if self.people else None
-        attributes = {name: coded(batch[ATTRIBUTE + name]) for name in self.attributes}
+        identity = LazyColumn(lambda: column_of(batch["identity"])) if self.people else None
+        attributes = {name: column_of(batch[ATTRIBUTE + name]) for name in self.attributes}
         rows = np.array(batch["row"], np.int64)
         images = Images(batch["image_id"], identity, attributes, self.crossed, rows=rows)
         norms = {name: np.array(batch[NORM + name], np.float32) for name in self.features}
@@ -261,7 +261,9 @@ class Blocks:
         """Read what is known of all images, in the order of their rows."""
         blocks = [self.read(number) for number in range(self.n_blocks)]
         order = np.argsort(np.concatenate([block.rows for block in blocks]))
-        return replace(some(merged([block.images for block in blocks]), order), rows=None)
+        return replace(
+            images_at(merged_images([block.images for block in blocks]), order), rows=None
+        )
 
 
 def _check_format(name: object, version: object) -> None:

@@ -27,7 +27,7 @@ from faircal.production.spark.blocks.block import ATTRIBUTE, VECTOR, VectorKind
 from faircal.production.spark.blocks.folder import Stamps
 from faircal.production.spark.blocks.places import SharedFolder
 from faircal.production.spark.blocks.tiling import NUMBERS, TEXT, as_id, id_kind
-from faircal.production.spark.tables import place as address
+from faircal.production.spark.tables import spark_address as address
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -55,7 +55,7 @@ class BlockSource(ABC):
         As a `Dataset` has them.
     n_images : int
     ids : {"int64", "string"}
-    kinds : mapping from feature to Kind
+    kinds : mapping from feature to VectorKind
     people : bool
         Whether identities are known.
     attributes : tuple of str

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from faircal.data import Dataset
 from faircal.data.build import require_known
 from faircal.data.columns import SOMEWHERE
+from faircal.data.dataset import COSINE_RANGE
 from faircal.data.parts import FolderParts
 from faircal.data.types import Embeddings, Images
-from faircal.production.spark.blocks.block import Block, merged, some
+from faircal.production.spark.blocks.block import Block, images_at, merged_images
 from faircal.production.spark.blocks.folder import Blocks
 from faircal.production.spark.blocks.tiling import FEW, TILE, arranged, runs
 from faircal.production.spark.gallery import SparkGallery, Tile
@@ -42,15 +43,8 @@ class TiledGallery(SparkGallery):
     """
 
     blocks: Blocks
-    table: str
-    limits: Range | None
-
-    @classmethod
-    def of(
-        cls, blocks: Blocks, table: str = "pairs", limits: Range | None = (-1.0, 1.0)
-    ) -> TiledGallery:
-        """Return the gallery that blocks are."""
-        return cls(blocks, table, limits)
+    table: str = "pairs"
+    limits: Range | None = COSINE_RANGE
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Where to read travels; what was read stays.
@@ -128,10 +122,10 @@ class _Shelf:
     def tile(self, i: int, j: int) -> Tile:
         blocks = self.blocks(i, j)
         if self._tile is None:
-            images = merged([block.images for block in blocks])
+            images = merged_images([block.images for block in blocks])
             rows = np.concatenate([block.rows for block in blocks])
             features = _Joined(self._source, blocks)
-            self._tile = (i, j), Tile(rows, images, features, len(blocks[0].rows))
+            self._tile = (i, j), Tile(rows, images, features)
         return self._tile[1]
 
 
@@ -161,7 +155,7 @@ class TiledReader(PartReader):
 
     Parameters
     ----------
-    gallery : Tiled
+    gallery : TiledGallery
     score_range : (float, float)
     feature : str
         The one in use; vectors of others are not read.
@@ -233,7 +227,9 @@ class TiledReader(PartReader):
         if not held:
             none = np.full(table.num_rows, -1)
             require_known(none, table["left"], "left", self.gallery.table, SOMEWHERE)
-        images = merged([some(block.images, of) for block, of in zip(held, rows, strict=True)])
+        images = merged_images(
+            [images_at(block.images, of) for block, of in zip(held, rows, strict=True)]
+        )
         embeddings = source.embeddings(self.feature, list(zip(held, rows, strict=True)))
         return self._of(images, embeddings, f"{source.place}, images of some pairs")
 

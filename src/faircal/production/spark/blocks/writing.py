@@ -26,7 +26,7 @@ from faircal.production.spark.blocks.folder import HEADER, Blocks
 from faircal.production.spark.blocks.places import SharedFolder
 from faircal.production.spark.blocks.sources import BlockSource, FolderSource, FrameSource
 from faircal.production.spark.blocks.tiling import NUMBERS, block_of, runs
-from faircal.production.spark.session import require, told
+from faircal.production.spark.session import errors_in_one_line, require
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +65,7 @@ def write_blocks(
     if there is not None:
         return _again(place, found, rows_per_block, features, normalize, progress)
     _check_free(place)
-    with told():
+    with errors_in_one_line():
         return _write(spark, found, place, rows_per_block, normalize, progress)
 
 
