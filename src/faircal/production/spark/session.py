@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: What Spark says of an error of ours on a worker: the last line of its trace.
-_OURS = re.compile(r"faircal\.errors\.(\w+): (.+)")
+_OURS = re.compile(r"faircal\.(?:\w+\.)*(\w+Error): (.+)")
 #: Of a session that we start, unless its owner says otherwise.
 _OUR_SETTINGS = {
     "spark.ui.enabled": "false",
