@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
 from faircal.metrics import Ranking
 from faircal.metrics.intervals.crowd import Crowd, Spread
-from faircal.metrics.intervals.curve import BinnedCurve, cut
+from faircal.metrics.intervals.curve import BinnedCurve, cut, student_over_normal
 from faircal.metrics.intervals.sharing import Float64, Int64, unbiased
 
 REPLICATES = 1000
@@ -59,7 +58,7 @@ class Noise:
         square = float((moved**2).sum())
         if not square > 0:
             return np.zeros(len(self.numbers))
-        scale = np.sqrt(spread.variance / square) * student(spread.freedom)
+        scale = np.sqrt(spread.variance / square) * student_over_normal(spread.freedom)
         return np.asarray(scale * (self.numbers @ moved.astype(np.float32)), np.float64)
 
     def curve(self, ranking: Ranking, units: int) -> BinnedCurve:
@@ -80,16 +79,11 @@ class Noise:
         there = table[share > 0, : top + 1].sum(axis=1)
         some = np.arange(len(there))
         freedom = Crowd(np.ones(len(there), np.bool_), some, some, len(there)).spread(there).freedom
-        wide = student(freedom) * np.sqrt(unbiased(units, alone=True))
+        wide = student_over_normal(freedom) * np.sqrt(unbiased(units, alone=True))
         noise = (self.numbers @ table.astype(np.float32)).astype(np.float64)
         # Rows of all kinds are seen: nothing varies more upwards, as few imposters would make it.
         mass = np.eye(1, width)[0]
         return BinnedCurve(bins, wide * noise, tens, mass)
-
-
-def student(freedom: float) -> float:
-    """Return how much wider than normal an interval is whose variance is known so well."""
-    return float(stdtrit(freedom, 0.975) / ndtri(0.975))
 
 
 class ErrorSizes(NamedTuple):

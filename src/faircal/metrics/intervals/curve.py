@@ -67,7 +67,7 @@ class BinnedCurve:
         top = int(np.argmax(np.abs(np.cumsum(bins))))
         part = np.where(bin_of <= top, values, 0.0)
         freedom = crowd.spread(part - part.mean()).freedom
-        wide = float(stdtrit(freedom, 0.975) / ndtri(0.975)) * _better(probability, crowd)
+        wide = student_over_normal(freedom) * _better(probability, crowd)
         mass = np.bincount(bin_of, probability * ~crowd.genuine, len(bins)) / n
         return cls(bins, wide * noise, tens, mass)
 
@@ -115,6 +115,11 @@ class BinnedCurve:
             best = max(best, float(signs @ vector + _reach(np.array(z * size), np.array(mass), z)))
             towards = vector + z * (covariance @ signs) / size
         return best
+
+
+def student_over_normal(freedom: float) -> float:
+    """Return how much wider than normal an interval is whose variance is known so well."""
+    return float(stdtrit(freedom, 0.975) / ndtri(0.975))
 
 
 def _reach(error: Float64, mass: Float64, z: float) -> Float64:
