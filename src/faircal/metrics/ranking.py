@@ -19,15 +19,15 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
-class _Pairs(NamedTuple):
+class _PairRows(NamedTuple):
     """The pairs of a ranking, highest score first; equal scores in the order of the input."""
 
     scores: FloatArray
     genuine: BoolArray
     rows: npt.NDArray[np.intp]  # in what was sorted, of which these may be a part
 
-    def take(self, which: npt.NDArray[Any] | slice) -> _Pairs:
-        return _Pairs(self.scores[which], self.genuine[which], self.rows[which])
+    def take(self, which: npt.NDArray[Any] | slice) -> _PairRows:
+        return _PairRows(self.scores[which], self.genuine[which], self.rows[which])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +58,7 @@ class Ranking:
     thresholds: FloatArray
     tp: IntArray
     fp: IntArray
-    _pairs: _Pairs | None = None
+    _pairs: _PairRows | None = None
 
     def __post_init__(self) -> None:
         # Several metrics and groups share these arrays.
@@ -98,7 +98,7 @@ class Ranking:
                 "drop or repair such pairs"
             )
         order = ascending(-values)
-        return cls._of_sorted(_Pairs(values[order], labels[order], order))
+        return cls._of_sorted(_PairRows(values[order], labels[order], order))
 
     @classmethod
     def counted(
@@ -125,7 +125,7 @@ class Ranking:
         return cls(values[::-1].astype(np.float64), tp, fp)
 
     @classmethod
-    def _of_sorted(cls, pairs: _Pairs) -> Ranking:
+    def _of_sorted(cls, pairs: _PairRows) -> Ranking:
         scores = pairs.scores
         tp = np.cumsum(pairs.genuine, dtype=np.int64)
         last = np.ones(len(scores), dtype=np.bool_)  # of its block of equal scores
@@ -137,7 +137,7 @@ class Ranking:
         return cls(scores[ends], tp, ends + 1 - tp, pairs)
 
     @property
-    def pairs(self) -> _Pairs:
+    def pairs(self) -> _PairRows:
         """The single pairs, sorted."""
         if self._pairs is None:
             raise ParameterError(
