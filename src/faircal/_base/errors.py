@@ -61,3 +61,4 @@ class ConflictError(StorageError):
 # Users meet the errors as faircal.DataError, wherever this file is.
 for _error in (FairCalError, *FairCalError.__subclasses__(), *StorageError.__subclasses__()):
     _error.__module__ = "faircal"
+del _error
