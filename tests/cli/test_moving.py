@@ -14,7 +14,7 @@ from faircal.cli.moving_table import words
 from faircal.data import save_dataset
 from faircal.evaluation.benchmark.moving import read_moved
 from faircal.evaluation.benchmark.restoring import Point, Restoring, restoring
-from faircal.report import Store
+from faircal.report import ResultsFolder
 from faircal.report.figures import standard_figures
 
 SIZE = {"people": 80, "images": 400, "pairs": 1500, "dimension": 16}
@@ -73,7 +73,7 @@ def test_the_figure_shows_the_curves_of_each_method(moved):
         if (row["panel"], row["line"]) == ("Baseline", "fresh, mean over groups")
     }
     assert found == pytest.approx({labels: at.mean for labels, at in fresh.points.items()})
-    store = Store.read(moved.folder)
+    store = ResultsFolder.read(moved.folder)
     figure = standard_figures(store, store.results.attributes[0])[0]
     assert "labelled pairs, about" in figure.words
     ax = figure.plot().axes[0]

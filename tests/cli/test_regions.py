@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from faircal.report import Store
+from faircal.report import ResultsFolder
 
 PEOPLE, SHOTS, DIMENSION = 120, 3, 24
 
@@ -71,14 +71,14 @@ def test_a_report_shows_the_regions_of_its_data_alone(faces, tmp_path, run_here)
     for audited in (["--features", "one"], []):
         assert run_here(["audit", str(home), "--out", str(out), *audited]).code == 0
         assert run_here(["regions", str(home), "--feature", "one", *quick]).code == 0
-        assert len(Store.read(out).regions) == 6
+        assert len(ResultsFolder.read(out).regions) == 6
     assert run_here(["audit", str(faces), "--out", str(out)]).code == 0
     assert (out / "regions.csv").exists()
-    assert Store.read(out).regions == []
+    assert ResultsFolder.read(out).regions == []
     assert run_here(["regions", str(faces), *quick]).code == 0
-    assert len(Store.read(out).regions) == 6
+    assert len(ResultsFolder.read(out).regions) == 6
     (out / "regions.json").unlink()
-    assert Store.read(out).regions == []
+    assert ResultsFolder.read(out).regions == []
 
 
 def test_regions_for_machines(faces, tmp_path, run_here):

@@ -9,12 +9,13 @@ import re
 import numpy as np
 import pytest
 
+from faircal.metrics.intervals.enough import lacking, least_people
 from faircal.metrics.intervals.planning import people_needed
 from faircal.metrics.results import read_run, write_run
-from faircal.report.enough import effective_people, lacking, least_people
 from faircal.report.explorer import explorer
-from faircal.report.rates import Rate, Rates
-from faircal.report.store import Known, Store
+from faircal.report.findings import effective_people
+from faircal.report.rates import Rate, RatesByGroup
+from faircal.report.store import ResultsFolder, StoredInterval
 
 
 def draw(people, pairs, seed):
@@ -82,38 +83,38 @@ class TestRule:
 
     def test_genuine_pairs_have_people_of_their_own(self, audited):
         _, folder = audited
-        store = Store.read(folder)
+        store = ResultsFolder.read(folder)
         run = read_run(folder)
         run["effective_people_genuine"] = {"global": 90.0, "many": 7.4}
-        own = Store(folder, store.results, run, store.curves, [], [], store.intervals)
+        own = ResultsFolder(folder, store.results, run, store.curves, [], [], store.intervals)
         assert effective_people(own, "group", "fnr")["many"] == 7.4
         assert effective_people(own, "group", "fpr")["many"] > 30
 
 
 class TestRates:
     def test_what_the_run_wrote_is_the_interval(self):
-        rate = Rate("fpr", 0.05, 1000, known=Known(0.01, 0.2, 1000, 40))
+        rate = Rate("fpr", 0.05, 1000, known=StoredInterval(0.01, 0.2, 1000, 40))
         assert (rate.low, rate.high) == (0.01, 0.2)
 
     def test_at_a_higher_level_it_is_wider_never_narrower(self):
-        rate = Rate("fpr", 0.05, 1000, known=Known(0.001, 0.4, 1000, 400))
+        rate = Rate("fpr", 0.05, 1000, known=StoredInterval(0.001, 0.4, 1000, 400))
         assert rate.ends(0.99) == (0.001, 0.4)  # Wilson of 400 pairs would be narrower
-        loose = Rate("fpr", 0.05, 1000, known=Known(0.02, 0.1, 1000, 60))
+        loose = Rate("fpr", 0.05, 1000, known=StoredInterval(0.02, 0.1, 1000, 60))
         low, high = loose.ends(0.999)
         assert low < 0.02
         assert high > 0.1
 
     def test_a_rate_that_is_seen_as_none_lies_in_its_interval(self):
-        rate = Rate("fpr", 0.0004, 1000, known=Known(0.0001, 0.004, 1000, 500)).seen()
+        rate = Rate("fpr", 0.0004, 1000, known=StoredInterval(0.0001, 0.004, 1000, 500)).seen()
         assert (rate.value, rate.low, rate.high) == (0.0, 0.0, 0.004)
 
     def test_groups_are_told_apart_by_intervals_that_know_people(self):
         def rates(effective):
             made = [
-                Rate("fpr", p, 4000, known=Known(p / 1.4, p * 1.4, 4000, effective))
+                Rate("fpr", p, 4000, known=StoredInterval(p / 1.4, p * 1.4, 4000, effective))
                 for p in (0.05, 0.02)
             ]
-            return Rates("fpr", made[0], dict(zip("AB", made, strict=True)))
+            return RatesByGroup("fpr", made[0], dict(zip("AB", made, strict=True)))
 
         assert rates(4000).told_apart is True
         assert rates(100).told_apart is False
@@ -167,7 +168,7 @@ class TestEverywhere:
         assert "Not drawn, not enough data: few." in page
 
     def test_the_explorer_knows(self, audited):
-        data = explorer(Store.read(audited[1]))
+        data = explorer(ResultsFolder.read(audited[1]))
         (view,) = data["views"]
         people = dict(zip(view["groups"], view["people"], strict=True))
         assert data["fewest_people"] == 20
@@ -187,4 +188,4 @@ class TestEverywhere:
         run = read_run(tmp_path)
         del run["effective_people"]
         write_run(tmp_path, run)
-        assert effective_people(Store.read(tmp_path), "group") == {}
+        assert effective_people(ResultsFolder.read(tmp_path), "group") == {}

@@ -14,7 +14,7 @@ from faircal.methods import Baseline, Oracle
 from faircal.metrics import Ranking, rates_at_threshold
 from faircal.metrics.results import GLOBAL
 from faircal.report.explorer import explorer
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 from faircal.report.tables import Results
 from faircal.report.words import summary
 
@@ -36,7 +36,7 @@ def read_audit(audits, **run):
     """Return the store of audits that nobody wrote down."""
     rows = [row for audit in audits for row in audit.rows]
     curves = sum((audit.curves for audit in audits), start=Curves(()))
-    return Store(None, Results(rows), {"kind": "audit", **run}, curves, [], [], [])
+    return ResultsFolder(None, Results(rows), {"kind": "audit", **run}, curves, [], [], [])
 
 
 def audited(pairs, threshold=None, **given):
@@ -210,7 +210,7 @@ def test_folds_are_pooled_and_methods_share_the_probability(pairs, tmp_path):
         attributes={"group": np.tile(group, 2)},
     )
     run_benchmark(data, tmp_path, Settings(methods=("oracle", "baseline")), jobs=1)
-    (view,) = explorer(Store.read(tmp_path))["views"]
+    (view,) = explorer(ResultsFolder.read(tmp_path))["views"]
     assert view["methods"] == ["Baseline", "Oracle"]  # the yardstick last
     assert list(view["scales"]) == ["probability", "fpr"]
     for method, make in enumerate((Baseline(), Oracle(attribute="group"))):
@@ -231,5 +231,5 @@ def test_it_is_small_plain_json(pairs):
 
 def test_without_curves_there_is_nothing_to_explore(pairs):
     store = audited(pairs)
-    bare = Store(None, store.results, store.run, Curves(()), [], [], [])
+    bare = ResultsFolder(None, store.results, store.run, Curves(()), [], [], [])
     assert explorer(bare)["views"] == []

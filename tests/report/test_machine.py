@@ -11,7 +11,7 @@ from faircal import DataError
 from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.metrics.results import write_intervals, write_results, write_run
 from faircal.report.machine import audit_record, write_audit_json
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 from faircal.report.words import summary
 
 KEYS = [
@@ -63,7 +63,7 @@ def audited(tmp_path):
             "versions": {"faircal": "1"},
         }
         write_run(tmp_path, run)
-        return found, Store.read(tmp_path)
+        return found, ResultsFolder.read(tmp_path)
 
     return make
 
@@ -182,7 +182,7 @@ def test_written_twice_is_the_same(audited):
     assert path.name == "audit.json"
     first = path.read_bytes()
     assert strictly(first) == audit_record(store)
-    assert write_audit_json(Store.read(store.folder)).read_bytes() == first
+    assert write_audit_json(ResultsFolder.read(store.folder)).read_bytes() == first
 
 
 def test_the_summary_is_that_of_the_report(audited):
@@ -195,4 +195,4 @@ def test_of_audits_only(audited):
     _, store = audited()
     write_run(store.folder, {"kind": "benchmark"})
     with pytest.raises(DataError, match="holds a benchmark; give the folder of an audit"):
-        write_audit_json(Store.read(store.folder))
+        write_audit_json(ResultsFolder.read(store.folder))

@@ -13,10 +13,9 @@ from faircal.evaluation.audit.matrix import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RECORD, REGIONS, RegionRow
 from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.metrics.results import write_intervals, write_results, write_rows, write_run
-from faircal.report import outline_tables as tables
-from faircal.report.figures import GroupMatrix
-from faircal.report.outline import ABOUT, outline
-from faircal.report.store import Store
+from faircal.report.figures import GroupHeatmap
+from faircal.report.outline import ABOUT, label_noise_tables, outline, region_tables
+from faircal.report.store import ResultsFolder
 
 CONDITION = "global_fpr=0.01"
 
@@ -63,7 +62,7 @@ def audited(tmp_path):
             "pairs": len(arrays["score"]),
         }
         write_run(tmp_path, {"kind": "audit", **known, **run})
-        return found, Store.read(tmp_path)
+        return found, ResultsFolder.read(tmp_path)
 
     return make
 
@@ -143,12 +142,12 @@ def test_the_matrix_withholds_what_it_cannot_tell(audited):
     assert table["x F – x F"]["FPR"].text == "1.00"
     assert table["x F – x F"]["FPR"].interval == "0.50–2.00"
     assert table["y M – y M"]["FPR"].text == table["x F – y F"]["FPR"].text == "not enough data"
-    figure = GroupMatrix(rows)
+    figure = GroupHeatmap(rows)
     assert figure.table["fpr"].to_pylist() == [0.01, 0.005]
     assert "not enough data: y M and y M, x F and y F" in figure.words
     texts = [text.get_text() for text in figure.plot().texts]
     assert sorted(texts) == sorted(["1.00", "800", "0.50", "600", "0.50", "600"])
-    assert GroupMatrix([row for row in rows if row.left_group == row.right_group]).empty
+    assert GroupHeatmap([row for row in rows if row.left_group == row.right_group]).empty
 
 
 def test_label_noise_is_shown(audited):
@@ -180,7 +179,7 @@ def test_label_noise_of_two_features_is_told_apart(audited, tmp_path):
     one = NoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
     found, _ = audited(scored(), noise=[one, one._replace(feature="g")])
     write_results(tmp_path, [*found.rows, *(row._replace(feature="g") for row in found.rows)])
-    (table,) = tables.wrong_labels(Store.read(tmp_path))
+    (table,) = label_noise_tables(ResultsFolder.read(tmp_path))
     assert [line.block for line in table.lines] == ["f", "g"]
 
 
@@ -198,7 +197,7 @@ def test_regions_found_for_different_reasons_are_all_shown(audited, tmp_path):
     (tmp_path / RECORD).write_text('{"data_sha256": "abc"}')
     for run, shown in (({"data_sha256": "abc"}, 2), ({"data_sha256": "other"}, 0), ({}, 0)):
         _, store = audited(scored(), **run)
-        made = tables.regions(store)
+        made = region_tables(store)
         told = [line.label for table in made for line in table.lines]
         assert told == ["A3-1", "A3-2"][:shown]
     assert audited(scored(), data_sha256="abc", kind="benchmark")[1].regions == []
@@ -207,7 +206,7 @@ def test_regions_found_for_different_reasons_are_all_shown(audited, tmp_path):
 def test_an_audit_of_an_earlier_version_is_still_reported(audited, tmp_path):
     audited(scored())
     (tmp_path / "intervals.csv").write_text("feature,group,low,high\nf,x F,0.1,0.2\n")
-    store = Store.read(tmp_path)
+    store = ResultsFolder.read(tmp_path)
     assert store.intervals == []
     value = cells(sections(store)["Error rates by group"].tables[0])["y M"]["1 % global FPR"]
     assert value.mean > 0

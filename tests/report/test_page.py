@@ -24,8 +24,8 @@ from faircal.methods import METHODS
 from faircal.metrics.results import Interval, read_results, write_intervals
 from faircal.report import page as page_module
 from faircal.report import write_report
-from faircal.report.faces import FACES
-from faircal.report.tables import Heading, Line, Table, Value
+from faircal.report.subject import FACES
+from faircal.report.tables import Heading, Line, Table, TableValue
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 EVIL = ("</script><script>alert(1)</script>", "<img src=x onerror=alert(2)> & \"q\" 'p'")
@@ -288,12 +288,14 @@ def test_rows_stand_under_their_block_and_beside_the_published_number(
         "Caption",
         (Heading("net", "AAD", "lower"),),
         (
-            Line("one", (Value(0.9012, 0.004, True, 0.9058, 0.0042),), block="0.1 % FPR"),
-            Line("two", (Value(0.5, published=0.25),), block="0.1 % FPR"),
-            Line("three", (Value(float("nan"), published=0.25, published_std=0.1),), block="1 %"),
+            Line("one", (TableValue(0.9012, 0.004, True, 0.9058, 0.0042),), block="0.1 % FPR"),
+            Line("two", (TableValue(0.5, published=0.25),), block="0.1 % FPR"),
+            Line(
+                "three", (TableValue(float("nan"), published=0.25, published_std=0.1),), block="1 %"
+            ),
         ),
     )
-    monkeypatch.setattr("faircal.report.faces.main_tables", lambda results, attribute: [table])
+    monkeypatch.setattr("faircal.report.subject.main_tables", lambda results, attribute: [table])
     page = Page(write_report(tmp_path).read_text("utf-8"))
     assert page.text["th"].count("0.1 % FPR") == 2  # once for each attribute
     assert "90.12" in page.text["strong"]

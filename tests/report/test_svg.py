@@ -8,8 +8,18 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from faircal.report.svg import bars, histogram, points, score_histogram
-from faircal.report.svg_frame import FIRST, GREY, SECOND, Frame, number, ticks
+from faircal.report.svg import (
+    FIRST,
+    GREY,
+    SECOND,
+    Frame,
+    bars,
+    histogram,
+    number,
+    points,
+    score_histogram,
+    ticks,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 EDGES = np.linspace(-1, 1, 5)

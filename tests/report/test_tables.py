@@ -11,7 +11,7 @@ from faircal.report.tables import (
     Line,
     Results,
     Table,
-    Value,
+    TableValue,
     accuracy_table,
     calibration_table,
     equality_table,
@@ -19,7 +19,7 @@ from faircal.report.tables import (
     group_table,
     main_tables,
     mark_best,
-    percent,
+    rate_text,
 )
 from faircal.report.terminal import show
 
@@ -97,32 +97,35 @@ def test_variants_are_told_apart_only_where_needed():
 
 
 def test_the_difference_is_in_published_spreads():
-    value = Value(0.9, published=0.88, published_std=0.01)
+    value = TableValue(0.9, published=0.88, published_std=0.01)
     assert value.compared
     assert value.difference == pytest.approx(2)
-    for other in (Value(0.9, published=0.88), Value(0.9, published=0.88, published_std=0.0)):
+    for other in (
+        TableValue(0.9, published=0.88),
+        TableValue(0.9, published=0.88, published_std=0.0),
+    ):
         assert other.compared
         assert other.difference != other.difference
-    assert not Value(0.9).compared
-    assert not Value(float("nan"), published=0.88, published_std=0.01).compared
+    assert not TableValue(0.9).compared
+    assert not TableValue(float("nan"), published=0.88, published_std=0.01).compared
 
 
 def test_marking_the_best_keeps_the_rest_of_a_value():
-    grid = [[Value(0.9, 0.1, published=0.8, published_std=0.2)], [Value(0.7)]]
+    grid = [[TableValue(0.9, 0.1, published=0.8, published_std=0.2)], [TableValue(0.7)]]
     mark_best(grid, [0, 1], [Heading("", "AUROC", "higher")])
-    assert grid == [[Value(0.9, 0.1, True, 0.8, 0.2)], [Value(0.7)]]
+    assert grid == [[TableValue(0.9, 0.1, True, 0.8, 0.2)], [TableValue(0.7)]]
 
 
 def test_words_in_place_of_a_number():
-    value = Value(float("nan"), says="yes")
+    value = TableValue(float("nan"), says="yes")
     assert value.text == "yes"
     assert Table("k", "t", "c", (Heading("", "x", ""),), (Line("m", (value,)),)).measured
-    nothing = Line("m", (Value(float("nan")),))
+    nothing = Line("m", (TableValue(float("nan")),))
     assert not Table("k", "t", "c", (Heading("", "x", ""),), (nothing,)).measured
 
 
 def test_undefined_values_print_as_a_dash():
-    assert Value(float("nan")).text == "–"
+    assert TableValue(float("nan")).text == "–"
     found = rows("baseline", float("nan")) + rows("faircal", 0.9)
     table = accuracy_table(Results(found), "e")
     assert [line.values[0].best for line in table.lines] == [False, True]
@@ -135,7 +138,7 @@ def test_without_groups_there_is_one_table():
 
 
 def test_percent():
-    assert percent("global_fpr=0.001") == "0.1 %"
+    assert rate_text("global_fpr=0.001") == "0.1 %"
 
 
 def test_in_the_terminal_the_tables_fit_eighty_columns(results):

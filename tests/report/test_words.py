@@ -20,8 +20,8 @@ from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.metrics import wilson
 from faircal.metrics.results import write_intervals, write_results, write_run
 from faircal.report.findings import main_condition
-from faircal.report.rates import Rate, Rates
-from faircal.report.store import Store
+from faircal.report.rates import Rate, RatesByGroup
+from faircal.report.store import ResultsFolder
 from faircal.report.tables import Results
 from faircal.report.words import summary
 
@@ -58,7 +58,7 @@ def store_of(tmp_path):
             "interval_kind": audits[0].interval_kind,
         }
         write_run(tmp_path, {"kind": "audit", **known, **(run or {})})
-        return Store.read(tmp_path)
+        return ResultsFolder.read(tmp_path)
 
     return make
 
@@ -154,8 +154,8 @@ class TestWho:
     def test_of_many_groups_the_extremes_part_by_chance(self):
         rates = {str(i): Rate("fpr", 0.10, 1000) for i in range(28)}
         rates |= {"high": Rate("fpr", 0.125, 1000), "low": Rate("fpr", 0.075, 1000)}
-        many = Rates("fpr", Rate("fpr", 0.1, 30_000), rates)
-        two = Rates("fpr", many.overall, {name: rates[name] for name in ("high", "low")})
+        many = RatesByGroup("fpr", Rate("fpr", 0.1, 30_000), rates)
+        two = RatesByGroup("fpr", many.overall, {name: rates[name] for name in ("high", "low")})
         assert not many.overlap
         assert many.told_apart is False
         assert two.told_apart is True
@@ -168,7 +168,7 @@ class TestWho:
                 str(i): Rate("fpr", errors / 2000, 2000)
                 for i, errors in enumerate(rng.binomial(2000, 0.05, 30))
             }
-            told += bool(Rates("fpr", Rate("fpr", 0.05, 60_000), rates).told_apart)
+            told += bool(RatesByGroup("fpr", Rate("fpr", 0.05, 60_000), rates).told_apart)
         assert told <= 10  # 5 %
 
     @pytest.mark.parametrize(("genuine", "lacking"), [(0, "one person"), (1, "strangers")])
@@ -231,8 +231,8 @@ class TestRelabelling:
         rates = [Rate("fpr", errors / trials, trials) for errors, trials in pairs]
         overall = Rate("fpr", 0.5, sum(trials for _, trials in pairs))
         shuffled = random.sample(range(len(pairs)), len(pairs))
-        one = Rates("fpr", overall, dict(zip(names, rates, strict=True)))
-        two = Rates("fpr", overall, {names[i]: rates[i] for i in shuffled})
+        one = RatesByGroup("fpr", overall, dict(zip(names, rates, strict=True)))
+        two = RatesByGroup("fpr", overall, {names[i]: rates[i] for i in shuffled})
         for what in ("worst", "best", "told_apart", "overlap"):
             assert getattr(one, what) == getattr(two, what)
         assert one.ratio == two.ratio or one.ratio != one.ratio
@@ -316,7 +316,7 @@ class TestSureAndLimits:
         store = store_of(counted(TOLD_APART))
         (store.folder / CURVES).unlink()
         (store.folder / "intervals.csv").unlink()
-        said = summary(Store.read(store.folder), "group")
+        said = summary(ResultsFolder.read(store.folder), "group")
         assert said.sure[0].startswith("No intervals can be given")
         assert "most among A with 3.0 % of pairs of strangers" in said.who[2]
         assert "10 times as many, with no interval to say how sure" in said.who[2]
@@ -336,7 +336,7 @@ def bench(tmp_path_factory):
     run_benchmark(
         data, folder, Settings(methods=methods, clusters=(5, 10), calibrators=("beta",)), jobs=1
     )
-    return Store.read(folder)
+    return ResultsFolder.read(folder)
 
 
 class TestBenchmark:

@@ -15,7 +15,7 @@ from faircal.cli.main import main
 from faircal.evaluation.benchmark import Settings, run_benchmark
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics.measures import Rankings
-from faircal.report import Results, Store, write_all
+from faircal.report import Results, ResultsFolder, write_all
 from faircal.report.paper import reproduction
 
 
@@ -125,7 +125,7 @@ def test_nothing_of_another_run_is_left(command, tmp_path):
     assert {path.name for path in (out / "figures").iterdir()} == {"mine.png"}
     data = faircal.simulate("small", seed=0, people=80, images=400, pairs=1200, dimension=16)
     run_benchmark(data, out, Settings(methods=("baseline",)), jobs=1)
-    write_all(Store.read(out))
+    write_all(ResultsFolder.read(out))
     left = {path.name for path in out.iterdir()}
     assert not left & {"audit.json", "matrix.csv", "clusters.csv", "members.csv"}
 
@@ -185,7 +185,7 @@ def reproduced(folder, **run):
     """A store of a reproduction that has curves and nothing else of note."""
     found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
     run = {"kind": "reproduce", "paper": "rfw", **run}
-    return Store(folder, Results(found.rows), run, found.curves, [], [], [])
+    return ResultsFolder(folder, Results(found.rows), run, found.curves, [], [], [])
 
 
 def test_pictures_come_from_their_folder_only(tmp_path):
@@ -232,6 +232,6 @@ def test_the_main_variant_is_that_of_the_curves_else_the_nearest(tmp_path):
         (Curves([]), ("faircal", "beta", "90")),
         (Curves(make_curves(rankings, source, (-1.0, 1.0))), ("faircal", "beta", "500")),
     ):
-        store = Store(tmp_path, Results(several), {}, curves, [], [], [])
+        store = ResultsFolder(tmp_path, Results(several), {}, curves, [], [], [])
         (found,) = store.main_variants.values()
         assert (found.method, found.calibrator, found.clusters) == expected

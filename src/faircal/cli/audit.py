@@ -147,7 +147,7 @@ def command(
     """
     from faircal._base.files import file_digest
     from faircal.methods import load_method
-    from faircal.report import Store, write_all
+    from faircal.report import ResultsFolder, write_all
     from faircal.report.machine import audit_record
 
     started = time.perf_counter()
@@ -168,7 +168,7 @@ def command(
     measured = _measured(wanted, engine, out / PARTIAL, stream or resume, resume)
     _write(out, measured, wanted, round(time.perf_counter() - started, 3))
     (out / PARTIAL).unlink(missing_ok=True)
-    store = Store.read(out)
+    store = ResultsFolder.read(out)
     with progress_bars() as update:
         report = write_all(store, all_files=all_files, progress=update)
     paths = {name: str(path) for name, path in report.paths.items()}

@@ -11,21 +11,21 @@ from faircal.cli.options import print_table, printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from faircal.report.findings import Measured
-    from faircal.report.rates import Point, Rate
-    from faircal.report.store import Store
+    from faircal.report.findings import VariantResults
+    from faircal.report.rates import Rate, RatesAtPoint
+    from faircal.report.store import ResultsFolder
 
 
-def show(store: Store) -> None:
+def show(store: ResultsFolder) -> None:
     """Print the error rates of each feature, and then what they say in words."""
-    from faircal.report.findings import Measured, main_condition
+    from faircal.report.findings import VariantResults, main_condition
     from faircal.report.words import summary
 
     results = store.results
     attribute, variant = results.attributes[0], results.variants[0]
     condition = main_condition(results, attribute)
     for feature in results.features:
-        measured = Measured(store, attribute, feature, variant)
+        measured = VariantResults(store, attribute, feature, variant)
         if condition is not None:
             together = (4, 2, 2, 2) if measured.has("ks") else (4, 2, 2)  # a value, its interval
             print_table(_table(measured, measured.point(condition)), blocks=together)
@@ -33,18 +33,18 @@ def show(store: Store) -> None:
         click.echo(printable(text))
 
 
-def _table(measured: Measured, point: Point) -> Table:
+def _table(measured: VariantResults, point: RatesAtPoint) -> Table:
     """Return the error rates of all pairs and of each group, where there is enough data."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from faircal.metrics.results import GLOBAL
-    from faircal.report.enough import effective_people, people
-    from faircal.report.tables import percent
+    from faircal.report.findings import effective_people, people
+    from faircal.report.tables import rate_text
 
     where = (
-        f"at a global FPR of {percent(point.condition)}"
+        f"at a global FPR of {rate_text(point.condition)}"
         if point.condition
         else f"at threshold {point.threshold:g}"
     )
@@ -71,15 +71,15 @@ def _table(measured: Measured, point: Point) -> Table:
 
 
 def _cells(rate: Rate) -> tuple[str, str]:
-    from faircal.report.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
 
     if rate.enough:
         return _percent(rate.value), _range(rate.low, rate.high)
     return "–", NOT_ENOUGH if rate.too_few else "–"
 
 
-def _calibration(measured: Measured, group: str) -> tuple[str, str]:
-    from faircal.report.enough import NOT_ENOUGH
+def _calibration(measured: VariantResults, group: str) -> tuple[str, str]:
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
 
     value = measured.value("ks", group)
     if value.mean == value.mean and measured.too_few("ks", group, ""):

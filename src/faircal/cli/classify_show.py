@@ -11,7 +11,7 @@ from faircal.cli.options import out, print_json, printable
 from faircal.cli.running import written_report
 
 if TYPE_CHECKING:
-    from faircal.report import Store, Table
+    from faircal.report import ResultsFolder, Table
 
 
 def report_and_show(folder: Path, as_json: bool, all_files: bool = False) -> None:
@@ -26,14 +26,14 @@ def report_and_show(folder: Path, as_json: bool, all_files: bool = False) -> Non
         click.echo(f"{name}: {path}")
 
 
-def _tables(store: Store) -> dict[str, list[Table]]:
-    from faircal.report.kinds import subject_of
+def _tables(store: ResultsFolder) -> dict[str, list[Table]]:
+    from faircal.report.subject import subject_of
 
     tables = subject_of(store).tables
     return {attribute: tables(store, attribute) for attribute in store.results.attributes}
 
 
-def _record(store: Store) -> dict[str, object]:
+def _record(store: ResultsFolder) -> dict[str, object]:
     """Return what machines are told: the run, every value with its interval, the main tables."""
     run = store.run
     known = ("kind", "dataset", "rows", "classes", "notes", "left_out", "interval_kind", "settings")
@@ -55,11 +55,11 @@ def _numbers(table: Table) -> bool:
     return any(value.mean == value.mean for line in table.lines for value in line.values)
 
 
-def _show(store: Store) -> None:
+def _show(store: ResultsFolder) -> None:
     """Print the tables that have numbers; differences between methods are for page and files."""
     from rich.text import Text
 
-    from faircal.report.kinds import subject_of
+    from faircal.report.subject import subject_of
     from faircal.report.terminal import show
 
     console = out()

@@ -47,8 +47,8 @@ def _table(rows: list[Comparison]) -> Table:
     from rich.text import Text
 
     from faircal.evaluation.compare import whom
-    from faircal.report.figures.wording import metric_title
     from faircal.report.tables import method_title
+    from faircal.report.wording import metric_title
 
     first = rows[0]
     methods = [method_title(name) for name in (first.method_a, first.method_b)]
@@ -71,7 +71,7 @@ def _table(rows: list[Comparison]) -> Table:
 
 def _units(rows: Sequence[Comparison]) -> str:
     """Say what is printed in percent: all, or all but a few that are no shares."""
-    from faircal.report.figures.wording import metric_title
+    from faircal.report.wording import metric_title
 
     plain = dict.fromkeys(metric_title(row.metric) for row in rows if not _share(row.metric))
     if all(not _share(row.metric) for row in rows):
@@ -111,7 +111,7 @@ def _counted(found: Sequence[Comparison]) -> list[str]:
 def _noticeable(found: Sequence[Comparison]) -> list[str]:
     """Say how large a worsening would have been noticed: the largest over groups."""
     from faircal.evaluation.compare import whom
-    from faircal.report.figures.wording import metric_title
+    from faircal.report.wording import metric_title
 
     lines = []
     told = [each for each in found if each.told and each.verdict != "worse" and not each.same]
@@ -158,7 +158,7 @@ def _gated(
 
 def _named(gate: GateVerdict) -> str:
     from faircal.evaluation.compare import whom
-    from faircal.report.figures.wording import metric_title
+    from faircal.report.wording import metric_title
 
     kinds = _by_metric(gate.against)
     return "; ".join(

@@ -19,7 +19,7 @@ def show(found: Monitored) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from faircal.production.monitoring.report_words import advice, verdict_of
+    from faircal.production.monitoring.report import advice, verdict_of
 
     verdict = found.verdict
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

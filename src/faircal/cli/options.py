@@ -58,7 +58,7 @@ def print_table(table: Table, *, names: int = 1, blocks: Sequence[int] = ()) -> 
 
     The first columns, `names`, are beside each piece; `blocks` are columns that stay together.
     """
-    from faircal.report.fitting import fitted
+    from faircal.report.terminal import fitted
 
     console = out()
     for piece in fitted(table, console, names=names, blocks=blocks):

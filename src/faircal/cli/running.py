@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from faircal.data import Dataset
     from faircal.evaluation.benchmark import Moving, Settings
     from faircal.evaluation.benchmark.run import Runner
-    from faircal.report import Store, Table
+    from faircal.report import ResultsFolder, Table
+    from faircal.report.page import Report
     from faircal.report.paper import Reproduction
-    from faircal.report.writing import Report
 
 #: The option of audits, and of `report`, by which tables and figures become files.
 all_files_option = option(
@@ -97,12 +97,14 @@ def goes_on(what: str) -> Iterator[None]:
         ) from error
 
 
-def written_report(folder: Path, all_files: bool = False) -> tuple[Store, Report, dict[str, str]]:
+def written_report(
+    folder: Path, all_files: bool = False
+) -> tuple[ResultsFolder, Report, dict[str, str]]:
     """Write the report of the results in `folder`; return the files by name."""
     from faircal.metrics.results import RESULTS
-    from faircal.report import Store, write_all
+    from faircal.report import ResultsFolder, write_all
 
-    store = Store.read(folder)
+    store = ResultsFolder.read(folder)
     with progress_bars() as update:
         report = write_all(store, all_files=all_files, progress=update)
     if report.missing:
@@ -132,19 +134,19 @@ def report_and_show(folder: Path, as_json: bool, all_files: bool = False) -> Non
         _show(store, report.paper, paths)
 
 
-def _tables(store: Store) -> dict[str, list[Table]]:
+def _tables(store: ResultsFolder) -> dict[str, list[Table]]:
     """Return the main tables by attribute; of a reproduction with one variant of each method."""
-    from faircal.report.findings import Told
+    from faircal.report.findings import ReportableResults
     from faircal.report.tables import Results, Variant, main_tables
 
-    results: Results = Told(store)
+    results: Results = ReportableResults(store)
     if store.kind == "reproduce":
         mains = set(store.main_variants.values())
         results = Results(row for row in results.rows if Variant.of(row) in mains)
     return {attribute: main_tables(results, attribute) for attribute in results.attributes}
 
 
-def _records(store: Store) -> list[dict[str, object]]:
+def _records(store: ResultsFolder) -> list[dict[str, object]]:
     return [
         {"attribute": attribute, "table": table.title, **record}
         for attribute, several in _tables(store).items()
@@ -153,7 +155,7 @@ def _records(store: Store) -> list[dict[str, object]]:
     ]
 
 
-def _show(store: Store, paper: Reproduction | None, paths: dict[str, str]) -> None:
+def _show(store: ResultsFolder, paper: Reproduction | None, paths: dict[str, str]) -> None:
     """Print the main tables of each attribute, the paper's claims, then the paths."""
     from faircal.cli import moving_table
     from faircal.report.terminal import show, show_claims

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from markupsafe import Markup
 from faircal._version import __version__
 from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
+from faircal.model import one_line
 from faircal.report.card_facts import card_facts
-from faircal.report.card_parts import Part, Sheet, parts_of
 from faircal.report.rendering import render, resource
 from faircal.report.svg import score_histogram
+from faircal.report.wording import percent
 
 __all__ = ["card_facts", "card_html", "card_markdown"]
 
@@ -85,7 +87,7 @@ def _chart(scores: Mapping[str, Any] | None) -> Markup | None:
     )
 
 
-def _section(part: Part) -> Iterator[str]:
+def _section(part: CardSection) -> Iterator[str]:
     for text in part.words:
         yield from ("", _md(text))
     if part.points:
@@ -119,3 +121,254 @@ def _md(text: str) -> str:
     """
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKUP.sub(r"\\\1", escaped)
+
+
+#: Letters of a text that are shown, whatever a file says.
+_LONGEST = 2000
+_COUNTS = ("pairs", "genuine", "imposters", "images", "people", "rows", "classes", "units")
+_RATES = {"fpr": "False-positive rate", "fnr": "False-negative rate"}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table: the first column names the row."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class CardSection:
+    """A section: paragraphs, a list, facts by name, tables; any of them may be missing."""
+
+    key: str
+    title: str
+    words: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    tables: tuple[Sheet, ...] = ()
+
+
+def parts_of(facts: Mapping[str, Any]) -> list[CardSection]:
+    """Return the sections of a card in the order in which they are read."""
+    return [
+        _what(facts["model"]),
+        _use(facts["intended_use"]),
+        _population(facts["population"]),
+        *_deciding(facts["operating_point"]),
+        _listed("limits", "Limits", facts["limits"], "The file says of none."),
+        _listed("scope", "Not for", facts["out_of_scope"], ""),
+        _diagnostics(facts["diagnostics"]),
+        _provenance(facts["provenance"]),
+        *([_file(facts["file"])] if facts["file"] else []),
+    ]
+
+
+def _what(model: Mapping[str, Any]) -> CardSection:
+    facts = [("Method", f"{model['title']} ({model['method']})"), ("For", model["kind"])]
+    if "classes" in model:
+        features = model["features"]
+        named = features if isinstance(features, int) else ", ".join(features)
+        facts += [
+            ("Classes", ", ".join(model["classes"])),
+            ("Features", named),
+            ("Clusters", model["clusters"]),
+            ("Shrinkage in use", model["shrinkage"]),
+        ]
+    else:
+        facts += [
+            ("Scores between", " and ".join(f"{end:g}" for end in model["score_range"])),
+            ("Embeddings", "needed" if model["needs_embeddings"] else "not needed"),
+            ("Attributes in use", "needed" if model["needs_attributes_in_use"] else "never asked"),
+        ]
+    parameters = [(key, value) for key, value in model["parameters"].items()]
+    return CardSection(
+        "what", "What it is", (_text(model["what"]),), facts=_facts([*facts, *parameters])
+    )
+
+
+def _use(text: str) -> CardSection:
+    missing = "Nobody has said what it is for: 'faircal fit --intended-use TEXT' does."
+    return CardSection("use", "Intended use", (_text(text) or missing,))
+
+
+def _population(found: Mapping[str, Any]) -> CardSection:
+    counts, scores = found["counts"], found["scores"]
+    words = [] if counts else ["The file does not say whom it was calibrated on."]
+    if found["simulated"]:
+        words.append("The people are simulated: nothing here is about real ones.")
+    order = [*(name for name in _COUNTS if name in counts), *sorted(set(counts) - set(_COUNTS))]
+    facts = [(name.capitalize(), counts[name]) for name in order]
+    if scores is not None and scores["clusters"]:
+        facts.append(("Clusters of images", scores["clusters"]))
+    return CardSection(
+        "population",
+        "Calibration population",
+        tuple(words),
+        facts=_facts(facts),
+        tables=tuple(_groups(found["groups"], counts)) + tuple(_scores(scores)),
+    )
+
+
+def _groups(groups: Mapping[str, Mapping[str, int]], counts: Mapping[str, Any]) -> Iterator[Sheet]:
+    unit = "Rows" if "rows" in counts else "Images"
+    if unit == "Images" and counts.get("images") is None:
+        unit = "Sides of pairs"
+    for attribute, of in groups.items():
+        everything = max(sum(of.values()), 1)
+        rows = tuple(
+            (_text(name), f"{count:,}", percent(count / everything)) for name, count in of.items()
+        )
+        yield Sheet(f"Groups by {_text(attribute)}", (_text(attribute), unit, "Share"), rows)
+
+
+def _scores(scores: Mapping[str, Any] | None) -> Iterator[Sheet]:
+    if scores is not None:
+        rows = tuple(
+            (f"{100 * float(part):g} %", *(_cosine(of[kind]) for kind in ("genuine", "imposter")))
+            for part, of in scores["quantiles"].items()
+        )
+        columns = ("Of the pairs", "Genuine", "Imposter")
+        yield Sheet("Similarity that calibration pairs have at most", columns, rows)
+
+
+def _cosine(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _deciding(point: Mapping[str, Any] | None) -> Iterator[CardSection]:
+    if point is None:
+        yield CardSection("deciding", "How it decides", ("The likeliest class is the decision.",))
+        return
+    least = _number(point["threshold"])
+    words = [f"A pair counts as genuine where its {_text(point['on'])} is {least} or more."]
+    if not point["in_file"]:
+        words.append(
+            "That is the default: no operating point is in the file. "
+            "'faircal threshold MODEL DATA --fpr 0.001' finds one with a promised rate."
+        )
+    elif point["fpr"] is not None:
+        words.append(_rate_in_words(point))
+    if point["exceeded"]:
+        names = ", ".join(map(_text, point["exceeded"]))
+        words.append(f"It does not hold in every group: measured above that rate in {names}.")
+    facts = [
+        (name, point[key])
+        for name, key in (
+            ("Found by", "source"),
+            ("Found on", "data"),
+            ("Its SHA-256", "data_sha256"),
+        )
+        if point["in_file"] and point[key]
+    ]
+    yield CardSection(
+        "deciding",
+        "How it decides",
+        tuple(words),
+        facts=_facts(facts),
+        tables=tuple(_measured(point["measured"])),
+    )
+
+
+def _rate_in_words(point: Mapping[str, Any]) -> str:
+    rate = percent(point["fpr"])
+    if not point["within"]:
+        return f"At most {rate} false positives were counted there; no rate is promised."
+    sure = f", with {percent(point['confidence'])} confidence" if point["confidence"] else ""
+    return f"Promised false-positive rate: {rate} ({_text(point['within'])}){sure}."
+
+
+def _measured(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sheet]:
+    kinds = {
+        "people": "People",
+        "imposters": "Imposter pairs",
+        "fpr": _RATES["fpr"],
+        "genuine": "Genuine pairs",
+        "fnr": _RATES["fnr"],
+    }
+    shown = [key for key in kinds if any(row.get(key) is not None for row in rows)]
+    if rows and shown:
+        yield Sheet(
+            "Rates measured there, with intervals",
+            ("Of", *(kinds[key] for key in shown)),
+            tuple(
+                (_text(row.get("name", "")), *(_cell(row, key) for key in shown)) for row in rows
+            ),
+        )
+
+
+def _cell(row: Mapping[str, Any], key: str) -> str:
+    value = row.get(key)
+    if key not in _RATES or not _is_number(value):
+        return _number(value)
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+    known = _is_number(low) and _is_number(high)
+    ends = f" ({_rate(low)} to {_rate(high)})" if known else ""
+    return f"{_rate(value)}{ends}"
+
+
+def _rate(value: Any) -> str:
+    return percent(value) if 0 <= value <= 1 else _number(value)
+
+
+def _listed(key: str, title: str, points: Sequence[str], missing: str) -> CardSection:
+    said = tuple(map(_text, points))
+    return CardSection(key, title, () if said or not missing else (missing,), said)
+
+
+def _diagnostics(found: Mapping[str, Any]) -> CardSection:
+    notes = tuple(map(_text, found["notes"]))
+    facts = [(key.replace("_", " "), value) for key, value in found["figures"].items()]
+    nothing = () if notes or facts else ("Nothing was noted in the fit.",)
+    return CardSection("diagnostics", "Notes and figures of the fit", nothing, notes, _facts(facts))
+
+
+def _provenance(told: Mapping[str, Any] | None) -> CardSection:
+    if told is None:
+        missing = "The file does not say where it is from: it is of an earlier version, or of a "
+        return CardSection("provenance", "Provenance", (f"{missing}program that did not tell.",))
+    facts = [("Data", told["data"]), ("SHA-256 of the data", told["data_sha256"])]
+    facts += [("Network", told["feature"])] if told["feature"] else []
+    facts += [(f"Setting {key}", value) for key, value in told["settings"].items()]
+    facts += [(f"Version of {key}", value) for key, value in told["versions"].items()]
+    return CardSection("provenance", "Provenance", facts=_facts(facts))
+
+
+def _file(found: Mapping[str, Any]) -> CardSection:
+    facts = [
+        ("Name", found["name"]),
+        ("SHA-256", found["sha256"]),
+        ("Size", f"{found['bytes']:,} bytes"),
+        ("Written by", f"faircal {found['written_by']}"),
+        ("Format", f"{found['format']}, schema {found['schema']}"),
+    ]
+    return CardSection("file", "File", facts=_facts(facts))
+
+
+def _facts(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(name), _value(value)) for name, value in pairs)
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(_value, value)) or "none"
+    return _number(value) if _is_number(value) else _text(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> str:
+    if not _is_number(value):
+        return "–" if value is None else _text(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def _text(value: object) -> str:
+    return one_line(value, _LONGEST)

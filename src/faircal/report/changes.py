@@ -1,4 +1,4 @@
-"""What the methods of a benchmark change against the first one, in sentences."""
+"""What the methods of a benchmark change against the first one, in sentences and in tables."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from faircal.evaluation.compare import Comparison
 from faircal.methods import METHODS
 from faircal.metrics.proportions import gap_by_chance
 from faircal.metrics.results import ALL, GLOBAL
-from faircal.report.findings import Measured
-from faircal.report.numbers import listing, percent, points, ranged, variant_name
-from faircal.report.store import REFERENCE, Store
-from faircal.report.tables import Value
-from faircal.report.tables import percent as percent_of
+from faircal.report.findings import VariantResults
+from faircal.report.store import REFERENCE, ResultsFolder
+from faircal.report.tables import (
+    Heading,
+    Line,
+    Table,
+    TableValue,
+    method_title,
+    rate_text,
+    unit_of,
+)
+from faircal.report.wording import listing, metric_title, percent, points, ranged, variant_name
 
 #: Comparisons with the reference by feature, method, group, condition and metric.
 Compared: TypeAlias = Mapping[tuple[str, ...], Comparison]
@@ -25,7 +32,7 @@ Compared: TypeAlias = Mapping[tuple[str, ...], Comparison]
 OURS = "faircal"
 
 
-def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
+def changes(store: ResultsFolder, attribute: str, condition: str | None) -> list[str]:
     """Say what methods change in accuracy, calibration error and gap between groups.
 
     Speaks of the method without group labels that leaves the smallest gap, of FairCal, of methods
@@ -36,7 +43,7 @@ def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
     if REFERENCE not in methods or len(methods) < 2 or condition is None:
         return []
     measured = [
-        {name: Measured(store, attribute, feature, methods[name]) for name in methods}
+        {name: VariantResults(store, attribute, feature, methods[name]) for name in methods}
         for feature in store.results.features
     ]
     said, compared = [], _compared(store, attribute)
@@ -53,13 +60,15 @@ def changes(store: Store, attribute: str, condition: str | None) -> list[str]:
     return [*said, *_chance(measured[0][REFERENCE], condition)]
 
 
-def _compared(store: Store, attribute: str) -> Compared:
+def _compared(store: ResultsFolder, attribute: str) -> Compared:
     """Return how methods differ from the reference on the same people, as far as that is known."""
     found = store.compared(attribute)
     return {(c.feature, c.method_b, c.group, c.condition, c.metric): c for c in found}
 
 
-def _of_methods(measured: dict[str, Measured], condition: str, compared: Compared) -> Iterator[str]:
+def _of_methods(
+    measured: dict[str, VariantResults], condition: str, compared: Compared
+) -> Iterator[str]:
     reference = measured[REFERENCE]
     for name in _chosen(measured, condition):
         yield from _accuracy(measured[name], reference, condition, compared)
@@ -67,7 +76,7 @@ def _of_methods(measured: dict[str, Measured], condition: str, compared: Compare
 
 
 def _own_methods(
-    measured: dict[str, Measured], condition: str, compared: Compared
+    measured: dict[str, VariantResults], condition: str, compared: Compared
 ) -> Iterator[str]:
     """Say of each method that is none of this package's what it changes, where nothing is said."""
     reference, spoken_of = measured[REFERENCE], _chosen(measured, condition)
@@ -92,7 +101,7 @@ def _without_labels(name: str) -> bool:
     return not (needs.groups_to_fit or needs.groups_to_apply)
 
 
-def _chosen(measured: dict[str, Measured], condition: str) -> list[str]:
+def _chosen(measured: dict[str, VariantResults], condition: str) -> list[str]:
     """Return whom to speak of: the smallest gap without group labels, and FairCal."""
     free = [name for name in measured if name != REFERENCE and _without_labels(name)]
     gaps = {name: _gap(measured[name], condition).mean for name in free}
@@ -101,19 +110,19 @@ def _chosen(measured: dict[str, Measured], condition: str) -> list[str]:
     return list(dict.fromkeys([*best, *(name for name in free if name == OURS)]))
 
 
-def _none_without_labels(store: Store) -> str:
+def _none_without_labels(store: ResultsFolder) -> str:
     why = store.run.get("left_out", {}).get(OURS)
     reason = f" ({METHODS[OURS].title}: {why})" if why else ""
     return f"No method was run that works without group labels{reason}."
 
 
-def _gap(measured: Measured, condition: str) -> Value:
+def _gap(measured: VariantResults, condition: str) -> TableValue:
     """Return the largest deviation of a group's false-match rate from the groups' mean."""
     return measured.value("fpr_mad", ALL, condition)
 
 
 def _accuracy(
-    one: Measured, reference: Measured, condition: str, compared: Compared
+    one: VariantResults, reference: VariantResults, condition: str, compared: Compared
 ) -> Iterator[str]:
     """Say what becomes of accuracy."""
     name = variant_name(one.store.results, one.variant)
@@ -122,7 +131,7 @@ def _accuracy(
     ranking = _change(one, reference, "auroc", GLOBAL, "", compared)
     if found:
         yield (
-            f"{name} needs no group labels. Where {percent_of(condition)} of strangers pass for "
+            f"{name} needs no group labels. Where {rate_text(condition)} of strangers pass for "
             f"one person, the share of pairs of one person that it recognises is {found}."
         )
     if ranking:
@@ -133,7 +142,7 @@ def _accuracy(
 
 
 def _fairness(
-    one: Measured, reference: Measured, condition: str, compared: Compared
+    one: VariantResults, reference: VariantResults, condition: str, compared: Compared
 ) -> Iterator[str]:
     """Say what becomes of the gap between groups and of the calibration error."""
     small = _too_small(reference, condition)
@@ -157,13 +166,13 @@ def _fairness(
         )
 
 
-def _title(one: Measured) -> str:
+def _title(one: VariantResults) -> str:
     return one.store.results.label(one.variant).partition(", ")[0]
 
 
 def _change(
-    one: Measured,
-    reference: Measured,
+    one: VariantResults,
+    reference: VariantResults,
     metric: str,
     group: str,
     condition: str,
@@ -183,7 +192,7 @@ def _change(
     )
 
 
-def _doubt(now: Value, before: Value, compared: Comparison | None) -> str:
+def _doubt(now: TableValue, before: TableValue, compared: Comparison | None) -> str:
     """Say where a change may be none: on the same people, by intervals, or by the folds."""
     if compared is not None:
         apart = compared.verdict in ("better", "worse")
@@ -197,7 +206,7 @@ def _doubt(now: Value, before: Value, compared: Comparison | None) -> str:
     return ""
 
 
-def _too_small(measured: Measured, condition: str) -> list[str]:
+def _too_small(measured: VariantResults, condition: str) -> list[str]:
     """Return the groups too small for a number over groups to be told."""
     withheld = measured.point(condition).rates["fpr"].withheld
     return [
@@ -205,7 +214,9 @@ def _too_small(measured: Measured, condition: str) -> list[str]:
     ]
 
 
-def _yardsticks(measured: dict[str, Measured], condition: str, compared: Compared) -> Iterator[str]:
+def _yardsticks(
+    measured: dict[str, VariantResults], condition: str, compared: Compared
+) -> Iterator[str]:
     for one in measured.values():
         gap = _change(one, measured[REFERENCE], "fpr_mad", ALL, condition, compared, points)
         if one.variant.yardstick and gap and not _too_small(one, condition):
@@ -215,7 +226,7 @@ def _yardsticks(measured: dict[str, Measured], condition: str, compared: Compare
             )
 
 
-def _chance(reference: Measured, condition: str) -> Iterator[str]:
+def _chance(reference: VariantResults, condition: str) -> Iterator[str]:
     """Say how large a gap equal groups would show."""
     if _too_small(reference, condition) or not reference.groups:
         return
@@ -229,3 +240,53 @@ def _chance(reference: Measured, condition: str) -> Iterator[str]:
             "Even groups treated exactly alike would show a largest gap of about "
             f"{points(float(np.nanmean(gaps)))} by chance, with so many pairs in a fold."
         )
+
+
+def difference_tables(store: ResultsFolder, attribute: str) -> list[Table]:
+    """Return the table of differences to Baseline; none without replicates or other methods."""
+    found = store.compared(attribute)
+    if not found:
+        return []
+    columns = list(dict.fromkeys((c.feature, c.group, c.condition, c.metric) for c in found))
+    by = {(c.method_b, c.feature, c.group, c.condition, c.metric): c for c in found}
+    headings = tuple(
+        Heading(feature, _column_title(group, condition, metric), "")
+        for feature, group, condition, metric in columns
+    )
+    lines = tuple(
+        Line(
+            method_title(variant.method),
+            tuple(_value(by.get((variant.method, *column))) for column in columns),
+            variant.yardstick,
+        )
+        for variant in store.main_variants.values()
+        if variant.method != REFERENCE
+    )
+    caption = (
+        "Value of each method less that of Baseline, on the same people, in points of percent (NLL "
+        "as it is). Bold: better, and told apart from none after correction for all "
+        f"{found[0].family} comparisons (Holm); a star: worse, and told apart."
+    )
+    return [Table("differences", "Difference to Baseline", caption, headings, lines)]
+
+
+def _column_title(group: str, condition: str, metric: str) -> str:
+    return metric_title(metric, condition) + (" (all pairs)" if group == "global" else "")
+
+
+def _value(compared: Comparison | None) -> TableValue:
+    """Return a difference with its interval, or why there is none."""
+    if compared is None:
+        return TableValue(math.nan)
+    if not compared.told:
+        return TableValue(math.nan, says=compared.verdict)
+    ends = compared.difference
+    return TableValue(
+        ends.value,
+        best=compared.verdict == "better",
+        worse=compared.verdict == "worse",
+        low=ends.low,
+        high=ends.high,
+        unit=unit_of(compared.metric),
+        digits=2 if unit_of(compared.metric) > 1 else 4,
+    )

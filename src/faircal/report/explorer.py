@@ -15,11 +15,11 @@ import numpy as np
 
 from faircal.evaluation.curves import Of, ScoreSource
 from faircal.metrics import Histogram, probability_edges
+from faircal.metrics.intervals.enough import least_people
 from faircal.metrics.proportions import FEWEST_TRIALS, joint_level
 from faircal.metrics.results import GLOBAL, Condition
-from faircal.report.enough import effective_people, least_people
-from faircal.report.findings import main_condition
-from faircal.report.store import Store
+from faircal.report.findings import effective_people, main_condition
+from faircal.report.store import ResultsFolder
 from faircal.report.tables import Variant, method_title
 
 #: The global false-match rate at which the explorer opens where the summary speaks of none.
@@ -30,7 +30,7 @@ _RATES = [m / 10**k for k in (4, 3, 2) for m in range(1, 10)] + [0.1, 0.2, 0.3, 
 _RESOLVED = 10
 
 
-def explorer(store: Store) -> dict[str, Any]:
+def explorer(store: ResultsFolder) -> dict[str, Any]:
     """Return the explorer's data, ready for JSON.
 
     A view is a feature and an attribute. It opens where the summary speaks of: at the threshold
@@ -43,7 +43,7 @@ def explorer(store: Store) -> dict[str, Any]:
 
     Parameters
     ----------
-    store : Store
+    store : ResultsFolder
 
     Returns
     -------
@@ -67,7 +67,7 @@ def explorer(store: Store) -> dict[str, Any]:
 class _View:
     """The methods of one feature, their pairs grouped by one attribute."""
 
-    def __init__(self, store: Store, sources: Sequence[ScoreSource]) -> None:
+    def __init__(self, store: ResultsFolder, sources: Sequence[ScoreSource]) -> None:
         self.store, self.sources = store, sources
         self.groups = [GLOBAL, *store.curves.groups(sources[0])]
         given = store.run.get("settings", {}).get("threshold")

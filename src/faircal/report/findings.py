@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from faircal.evaluation.curves import ScoreSource
+from faircal.metrics.intervals.enough import NOT_ENOUGH, lacking
+from faircal.metrics.intervals.enough import effective_people as effective_people_by_group
+from faircal.metrics.intervals.enough import people as people_by_group
+from faircal.metrics.proportions import CAUTION_PEOPLE
 from faircal.metrics.results import ALL, GLOBAL, Condition
-from faircal.report.enough import NOT_ENOUGH, effective_people, lacking
-from faircal.report.rates import TRIALS, Point, Rate, Rates
-from faircal.report.store import Known, Store
-from faircal.report.tables import Results, Value, Variant
+from faircal.report.rates import TRIALS, Rate, RatesAtPoint, RatesByGroup
+from faircal.report.store import ResultsFolder, StoredInterval
+from faircal.report.tables import Results, TableValue, Variant
 
 
 def conditions(results: Results, attribute: str) -> list[str]:
@@ -34,14 +37,14 @@ def main_condition(results: Results, attribute: str) -> str | None:
 
 
 def with_interval(
-    store: Store,
+    store: ResultsFolder,
     feature: str,
     variant: Variant,
     attribute: str,
     group: str,
     condition: str,
     metric: str,
-) -> Value:
+) -> TableValue:
     """Look a value up with its interval, whether or not there is data enough for it."""
     where = (feature, variant, attribute, group, condition, metric)
     found, known = store.results.value(*where), store.known(*where)
@@ -51,10 +54,10 @@ def with_interval(
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class VariantResults:
     """All that a store holds of one feature, variant of a method and attribute."""
 
-    store: Store
+    store: ResultsFolder
     attribute: str
     feature: str
     variant: Variant
@@ -64,7 +67,7 @@ class Measured:
         """The groups in order."""
         return self.store.results.groups(self.attribute)
 
-    def value(self, metric: str, group: str = GLOBAL, condition: str = "") -> Value:
+    def value(self, metric: str, group: str = GLOBAL, condition: str = "") -> TableValue:
         """Look up a value, with its interval; NaN where it was not measured."""
         where = (self.feature, self.variant, self.attribute, group, condition, metric)
         return with_interval(self.store, *where)
@@ -82,11 +85,11 @@ class Measured:
         histogram = self.store.curves.get(group, source=self._source, fold=fold)
         return histogram.n_genuine, histogram.n_imposter
 
-    def point(self, condition: str) -> Point:
+    def point(self, condition: str) -> RatesAtPoint:
         """Return what was found at an operating point."""
         metrics = ("fnr",) if condition.startswith("global_fnr") else ("fpr", "fnr")
         rates = {
-            metric: Rates(
+            metric: RatesByGroup(
                 metric,
                 self._rate(GLOBAL, condition, metric),
                 {group: self._rate(group, condition, metric) for group in self.groups},
@@ -95,7 +98,7 @@ class Measured:
         }
         threshold = self.value("threshold", condition=condition)
         one = math.isnan(threshold.std)
-        return Point(self.feature, condition, threshold.mean if one else math.nan, rates)
+        return RatesAtPoint(self.feature, condition, threshold.mean if one else math.nan, rates)
 
     @cached_property
     def _source(self) -> ScoreSource | None:
@@ -112,7 +115,7 @@ class Measured:
         source = self._source
         return set() if source is None else {GLOBAL, *self.store.curves.groups(source)}
 
-    def known(self, metric: str, group: str = GLOBAL, condition: str = "") -> Known | None:
+    def known(self, metric: str, group: str = GLOBAL, condition: str = "") -> StoredInterval | None:
         """Return what the run wrote of how sure a value is."""
         where = (self.feature, self.variant, self.attribute, group, condition, metric)
         return self.store.known(*where)
@@ -160,15 +163,15 @@ class Measured:
         return self.lacking(metric, group, condition) is not None
 
 
-class Told(Results):
+class ReportableResults(Results):
     """Results as people are told them: with intervals, or that there is not enough data.
 
     ``results.csv`` keeps all numbers; the paper's tables show them, too.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ResultsFolder) -> None:
         vars(self).update(vars(store.results))  # the same rows, looked through already
-        self._measured: dict[tuple[str, str, Variant], Measured] = {}
+        self._measured: dict[tuple[str, str, Variant], VariantResults] = {}
         self._store = store
 
     def value(
@@ -179,14 +182,35 @@ class Told(Results):
         group: str,
         condition: str,
         metric: str,
-    ) -> Value:
+    ) -> TableValue:
         """Look a value up; NaN that `says` why where there is not enough data."""
         found = with_interval(self._store, feature, variant, attribute, group, condition, metric)
         if group == ALL or math.isnan(found.mean):
             return found
         key = feature, attribute, variant
         measured = self._measured.setdefault(
-            key, Measured(self._store, attribute, feature, variant)
+            key, VariantResults(self._store, attribute, feature, variant)
         )
         few = measured.too_few(metric, group, condition)
-        return Value(math.nan, says=NOT_ENOUGH) if few else found
+        return TableValue(math.nan, says=NOT_ENOUGH) if few else found
+
+
+def people(store: ResultsFolder, attribute: str) -> dict[str, int]:
+    """Return the number of people of all pairs and of each group; empty where it is not known."""
+    return people_by_group(store.run, attribute)
+
+
+def effective_people(store: ResultsFolder, attribute: str, metric: str = "fpr") -> dict[str, float]:
+    """Return how many people, each in equally many pairs, would tell as much; as far as known."""
+    return effective_people_by_group(store.run, attribute, metric)
+
+
+def caution(store: ResultsFolder, attribute: str, group: str) -> str | None:
+    """Say that a group's numbers rest on few people, or None."""
+    n = people(store, attribute).get(group)
+    if n is None or n >= CAUTION_PEOPLE:
+        return None
+    return (
+        f"only {n} {'person' if n == 1 else 'people'} (fewer than {CAUTION_PEOPLE}): "
+        "the numbers may say more about them than about the group"
+    )

@@ -26,10 +26,10 @@ are fractions. What is undefined or withheld is null, never NaN.
         ``caution`` (a sentence where there are fewer than 30 people, else null), and ``fpr``,
         ``fnr``, ``ks``. Each of `fpr` and `fnr` has ``value``, ``low``, ``high``, ``errors`` (a
         fraction where the rate is interpolated), ``trials``, ``enough`` and ``reason``. Without
-        enough data (`faircal.report.enough`) `enough` is false, `reason` a sentence, and value, low
-        and high are null; ``results.csv`` and ``intervals.csv`` keep the raw numbers. `ks` has
-        ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``. `fpr` is null at a
-        global false-negative rate, where it is not measured.
+        enough data (`faircal.metrics.intervals.enough`) `enough` is false, `reason` a sentence, and
+        value, low and high are null; ``results.csv`` and ``intervals.csv`` keep the raw numbers.
+        `ks` has ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``. `fpr` is null
+        at a global false-negative rate, where it is not measured.
     ``over_groups``
         An object from measures over groups (``fpr_gap``, ``fpr_max_min``, ``fdr``, ``garbe``, …,
         as in ``results.csv``) to objects with ``value``, ``low``, ``high`` (null where undefined:
@@ -58,10 +58,9 @@ from faircal._base.errors import DataError
 from faircal._version import __version__
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import ALL, GLOBAL, Condition, without_nan, write_audit
-from faircal.report.enough import caution, effective_people, people
-from faircal.report.findings import Measured, conditions
-from faircal.report.rates import Point, Rate, Rates
-from faircal.report.store import Store
+from faircal.report.findings import VariantResults, caution, conditions, effective_people, people
+from faircal.report.rates import Rate, RatesAtPoint, RatesByGroup
+from faircal.report.store import ResultsFolder
 from faircal.report.tables import fairness_measures
 from faircal.report.words import summary
 
@@ -69,18 +68,18 @@ from faircal.report.words import summary
 _MEASURES = tuple(metric for _, metric, _ in fairness_measures())
 
 
-def write_audit_json(store: Store) -> Path:
+def write_audit_json(store: ResultsFolder) -> Path:
     """Write ``audit.json`` into the folder of an audit; return its path."""
     return write_audit(store.folder, audit_record(store))
 
 
-def audit_record(store: Store) -> dict[str, Any]:
+def audit_record(store: ResultsFolder) -> dict[str, Any]:
     """Return an audit as an object for machines; the docstring of this file is its schema."""
     if store.kind != "audit":
         raise DataError(f"{store.folder}: holds a {store.kind}; give the folder of an audit")
     run, results = store.run, store.results
     attribute, variant = results.attributes[0], results.variants[0]
-    measured = [Measured(store, attribute, feature, variant) for feature in results.features]
+    measured = [VariantResults(store, attribute, feature, variant) for feature in results.features]
     record = {
         "faircal": __version__,
         "kind": "audit",
@@ -108,7 +107,7 @@ def audit_record(store: Store) -> dict[str, Any]:
     return cleaned
 
 
-def _point(measured: Measured, point: Point) -> dict[str, Any]:
+def _point(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
     under = Condition.of(point.condition)
     return {
         "feature": point.feature,
@@ -126,12 +125,12 @@ def _point(measured: Measured, point: Point) -> dict[str, Any]:
     }
 
 
-def _each(point: Point, what: str) -> dict[str, Any]:
+def _each(point: RatesAtPoint, what: str) -> dict[str, Any]:
     """Return a property of the rates by metric; null where one is not measured."""
     return {metric: getattr(point.rates.get(metric), what, None) for metric in ("fpr", "fnr")}
 
 
-def _group(measured: Measured, point: Point, group: str) -> dict[str, Any]:
+def _group(measured: VariantResults, point: RatesAtPoint, group: str) -> dict[str, Any]:
     genuine, imposter = measured.counts(group) or (None, None)
     return {
         "group": group,
@@ -146,7 +145,7 @@ def _group(measured: Measured, point: Point, group: str) -> dict[str, Any]:
     }
 
 
-def _rate(rates: Rates | None, group: str) -> dict[str, Any] | None:
+def _rate(rates: RatesByGroup | None, group: str) -> dict[str, Any] | None:
     if rates is None:
         return None
     rate: Rate = rates.overall if group == GLOBAL else rates.groups[group]
@@ -162,7 +161,7 @@ def _rate(rates: Rates | None, group: str) -> dict[str, Any] | None:
     }
 
 
-def _ks(measured: Measured, group: str) -> dict[str, Any]:
+def _ks(measured: VariantResults, group: str) -> dict[str, Any]:
     """Return the calibration error of a group, where probabilities and enough data are there."""
     found, trials = measured.value("ks", group), sum(measured.counts(group) or (0, 0))
     reason = measured.lacking("ks", group)
@@ -179,7 +178,7 @@ def _ks(measured: Measured, group: str) -> dict[str, Any]:
     }
 
 
-def _over_groups(measured: Measured, point: Point) -> dict[str, Any]:
+def _over_groups(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
     """Return how unequal the groups are, as far as it was measured."""
     small = [
         group

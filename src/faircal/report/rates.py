@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from faircal.metrics.intervals import LEVEL
+from faircal.metrics.intervals.enough import lacking
 from faircal.metrics.proportions import effective_trials, joint_level, wilson
-from faircal.report.enough import lacking
-from faircal.report.store import Known
+from faircal.report.store import StoredInterval
 
 #: What the trials of a rate are, in words.
 TRIALS = {"fpr": "pairs of strangers", "fnr": "pairs of one person"}
@@ -32,7 +32,7 @@ class Rate:
     folds : int
     people : float, optional
         Effective people behind the trials; None where nobody knows.
-    known : Known, optional
+    known : StoredInterval, optional
         What the run wrote of the interval. Without it, as in folders of old, pairs are taken as
         independent of each other, as far as the spread over folds lets them be.
 
@@ -54,7 +54,7 @@ class Rate:
     spread: float = math.nan
     folds: int = 1
     people: float | None = None
-    known: Known | None = None
+    known: StoredInterval | None = None
 
     @property
     def errors(self) -> float:
@@ -124,13 +124,13 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Rates:
+class RatesByGroup:
     """One error rate of all pairs and of each group, at an operating point.
 
     Examples
     --------
     >>> groups = {"A": Rate("fpr", 0.2, 500), "B": Rate("fpr", 0.1, 500), "C": Rate("fpr", 0.9, 5)}
-    >>> rates = Rates("fpr", Rate("fpr", 0.15, 1005), groups)
+    >>> rates = RatesByGroup("fpr", Rate("fpr", 0.15, 1005), groups)
     >>> rates.worst, rates.best, rates.ratio, rates.told_apart, list(rates.withheld)
     ('A', 'B', 2.0, True, ['C'])
     """
@@ -203,7 +203,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Point:
+class RatesAtPoint:
     """What was found at one operating point of one feature.
 
     Parameters
@@ -213,18 +213,18 @@ class Point:
         As in ``results.csv``; empty at the threshold of an audit.
     threshold : float
         NaN where folds have thresholds of their own.
-    rates : dict from ``"fpr"`` and ``"fnr"`` to Rates, as far as measured
+    rates : dict from ``"fpr"`` and ``"fnr"`` to RatesByGroup, as far as measured
     """
 
     feature: str
     condition: str
     threshold: float
-    rates: dict[str, Rates]
+    rates: dict[str, RatesByGroup]
 
-    def seen(self) -> Point:
+    def seen(self) -> RatesAtPoint:
         """Return the point as people are told it; see `Rate.seen`."""
         rates = {
-            metric: Rates(
+            metric: RatesByGroup(
                 metric,
                 found.overall.seen(),
                 {group: rate.seen() for group, rate in found.groups.items()},

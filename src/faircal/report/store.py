@@ -32,7 +32,7 @@ from faircal.report.tables import Results, Variant
 REFERENCE = "baseline"
 
 
-class Known(NamedTuple):
+class StoredInterval(NamedTuple):
     """What a run wrote of how sure a value is: the ends of its interval, and of a rate the trials.
 
     `effective` is how many independent pairs would make a rate as uncertain as it is.
@@ -45,7 +45,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Store:
+class ResultsFolder:
     """What a benchmark, an audit, a reproduction of the paper or ``faircal classify`` wrote.
 
     Parameters
@@ -74,7 +74,7 @@ class Store:
     intervals: list[Interval]
 
     @classmethod
-    def read(cls, folder: str | Path) -> Store:
+    def read(cls, folder: str | Path) -> ResultsFolder:
         """Read a folder of results."""
         home = Path(folder)
         results = Results(read_results(home))
@@ -117,7 +117,7 @@ class Store:
         return {variant.method: chosen[variant.method] for variant in self.results.variants}
 
     @cached_property
-    def _known(self) -> dict[tuple[str | Variant, ...], Known]:
+    def _known(self) -> dict[tuple[str | Variant, ...], StoredInterval]:
         return {
             (
                 row.feature,
@@ -126,7 +126,7 @@ class Store:
                 row.group,
                 row.condition,
                 row.metric,
-            ): Known(row.low, row.high, row.trials, row.effective)
+            ): StoredInterval(row.low, row.high, row.trials, row.effective)
             for row in self.intervals
         }
 
@@ -138,7 +138,7 @@ class Store:
         group: str,
         condition: str,
         metric: str,
-    ) -> Known | None:
+    ) -> StoredInterval | None:
         """Return how sure a value is, where that was written."""
         return self._known.get((feature, variant, attribute, group, condition, metric))
 

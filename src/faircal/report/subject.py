@@ -5,15 +5,23 @@ Pages, files and the terminal ask it; none of them asks what kind of run it is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from faircal.report.figures import Figure, Panels
-from faircal.report.outline import Section
-from faircal.report.store import Store
-from faircal.report.tables import Table
-from faircal.report.words import Summary
+from faircal.metrics.results import GLOBAL, Condition, Interval
+from faircal.report.changes import difference_tables
+from faircal.report.classes.figures import class_figures
+from faircal.report.classes.tables import class_differences, class_tables, further_class_tables
+from faircal.report.classes.words import class_summary
+from faircal.report.explorer import explorer
+from faircal.report.figures import Figure, Panels, standard_figures
+from faircal.report.findings import ReportableResults, VariantResults
+from faircal.report.outline import OutlineSection, outline
+from faircal.report.store import ResultsFolder
+from faircal.report.tables import Table, Variant, further_tables, main_tables, rate_text
+from faircal.report.words import Summary, summary
 
 
 class IntervalLine(NamedTuple):
@@ -25,11 +33,11 @@ class IntervalLine(NamedTuple):
     pairs: str
 
 
-def _no_sections(_: Store, __: str) -> list[Section]:
+def _no_sections(_: ResultsFolder, __: str) -> list[OutlineSection]:
     return []
 
 
-def _no_blocks(_: Store) -> list[tuple[str, list[IntervalLine]]]:
+def _no_blocks(_: ResultsFolder) -> list[tuple[str, list[IntervalLine]]]:
     return []
 
 
@@ -69,23 +77,217 @@ class Subject:
     more: str
     terms: Mapping[str, str]
     facts: Sequence[str]
-    summary: Callable[[Store, str], Summary]
-    main: Callable[[Store, str], list[Table]]
-    differences: Callable[[Store, str], list[Table]]
-    further: Callable[[Store, str], list[Table]]
-    figures: Callable[[Store, str], list[Figure | Panels]]
-    outline: Callable[[Store, str], list[Section]] = _no_sections
-    blocks: Callable[[Store], list[tuple[str, list[IntervalLine]]]] = _no_blocks
-    explorer: Callable[[Store], dict[str, Any]] | None = None
+    summary: Callable[[ResultsFolder, str], Summary]
+    main: Callable[[ResultsFolder, str], list[Table]]
+    differences: Callable[[ResultsFolder, str], list[Table]]
+    further: Callable[[ResultsFolder, str], list[Table]]
+    figures: Callable[[ResultsFolder, str], list[Figure | Panels]]
+    outline: Callable[[ResultsFolder, str], list[OutlineSection]] = _no_sections
+    blocks: Callable[[ResultsFolder], list[tuple[str, list[IntervalLine]]]] = _no_blocks
+    explorer: Callable[[ResultsFolder], dict[str, Any]] | None = None
 
-    def tables(self, store: Store, attribute: str) -> list[Table]:
+    def tables(self, store: ResultsFolder, attribute: str) -> list[Table]:
         """Return the tables that a page shows first."""
         return [*self.main(store, attribute), *self.differences(store, attribute)]
 
-    def every_table(self, store: Store, attribute: str) -> list[Table]:
+    def every_table(self, store: ResultsFolder, attribute: str) -> list[Table]:
         """Return all tables, as files have them."""
         return [
             *self.tables(store, attribute),
             *self.further(store, attribute),
             *(table for section in self.outline(store, attribute) for table in section.tables),
         ]
+
+
+def _face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
+    return main_tables(ReportableResults(store), attribute)
+
+
+def _further_face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
+    return further_tables(ReportableResults(store), attribute)
+
+
+def _blocks(store: ResultsFolder) -> list[tuple[str, list[IntervalLine]]]:
+    """Return the rates of an audit by what they are of, in words: groups under each other."""
+    if store.kind != "audit":
+        return []
+    blocks: dict[str, list[Interval]] = {}
+    for row in store.intervals:
+        if row.metric not in ("fpr", "fnr", "tpr"):
+            continue
+        where = "at the given threshold"
+        if row.condition:
+            kind = Condition.of(row.condition).metric.upper()
+            where = f"at a global {kind} of {rate_text(row.condition)}"
+        feature = f", {row.feature}" if len(store.results.features) > 1 else ""
+        blocks.setdefault(f"{row.metric.upper()} {where}{feature}", []).append(row)
+    # The decision in use first, and what people are told before what follows from it.
+    ordered = sorted(
+        blocks.items(), key=lambda block: (block[1][0].condition != "", block[1][0].metric == "tpr")
+    )
+    return [(title, [_interval_line(store, row) for row in rows]) for title, rows in ordered]
+
+
+def _interval_line(store: ResultsFolder, row: Interval) -> IntervalLine:
+    variant = Variant(row.method, row.calibrator, row.clusters)
+    found = VariantResults(store, row.attribute, row.feature, variant)
+    name = "All pairs" if row.group == GLOBAL else row.group
+    pairs = f"{row.trials:,.0f}"
+    lacking = found.lacking(row.metric, row.group, row.condition)
+    if lacking is not None:
+        return IntervalLine(name, "–", lacking, pairs)
+    value = found.value(row.metric, row.group, row.condition)
+    if math.isnan(value.mean):
+        return IntervalLine(name, "–", "not defined", pairs)
+    return IntervalLine(name, value.text, value.interval.replace("–", " to ") or "not known", pairs)
+
+
+_FACE_TERMS = {
+    "FPR": (
+        "False-positive or false-match rate: the share of pairs of two different people that are "
+        "taken for the same person."
+    ),
+    "FNR, TPR": (
+        "False-negative or false non-match rate: the share of pairs of one person that are "
+        "missed; TPR is the rest."
+    ),
+    "AUROC": (
+        "The chance that a pair of one person scores higher than a pair of two; 100 is perfect."
+    ),
+    "KS, ECE, Brier": (
+        "How far stated probabilities are from what happens; 0 is perfect. With few pairs they "
+        "are above 0 even for perfect probabilities."
+    ),
+    "AAD, MAD, STD": (
+        "Average and largest absolute deviation of the groups from their mean, and their standard "
+        "deviation: 0 means that all groups fare alike."
+    ),
+    "(1.13–1.71)": (
+        "An interval: where the number could lie as well, had other people been in the data; "
+        "nominally it covers the truth 95 times in 100."
+    ),
+    "Effective people": (
+        "How many people, each in equally many pairs, would tell as much as those who are there."
+    ),
+    "±": "Standard deviation over the folds.",
+}
+
+FACES = Subject(
+    kinds={
+        "benchmark": "Benchmark of methods",
+        "audit": "Audit of scores",
+        "reproduce": "The paper's experiment, run again",
+    },
+    lead="Who is treated differently by a face-verification system, and by how much.",
+    simulated=(
+        "These figures come from a model of a population, not from people. They show how the "
+        "methods behave; they say nothing about any real system or group."
+    ),
+    everything="All pairs",
+    more="equal opportunity, ECE, Brier, every group, fairness measures",
+    terms=_FACE_TERMS,
+    facts=(
+        "pairs",
+        "images",
+        "people",
+        "folds",
+        "attributes",
+        "data_sha256",
+        "wall_time_s",
+        "jobs",
+    ),
+    summary=summary,
+    main=_face_tables,
+    differences=difference_tables,
+    further=_further_face_tables,
+    figures=standard_figures,
+    outline=outline,
+    blocks=_blocks,
+    explorer=explorer,
+)
+
+
+_CLASS_TERMS = {
+    "Accuracy": "The share of rows whose most probable class is the true one.",
+    "Top-label KS, ECE": (
+        "How far the stated confidence in the most probable class is from how often it is right; "
+        "0 is perfect. With few rows they are above 0 even for perfect probabilities."
+    ),
+    "Class-wise KS, ECE": (
+        "The same for the probability of each class, whether or not it is the most probable; mean "
+        "over the classes."
+    ),
+    "NLL": (
+        "Negative log-likelihood: the mean of −log of the probability stated for the true class; "
+        "lower is better. It rewards both right order and right probabilities."
+    ),
+    "Brier": (
+        "Mean squared distance of the probabilities from what happened, summed over classes, from "
+        "0 (perfect) to 2."
+    ),
+    "AAD, MAD, STD": (
+        "Average and largest absolute deviation of the groups from their mean, and their standard "
+        "deviation: 0 means that all groups fare alike."
+    ),
+    "(1.13–1.71)": (
+        "An interval: where the number could lie as well, had other rows been in the data; "
+        "nominally it covers the truth 95 times in 100."
+    ),
+    "Yardstick": (
+        "A method that must be told each row's group. It shows what could be had with it, and is "
+        "never marked as best."
+    ),
+}
+
+#: What stands over the page, where a run compares calibrations and where it does not.
+_AUDIT, _COMPARISON = "Audit of a classifier", "Comparison of calibrations"
+
+CLASSES = Subject(
+    kinds={"classify": _AUDIT},
+    lead="Whose probabilities and predictions a classifier gets wrong, and by how much.",
+    simulated=(
+        "These figures come from a model, not from a real classifier. They show how the methods "
+        "behave; they say nothing about any real system or group."
+    ),
+    everything="All rows",
+    more="every group, the parts of the Brier score, every class",
+    terms=_CLASS_TERMS,
+    facts=("rows", "units", "classes", "folds", "attributes", "data_sha256", "wall_time_s", "jobs"),
+    summary=class_summary,
+    main=class_tables,
+    differences=class_differences,
+    further=further_class_tables,
+    figures=class_figures,
+)
+COMPARED_CLASSES = replace(
+    CLASSES,
+    kinds={"classify": _COMPARISON},
+    lead=(
+        "Whose probabilities and predictions a classifier gets wrong, by how much, and what "
+        "calibrating them changes."
+    ),
+)
+#: What an audit measures: a table's probabilities, and those of a model.
+_AUDITED = ("", "uncalibrated", "faircal")
+
+
+def class_subject(store: ResultsFolder) -> Subject:
+    """Return what a classifier's report is about: an audit, or calibrations that are compared.
+
+    A benchmark says by which calibrator it fitted; where that was not written, its methods tell.
+    """
+    methods = {variant.method for variant in store.results.variants}
+    settings = store.run.get("settings")
+    fitted = isinstance(settings, dict) and bool(settings.get("calibrator"))
+    compared = len(methods) > 1 and not methods <= set(_AUDITED)
+    return COMPARED_CLASSES if fitted or compared else CLASSES
+
+
+def subject_of(store: ResultsFolder) -> Subject:
+    """Return what a store's report is about; faces, unless its kind is one of classifiers."""
+    return class_subject(store) if store.kind in CLASSES.kinds else FACES
+
+
+def is_audit(store: ResultsFolder) -> bool:
+    """Whether one set of scores or probabilities was measured, and no methods were compared."""
+    return store.kind == "audit" or subject_of(store) is CLASSES

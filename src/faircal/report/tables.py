@@ -12,17 +12,17 @@ from faircal.methods import METHODS
 from faircal.metrics import METRICS
 from faircal.metrics.fairness import FAIRNESS
 from faircal.metrics.results import ALL, GLOBAL, MEAN, STD, Condition, ResultRow
-from faircal.report.cells import Heading, Line, Table, Value
+from faircal.report.cells import Heading, Line, Table, TableValue
 
 __all__ = [
     "UNDEFINED",
+    "ColumnSpec",
     "Heading",
     "Line",
     "Results",
     "Table",
-    "Value",
+    "TableValue",
     "Variant",
-    "Wanted",
     "accuracy_table",
     "calibration_table",
     "calibrator_title",
@@ -35,7 +35,7 @@ __all__ = [
     "mark_best",
     "method_table",
     "method_title",
-    "percent",
+    "rate_text",
     "unit_of",
 ]
 
@@ -98,7 +98,7 @@ class Results:
 
     Attributes
     ----------
-    rows : list of Row
+    rows : list of ResultRow
     dataset : str
     features, attributes : list of str
         In order of appearance.
@@ -182,7 +182,7 @@ class Results:
         if len({tuple(found) for found in small.values()}) == 1:
             return f"{front}{', '.join(small[conditions[0]])}."
         said = [
-            f"at {percent(condition)} " + ("each group" if found == groups else ", ".join(found))
+            f"at {rate_text(condition)} " + ("each group" if found == groups else ", ".join(found))
             for condition, found in small.items()
             if found
         ]
@@ -196,7 +196,7 @@ class Results:
         group: str,
         condition: str,
         metric: str,
-    ) -> Value:
+    ) -> TableValue:
         """Look a value up: mean and std over folds, or the one value of an audit."""
         front = (feature, variant.method, variant.calibrator, variant.clusters)
         back = (attribute, group, condition, metric)
@@ -207,17 +207,17 @@ class Results:
         else:
             std = self._values.get((*front, STD, *back), float("nan"))
         if np.isinf(mean):
-            return Value(float("nan"), says=UNDEFINED)
-        return Value(mean, std, unit=unit_of(metric))
+            return TableValue(float("nan"), says=UNDEFINED)
+        return TableValue(mean, std, unit=unit_of(metric))
 
 
-def percent(condition: str) -> str:
+def rate_text(condition: str) -> str:
     """Print the rate of a condition, ``global_fpr=0.001`` → ``0.1 %``."""
     return f"{100 * Condition.of(condition).rate:g} %"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnSpec:
     """A column to be filled: where its values are in the results."""
 
     name: str
@@ -228,7 +228,12 @@ class Wanted:
 
 
 def method_table(
-    results: Results, attribute: str, key: str, title: str, caption: str, wanted: Sequence[Wanted]
+    results: Results,
+    attribute: str,
+    key: str,
+    title: str,
+    caption: str,
+    wanted: Sequence[ColumnSpec],
 ) -> Table:
     """Build a table with a row per method and a block of columns per feature, best in bold."""
     headings = tuple(
@@ -251,7 +256,9 @@ def method_table(
     return Table(key, title, caption, headings, lines)
 
 
-def mark_best(grid: list[list[Value]], contest: Sequence[int], headings: Sequence[Heading]) -> None:
+def mark_best(
+    grid: list[list[TableValue]], contest: Sequence[int], headings: Sequence[Heading]
+) -> None:
     """Mark in each column the best of the rows `contest`, and those that print the same."""
     for column, heading in enumerate(headings):
         shown = {i: round(100 * grid[i][column].mean, 2) for i in contest}
@@ -266,9 +273,9 @@ def mark_best(grid: list[list[Value]], contest: Sequence[int], headings: Sequenc
 
 def accuracy_table(results: Results, attribute: str) -> Table:
     """The paper's first table: global accuracy."""
-    wanted = [Wanted("AUROC", "auroc", better="higher")]
+    wanted = [ColumnSpec("AUROC", "auroc", better="higher")]
     wanted += [
-        Wanted(f"TPR @ {percent(under)} FPR", "tpr", condition=under, better="higher")
+        ColumnSpec(f"TPR @ {rate_text(under)} FPR", "tpr", condition=under, better="higher")
         for under in results.rates("fpr")
     ]
     return method_table(
@@ -287,7 +294,7 @@ _OVER = (("mean", "Mean"), ("aad", "AAD"), ("mad", "MAD"), ("std", "STD"))
 def calibration_table(results: Results, attribute: str, metric: str = "ks") -> Table:
     """The paper's second table: calibration error over groups."""
     title = METRICS[metric].title
-    wanted = [Wanted(f"{title} {name}", f"{metric}_{key}", group=ALL) for key, name in _OVER]
+    wanted = [ColumnSpec(f"{title} {name}", f"{metric}_{key}", group=ALL) for key, name in _OVER]
     return method_table(
         results,
         attribute,
@@ -304,7 +311,7 @@ def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Tab
     """The paper's third table: predictive equality (``fpr``), or equal opportunity (``fnr``)."""
     upper = metric.upper()
     wanted = [
-        Wanted(f"{name} @ {percent(under)}", f"{metric}_{key}", group=ALL, condition=under)
+        ColumnSpec(f"{name} @ {rate_text(under)}", f"{metric}_{key}", group=ALL, condition=under)
         for under in results.rates(f"global_{metric}")
         for key, name in _OVER[1:]
     ]
@@ -324,14 +331,14 @@ def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Tab
 def fairness_table(results: Results, attribute: str, condition: str) -> Table:
     """How unequal groups are at one operating point, as standards and laboratories tell it."""
     wanted = [
-        Wanted(title, metric, ALL, condition, FAIRNESS[metric.removeprefix(f"{rate}_")].better)
+        ColumnSpec(title, metric, ALL, condition, FAIRNESS[metric.removeprefix(f"{rate}_")].better)
         for rate, metric, title in fairness_measures()
     ]
     return method_table(
         results,
         attribute,
         f"fairness-{condition}",
-        f"Fairness measures at a global FPR of {percent(condition)}",
+        f"Fairness measures at a global FPR of {rate_text(condition)}",
         "Max − min in percent, the rest as it is. Groups are alike where ratios, FDR and the "
         "inequity rate are 1 and the others 0. Undefined: a ratio to a group without an error."
         + results.caution(attribute, "fpr", [condition]),
@@ -359,11 +366,11 @@ def group_table(results: Results, attribute: str, metric: str, condition: str = 
     if metric in METRICS:
         title, better = METRICS[metric].title, METRICS[metric].better
     names = [(GLOBAL, "Global"), *((group, group) for group in results.groups(attribute))]
-    wanted = [Wanted(name, metric, group, condition, better) for group, name in names]
+    wanted = [ColumnSpec(name, metric, group, condition, better) for group, name in names]
     where, hint = "", f" {better} is better."
     if condition:
         rate = Condition.of(condition).metric.upper()
-        where, hint = f" at a global {rate} of {percent(condition)}", " equal is better."
+        where, hint = f" at a global {rate} of {rate_text(condition)}", " equal is better."
     return method_table(
         results,
         attribute,

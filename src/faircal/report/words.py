@@ -1,8 +1,8 @@
 """A report's findings in plain sentences: for people who decide, not for people who measure.
 
 No sentence says more than the data can carry: a group without enough data is named as such and gets
-no number (`faircal.report.enough` is the rule), and groups whose intervals overlap are not called
-different.
+no number (`faircal.metrics.intervals.enough` is the rule), and groups whose intervals overlap are
+not called different.
 """
 
 from __future__ import annotations
@@ -12,16 +12,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.results import GLOBAL
+from faircal.metrics.intervals.enough import NOT_ENOUGH, least_people
+from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.changes import changes
-from faircal.report.enough import NOT_ENOUGH, effective_people, least_people, people
-from faircal.report.findings import Measured, Told, main_condition
-from faircal.report.limits import limits
-from faircal.report.numbers import listing, percent, points, ranged, times, variant_name
-from faircal.report.rates import TRIALS, Point, Rate, Rates
-from faircal.report.store import REFERENCE, Store
-from faircal.report.tables import Variant
-from faircal.report.tables import percent as percent_of
+from faircal.report.findings import (
+    ReportableResults,
+    VariantResults,
+    caution,
+    effective_people,
+    main_condition,
+    people,
+)
+from faircal.report.rates import TRIALS, Rate, RatesAtPoint, RatesByGroup
+from faircal.report.store import REFERENCE, ResultsFolder
+from faircal.report.tables import Variant, rate_text
+from faircal.report.wording import listing, percent, points, ranged, times, variant_name
 
 ERRORS = {
     "fpr": "False matches (two strangers taken for one person)",
@@ -54,7 +59,7 @@ class Summary:
     limits: list[str]
 
 
-def summary(store: Store, attribute: str) -> Summary:
+def summary(store: ResultsFolder, attribute: str) -> Summary:
     """Say what was found of the groups of `attribute`, how sure it is, and what it leaves open.
 
     Speaks of one operating point: the threshold of an audit, else the highest global
@@ -63,14 +68,14 @@ def summary(store: Store, attribute: str) -> Summary:
 
     Parameters
     ----------
-    store : Store
+    store : ResultsFolder
     attribute : str
         One of ``store.results.attributes``; empty where there are no groups.
     """
     variant = next(iter(store.main_variants.values()))
     condition = main_condition(store.results, attribute)
     found = [
-        Measured(store, attribute, feature, variant).point(condition).seen()
+        VariantResults(store, attribute, feature, variant).point(condition).seen()
         for feature in store.results.features
         if condition is not None
     ]
@@ -85,7 +90,7 @@ def summary(store: Store, attribute: str) -> Summary:
 # ------------------------------------------------- who is treated differently, by how much
 
 
-def _who(store: Store, variant: Variant, found: Sequence[Point]) -> list[str]:
+def _who(store: ResultsFolder, variant: Variant, found: Sequence[RatesAtPoint]) -> list[str]:
     if not found:
         return ["No error rates were measured, so nothing can be said about groups."]
     if found[0].condition and found[0].rates["fpr"].overall.trials == 0:
@@ -109,9 +114,11 @@ def _who(store: Store, variant: Variant, found: Sequence[Point]) -> list[str]:
     return said
 
 
-def _calibration(store: Store, variant: Variant, found: Sequence[Point]) -> Iterator[str]:
+def _calibration(
+    store: ResultsFolder, variant: Variant, found: Sequence[RatesAtPoint]
+) -> Iterator[str]:
     """Say how far stated probabilities are from what happens, in the worst group and the best."""
-    attribute, told = store.results.attributes[0], Told(store)
+    attribute, told = store.results.attributes[0], ReportableResults(store)
     for point in found:
         values = {
             group: told.value(point.feature, variant, attribute, group, "", "ks")
@@ -129,7 +136,7 @@ def _calibration(store: Store, variant: Variant, found: Sequence[Point]) -> Iter
             )
 
 
-def _decision(store: Store, point: Point) -> str:
+def _decision(store: ResultsFolder, point: RatesAtPoint) -> str:
     """Say when two pictures are taken for one person."""
     everybody = "all of the simulated people" if store.simulated else "everybody"
     if not point.condition:
@@ -143,12 +150,12 @@ def _decision(store: Store, point: Point) -> str:
     fold = "In each part (fold) of the data one" if len(store.curves.folds) > 1 else "One"
     at = "" if math.isnan(point.threshold) else f" ({point.threshold:.4g})"
     return (
-        f"{fold} threshold{at} for {everybody}, set so that {percent_of(point.condition)} of all "
+        f"{fold} threshold{at} for {everybody}, set so that {rate_text(point.condition)} of all "
         f"pairs of strangers {where}are taken for one person."
     )
 
 
-def _overall(point: Point) -> str:
+def _overall(point: RatesAtPoint) -> str:
     wrong = {"fpr": "are taken for one person", "fnr": "are not recognised"}
     said = []
     for metric, rates in point.rates.items():
@@ -166,7 +173,7 @@ def _told(rate: Rate) -> str:
     return f"{percent(rate.value)} ({percent(rate.low)} to {percent(rate.high)})"
 
 
-def _contrast(rates: Rates) -> str:
+def _contrast(rates: RatesByGroup) -> str:
     """Say how the worst group and the best one compare, as far as the data can tell them apart."""
     kind, trials, told = ERRORS[rates.metric], TRIALS[rates.metric], rates.told
     if rates.overall.trials == 0:
@@ -187,7 +194,7 @@ def _contrast(rates: Rates) -> str:
     )
 
 
-def _verdict(rates: Rates) -> str:
+def _verdict(rates: RatesByGroup) -> str:
     if rates.told_apart is False:
         if rates.overlap:
             return f"their intervals overlap: {NOT_APART}"
@@ -201,7 +208,7 @@ def _verdict(rates: Rates) -> str:
     return many if least == "1.0" else f"{many}, and at least {least} times"
 
 
-def _too_few(rates: Rates) -> list[str]:
+def _too_few(rates: RatesByGroup) -> list[str]:
     """Name the groups with too few pairs; nothing where no group can have any."""
     withheld = rates.withheld
     if len(withheld) <= _ONE_BY_ONE:
@@ -219,7 +226,7 @@ def _little(rate: Rate) -> str:
 # ---------------------------------------------------------------------- how sure are we
 
 
-def _sure(store: Store, attribute: str, found: Sequence[Point]) -> list[str]:
+def _sure(store: ResultsFolder, attribute: str, found: Sequence[RatesAtPoint]) -> list[str]:
     rates = [rates for point in found for rates in point.rates.values()]
     names = list(found[0].rates["fpr"].groups) if found else []
     said = []
@@ -230,7 +237,7 @@ def _sure(store: Store, attribute: str, found: Sequence[Point]) -> list[str]:
     return [*said, *_sizes(rates), *_people(store, attribute, names), *_folds(found)]
 
 
-def _intervals(store: Store) -> Iterator[str]:
+def _intervals(store: ResultsFolder) -> Iterator[str]:
     """Say how the intervals are made and what they leave out."""
     if store.kind != "audit":
         on = f"fitted on {store.moved_from} and " if store.moved_from else ""
@@ -261,7 +268,7 @@ def _intervals(store: Store) -> Iterator[str]:
         )
 
 
-def _least_sure(rates: Sequence[Rates]) -> Iterator[str]:
+def _least_sure(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Name the group whose rate of false matches is known worst, of those that are told."""
     told = rates[0].told if rates else {}
     widths = {g: rate.high - rate.low for g, rate in told.items() if not math.isnan(rate.low)}
@@ -273,7 +280,7 @@ def _least_sure(rates: Sequence[Rates]) -> Iterator[str]:
         )
 
 
-def _apart(rates: Sequence[Rates]) -> Iterator[str]:
+def _apart(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Say when groups are called different, where any two were compared."""
     compared = [len(each.told) for each in rates if each.worst is not None]
     if compared:
@@ -284,7 +291,7 @@ def _apart(rates: Sequence[Rates]) -> Iterator[str]:
         )
 
 
-def _sizes(rates: Sequence[Rates]) -> Iterator[str]:
+def _sizes(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Say how large the groups are that were compared, the same for every feature."""
     said = []
     for each in rates[:2]:  # of the first feature
@@ -302,7 +309,7 @@ def _sizes(rates: Sequence[Rates]) -> Iterator[str]:
         yield f"The groups compared have {' and '.join(said)}."
 
 
-def _people(store: Store, attribute: str, names: Sequence[str]) -> Iterator[str]:
+def _people(store: ResultsFolder, attribute: str, names: Sequence[str]) -> Iterator[str]:
     """Say how many people are behind the pairs."""
     counted = people(store, attribute)
     if GLOBAL in counted:
@@ -323,7 +330,7 @@ def _people(store: Store, attribute: str, names: Sequence[str]) -> Iterator[str]
         yield "The data does not say who is in the pairs, so the number of people is not known."
 
 
-def _folds(found: Sequence[Point]) -> Iterator[str]:
+def _folds(found: Sequence[RatesAtPoint]) -> Iterator[str]:
     """Say how far the rates vary from fold to fold."""
     for point in found:
         front = f"{point.feature}: " if len(found) > 1 else ""
@@ -334,3 +341,118 @@ def _folds(found: Sequence[Point]) -> Iterator[str]:
         if not any(math.isnan(spread) for _, spread in ends):
             varied = " and ".join(f"{points(spread)} for {group}" for group, spread in ends)
             yield f"{front}From fold to fold false matches vary by {varied} (standard deviation)."
+
+
+def limits(store: ResultsFolder, attribute: str, found: Sequence[RatesAtPoint]) -> list[str]:
+    """Say what a run cannot tell of the groups of `attribute`; `found` is what it speaks of."""
+    return [
+        *_simulated(store),
+        *_withheld(found),
+        *_few_people(store, attribute),
+        *_in_no_group(store, attribute),
+        *_uncalibrated(store),
+        *_tied(store, attribute, found),
+        *_by_model(store),
+        *_chosen_on_test(store, found),
+        *_drawn(store),
+        *_scope(store),
+    ]
+
+
+def _simulated(store: ResultsFolder) -> Iterator[str]:
+    if store.simulated:
+        yield "The people are simulated: nothing here is about real people or a real system."
+
+
+def _withheld(found: Sequence[RatesAtPoint]) -> Iterator[str]:
+    names = dict.fromkeys(
+        group for point in found for rates in point.rates.values() for group in rates.withheld
+    )
+    if names:
+        yield (
+            f"A group without a number may be treated well or badly: {listing(names)} "
+            f"{'needs' if len(names) == 1 else 'need'} more data to tell."
+        )
+
+
+def _few_people(store: ResultsFolder, attribute: str) -> Iterator[str]:
+    for group in store.results.groups(attribute):
+        said = caution(store, attribute, group)
+        if said is not None:
+            yield f"{group}: {said}."
+
+
+def _in_no_group(store: ResultsFolder, attribute: str) -> Iterator[str]:
+    """Give the shares of pairs that count in no group."""
+    shares = store.run.get("groups", {}).get(attribute, {})
+    everything = shares.get("pairs", 0)
+    for key, why in (
+        ("cross_group_pairs", "join two groups"),
+        ("unknown_pairs", f"have no known {attribute}"),
+    ):
+        if shares.get(key):
+            yield (
+                f"{shares[key]:,} of {everything:,} pairs ({percent(shares[key] / everything)}) "
+                f"{why}: they count in the overall numbers and in no group's."
+            )
+
+
+def _uncalibrated(store: ResultsFolder) -> Iterator[str]:
+    if not any(row.metric == "ks" for row in store.results.rows):
+        yield "There are scores and no probabilities, so none can be checked (no calibration)."
+
+
+def _chosen_on_test(store: ResultsFolder, found: Sequence[RatesAtPoint]) -> Iterator[str]:
+    chosen = [p for p in found if p.condition and p.rates["fpr"].overall.trials != 0]
+    if chosen and store.run.get("settings", {}).get("threshold_on") != "calibration":
+        yield (
+            "The threshold was chosen on the same pairs that it is tested on. That is optimistic: "
+            "one that is set beforehand, as in use, may miss the wanted rate."
+        )
+
+
+def _tied(store: ResultsFolder, attribute: str, found: Sequence[RatesAtPoint]) -> Iterator[str]:
+    """Say where no threshold gives the wanted rate, since many pairs have the same score."""
+    for point in found:
+        wanted = Condition.of(point.condition).wanted("fpr")
+        if wanted is None or math.isnan(point.threshold):
+            continue
+        known = [
+            source
+            for source in store.curves.sources
+            if (source.feature, source.attribute) == (point.feature, attribute)
+        ]
+        if not known:
+            continue
+        overall = store.curves.get(source=known[0])
+        above = float(overall.fpr[overall.fpr <= wanted].max(initial=0.0))
+        below = float(overall.fpr[overall.fpr > wanted].min(initial=1.0))
+        if below - above > wanted / 2 and (below - above) * overall.n_imposter >= 3:
+            yield (
+                f"Many pairs have the same score: no threshold gives {percent(wanted)}, only "
+                f"{percent(above)} or {percent(below)}. Rates there are estimates between the two."
+            )
+
+
+def _by_model(store: ResultsFolder) -> Iterator[str]:
+    model = store.run.get("settings", {}).get("model")
+    if store.kind == "audit" and model:
+        yield (
+            "The scores come from a model of faircal. Where it was fitted on pairs or people of "
+            "this data, it looks better here than it will be on others."
+        )
+
+
+def _scope(store: ResultsFolder) -> Iterator[str]:
+    many = len(store.results.features)
+    yield (
+        f"One dataset and {'one system' if many == 1 else f'{many} systems'} were measured: this "
+        "says nothing about other people, pictures or systems. It does not say why groups differ."
+    )
+
+
+def _drawn(store: ResultsFolder) -> Iterator[str]:
+    """Give the note on folds that were drawn and not given, as a sentence."""
+    for note in store.run.get("notes", []):
+        if str(note).startswith("folds drawn") and store.kind != "audit":
+            yield f"F{str(note)[1:]}."

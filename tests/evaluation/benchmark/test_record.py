@@ -8,9 +8,8 @@ import pytest
 import faircal
 from faircal.evaluation.benchmark import Settings, run_benchmark
 from faircal.evaluation.compare import ComparedRun
-from faircal.report.enough import caution, effective_people, people
-from faircal.report.findings import Measured
-from faircal.report.store import Store
+from faircal.report.findings import VariantResults, caution, effective_people, people
+from faircal.report.store import ResultsFolder
 
 N, EACH = 60, 3
 
@@ -47,7 +46,7 @@ def folder(tmp_path_factory):
 
 
 def test_people_of_groups_with_the_same_name_are_told_apart(folder):
-    store = Store.read(folder)
+    store = ResultsFolder.read(folder)
     assert people(store, "glasses") == {"global": 60, "yes": 48, "no": 12}
     assert people(store, "beard") == {"global": 60, "yes": 12, "no": 48}
     assert store.run["people"] == people(store, "glasses")  # of the first, as audits have it
@@ -57,10 +56,10 @@ def test_people_of_groups_with_the_same_name_are_told_apart(folder):
 
 
 def test_who_has_too_few_depends_on_the_attribute(folder):
-    store = Store.read(folder)
+    store = ResultsFolder.read(folder)
     (feature,), (variant,) = store.results.features, store.main_variants.values()
     for attribute, few in (("glasses", "no"), ("beard", "yes")):
-        measured = Measured(store, attribute, feature, variant)
+        measured = VariantResults(store, attribute, feature, variant)
         too_few = {group for group in ("yes", "no") if measured.too_few("fpr", group, "")}
         assert too_few == {few}
         assert caution(store, attribute, few).startswith("only 12 people")

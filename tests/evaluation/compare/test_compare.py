@@ -32,7 +32,7 @@ from faircal.metrics.results import (
     write_results,
     write_run,
 )
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 
 POINT = "global_fpr=0.01"
 ENOUGH = {"global": 90.0, "F": 40.0, "M": 40.0, "few": 9.0}
@@ -309,9 +309,9 @@ def test_differences_to_a_reference(tmp_path):
     with pytest.raises(DataError, match=r"replicates.parquet: cannot be read"):
         differences(folder)
     with pytest.raises(DataError, match=r"replicates.parquet: cannot be read"):
-        Store.read(folder).compared("sex")
+        ResultsFolder.read(folder).compared("sex")
     damaged.unlink()
-    assert Store.read(folder).compared("sex") == []
+    assert ResultsFolder.read(folder).compared("sex") == []
     assert differences(folder) == []
     with pytest.raises(DataError, match=r"no replicates.parquet.* again with this version"):
         ComparedRun.read(folder)
@@ -329,7 +329,7 @@ def test_a_report_reads_replicates_once_and_no_comparison_reads_results(tmp_path
     path = folder / "replicates.parquet"
     rows = read_replicates(path)
     write_replicates(path, [*rows, *(row._replace(attribute="age") for row in rows)])
-    store, calls = Store.read(folder), []
+    store, calls = ResultsFolder.read(folder), []
 
     def counted(path):
         calls.append(path)

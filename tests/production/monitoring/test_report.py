@@ -13,10 +13,18 @@ import pytest
 
 from faircal.model import Population
 from faircal.production.monitoring import Finding, Verdict
-from faircal.production.monitoring.report import Monitored, monitoring_page, write_monitoring
-from faircal.production.monitoring.report_pictures import pictures
-from faircal.production.monitoring.report_time import MOST, Stretch, shortened
-from faircal.production.monitoring.report_words import DUE, QUIET, WAIT, advice, headline, promise
+from faircal.production.monitoring.report import (
+    DUE,
+    QUIET,
+    WAIT,
+    Monitored,
+    advice,
+    headline,
+    monitoring_page,
+    promise,
+    write_monitoring,
+)
+from faircal.production.monitoring.report_pictures import MOST, Stretch, pictures, shortened
 
 NAN = float("nan")
 WINDOW = {

@@ -18,7 +18,7 @@ from faircal.metrics.results import (
     write_results,
     write_rows,
 )
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 
 METHODS = {
     "uncalibrated": {"title": "As it comes", "yardstick": False},
@@ -80,7 +80,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def store(folder):
-    return Store.read(folder)
+    return ResultsFolder.read(folder)
 
 
 class ByHand:
@@ -115,7 +115,7 @@ class ByHand:
         write_intervals(self.folder, self.intervals)
         write_rows(self.folder / DIFFERENCES, ClassDifference, self.differences)
         (self.folder / "run.json").write_text(json.dumps(self.run), "utf-8")
-        return Store.read(self.folder)
+        return ResultsFolder.read(self.folder)
 
 
 @pytest.fixture

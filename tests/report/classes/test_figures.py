@@ -9,12 +9,12 @@ import pytest
 
 from faircal.evaluation.classes import audit_classes, write_class_audit
 from faircal.report.classes import class_figures
-from faircal.report.classes.diagrams import ClassDiagram
 from faircal.report.classes.dots import ChangeDots, GroupDots, printed
-from faircal.report.classes.found import Found
+from faircal.report.classes.figures import ClassDiagram
+from faircal.report.classes.results import ClassResults
 from faircal.report.figures import svg
 from faircal.report.figures.style import new_canvas, style
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 
 KEYS = [
     "differences",
@@ -45,7 +45,7 @@ def test_all_are_there_with_table_words_and_caption(figures):
 
 
 def test_dots_are_the_results_with_their_intervals(store, figures):
-    found = Found(store, "place")
+    found = ClassResults(store, "place")
     rows = figures["groups-top_ks"].table.to_pylist()
     assert len(rows) == 4 * 2  # methods by groups with enough data
     by_title = {method.title: method for method in found.methods}
@@ -76,14 +76,14 @@ def test_reliability_is_counted_from_the_curves(store, figures):
 
 def test_classes_are_drawn_by_name_and_of_many_the_worst(store, figures):
     assert set(figures["reliability-classes"].table["group"].to_pylist()) == {"cat", "dog", "owl"}
-    source = Found(store, "place").class_sources["uncalibrated"]
+    source = ClassResults(store, "place").class_sources["uncalibrated"]
     one = ClassDiagram(store.curves, source, only=("owl",))
     assert one.groups == ["owl"]
     assert "Drawn are the 1 of 3 classes with the highest KS." in one.caption
 
 
 def test_differences_are_filled_where_they_are_clear(two):
-    found = Found(two.store(), "place")
+    found = ClassResults(two.store(), "place")
     figure = ChangeDots(found, found.references[-1], [("nll", "global")])
     assert figure.words == (
         "Difference to Global. NLL: As it comes 0.04 (0.03 to 0.05), worse, FairCal −0.01 (−0.02 "
@@ -111,7 +111,7 @@ def looks(figure):
 
 def test_methods_look_the_same_in_every_figure(store):
     pytest.importorskip("matplotlib")
-    found = Found(store, "place")
+    found = ClassResults(store, "place")
     by_group = looks(GroupDots(found, "top_ks"))
     assert list(by_group) == ["As it comes", "Global", "FairCal", "Group-wise"]
     for reference in found.references:
@@ -126,7 +126,7 @@ def many(by_hand, told, small):
         hand.add("uncalibrated", f"g{i:03}", "top_ks", i / 1000, 0, 1)
     for i in range(small):
         hand.add("uncalibrated", f"s{i:03}", "top_ks", 0.9, 0, 1)
-    return Found(hand.store(), "place")
+    return ClassResults(hand.store(), "place")
 
 
 def test_of_many_groups_the_worst_are_drawn(by_hand):
@@ -151,7 +151,7 @@ def test_of_many_groups_few_lines_are_drawn(tmp_path):
         attribute="place",
     )
     write_class_audit(tmp_path, found, {})
-    figures = class_figures(Store.read(tmp_path), "place")
+    figures = class_figures(ResultsFolder.read(tmp_path), "place")
     (figure,) = [figure for figure in figures if figure.key == "reliability"]
     assert set(figure.table["group"].to_pylist()) == {f"g{i}" for i in range(8)}
     assert "not enough data: s0, s1, s2, s3, s4, s5 and 4 more." in figure.caption
@@ -166,7 +166,7 @@ def test_numbers_in_words():
 def test_no_groups_no_group_figures(by_hand):
     store = by_hand().add("uncalibrated", "global", "top_ks", 0.1, 0.05, 0.15).store()
     assert class_figures(store, "place") == []
-    assert GroupDots(Found(store, "place"), "top_ks").empty
+    assert GroupDots(ClassResults(store, "place"), "top_ks").empty
 
 
 def test_they_can_be_drawn(figures):

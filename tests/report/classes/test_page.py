@@ -8,9 +8,8 @@ import shutil
 
 import pytest
 
-from faircal.report import Store, write_all, write_report
-from faircal.report.faces import FACES
-from faircal.report.kinds import subject_of
+from faircal.report import ResultsFolder, write_all, write_report
+from faircal.report.subject import FACES, subject_of
 from tests.report.classes.conftest import measured
 
 WORDS = re.compile(
@@ -67,7 +66,7 @@ def test_intervals_below_nothing_are_read_without_doubt(text):
 def test_it_is_made_again_from_the_folder_alone_with_the_same_bytes(folder, text, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("report.html", "figures", "tables"))
-    write_all(Store.read(copy))
+    write_all(ResultsFolder.read(copy))
     assert (copy / "report.html").read_text("utf-8") == text
 
 
@@ -76,7 +75,7 @@ def test_faces_have_the_other_subject(folder, tmp_path):
         shutil.copy(folder / name, tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
     (tmp_path / "run.json").write_text(json.dumps(run | {"kind": "audit"}), "utf-8")
-    assert subject_of(Store.read(tmp_path)) is FACES
+    assert subject_of(ResultsFolder.read(tmp_path)) is FACES
 
 
 @pytest.mark.parametrize(

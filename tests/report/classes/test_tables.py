@@ -13,13 +13,13 @@ import pytest
 from rich.console import Console
 
 from faircal.metrics.results import ALL, GLOBAL, read_intervals, read_results
+from faircal.report.cells import markdown
 from faircal.report.classes import class_tables, further_class_tables
-from faircal.report.classes.found import Found
+from faircal.report.classes.results import ClassResults
 from faircal.report.classes.tables import class_differences
-from faircal.report.formats import markdown
+from faircal.report.page import write_all
 from faircal.report.paper.latex import latex
 from faircal.report.terminal import show
-from faircal.report.writing import write_all
 
 
 def cell(table, label, column, block=None):
@@ -210,7 +210,7 @@ def test_one_method_alone_has_no_differences(by_hand):
 
 
 def test_methods_have_the_names_that_the_run_gives_them(store):
-    found = Found(store, "place")
+    found = ClassResults(store, "place")
     assert [method.title for method in found.methods] == [
         "As it comes",
         "Global",

@@ -10,9 +10,9 @@ import pytest
 from faircal.evaluation.classes import audit_classes, write_class_audit
 from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.classes import class_summary
-from faircal.report.classes.found import Found
-from faircal.report.classes.who import contrast
-from faircal.report.store import Store
+from faircal.report.classes.groups import contrast
+from faircal.report.classes.results import ClassResults
+from faircal.report.store import ResultsFolder
 
 FACES = re.compile(
     r"\b(people|pairs?|match(es)?|genuine|imposters?|strangers?|faces?)\b", re.IGNORECASE
@@ -46,7 +46,7 @@ def write(folder, says, codes, groups, **more):
     """Write the folder of an audit, and read it."""
     found = audit_classes(says, codes, groups=groups, dataset="beasts", attribute="place", **more)
     write_class_audit(folder, found, {})
-    return Store.read(folder)
+    return ResultsFolder.read(folder)
 
 
 def sentence(store, start):
@@ -61,7 +61,7 @@ def test_two_groups_differ_where_the_interval_of_their_deviation_leaves_out_0(tm
     store = write(tmp_path, says, np.ones(1500, int), ["A"] * 750 + ["B"] * 750)
     (mad,) = [i for i in store.intervals if (i.group, i.metric) == (ALL, "accuracy_mad")]
     assert mad.low > 0
-    found = Found(store, "place")
+    found = ClassResults(store, "place")
     assert not contrast(found, "accuracy", found.spoken_of).told_apart
     text = sentence(store, "The predicted class")
     assert "that is 7.2 points apart, more than chance explains" in text

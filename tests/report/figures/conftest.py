@@ -7,7 +7,7 @@ import pytest
 
 import faircal
 from faircal.evaluation.benchmark import Settings, run_benchmark
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 
 
 class Scored:
@@ -45,7 +45,7 @@ def four():
 
 def _run(folder, data, **settings):
     run_benchmark(data, folder, Settings(**settings), jobs=1)
-    return Store.read(folder)
+    return ResultsFolder.read(folder)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from faircal.metrics.results import ClusterRow, Interval, Member, ResultRow
 from faircal.report.figures import (
     ClusterComposition,
     ClusterShift,
-    GroupRates,
+    GroupRateDots,
     Montage,
     Robustness,
     by_calibrator,
@@ -106,7 +106,7 @@ class TestGroupRates:
     )
 
     def figure(self, **more):
-        return GroupRates(Results(self.rows), "f", "sex", "fpr", "global_fpr=0.01", **more)
+        return GroupRateDots(Results(self.rows), "f", "sex", "fpr", "global_fpr=0.01", **more)
 
     def test_the_table_holds_values_and_spreads(self):
         rows = self.figure().table.to_pylist()
@@ -150,14 +150,14 @@ class TestGroupRates:
 
     def test_a_given_threshold_marks_what_was_measured(self):
         rows = [row("", group, "fpr", value) for group, value in (("global", 0.1), ("F", 0.2))]
-        figure = GroupRates(Results(rows), "f", "sex")
+        figure = GroupRateDots(Results(rows), "f", "sex")
         assert figure.mark == 0.1
         assert "all pairs, 10 %" in figure.caption
         assert figure.table["method"].to_pylist() == ["scores"]
 
     def test_variants_of_one_method_are_told_apart(self):
         rows = [row("fsn", "F", "ks", 0.1, clusters=k) for k in ("5", "9")]
-        figure = GroupRates(Results(rows), "f", "sex", "ks")
+        figure = GroupRateDots(Results(rows), "f", "sex", "ks")
         assert figure.table["method"].to_pylist() == ["FSN, K = 5", "FSN, K = 9"]
         assert math.isnan(figure.mark)
 

@@ -10,10 +10,10 @@ import pytest
 import faircal
 from faircal.evaluation.curves import Curves
 from faircal.report.figures import Panels, paper_figures, standard_figures, svg
-from faircal.report.figures.choice import slug
-from faircal.report.figures.clusters import Cluster
+from faircal.report.figures.base import slug
+from faircal.report.figures.clusters import DrawnCluster
 from faircal.report.figures.paper import telling_clusters
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 from faircal.report.tables import Results
 
 ATTRIBUTE = "ethnicity+gender"
@@ -26,7 +26,9 @@ def keys(figures):
 def audited(folder, audit):
     """What 'faircal audit' would write, as a store."""
     run = {"kind": "audit"}
-    return Store(folder, Results(audit.rows), run, audit.curves, [], [], list(audit.intervals()))
+    return ResultsFolder(
+        folder, Results(audit.rows), run, audit.curves, [], [], list(audit.intervals())
+    )
 
 
 def two_features(store):
@@ -218,7 +220,7 @@ class TestPaper:
 class TestChoice:
     def test_telling_clusters(self):
         def cluster(name, **counts):
-            return Cluster(name, sum(counts.values()), counts, 0.0)
+            return DrawnCluster(name, sum(counts.values()), counts, 0.0)
 
         big = [
             cluster("a", F=90, M=10),

@@ -9,7 +9,7 @@ import pytest
 from faircal.evaluation.curves import Curves
 from faircal.metrics.results import ResultRow
 from faircal.report.paper.published import entries, look_up
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 from faircal.report.tables import Results
 
 CLUSTERED = ("faircal", "fsn")
@@ -49,6 +49,6 @@ def make_store(tmp_path):
         run = {"kind": "reproduce", "paper": dataset, "folds": [1, 2, 3, 4, 5]} | run
         folder = Path(tmp_path) / "run"
         folder.mkdir(exist_ok=True)
-        return Store(folder, Results(rows), run, Curves(curves), [], [], [])
+        return ResultsFolder(folder, Results(rows), run, Curves(curves), [], [], [])
 
     return make

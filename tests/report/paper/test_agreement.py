@@ -9,7 +9,7 @@ import pytest
 import faircal
 from faircal.evaluation.curves import ScoreHistogram, ScoreSource
 from faircal.report.paper import Claim, reproduction
-from faircal.report.paper.claims import CONTESTS, Side
+from faircal.report.paper.claims import CONTESTS, ClaimSide
 
 
 def test_the_papers_own_numbers_agree_in_every_cell(make_store):
@@ -56,7 +56,7 @@ def test_numbers_without_a_standard_deviation_are_apart(make_store):
 
 def test_the_paper_bears_its_claims_out_in_these_counts():
     def counts(*datasets):
-        found = [[contest.count(Side.papers(key)) for contest in CONTESTS] for key in datasets]
+        found = [[contest.count(ClaimSide.papers(key)) for contest in CONTESTS] for key in datasets]
         return [tuple(map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True)]
 
     auroc, tpr, mean, apart, equality, opportunity, baseline, oracle = counts("rfw", "bfw")

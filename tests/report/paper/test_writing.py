@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from faircal.report.formats import SIMULATED
+from faircal.report.cells import SIMULATED
 from faircal.report.paper import reproduction, write_reproduction
 
 GOLDEN = Path(__file__).parent / "golden"

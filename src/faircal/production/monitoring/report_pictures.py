@@ -8,19 +8,98 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.metrics.proportions import wilson
 from faircal.model import Population
-from faircal.production.monitoring import Finding, Verdict
-from faircal.production.monitoring.report_time import Stretch
-from faircal.report.svg import bars, histogram, points
-from faircal.report.svg_frame import CHANGE_LOOKS, number
+from faircal.production.monitoring import Finding, Seen, Verdict
+from faircal.report.svg import CHANGE_LOOKS, bars, histogram, number, points
 
 Float64 = NDArray[np.float64]
+
+#: The most stretches of time that are kept.
+MOST = 120
+
+
+class Stretch(NamedTuple):
+    """A stretch of the stream of pairs: means and counts.
+
+    Attributes
+    ----------
+    source : str
+        The file or folder.
+    pairs : int
+    score, probability : float
+        Means.
+    images, outside : int
+        Images (two a pair) whose place is known, and how many of them lie outside.
+    feedback, genuine : int
+        Labelled pairs, and the genuine ones.
+    expected : float
+        How many genuine ones their probabilities promise.
+    """
+
+    source: str
+    pairs: int
+    score: float
+    probability: float
+    images: int
+    outside: int
+    feedback: int
+    genuine: int
+    expected: float
+
+    @classmethod
+    def of(cls, seen: Seen, told: Float64, genuine: NDArray[np.bool_], source: str) -> Self:
+        """Count pairs; `told` are the probabilities of the labelled ones."""
+        sides = [side for side in (seen.left_outside, seen.right_outside) if side is not None]
+        return cls(
+            source=source,
+            pairs=len(seen),
+            score=float(np.mean(seen.score)),
+            probability=float(np.mean(seen.probability)),
+            images=sum(map(len, sides)),
+            outside=int(sum(np.count_nonzero(side) for side in sides)),
+            feedback=len(told),
+            genuine=int(np.count_nonzero(genuine)),
+            expected=float(told.sum()),
+        )
+
+    @classmethod
+    def joined(cls, first: Stretch, second: Stretch) -> Stretch:
+        """Return two neighbours as one.
+
+        >>> day = Stretch("a.csv", 10, 0.5, 0.2, 20, 1, 0, 0, 0.0)
+        >>> night = Stretch("b.csv", 30, 0.1, 0.2, 60, 3, 0, 0, 0.0)
+        >>> both = Stretch.joined(day, night)
+        >>> both.source, both.pairs, round(both.score, 3)
+        ('a.csv … b.csv', 40, 0.2)
+        """
+        pairs = first.pairs + second.pairs
+        ends = first.source.split(" … ")[0], second.source.split(" … ")[-1]
+        added = {
+            name: getattr(first, name) + getattr(second, name)
+            for name in ("images", "outside", "feedback", "genuine", "expected")
+        }
+        means = {
+            name: (first.pairs * getattr(first, name) + second.pairs * getattr(second, name))
+            / pairs
+            for name in ("score", "probability")
+        }
+        source = ends[0] if ends[0] == ends[1] else " … ".join(ends)
+        return cls(source=source, pairs=pairs, **means, **added)
+
+
+def shortened(timeline: Sequence[Stretch]) -> list[Stretch]:
+    """Return a timeline that has grown too long with every two neighbours joined."""
+    if len(timeline) <= MOST:
+        return list(timeline)
+    twos: list[Any] = [timeline[i : i + 2] for i in range(0, len(timeline), 2)]
+    return [both[0] if len(both) == 1 else Stretch.joined(*both) for both in twos]
+
 
 THEN, NOW = "calibration", "in use"
 #: Regions that are drawn (the table has all), and their clusters that are named.
@@ -41,7 +120,7 @@ TITLES = {
 }
 
 
-class Picture(NamedTuple):
+class MonitoringChart(NamedTuple):
     """A figure with the table behind it; `drawing` is an ``<svg>`` element."""
 
     title: str
@@ -53,10 +132,10 @@ class Picture(NamedTuple):
 
 def pictures(
     verdict: Verdict, population: Population, timeline: Sequence[Stretch]
-) -> dict[str, Picture]:
+) -> dict[str, MonitoringChart]:
     """Return what there is to see, by section."""
     of = {finding.name: finding for finding in verdict.findings if finding.enough}
-    found: dict[str, Picture] = {}
+    found: dict[str, MonitoringChart] = {}
     if "clusters" in of:
         found["clusters"] = clusters(of["clusters"], population)
     if "scores" in of:
@@ -70,14 +149,14 @@ def pictures(
     return found
 
 
-def clusters(finding: Finding, population: Population) -> Picture:
+def clusters(finding: Finding, population: Population) -> MonitoringChart:
     """Show the share of images in each region of clusters, the biggest changes first."""
     then, now = _both(finding, "regions")
     order = np.argsort(-np.abs(now - then), kind="stable").tolist()
     members = [np.flatnonzero(population.region == region).tolist() for region in range(len(now))]
     drawn = order[:_DRAWN]
     more = f" The {_DRAWN} that changed most are drawn." if len(order) > _DRAWN else ""
-    return Picture(
+    return MonitoringChart(
         "Who is seen: images by region of clusters",
         "Clusters that lie next to each other are taken together, so that each region has many "
         f"people. Biggest change first.{more} {_window(finding)}",
@@ -95,7 +174,7 @@ def clusters(finding: Finding, population: Population) -> Picture:
     )
 
 
-def scores(finding: Finding) -> Picture:
+def scores(finding: Finding) -> MonitoringChart:
     """Show how what the model ranks by is spread, in bins that calibration fills alike."""
     then, now = _alike(*_both(finding, "bins"))
     ends = [round(100 * float(end)) for end in (0.0, *np.cumsum(then))]
@@ -107,7 +186,7 @@ def scores(finding: Finding) -> Picture:
         if finding.details.get("by_stratum")
         else ""
     )
-    return Picture(
+    return MonitoringChart(
         "Scores then and now",
         "The share of pairs in each bin of what the model ranks by, from low to high. Bins are "
         "made so that calibration fills them about alike: where the blue line leaves the dashed "
@@ -141,14 +220,14 @@ def _alike(then: Float64, now: Float64) -> tuple[Float64, Float64]:
     return np.add.reduceat(then, starts), np.add.reduceat(now, starts)
 
 
-def outside(finding: Finding | None, timeline: Sequence[Stretch]) -> Picture:
+def outside(finding: Finding | None, timeline: Sequence[Stretch]) -> MonitoringChart:
     """Show the share of images outside, stretch by stretch."""
     there = [(i, stretch) for i, stretch in enumerate(timeline, start=1) if stretch.images]
     ends = wilson([part.outside for _, part in there], [part.images for _, part in there])
     low, high = (end.tolist() for end in ends)
     share = [part.outside / part.images for _, part in there]
     usual = None if finding is None else float(finding.details["expected"])
-    return Picture(
+    return MonitoringChart(
         "Images outside of the calibration population",
         "Stretch by stretch in the order of time, with 95 % intervals as if images were "
         "independent: they are wider in truth, since people come more than once. Dashed: in "
@@ -179,7 +258,7 @@ def outside(finding: Finding | None, timeline: Sequence[Stretch]) -> Picture:
     )
 
 
-def reliability(finding: Finding) -> Picture:
+def reliability(finding: Finding) -> MonitoringChart:
     """Show what share of pairs with about the same probability turned out to be genuine."""
     curve = finding.details["curve"]
     said, pairs, genuine = (np.array(curve[key]) for key in ("probability", "labels", "genuine"))
@@ -188,7 +267,7 @@ def reliability(finding: Finding) -> Picture:
     drawn = [k for k, b in enumerate(bins) if pairs[b] >= _LEAST]
     few = f" Bins with fewer than {_LEAST} pairs are in the table only."
     share = genuine[bins] / pairs[bins]
-    return Picture(
+    return MonitoringChart(
         "Do probabilities mean what they say?",
         "Pairs with feedback, by the probability that was told: on the dashed line they are "
         "genuine as often as was said. 95 % intervals as if pairs were independent."
@@ -221,9 +300,9 @@ def reliability(finding: Finding) -> Picture:
     )
 
 
-def over_time(timeline: Sequence[Stretch]) -> Picture:
+def over_time(timeline: Sequence[Stretch]) -> MonitoringChart:
     """Show all stretches: how many pairs, and what they were like."""
-    return Picture(
+    return MonitoringChart(
         "The stream, stretch by stretch",
         "In the order in which files were given. The mean probability is the share of genuine "
         "pairs that the model sees; where there is feedback, the table has what turned out beside "

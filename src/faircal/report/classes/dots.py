@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from faircal.metrics.intervals import LEVEL
-from faircal.report.classes.found import Change, Found, Method, Metric
+from faircal.report.classes.results import Change, ClassResults, MetricColumn, ReportedMethod
 from faircal.report.classes.tables import BEYOND
 from faircal.report.figures.base import Figure, long_table
-from faircal.report.figures.dots import Dot, dots_height, draw_dots
+from faircal.report.figures.rates import Dot, dots_height, draw_dots
 from faircal.report.figures.style import RULE, label, percent_axis
-from faircal.report.figures.wording import left_out, percent
-from faircal.report.numbers import listing
+from faircal.report.wording import left_out, listing, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +33,7 @@ def printed(metric: str, value: float) -> str:
     >>> printed("top_ks", 0.0123), printed("nll", 0.4321), printed("nll", -0.5)
     ('1.23 %', '0.432', '−0.5')
     """
-    text = percent(value) if Metric.of(metric).share else f"{value:.3g}"
+    text = rounded(value) if MetricColumn.of(metric).share else f"{value:.3g}"
     return text.replace("-", "−")
 
 
@@ -44,18 +43,18 @@ class GroupDots(Figure):
 
     Parameters
     ----------
-    found : Found
+    found : ClassResults
     metric : str
         As in ``results.csv``: ``top_ks``, ``accuracy``, …
     """
 
-    found: Found
+    found: ClassResults
     metric: str
 
     _key = "groups"
 
     def _title(self) -> str:
-        return f"{Metric.of(self.metric).title} by group"
+        return f"{MetricColumn.of(self.metric).title} by group"
 
     @cached_property
     def rows(self) -> list[str]:
@@ -63,7 +62,7 @@ class GroupDots(Figure):
         told, method = self.found.told, self.found.spoken_of
         if len(told) <= _MOST:
             return told
-        sign = -1 if Metric.of(self.metric).better == "lower" else 1
+        sign = -1 if MetricColumn.of(self.metric).better == "lower" else 1
         value = {group: self.found.value(self.metric, method, group).mean for group in told}
         known = [group for group in told if value[group] == value[group]]
         worst = set(sorted(known, key=lambda group: sign * value[group])[:_MOST])
@@ -92,11 +91,12 @@ class GroupDots(Figure):
     @property
     def caption(self) -> str:
         """How to read it."""
+        metric = MetricColumn.of(self.metric)
         several = ", a mark per method." if len(self.found.methods) > 1 else "."
         return (
-            f"{Metric.of(self.metric).title} of each group{several} Bars are {percent(LEVEL)} "
+            f"{metric.title} of each group{several} Bars are {rounded(LEVEL)} "
             "intervals. Marks below each other mean that groups fare alike; "
-            f"{'further left' if Metric.of(self.metric).better == 'lower' else 'further right'} is "
+            f"{'further left' if metric.better == 'lower' else 'further right'} is "
             f"better.{self._some()}"
         )
 
@@ -135,7 +135,7 @@ class GroupDots(Figure):
         series = {title: [dot for dot in self.dots if dot.method == title] for title in titles}
         draw_dots(ax, self.rows, series)
         _name_axis(ax, self.metric)
-        if Metric.of(self.metric).share and Metric.of(self.metric).better == "lower":
+        if MetricColumn.of(self.metric).share and MetricColumn.of(self.metric).better == "lower":
             ax.set_xlim(left=0)  # where none is off
 
 
@@ -145,15 +145,15 @@ class ChangeDots(Figure):
 
     Parameters
     ----------
-    found : Found
-    reference : Method
+    found : ClassResults
+    reference : ReportedMethod
         The one that others are compared with.
     wanted : sequence of (str, str)
         Metrics and groups, as in ``differences.csv``; all shares, or all costs.
     """
 
-    found: Found
-    reference: Method
+    found: ClassResults
+    reference: ReportedMethod
     wanted: Sequence[tuple[str, str]]
 
     _key = "differences"
@@ -162,7 +162,7 @@ class ChangeDots(Figure):
         return f"Difference to {self.reference.title}"
 
     @cached_property
-    def _others(self) -> list[Method]:
+    def _others(self) -> list[ReportedMethod]:
         return [m for m in self.found.methods if m.name != self.reference.name]
 
     @cached_property
@@ -173,7 +173,7 @@ class ChangeDots(Figure):
             for method in self._others:
                 change = self.found.change(metric, method, self.reference, group)
                 if change is not None:
-                    found.setdefault(Metric.of(metric).title, {})[method.title] = change
+                    found.setdefault(MetricColumn.of(metric).title, {})[method.title] = change
         return found
 
     @cached_property
@@ -193,7 +193,7 @@ class ChangeDots(Figure):
         """How to read it."""
         return (
             f"Each method's value less that of {self.reference.title}, on the same rows; bars are "
-            f"{percent(LEVEL)} intervals of the difference. Filled: the interval leaves out 0. "
+            f"{rounded(LEVEL)} intervals of the difference. Filled: the interval leaves out 0. "
             f"Accuracy is better to the right, everything else to the left. {BEYOND}"
         )
 
@@ -229,7 +229,7 @@ class ChangeDots(Figure):
             if line.get_label() == label(self.reference.title):
                 line.remove()
         ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
-        share = Metric.of(self.wanted[0][0]).share
+        share = MetricColumn.of(self.wanted[0][0]).share
         ax.set_xlabel(f"difference{' (percentage points)' if share else ''}")
         if share:
             percent_axis(ax.xaxis)
@@ -247,7 +247,7 @@ def _said(change: Change) -> str:
 
 
 def _name_axis(ax: Axes, metric: str) -> None:
-    kind = Metric.of(metric)
+    kind = MetricColumn.of(metric)
     ax.set_xlabel(f"{kind.title} (%)" if kind.share else kind.title)
     if kind.share:
         percent_axis(ax.xaxis)

@@ -8,10 +8,16 @@ from dataclasses import replace
 
 from faircal.metrics.intervals.enough import NOT_ENOUGH
 from faircal.metrics.results import ALL, GLOBAL
-from faircal.report.classes.found import CLASS, METRICS, Found, Method, Metric
-from faircal.report.numbers import listing
-from faircal.report.store import Store
-from faircal.report.tables import Heading, Line, Table, Value, mark_best
+from faircal.report.classes.results import (
+    CLASS,
+    METRICS,
+    ClassResults,
+    MetricColumn,
+    ReportedMethod,
+)
+from faircal.report.store import ResultsFolder
+from faircal.report.tables import Heading, Line, Table, TableValue, mark_best
+from faircal.report.wording import listing
 
 _OVER = {"mean": "Mean", "aad": "AAD", "mad": "MAD", "std": "STD"}
 #: What is shown over groups.
@@ -37,25 +43,25 @@ BEYOND = (
 _UNITS = "Percent; NLL and Brier as they are."
 
 
-def class_tables(store: Store, attribute: str) -> list[Table]:
+def class_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return the main tables: overall, and over groups."""
-    found = Found(store, attribute)
+    found = ClassResults(store, attribute)
     return _kept([_overall(found), *([_over_groups(found)] if found.groups else [])], store)
 
 
-def class_differences(store: Store, attribute: str) -> list[Table]:
+def class_differences(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return how methods differ from each of those that others are compared with."""
-    return _kept(_differences(Found(store, attribute)), store)
+    return _kept(_differences(ClassResults(store, attribute)), store)
 
 
-def further_class_tables(store: Store, attribute: str) -> list[Table]:
+def further_class_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return every metric of every group, the parts of the Brier score, and every class."""
-    found = Found(store, attribute)
+    found = ClassResults(store, attribute)
     by_group = [_by_group(found, metric) for metric in METRICS] if found.shown else []
     return _kept([*by_group, _decomposition(found), _by_class(found)], store)
 
 
-def _kept(tables: Sequence[Table], store: Store) -> list[Table]:
+def _kept(tables: Sequence[Table], store: ResultsFolder) -> list[Table]:
     """Return the tables that show something; no folds stand behind a value here."""
     said = " Simulated data." if store.simulated else ""
     return [
@@ -66,10 +72,10 @@ def _kept(tables: Sequence[Table], store: Store) -> list[Table]:
 
 
 def _by_method(
-    found: Found,
+    found: ClassResults,
     headings: Sequence[Heading],
-    look: Callable[[Method], Sequence[Value]],
-    methods: Sequence[Method] | None = None,
+    look: Callable[[ReportedMethod], Sequence[TableValue]],
+    methods: Sequence[ReportedMethod] | None = None,
 ) -> tuple[Line, ...]:
     """Return a line for each method, the best of each column in bold, yardsticks apart."""
     chosen = found.methods if methods is None else methods
@@ -81,17 +87,19 @@ def _by_method(
     )
 
 
-def _overall(found: Found) -> Table:
-    headings = tuple(Heading("", Metric.of(name).title, Metric.of(name).better) for name in METRICS)
+def _overall(found: ClassResults) -> Table:
+    headings = tuple(
+        Heading("", MetricColumn.of(name).title, MetricColumn.of(name).better) for name in METRICS
+    )
     lines = _by_method(found, headings, lambda m: [found.value(name, m) for name in METRICS])
     caption = f"Over all rows. {_UNITS} Accuracy: higher is better; the others: lower."
     return Table("overall", "All rows", caption, headings, lines)
 
 
-def _over_groups(found: Found) -> Table:
+def _over_groups(found: ClassResults) -> Table:
     names = [f"{name}_{over}" for name in _SPREAD for over in _OVER]
     headings = tuple(
-        Heading(Metric.of(name).title, title, Metric.of(f"{name}_{over}").better)
+        Heading(MetricColumn.of(name).title, title, MetricColumn.of(f"{name}_{over}").better)
         for name in _SPREAD
         for over, title in _OVER.items()
     )
@@ -104,24 +112,24 @@ def _over_groups(found: Found) -> Table:
     return Table("groups", "Over groups", caption, headings, lines)
 
 
-def _caution(found: Found) -> str:
+def _caution(found: ClassResults) -> str:
     if not found.small or not found.told:
         return ""
     return f" Part of it, but with not enough data to be told alone: {listing(found.small)}."
 
 
-def _differences(found: Found) -> list[Table]:
+def _differences(found: ClassResults) -> list[Table]:
     """Return a table for each method that others are compared with."""
     wanted = [*COMPARED, *(COMPARED_OVER if found.groups else ())]
     headings = tuple(
-        Heading("All rows" if group == GLOBAL else "Over groups", Metric.of(name).title, "")
+        Heading("All rows" if group == GLOBAL else "Over groups", MetricColumn.of(name).title, "")
         for name, group in wanted
     )
     tables = []
     for reference in found.references:
         others = [method for method in found.methods if method.name != reference.name]
 
-        def look(method: Method, to: Method = reference) -> list[Value]:
+        def look(method: ReportedMethod, to: ReportedMethod = reference) -> list[TableValue]:
             return [_difference(found, name, method, to, group) for name, group in wanted]
 
         caption = (
@@ -135,16 +143,18 @@ def _differences(found: Found) -> list[Table]:
     return tables
 
 
-def _difference(found: Found, name: str, method: Method, to: Method, group: str) -> Value:
+def _difference(
+    found: ClassResults, name: str, method: ReportedMethod, to: ReportedMethod, group: str
+) -> TableValue:
     if group == ALL and found.small:
-        return Value(math.nan, says=NOT_ENOUGH)
+        return TableValue(math.nan, says=NOT_ENOUGH)
     change = found.change(name, method, to, group)
-    return Value(math.nan) if change is None else change.value
+    return TableValue(math.nan) if change is None else change.value
 
 
-def _by_group(found: Found, name: str) -> Table:
+def _by_group(found: ClassResults, name: str) -> Table:
     """A metric of every group: groups across, or down where they are many."""
-    metric = Metric.of(name)
+    metric = MetricColumn.of(name)
     groups = {GLOBAL: "All rows", **{group: group for group in found.shown}}
     headings = tuple(Heading("", title, metric.better) for title in groups.values())
     lines = _by_method(found, headings, lambda m: [found.value(name, m, group) for group in groups])
@@ -157,7 +167,7 @@ def _by_group(found: Found, name: str) -> Table:
     return _turned(made, "Group") if len(found.shown) > _ACROSS else made
 
 
-def _some(found: Found) -> str:
+def _some(found: ClassResults) -> str:
     """Say which groups are shown where not all are."""
     if len(found.shown) == len(found.groups):
         return ""
@@ -177,14 +187,14 @@ def _turned(table: Table, stub: str) -> Table:
     return replace(table, headings=headings, lines=lines, stub=stub)
 
 
-def _decomposition(found: Found) -> Table:
+def _decomposition(found: ClassResults) -> Table:
     """The Brier score taken apart, of all rows and of each group."""
     better = dict(zip(_PARTS, ("lower", "lower", "higher", ""), strict=True))
     headings = tuple(Heading("", title, better[name]) for name, title in _PARTS.items())
     lines: list[Line] = []
     for group in (GLOBAL, *found.shown):
 
-        def look(method: Method, of: str = group) -> list[Value]:
+        def look(method: ReportedMethod, of: str = group) -> list[TableValue]:
             return [found.value(name, method, of) for name in _PARTS]
 
         block = "All rows" if group == GLOBAL else group
@@ -200,7 +210,7 @@ def _decomposition(found: Found) -> Table:
     return Table("brier", "The Brier score, taken apart", caption, headings, tuple(blocks))
 
 
-def _by_class(found: Found) -> Table:
+def _by_class(found: ClassResults) -> Table:
     """KS and ECE of every class: classes down, methods across, since there may be many classes."""
     rows = [f"{CLASS}={name}" for name in found.classes]
     names = {"class_ks": "KS", "class_ece": "ECE"}
@@ -208,7 +218,7 @@ def _by_class(found: Found) -> Table:
     headings, columns = [], []
     for name, title in names.items():
 
-        def look(method: Method, of: str = name) -> list[Value]:
+        def look(method: ReportedMethod, of: str = name) -> list[TableValue]:
             return [found.value(of, method, GLOBAL, condition) for condition in rows]
 
         lines = _by_method(found, every, look)

@@ -7,11 +7,18 @@ from collections.abc import Iterator, Sequence
 
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import ALL, GLOBAL
-from faircal.report.classes.found import REFERENCES, Change, Found, Method, Metric, Verdict
-from faircal.report.classes.who import who
-from faircal.report.numbers import listing, percent, points, ranged
-from faircal.report.store import Store
-from faircal.report.tables import Value
+from faircal.report.classes.groups import who
+from faircal.report.classes.results import (
+    REFERENCES,
+    Change,
+    ClassResults,
+    MetricColumn,
+    ReportedMethod,
+    Verdict,
+)
+from faircal.report.store import ResultsFolder
+from faircal.report.tables import TableValue
+from faircal.report.wording import listing, percent, points, ranged
 from faircal.report.words import Summary
 
 #: What methods change, in the order of telling: metric, group, and its words.
@@ -32,17 +39,17 @@ _CLEAR_ONLY = {
 _VERDICTS: tuple[Verdict, ...] = ("better", "worse", "no clear difference")
 
 
-def class_summary(store: Store, attribute: str) -> Summary:
+def class_summary(store: ResultsFolder, attribute: str) -> Summary:
     """Say how a classifier treats the groups of `attribute`, and what methods change.
 
     Parameters
     ----------
-    store : Store
+    store : ResultsFolder
         Of kind ``classify``.
     attribute : str
         One of ``store.results.attributes``; empty where there are no groups.
     """
-    found = Found(store, attribute)
+    found = ClassResults(store, attribute)
     return Summary(
         list(who(found)), list(_sure(found)), list(_changes(found)), list(_limits(found))
     )
@@ -51,7 +58,7 @@ def class_summary(store: Store, attribute: str) -> Summary:
 # ---------------------------------------------------------------------- how sure are we
 
 
-def _sure(found: Found) -> Iterator[str]:
+def _sure(found: ClassResults) -> Iterator[str]:
     units = found.store.run.get("units")
     brackets = f"The ranges in brackets are {100 * LEVEL:g} % intervals"
     if units is not None:
@@ -83,14 +90,14 @@ def _sure(found: Found) -> Iterator[str]:
         )
 
 
-def _smallest(found: Found) -> str:
+def _smallest(found: ClassResults) -> str:
     units = found.store.run.get("group_units") or {}
     known = {group: units[group] for group in found.groups if group in units}
     group = min(known, key=known.__getitem__, default=None)
     return "" if group is None else f"; the smallest group, {group}, has {known[group]:,}"
 
 
-def _sizes(found: Found, told: Sequence[str]) -> Iterator[str]:
+def _sizes(found: ClassResults, told: Sequence[str]) -> Iterator[str]:
     counted = {group: rows for group in told if (rows := found.rows(group))}
     if len(counted) > 1:
         low, high = (end(counted, key=counted.__getitem__) for end in (min, max))
@@ -105,12 +112,12 @@ def _sizes(found: Found, told: Sequence[str]) -> Iterator[str]:
 # ------------------------------------------------------------- what do the methods change
 
 
-def _changes(found: Found) -> Iterator[str]:
+def _changes(found: ClassResults) -> Iterator[str]:
     """Say what each method changes against each reference: better, worse, no clear difference.
 
     Yardsticks are compared with the last reference only, the strongest that can be used.
     """
-    told: list[Method] = []
+    told: list[ReportedMethod] = []
     for reference in found.references:
         told.append(reference)
         last = reference is found.references[-1]
@@ -131,7 +138,9 @@ def _changes(found: Found) -> Iterator[str]:
         )
 
 
-def _told(found: Found, method: Method, reference: Method) -> dict[str, Change]:
+def _told(
+    found: ClassResults, method: ReportedMethod, reference: ReportedMethod
+) -> dict[str, Change]:
     """Return what is told of a method against another, by its words."""
     told = {}
     for (metric, group), words in {**_CHANGES, **_CLEAR_ONLY}.items():
@@ -163,11 +172,11 @@ def _moved(change: Change) -> str:
     """
     value = change.value
     low, high = sorted(map(abs, (value.low, value.high)))
-    text = points if Metric.of(change.metric).share else _cost
+    text = points if MetricColumn.of(change.metric).share else _cost
     way = "up" if value.low > 0 else "down"
     if not low <= abs(value.mean) <= high:
         return f"{way} by {text(low).removesuffix(' points')} to {text(high)}"
-    return f"{way} by {ranged(Value(abs(value.mean), low=low, high=high), text)}"
+    return f"{way} by {ranged(TableValue(abs(value.mean), low=low, high=high), text)}"
 
 
 def _cost(value: float) -> str:
@@ -177,7 +186,7 @@ def _cost(value: float) -> str:
 # ------------------------------------------------------------------ what this cannot tell
 
 
-def _limits(found: Found) -> Iterator[str]:
+def _limits(found: ClassResults) -> Iterator[str]:
     run = found.store.run
     if found.store.simulated:
         yield "The rows are simulated: nothing here is about a real classifier or real people."

@@ -3,20 +3,16 @@
 Matplotlib is needed to draw (``pip install 'faircal[figures]'``), not for tables and words.
 """
 
-from faircal.report.figures.base import Figure, Panels
-from faircal.report.figures.clusters import ClusterComposition, ClusterShift
+from faircal.report.figures.base import Drawing, Figure, Panels, save, svg
+from faircal.report.figures.clusters import ClusterComposition, ClusterShift, Montage
+from faircal.report.figures.curves import DetCurves, FprCurves, RocCurves
 from faircal.report.figures.differences import Differences
-from faircal.report.figures.fpr import FprCurves
-from faircal.report.figures.matrix import GroupMatrix
-from faircal.report.figures.montage import Montage
-from faircal.report.figures.moving import MovingCurves
+from faircal.report.figures.matrix import GroupHeatmap
 from faircal.report.figures.paper import paper_figures
-from faircal.report.figures.rates import GroupRates
+from faircal.report.figures.rates import GroupRateDots
 from faircal.report.figures.regions import RegionDots
 from faircal.report.figures.reliability import ReliabilityDiagram
-from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
-from faircal.report.figures.roc import DetCurves, RocCurves
-from faircal.report.figures.saving import Drawing, save, svg
+from faircal.report.figures.robustness import MovingCurves, Robustness, by_calibrator, by_method
 from faircal.report.figures.standard import standard_figures
 from faircal.report.figures.violins import Violins
 
@@ -28,8 +24,8 @@ __all__ = [
     "Drawing",
     "Figure",
     "FprCurves",
-    "GroupMatrix",
-    "GroupRates",
+    "GroupHeatmap",
+    "GroupRateDots",
     "Montage",
     "MovingCurves",
     "Panels",

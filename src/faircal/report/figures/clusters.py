@@ -1,17 +1,19 @@
-"""Clusters: how far each one's threshold is shifted, and whose images are in it."""
+"""Clusters: who is in them, what their maps do, and the faces nearest to their centres."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from faircal.metrics.ranking import FloatArray
-from faircal.metrics.results import ALL, ClusterRow
+from faircal.metrics.results import ALL, ClusterRow, Member
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import (
     RULE,
@@ -19,17 +21,19 @@ from faircal.report.figures.style import (
     label,
     marker_look,
     percent_axis,
+    require_matplotlib,
 )
-from faircal.report.figures.wording import percent
 from faircal.report.tables import method_title
+from faircal.report.wording import rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+
 NO_GROUP = "no group known"
 
 
-class Cluster(NamedTuple):
+class DrawnCluster(NamedTuple):
     """A cluster: its images, how many of each group, the group with most, and its shift."""
 
     name: str
@@ -72,7 +76,7 @@ class _ClusterFigure(Figure):
     _panel_size = (4.6, 3.0)
 
     @cached_property
-    def clusters(self) -> list[Cluster]:
+    def clusters(self) -> list[DrawnCluster]:
         """The clusters in order of their numbers."""
         return read_clusters(self.rows, self.method, self.feature, self.attribute, self.fold)
 
@@ -87,7 +91,7 @@ class _ClusterFigure(Figure):
 
 def read_clusters(
     rows: Sequence[ClusterRow], method: str, feature: str, attribute: str, fold: str
-) -> list[Cluster]:
+) -> list[DrawnCluster]:
     """Return the clusters of one fit."""
     numbers: dict[str, dict[tuple[str, str], float]] = {}
     for row in rows:
@@ -96,7 +100,7 @@ def read_clusters(
         ):
             numbers.setdefault(row.cluster, {})[row.group, row.quantity] = row.value
     return [
-        Cluster(
+        DrawnCluster(
             name,
             values.get((ALL, "images"), 0.0),
             {
@@ -138,7 +142,7 @@ class ClusterShift(_ClusterFigure):
         return f"Threshold shift of each cluster: {method_title(self.method)}"
 
     @cached_property
-    def shown(self) -> list[Cluster]:
+    def shown(self) -> list[DrawnCluster]:
         """The clusters with a known shift, the lowest first."""
         known = [cluster for cluster in self.clusters if cluster.shift == cluster.shift]
         return sorted(known, key=lambda cluster: cluster.shift)
@@ -219,7 +223,7 @@ class ClusterComposition(_ClusterFigure):
         return f"Who is in each cluster: {method_title(self.method)}"
 
     @cached_property
-    def shown(self) -> list[Cluster]:
+    def shown(self) -> list[DrawnCluster]:
         """The clusters with images of a group: by their main group, the purest first."""
         known = [cluster for cluster in self.clusters if cluster.majority != NO_GROUP]
         place = {group: i for i, group in enumerate(self.groups)}
@@ -263,10 +267,10 @@ class ClusterComposition(_ClusterFigure):
         for group in self.groups:
             shares = [cluster.share for cluster in self.shown if cluster.majority == group]
             if shares:
-                said.append(f"{group} leads {len(shares)} with {percent(float(np.mean(shares)))}")
+                said.append(f"{group} leads {len(shares)} with {rounded(float(np.mean(shares)))}")
         return (
             f"Of {len(self.shown)} clusters: {', '.join(said)} of their images on average; all "
-            f"together {percent(float(np.mean([c.share for c in self.shown])))}."
+            f"together {rounded(float(np.mean([c.share for c in self.shown])))}."
         )
 
     def _draw(self, ax: Axes) -> None:
@@ -288,3 +292,99 @@ class ClusterComposition(_ClusterFigure):
         ax.set(xlabel="clusters, by main group", ylabel="share of images (%)")
         percent_axis(ax.yaxis)
         ax.grid(visible=False)
+
+
+_SIDE, _GAP = 80, 4
+_COLUMNS = {"cluster": pa.string(), "image_id": pa.string(), "distance": pa.float64()}
+
+
+@dataclass(frozen=True, eq=False)
+class Montage(Figure):
+    """Up to 25 pictures in a grid, such as the faces nearest to the centre of a cluster.
+
+    Parameters
+    ----------
+    pictures : sequence of path
+        None, or a file that can't be read, is left out.
+    members : sequence of Member, optional
+        Whose pictures they are, one for one; for the table.
+
+    Examples
+    --------
+    >>> Montage(["gone.png"]).caption
+    '0 pictures. 1 could not be read and are left out.'
+    """
+
+    pictures: Sequence[str | Path | None]
+    members: Sequence[Member] = ()
+
+    _size = (4.0, 4.2)
+    _panel_size = (3.0, 3.2)
+    most = 25
+    _key = "montage"
+
+    @classmethod
+    def of(
+        cls,
+        members: Iterable[Member],
+        picture_of: Callable[[str], Path | None],
+        *,
+        key: str = "",
+        title: str = "",
+    ) -> Montage:
+        """Make a montage of members of a cluster; `picture_of` finds the file of an image."""
+        chosen = list(members)
+        pictures = [picture_of(member.image_id) for member in chosen]
+        return cls(pictures, chosen, key=key, title=title)
+
+    def _title(self) -> str:
+        return f"Cluster {self.members[0].cluster}" if self.members else "Faces"
+
+    @cached_property
+    def _read(self) -> list[tuple[int, NDArray[np.uint8]]]:
+        """The pictures that can be read, with their places in the list, cut to squares."""
+        require_matplotlib()  # which brings Pillow
+        from PIL import ImageOps
+
+        from faircal.embedding.pictures import read_picture
+
+        found = []
+        for place, path in enumerate(self.pictures):
+            picture = None if path is None else read_picture(Path(path), least=_SIDE)
+            if picture is not None:
+                found.append((place, np.asarray(ImageOps.fit(picture, (_SIDE, _SIDE)))))
+            if len(found) == self.most:
+                break
+        return found
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `cluster`, `image_id`, `distance` (to the centre), a picture a row."""
+        if self.members:
+            shown = (self.members[place] for place, _ in self._read)
+            return long_table(_COLUMNS, ((m.cluster, m.image_id, m.distance) for m in shown))
+        names = (Path(self.pictures[place] or "").name for place, _ in self._read)
+        return long_table(_COLUMNS, (("", name, None) for name in names))
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        tried = self._read[-1][0] + 1 if len(self._read) == self.most else len(self.pictures)
+        missing = tried - len(self._read)
+        more = f" {missing} could not be read and are left out." if missing else ""
+        what = "faces of one cluster, nearest to its centre first" if self.members else "pictures"
+        return f"{len(self._read)} {what}.{more}"
+
+    def _numbers(self) -> str:
+        return self.caption
+
+    def _draw(self, ax: Axes) -> None:
+        columns = int(np.ceil(np.sqrt(max(len(self._read), 1))))
+        rows = -(-len(self._read) // columns) or 1
+        pitch = _SIDE + _GAP
+        canvas = np.full((rows * pitch - _GAP, columns * pitch - _GAP, 3), 255, np.uint8)
+        for i, (_, picture) in enumerate(self._read):
+            top, left = (i // columns) * pitch, (i % columns) * pitch
+            canvas[top : top + _SIDE, left : left + _SIDE] = picture
+        ax.imshow(canvas, interpolation="none")
+        ax.set_axis_off()

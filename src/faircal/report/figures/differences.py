@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from faircal.evaluation.compare import Comparison
-from faircal.report.figures.base import Figure, Panels, long_table
-from faircal.report.figures.choice import panels
+from faircal.report.figures.base import Figure, Panels, long_table, panels
 from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
-from faircal.report.figures.wording import metric_title, percent
 from faircal.report.tables import method_title
+from faircal.report.wording import metric_title, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +92,7 @@ class Differences(Figure):
         first = self.compared[0]
         return (
             f"Each method's value less that of {method_title(first.method_a)}, of the same people; "
-            f"bars are {percent(first.difference.level)} intervals of the difference. Filled: told "
+            f"bars are {rounded(first.difference.level)} intervals of the difference. Filled: told "
             f"apart after correction for all {first.family} comparisons (Holm). AUROC and TPR are "
             "better to the right, errors and deviations to the left."
         )
@@ -164,5 +163,5 @@ def difference_figures(
 
 def _said(of: Comparison) -> str:
     ends = of.difference
-    signed = [percent(number).replace("-", "−") for number in (ends.value, ends.low, ends.high)]
+    signed = [rounded(number).replace("-", "−") for number in (ends.value, ends.low, ends.high)]
     return f"{signed[0]} ({signed[1]} to {signed[2]}), {of.verdict}"

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from faircal.evaluation.audit.matrix import MatrixRow
+from faircal.metrics.intervals.enough import lacking
 from faircal.metrics.results import Condition
-from faircal.report.enough import lacking
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import FAINT, text
-from faircal.report.figures.wording import metric_title, percent
+from faircal.report.wording import metric_title, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ _MOST = 12
 
 
 @dataclass(frozen=True, eq=False)
-class GroupMatrix(Figure):
+class GroupHeatmap(Figure):
     """The false-positive rate of pairs with one image of each of two groups.
 
     Parameters
@@ -42,7 +42,7 @@ class GroupMatrix(Figure):
     >>> rows = [MatrixRow(*at, "F", "F", 800, 16, 0.02, 0.01, 0.04, 40),
     ...         MatrixRow(*at, "F", "M", 500, 0, 0.0, 0.0, 0.01, 45),
     ...         MatrixRow(*at, "M", "M", 90, 1, 0.011, 0.0, 0.06, 30)]
-    >>> GroupMatrix(rows).words
+    >>> GroupHeatmap(rows).words
     'FPR between groups at 1 % global FPR. F and F 2 %, F and M 0 %; not enough data: M and M.'
     """
 
@@ -93,7 +93,7 @@ class GroupMatrix(Figure):
         )
 
     def _numbers(self) -> str:
-        said = ", ".join(f"{_pair(row)} {percent(row.fpr)}" for row in self.told)
+        said = ", ".join(f"{_pair(row)} {rounded(row.fpr)}" for row in self.told)
         few = ", ".join(_pair(row) for row in self.rows if row not in self.told)
         return f"{said}{f'; not enough data: {few}' if few else ''}."
 

@@ -11,16 +11,15 @@ from faircal._base.errors import ParameterError
 from faircal.evaluation.benchmark import EXPERIMENTS
 from faircal.evaluation.curves import Curves, Of, ScoreSource
 from faircal.metrics.results import GLOBAL
-from faircal.report.figures.base import Figure, Panels
-from faircal.report.figures.choice import Anything, panels, slug, sources_of, tell_apart
-from faircal.report.figures.clusters import NO_GROUP, Cluster, read_clusters
-from faircal.report.figures.fpr import FprCurves
-from faircal.report.figures.montage import Montage
+from faircal.report.figures.base import Anything, Figure, Panels, panels, slug, tell_apart
+from faircal.report.figures.clusters import NO_GROUP, DrawnCluster, Montage, read_clusters
+from faircal.report.figures.curves import FprCurves
 from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
+from faircal.report.figures.standard import sources_of
 from faircal.report.figures.violins import Violins
-from faircal.report.figures.wording import percent
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 from faircal.report.tables import Variant, method_title
+from faircal.report.wording import rounded
 
 PictureOf = Callable[[str], Path | None]
 
@@ -42,13 +41,13 @@ _ACCURACY = (
 
 
 def paper_figures(
-    store: Store, dataset: str, picture_of: PictureOf | None = None
+    store: ResultsFolder, dataset: str, picture_of: PictureOf | None = None
 ) -> list[Figure | Panels]:
     """Return the paper's figures of one dataset, as far as they were run.
 
     Parameters
     ----------
-    store : Store
+    store : ResultsFolder
         What ``faircal reproduce`` wrote.
     dataset : {"rfw", "bfw", "ijbc"}
     picture_of : callable, optional
@@ -60,7 +59,7 @@ def paper_figures(
     >>> import faircal
     >>> from faircal.report.tables import Results
     >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
-    >>> store = Store(Path(), Results(found.rows), {}, found.curves, [], [], [])
+    >>> store = ResultsFolder(Path(), Results(found.rows), {}, found.curves, [], [], [])
     >>> paper_figures(store, "rfw")  # none of the paper's methods was run
     []
     """
@@ -70,7 +69,7 @@ def paper_figures(
     return tell_apart(_Paper(_named(store), title, picture_of).figures())
 
 
-def _named(store: Store) -> Store:
+def _named(store: ResultsFolder) -> ResultsFolder:
     """Return the store with groups called as in the paper, where two don't become one."""
     if store.simulated or "paper" not in store.run:
         return store
@@ -88,7 +87,7 @@ def _named(store: Store) -> Store:
 class _Paper:
     """The figures of one dataset."""
 
-    store: Store
+    store: ResultsFolder
     dataset: str
     picture_of: PictureOf | None
 
@@ -232,7 +231,7 @@ class _Paper:
         )
 
 
-def telling_clusters(clusters: list[Cluster], n: int) -> list[Cluster]:
+def telling_clusters(clusters: list[DrawnCluster], n: int) -> list[DrawnCluster]:
     """Choose clusters to look at: of the larger half, the purest, of different groups first."""
     known = sorted((c for c in clusters if c.images), key=lambda c: c.images, reverse=True)
     larger = known[: max(n, (len(known) + 1) // 2)]
@@ -242,7 +241,7 @@ def telling_clusters(clusters: list[Cluster], n: int) -> list[Cluster]:
     return [*sorted(first, key=purest.index), *rest][:n]
 
 
-def _describe(cluster: Cluster) -> str:
+def _describe(cluster: DrawnCluster) -> str:
     if cluster.majority == NO_GROUP:
         return f"Cluster {cluster.name}"
-    return f"Cluster {cluster.name}: {percent(cluster.share)} {cluster.majority}"
+    return f"Cluster {cluster.name}: {rounded(cluster.share)} {cluster.majority}"

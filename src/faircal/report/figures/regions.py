@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from faircal.evaluation.audit.regions import Question, RegionRow, distinct, in_words
-from faircal.report.figures.base import Figure, long_table
-from faircal.report.figures.choice import slug, tell_apart
-from faircal.report.figures.montage import Montage
+from faircal.report.figures.base import Figure, long_table, slug, tell_apart
+from faircal.report.figures.clusters import Montage
 from faircal.report.figures.style import COLOURS, FAINT, MARK, RULE, percent_axis, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from faircal.report.figures.choice import Anything
+    from faircal.report.figures.base import Anything
 
 #: Regions in one figure; those found come first.
 _MOST = 16

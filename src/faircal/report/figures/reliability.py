@@ -12,9 +12,9 @@ import pyarrow as pa
 from faircal.evaluation.curves import Of
 from faircal.metrics.ranking import FloatArray, IntArray
 from faircal.report.figures.base import long_table
-from faircal.report.figures.counted import CurvesFigure
+from faircal.report.figures.curves import CurvesFigure
 from faircal.report.figures.style import FAINT, draw_line, percent_axis
-from faircal.report.figures.wording import left_out, listed
+from faircal.report.wording import left_out, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,35 +8,25 @@ from functools import cached_property
 from typing import Any
 
 from faircal.evaluation.curves import ScoreSource
+from faircal.methods import METHODS
 from faircal.metrics.results import Condition
-from faircal.report.figures.base import Figure, Panels
-from faircal.report.figures.choice import (
-    Anything,
-    panels,
-    slug,
-    sources_of,
-    swept,
-    tell_apart,
-)
+from faircal.report.figures.base import Anything, Figure, Panels, panels, slug, tell_apart
 from faircal.report.figures.clusters import ClusterComposition, ClusterShift
-from faircal.report.figures.counted import CurvesFigure
+from faircal.report.figures.curves import CurvesFigure, DetCurves, FprCurves, RocCurves
 from faircal.report.figures.differences import difference_figures
-from faircal.report.figures.fpr import FprCurves
-from faircal.report.figures.matrix import GroupMatrix
-from faircal.report.figures.moving import MovingCurves
-from faircal.report.figures.rates import GroupRates
+from faircal.report.figures.matrix import GroupHeatmap
+from faircal.report.figures.rates import GroupRateDots
 from faircal.report.figures.regions import region_figures
 from faircal.report.figures.reliability import ReliabilityDiagram
-from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
-from faircal.report.figures.roc import DetCurves, RocCurves
+from faircal.report.figures.robustness import MovingCurves, Robustness, by_calibrator, by_method
 from faircal.report.figures.violins import Violins
-from faircal.report.figures.wording import metric_title
-from faircal.report.findings import Measured, Told, main_condition
-from faircal.report.store import Store
-from faircal.report.tables import method_title
+from faircal.report.findings import ReportableResults, VariantResults, main_condition
+from faircal.report.store import ResultsFolder
+from faircal.report.tables import Variant, method_title
+from faircal.report.wording import metric_title
 
 
-def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
+def standard_figures(store: ResultsFolder, attribute: str) -> list[Figure | Panels]:
     """Return the figures of a report by one attribute, as far as the data carries them.
 
     For each feature: what labelled pairs gain in another population, how methods differ from
@@ -48,7 +38,7 @@ def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
 
     Parameters
     ----------
-    store : Store
+    store : ResultsFolder
         What a benchmark or an audit wrote.
     attribute : str
         One of ``store.results.attributes``.
@@ -60,8 +50,8 @@ def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
     >>> from faircal.report.tables import Results
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
     >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
-    >>> run = {"kind": "audit"}
-    >>> store = Store(Path(), Results(found.rows), run, found.curves, [], [], found.intervals())
+    >>> run, rows = {"kind": "audit"}, Results(found.rows)
+    >>> store = ResultsFolder(Path(), rows, run, found.curves, [], [], found.intervals())
     >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
     ['distributions', 'roc']
     """
@@ -71,11 +61,27 @@ def standard_figures(store: Store, attribute: str) -> list[Figure | Panels]:
     return tell_apart(found)
 
 
+def sources_of(store: ResultsFolder, feature: str, attribute: str) -> list[ScoreSource]:
+    """Return whose scores there are, in the order of the tables: yardsticks last."""
+    found = [
+        source
+        for source in store.curves.sources
+        if (source.feature, source.attribute) == (feature, attribute)
+    ]
+    return sorted(found, key=lambda source: Variant.of(source).yardstick)
+
+
+def swept(store: ResultsFolder) -> list[str]:
+    """Return the methods that use clusters, in the order of the registry."""
+    ran = {variant.method for variant in store.results.variants if variant.clusters}
+    return [name for name in METHODS if name in ran] + sorted(ran - set(METHODS))
+
+
 @dataclass(frozen=True, eq=False)
 class _Standard:
     """The figures of one feature and attribute."""
 
-    store: Store
+    store: ResultsFolder
     feature: str
     attribute: str
 
@@ -92,14 +98,14 @@ class _Standard:
             yield from self._robustness()
 
     @cached_property
-    def _told(self) -> Told:
-        return Told(self.store)
+    def _told(self) -> ReportableResults:
+        return ReportableResults(self.store)
 
     @cached_property
     def _small(self) -> tuple[str, ...]:
         """The groups without enough data for their curves to be shown."""
         variant = next(iter(self.store.main_variants.values()))
-        of = Measured(self.store, self.attribute, self.feature, variant)
+        of = VariantResults(self.store, self.attribute, self.feature, variant)
         return tuple(
             group
             for group in of.groups
@@ -144,7 +150,7 @@ class _Standard:
             title = metric_title(metric, condition, by=" by group")
             if metric == "fpr" and not condition:
                 title += " at the given threshold"
-            yield GroupRates(
+            yield GroupRateDots(
                 self._told,
                 self.feature,
                 self.attribute,
@@ -161,7 +167,7 @@ class _Standard:
         point = main_condition(self.store.results, self.attribute)
         rows = [row for row in self.store.matrix if row.condition == point]
         own = [r for r in rows if (r.feature, r.attribute) == (self.feature, self.attribute)]
-        figure = GroupMatrix(own, key=self._key("matrix"))
+        figure = GroupHeatmap(own, key=self._key("matrix"))
         yield replace(figure, title=self._titled(figure.title))
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from faircal._base.errors import MissingExtraError
 from faircal.metrics.results import GLOBAL
-from faircal.report.figures.wording import group_name
+from faircal.report.wording import group_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

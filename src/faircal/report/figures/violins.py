@@ -14,9 +14,9 @@ from faircal.metrics import Histogram, probability_edges
 from faircal.metrics.ranking import FloatArray, IntArray
 from faircal.metrics.results import GLOBAL
 from faircal.report.figures.base import long_table
-from faircal.report.figures.counted import CurvesFigure
+from faircal.report.figures.curves import CurvesFigure
 from faircal.report.figures.style import GENUINE, IMPOSTER, MARK, text
-from faircal.report.figures.wording import group_name, percent
+from faircal.report.wording import group_name, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ _COLUMNS = {name: pa.string() for name in ("group", "pairs", "quantity")} | {
 _SIDES = {"imposter": (-1, IMPOSTER), "genuine": (1, GENUINE)}
 
 
-class Half(NamedTuple):
+class ViolinHalf(NamedTuple):
     """Half a violin: its outline, and the quartiles with the width there."""
 
     at: FloatArray
@@ -73,7 +73,7 @@ class Violins(CurvesFigure):
         return self.of == "probability" or np.array_equal(edges, probability_edges())
 
     @cached_property
-    def halves(self) -> dict[tuple[str, str], Half]:
+    def halves(self) -> dict[tuple[str, str], ViolinHalf]:
         """The outlines, by group and kind of pairs."""
         found = {}
         for group in self.groups:
@@ -128,7 +128,7 @@ class Violins(CurvesFigure):
             "to the left, "
             "pairs of the same person (genuine) to the right; the half with more pairs has full "
             "width, the other in proportion to its pairs (at least a quarter). Thin lines inside "
-            f"are quartiles. Black line: {which} at which {percent(self._rate)} of all imposter "
+            f"are quartiles. Black line: {which} at which {rounded(self._rate)} of all imposter "
             "pairs are accepted; red segments: the threshold at which the same holds within the "
             "group. The nearer the segments lie to the black line, the more alike the groups are "
             f"treated.{self._pooled()}"
@@ -140,7 +140,7 @@ class Violins(CurvesFigure):
         overall = self.thresholds.get(GLOBAL, float("nan"))
         apart = f"; of the groups: {said}" if said else ""
         said = "Threshold" if self.threshold is None else "Threshold given,"
-        return f"{said} at an FPR of {percent(self._rate)}: all pairs {overall:.3g}{apart}."
+        return f"{said} at an FPR of {rounded(self._rate)}: all pairs {overall:.3g}{apart}."
 
     def _draw(self, ax: Axes) -> None:
         for place, group in enumerate(self.groups):
@@ -192,7 +192,7 @@ def _threshold(histogram: Histogram, rate: float) -> float:
     return min(histogram.threshold_at_fpr(rate), highest)
 
 
-def _half(histogram: Histogram, count: IntArray, share: float, bounded: bool) -> Half:
+def _half(histogram: Histogram, count: IntArray, share: float, bounded: bool) -> ViolinHalf:
     """Smooth counts by a Gaussian of Silverman's width; reflect it at the ends of [0, 1]."""
     edges = histogram.edges
     middle = (edges + np.append(edges[1:], edges[-1])) / 2
@@ -213,7 +213,7 @@ def _half(histogram: Histogram, count: IntArray, share: float, bounded: bool) ->
     )
     outline = _HALF * share * smooth / smooth.max()
     quartiles = _quantiles(edges, count)
-    return Half(at, outline, quartiles, np.interp(quartiles, at, outline))
+    return ViolinHalf(at, outline, quartiles, np.interp(quartiles, at, outline))
 
 
 def _gauss(x: FloatArray) -> FloatArray:

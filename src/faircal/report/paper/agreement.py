@@ -1,14 +1,18 @@
-"""How near a run comes to the paper's numbers."""
+"""How near a run comes to the paper's numbers, and the page that says so."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from faircal.evaluation.benchmark import EXPERIMENTS
+from faircal.report.cells import SIMULATED, markdown_rows, plain
+from faircal.report.paper.claims import Claim
 from faircal.report.paper.matching import Matched
-from faircal.report.paper.tables import Layout, layouts
-from faircal.report.tables import Value
+from faircal.report.paper.published import METHODS, PAPER, features
+from faircal.report.paper.tables import TableLayout, layouts
+from faircal.report.tables import TableValue, method_title
 
 #: A difference of one standard deviation counts as within one, whatever its last bit.
 _ROUNDING = 1e-9
@@ -32,14 +36,14 @@ class DifferenceLine(NamedTuple):
     largest: float
 
 
-class Agreement(NamedTuple):
+class PaperAgreement(NamedTuple):
     """What is compared, by table and in all; apart, what the paper prints no std of."""
 
     lines: list[AgreementLine]
     differences: list[DifferenceLine]
 
 
-def agreement(matched: Matched) -> Agreement:
+def agreement(matched: Matched) -> PaperAgreement:
     """Compare a run with the paper; each published number counts once, in its first table."""
     seen: set[tuple[str, ...]] = set()
     lines, differences = [], []
@@ -55,10 +59,12 @@ def agreement(matched: Matched) -> Agreement:
     if lines:
         sums = (sum(column) for column in list(zip(*lines, strict=True))[1:])
         lines.append(AgreementLine("In all", *sums))
-    return Agreement(lines, differences)
+    return PaperAgreement(lines, differences)
 
 
-def _compared(layout: Layout, matched: Matched, seen: set[tuple[str, ...]]) -> Iterator[Value]:
+def _compared(
+    layout: TableLayout, matched: Matched, seen: set[tuple[str, ...]]
+) -> Iterator[TableValue]:
     """Yield the values of a table that have a published one, but those that were seen before."""
     for _, wanted in layout.blocks(matched):
         for feature in matched.features:
@@ -76,3 +82,182 @@ def _count(title: str, differences: list[float]) -> AgreementLine:
         sum(difference <= most + _ROUNDING for difference in differences) for most in (1, 2)
     )
     return AgreementLine(title, len(differences), one, two)
+
+
+#: Folds, starts of K-means and pairs (where it says) of the paper's experiments.
+_FOLDS, _STARTS = 5, 10
+_PAIRS = {"rfw": 23_541, "bfw": 890_347}
+
+
+def notes(matched: Matched, run: Mapping[str, Any], left_out: Sequence[str]) -> list[str]:
+    """Say what of the paper's experiment is missing or different in a run.
+
+    Parameters
+    ----------
+    matched : Matched
+    run : mapping
+        ``run.json``.
+    left_out : sequence of str
+        Tables that have no value.
+    """
+    return [
+        *([SIMULATED] if matched.simulated else _not_compared(matched)),
+        *_different(matched, run),
+        *(
+            [f"Tables left out, since nothing was measured: {'; '.join(left_out)}."]
+            if left_out
+            else []
+        ),
+    ]
+
+
+def _not_compared(matched: Matched) -> Iterator[str]:
+    """Say which numbers have no published ones, and why."""
+    known = features(matched.dataset)
+    for feature in matched.features:
+        if feature.paper not in known:
+            yield f"The paper has no numbers of {feature.title} on {matched.title}."
+    if not matched.same_groups:
+        yield (
+            "The groups are not the paper's: numbers over groups are of something else, and are "
+            "not compared."
+        )
+    if matched.dataset == "ijbc":
+        yield (
+            "The paper does not say how it made pairs and folds of IJB-C: these are our own, and "
+            "its numbers need not come out."
+        )
+
+
+def _different(matched: Matched, run: Mapping[str, Any]) -> Iterator[str]:
+    """Say where the run's settings are not the paper's."""
+    missing = [method_title(method) for method in METHODS if matched.variant(method) is None]
+    if missing:
+        yield f"Methods of the paper that were not run: {', '.join(missing)}."
+    for variant in matched.variants:
+        other = []
+        if variant.calibrator not in ("", "beta"):
+            other.append(f"calibrator {variant.calibrator} in place of beta")
+        if variant.clusters not in ("", "100"):
+            other.append(f"{variant.clusters} clusters in place of 100")
+        if other:
+            yield f"{method_title(variant.method)}: {', '.join(other)}."
+    folds = len(run.get("folds") or ())
+    if folds not in (0, _FOLDS):
+        yield f"There are {folds} folds; the paper has {_FOLDS}."
+    yield from _other_settings(matched, run)
+
+
+def _other_settings(matched: Matched, run: Mapping[str, Any]) -> Iterator[str]:
+    """Say what else was asked for than the paper's."""
+    settings = run.get("settings", {})
+    if settings.get("threshold_on", "test") != "test":
+        yield "Thresholds are from the calibration folds; the paper takes them from the test fold."
+    if settings.get("n_init", _STARTS) != _STARTS:
+        yield f"Starts of K-means: {settings['n_init']}; the paper's had {_STARTS}."
+    papers = EXPERIMENTS[matched.dataset].parameters.get(matched.attribute, {})
+    for method, parameters in (settings.get("parameters") or {}).items():
+        others = {n: v for n, v in parameters.items() if papers.get(method, {}).get(n) != v}
+        if others:
+            listed = ", ".join(f"{name} = {value}" for name, value in others.items())
+            yield f"{method_title(method)} was run with {listed}: not the paper's settings."
+    pairs, theirs = run.get("pairs"), _PAIRS.get(matched.dataset)
+    if not matched.simulated and pairs and theirs and abs(pairs / theirs - 1) > 0.05:
+        yield f"There are {pairs:,} pairs; the paper has {theirs:,}."
+
+
+def agreement_page(
+    title: str,
+    simulated: bool,
+    claims: Sequence[Claim],
+    lines: Sequence[AgreementLine],
+    differences: Sequence[DifferenceLine],
+    told: Sequence[str],
+) -> str:
+    """Return ``agreement.md``: claims with their counts, then numbers, then notes."""
+    if simulated:
+        parts = [f"> {SIMULATED}", f"# The paper's claims on {plain(title)}"]
+    else:
+        parts = [f"# How this run on {plain(title)} agrees with the paper"]
+    parts.append(f"The paper: {PAPER}")
+    parts += [_claims_part(claims, simulated)]
+    if not simulated:
+        parts += [
+            _agreement_part(lines),
+            *([_differences_part(differences)] if differences else []),
+        ]
+    if told:
+        parts.append("## Notes\n\n" + "\n".join(f"- {plain(note)}" for note in told))
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _claims_part(claims: Sequence[Claim], simulated: bool) -> str:
+    """Return the claims: in how many cells each is true, here and in the paper."""
+    if simulated:
+        rows = [["Claim", "True here"], [":---", "---:"]]
+        rows += [[plain(claim.text), _share(claim.won, claim.of)] for claim in claims]
+        intro = "In how many of the cases in which it can be said a claim is true of this data."
+        return f"## Claims\n\n{intro}\n\n{markdown_rows(rows)}"
+    judged = [claim for claim in claims if claim.holds is not None]
+    held = sum(bool(claim.holds) for claim in judged)
+    intro = (
+        f"Claims that are true here at least as often as of the paper's own numbers: {held} of "
+        f"the {len(judged)} that can be judged. The best is the best as printed, to two decimals; "
+        "a tie counts. Methods that were not run take part on neither side."
+    )
+    rows = [["Claim", "True here", "In the paper", "As often as there"]]
+    rows.append([":---", "---:", "---:", ":---"])
+    rows += [
+        [
+            plain(claim.text),
+            _share(claim.won, claim.of),
+            _share(claim.published_won or 0, claim.published_of or 0),
+            {None: "cannot be said", True: "yes", False: "no"}[claim.holds],
+        ]
+        for claim in claims
+    ]
+    return f"## Claims\n\n{intro}\n\n{markdown_rows(rows)}"
+
+
+def _share(won: int, of: int) -> str:
+    return f"{won} of {of}" if of else "–"
+
+
+def _agreement_part(lines: Sequence[AgreementLine]) -> str:
+    """Return how many numbers agree within one and two standard deviations."""
+    head = "## Numbers"
+    if not lines:
+        return (
+            f"{head}\n\nNo number has a published one with a standard deviation to compare it with."
+        )
+    total = lines[-1]
+    intro = (
+        f"Of {total.cells} numbers, {total.within_one} ({_percent(total.within_one, total.cells)}) "
+        f"lie within one standard deviation over folds of the published one, {total.within_two} "
+        f"({_percent(total.within_two, total.cells)}) within two. Each number counts once, though "
+        "the appendix prints many again."
+    )
+    rows = [["Table", "Compared", "Within 1 σ", "Within 2 σ"], [":---", "---:", "---:", "---:"]]
+    rows += [[plain(line.title), *map(str, line[1:])] for line in lines]
+    return f"{head}\n\n{intro}\n\n{markdown_rows(rows)}"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %"
+
+
+def _differences_part(differences: Sequence[DifferenceLine]) -> str:
+    """Return how far numbers lie from published ones without a standard deviation."""
+    intro = (
+        "The paper prints no standard deviation of these, so that only the difference can be told, "
+        "in percentage points."
+    )
+    rows = [
+        ["Table", "Compared", "Median difference", "Largest difference"],
+        [":---", "---:", "---:", "---:"],
+    ]
+    rows += [
+        [plain(title), str(cells), f"{100 * median:.2f}", f"{100 * largest:.2f}"]
+        for title, cells, median, largest in differences
+    ]
+    return f"## Numbers without a standard deviation\n\n{intro}\n\n{markdown_rows(rows)}"

@@ -14,7 +14,7 @@ from faircal.report.paper import published
 from faircal.report.paper.matching import Match, Matched
 from faircal.report.paper.published import FEATURES, METHODS, Quantity
 from faircal.report.paper.tables import ACCURACY, FNR_RATES, FPR_RATES, KS_MEAN, deviations
-from faircal.report.tables import Wanted, method_title
+from faircal.report.tables import ColumnSpec, method_title
 
 FAIRCAL, BASELINE, FSN, ORACLE = "faircal", "baseline", "fsn", "oracle"
 _RIVALS = tuple(method for method in METHODS if method not in (FAIRCAL, ORACLE))
@@ -54,7 +54,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Side:
+class ClaimSide:
     """Numbers of the methods, ours or the paper's: what claims are counted on.
 
     Parameters
@@ -67,31 +67,31 @@ class Side:
     """
 
     features: Sequence[Match]
-    number: Callable[[Match, str, Wanted], float]
+    number: Callable[[Match, str, ColumnSpec], float]
     methods: Sequence[str] = METHODS
 
     @classmethod
-    def ours(cls, matched: Matched) -> Side:
+    def ours(cls, matched: Matched) -> ClaimSide:
         """The numbers of a run."""
 
-        def number(feature: Match, method: str, want: Wanted) -> float:
+        def number(feature: Match, method: str, want: ColumnSpec) -> float:
             variant = matched.variant(method)
             return np.nan if variant is None else matched.value(feature, variant, want).mean
 
         return cls(matched.features, number)
 
     @classmethod
-    def papers(cls, dataset: str, methods: Sequence[str] = METHODS) -> Side:
+    def papers(cls, dataset: str, methods: Sequence[str] = METHODS) -> ClaimSide:
         """The numbers that the paper prints for a dataset, of some methods."""
 
-        def number(feature: Match, method: str, want: Wanted) -> float:
+        def number(feature: Match, method: str, want: ColumnSpec) -> float:
             place = (want.group, want.condition, want.metric)
             return published.look_up(Quantity(dataset, feature.paper, method, *place)).mean
 
         names = published.features(dataset)
         return cls([Match(name, FEATURES[name], name) for name in names], number, methods)
 
-    def contests(self, wanted: Iterable[Wanted]) -> Iterator[dict[str, float]]:
+    def contests(self, wanted: Iterable[ColumnSpec]) -> Iterator[dict[str, float]]:
         """Yield each cell's numbers by method, as printed and so turned that more is better."""
         for want in wanted:
             sign = 1 if want.better == "higher" else -1
@@ -109,7 +109,7 @@ class Contest:
     """A claim that FairCal is at least as good as all of `rivals`, or better, in some columns."""
 
     text: str
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[ColumnSpec, ...]
     rivals: tuple[str, ...] = _RIVALS
     ties: bool = True
 
@@ -118,7 +118,7 @@ class Contest:
         """Whether it speaks of groups, so that theirs must be the same to compare."""
         return any(want.group == ALL for want in self.wanted)
 
-    def count(self, side: Side) -> tuple[int, int]:
+    def count(self, side: ClaimSide) -> tuple[int, int]:
         """Count the cells in which it is true, and those in which it can be said."""
         said = [self._holds(numbers) for numbers in side.contests(self.wanted)]
         known = [holds for holds in said if holds is not None]
@@ -132,7 +132,7 @@ class Contest:
         return ours >= best if self.ties else ours > best
 
 
-def _at(rates: Iterable[str], metric: str) -> tuple[Wanted, ...]:
+def _at(rates: Iterable[str], metric: str) -> tuple[ColumnSpec, ...]:
     return tuple(replace(want, condition=rate) for rate in rates for want in deviations(metric))
 
 
@@ -175,9 +175,9 @@ def claims(matched: Matched, curves: Curves) -> list[Claim]:
     The best is the one that is best as printed, to two decimals, among the paper's methods but
     Oracle; so are those that print the same. Methods that were not run take part on neither side.
     """
-    ours = Side.ours(matched)
+    ours = ClaimSide.ours(matched)
     run = [method for method in METHODS if matched.variant(method) is not None]
-    papers = None if matched.simulated else Side.papers(matched.dataset, run)
+    papers = None if matched.simulated else ClaimSide.papers(matched.dataset, run)
     found = []
     for contest in CONTESTS:
         comparable = papers is not None and (matched.same_groups or not contest.over_groups)

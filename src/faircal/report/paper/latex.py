@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from faircal.report.formats import COMPARED, SIMULATED, difference, published
+from faircal.report.cells import COMPARED, SIMULATED, difference, published
 from faircal.report.tables import Line, Table
 
 _PREAMBLE = r"""\documentclass[a4paper,landscape]{article}
@@ -93,9 +93,9 @@ def latex(table: Table, compared: bool = False) -> str:
 
     Examples
     --------
-    >>> from faircal.report.tables import Heading
+    >>> from faircal.report.tables import Heading, TableValue
     >>> headings = (Heading("net", "AUROC", ""), Heading("net", "TPR", ""))
-    >>> lines = (Line("Fair_Cal", (Value(0.9012, best=True), Value(0.5))),)
+    >>> lines = (Line("Fair_Cal", (TableValue(0.9012, best=True), TableValue(0.5))),)
     >>> print(latex(Table("t", "Title", "Caption.", headings, lines)))
     \begin{table}
     \centering

@@ -20,8 +20,8 @@ from faircal.report.paper.published import (
     groups,
     look_up,
 )
-from faircal.report.store import Store
-from faircal.report.tables import Results, Value, Variant, Wanted
+from faircal.report.store import ResultsFolder
+from faircal.report.tables import ColumnSpec, Results, TableValue, Variant
 
 #: Other names of the paper's features.
 _ALIASES = {
@@ -81,7 +81,7 @@ class Matched:
     simulated: bool
 
     @classmethod
-    def of(cls, store: Store) -> Matched:
+    def of(cls, store: ResultsFolder) -> Matched:
         """Match what is in a store with the paper's experiment on the dataset ``run["paper"]``."""
         dataset, results = str(store.run.get("paper", "")), store.results
         if dataset not in DATASETS:
@@ -103,7 +103,7 @@ class Matched:
             store.simulated,
         )
 
-    def quantity(self, feature: Match, method: str, want: Wanted) -> Quantity | None:
+    def quantity(self, feature: Match, method: str, want: ColumnSpec) -> Quantity | None:
         """Return what the paper would print a number under; None where it can't have one."""
         group = self._papers_groups.get(want.group, want.group)
         name = papers_method(self.dataset, method)
@@ -112,7 +112,7 @@ class Matched:
             return None
         return Quantity(self.dataset, feature.paper, name, group, want.condition, want.metric)
 
-    def value(self, feature: Match, variant: Variant, want: Wanted) -> Value:
+    def value(self, feature: Match, variant: Variant, want: ColumnSpec) -> TableValue:
         """Look a value up, with the published one."""
         place = (self.attribute, want.group, want.condition, want.metric)
         value = self.results.value(feature.name, variant, *place)
@@ -185,7 +185,7 @@ def group_name(group: str) -> str:
     return " ".join(ethnicity + gender) if known else group
 
 
-def _match_features(found: list[str], dataset: str, store: Store) -> list[Match]:
+def _match_features(found: list[str], dataset: str, store: ResultsFolder) -> list[Match]:
     told = store.run.get("published") or {}
     if not isinstance(told, dict):
         raise DataError(

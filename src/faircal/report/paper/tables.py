@@ -9,14 +9,14 @@ from faircal.metrics.results import ALL, Condition
 from faircal.report.paper.matching import Matched
 from faircal.report.paper.published import properties
 from faircal.report.tables import (
+    ColumnSpec,
     Heading,
     Line,
     Table,
-    Value,
-    Wanted,
+    TableValue,
     mark_best,
     method_title,
-    percent,
+    rate_text,
 )
 
 _DEVIATIONS = {
@@ -27,22 +27,22 @@ _DEVIATIONS = {
 _SPELT = "; ".join(f"{key.upper()}: {words}" for key, words in _DEVIATIONS.items())
 
 ACCURACY = (
-    Wanted("AUROC", "auroc", better="higher"),
-    Wanted("TPR @ 0.1 % FPR", "tpr", condition="fpr=0.001", better="higher"),
-    Wanted("TPR @ 1 % FPR", "tpr", condition="fpr=0.01", better="higher"),
+    ColumnSpec("AUROC", "auroc", better="higher"),
+    ColumnSpec("TPR @ 0.1 % FPR", "tpr", condition="fpr=0.001", better="higher"),
+    ColumnSpec("TPR @ 1 % FPR", "tpr", condition="fpr=0.01", better="higher"),
 )
-KS_MEAN = Wanted("Mean", "ks_mean", group=ALL)
+KS_MEAN = ColumnSpec("Mean", "ks_mean", group=ALL)
 FPR_RATES = ("global_fpr=0.001", "global_fpr=0.01")
 FNR_RATES = ("global_fnr=0.001", "global_fnr=0.01")
 
 
-def deviations(metric: str) -> tuple[Wanted, ...]:
+def deviations(metric: str) -> tuple[ColumnSpec, ...]:
     """Return the columns with the deviations of a metric over groups."""
-    return tuple(Wanted(key.upper(), f"{metric}_{key}", group=ALL) for key in _DEVIATIONS)
+    return tuple(ColumnSpec(key.upper(), f"{metric}_{key}", group=ALL) for key in _DEVIATIONS)
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """One of the paper's tables: which columns stand under each feature, which blocks of rows.
 
     Parameters
@@ -52,7 +52,7 @@ class Layout:
     datasets : tuple of str
         Those that the paper has columns for.
     title, caption : str
-    wanted : tuple of Wanted
+    wanted : tuple of ColumnSpec
         Columns under each feature; none: a column for all pairs and one for each group.
     rates : tuple of str
         Conditions, each a block of rows.
@@ -64,19 +64,19 @@ class Layout:
     datasets: tuple[str, ...]
     title: str
     caption: str
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[ColumnSpec, ...] = ()
     rates: tuple[str, ...] = ()
     spreads: bool = False
 
-    def blocks(self, matched: Matched) -> list[tuple[str, list[Wanted]]]:
+    def blocks(self, matched: Matched) -> list[tuple[str, list[ColumnSpec]]]:
         """Return the blocks of rows, each with the columns under a feature."""
         if not self.wanted:
             short = _short_names(matched)
             groups = [
-                Wanted(short.get(group.title, group.title), "ks", group.name)
+                ColumnSpec(short.get(group.title, group.title), "ks", group.name)
                 for group in matched.groups
             ]
-            return [("", [Wanted("Global", "ks"), *groups])]
+            return [("", [ColumnSpec("Global", "ks"), *groups])]
         if not self.rates:
             return [("", list(self.wanted))]
         return [
@@ -122,7 +122,7 @@ def _spelt(short: dict[str, str]) -> str:
 
 
 def _lines(
-    matched: Matched, headings: tuple[Heading, ...], block: str, wanted: list[Wanted]
+    matched: Matched, headings: tuple[Heading, ...], block: str, wanted: list[ColumnSpec]
 ) -> Iterator[Line]:
     grid = [
         [matched.value(feature, variant, want) for feature in matched.features for want in wanted]
@@ -136,7 +136,7 @@ def _lines(
 
 def _rate(condition: str) -> str:
     """Print a condition as the name of a block, ``global_fpr=0.001`` → ``0.1 % FPR``."""
-    return f"{percent(condition)} {Condition.of(condition).metric.upper()}"
+    return f"{rate_text(condition)} {Condition.of(condition).metric.upper()}"
 
 
 #: Groups whose names stand over their columns in full.
@@ -151,46 +151,46 @@ _EQUALITY = {
 }
 
 
-def _accuracy(key: str, datasets: tuple[str, ...]) -> Layout:
+def _accuracy(key: str, datasets: tuple[str, ...]) -> TableLayout:
     caption = (
         "Area under the ROC curve, and share of genuine pairs accepted at two false-positive "
         "rates, over all pairs. Percent; higher is better."
     )
-    return Layout(key, datasets, "Accuracy", caption, ACCURACY)
+    return TableLayout(key, datasets, "Accuracy", caption, ACCURACY)
 
 
-def _calibration(key: str, datasets: tuple[str, ...]) -> Layout:
+def _calibration(key: str, datasets: tuple[str, ...]) -> TableLayout:
     caption = (
         "Calibration error (KS) of the groups: their mean, and how far they lie apart "
         f"({_SPELT}). Percent; lower is better."
     )
     wanted = (KS_MEAN, *deviations("ks"))
-    return Layout(key, datasets, "Fairness of calibration", caption, wanted)
+    return TableLayout(key, datasets, "Fairness of calibration", caption, wanted)
 
 
-def _equality(key: str, datasets: tuple[str, ...], metric: str) -> Layout:
+def _equality(key: str, datasets: tuple[str, ...], metric: str) -> TableLayout:
     title, rates = _EQUALITY[metric]
     caption = (
         f"How far the {metric.upper()}s of the groups lie apart at the threshold of two global "
         f"{metric.upper()}s ({_SPELT}). Percent; lower is better."
     )
-    return Layout(key, datasets, title, caption, deviations(metric), rates)
+    return TableLayout(key, datasets, title, caption, deviations(metric), rates)
 
 
-def _by_group(key: str, dataset: str) -> Layout:
+def _by_group(key: str, dataset: str) -> TableLayout:
     caption = "KS of all pairs and of each group. Percent; lower is better."
-    return Layout(key, (dataset,), "Calibration error by group", caption)
+    return TableLayout(key, (dataset,), "Calibration error by group", caption)
 
 
-def _accuracy_over_folds(key: str, want: Wanted) -> Layout:
+def _accuracy_over_folds(key: str, want: ColumnSpec) -> TableLayout:
     caption = f"{want.name} over all pairs. {_FOLDS} Higher is better."
-    return Layout(key, _MAIN, f"{want.name} over folds", caption, (want,), spreads=True)
+    return TableLayout(key, _MAIN, f"{want.name} over folds", caption, (want,), spreads=True)
 
 
-def _calibration_over_folds(want: Wanted) -> Layout:
+def _calibration_over_folds(want: ColumnSpec) -> TableLayout:
     key = want.metric.removeprefix("ks_")
     caption = f"{_DEVIATIONS.get(key, 'mean').capitalize()} of the groups' KS. {_FOLDS} "
-    return Layout(
+    return TableLayout(
         f"fair_calibration_ks_{key}",
         _MAIN,
         f"Fairness of calibration, {want.name}, over folds",
@@ -200,7 +200,7 @@ def _calibration_over_folds(want: Wanted) -> Layout:
     )
 
 
-def _equality_over_folds(key: str, metric: str, want: Wanted) -> Layout:
+def _equality_over_folds(key: str, metric: str, want: ColumnSpec) -> TableLayout:
     title, rates = _EQUALITY[metric]
     over = want.metric.removeprefix(f"{metric}_")
     caption = (
@@ -208,7 +208,7 @@ def _equality_over_folds(key: str, metric: str, want: Wanted) -> Layout:
         f"two global {metric.upper()}s. {_FOLDS} Lower is better."
     )
     name = f"{title}, {want.name}, over folds"
-    return Layout(f"{key}_{over}", _MAIN, name, caption, (want,), rates, spreads=True)
+    return TableLayout(f"{key}_{over}", _MAIN, name, caption, (want,), rates, spreads=True)
 
 
 #: The numeric tables in the paper's order. It labels the last three by FPR; they hold FNRs.
@@ -238,7 +238,7 @@ LAYOUTS = (
 )
 
 
-def layouts(dataset: str) -> list[Layout]:
+def layouts(dataset: str) -> list[TableLayout]:
     """Return the paper's numeric tables that have columns for a dataset."""
     return [layout for layout in LAYOUTS if dataset in layout.datasets]
 
@@ -265,7 +265,7 @@ def properties_table(simulated: bool = False) -> Table:
         tuple(
             Line(
                 method,
-                tuple(Value(float("nan"), says="yes" if told else "no") for told in claims),
+                tuple(TableValue(float("nan"), says="yes" if told else "no") for told in claims),
                 apart=method == "Oracle",
                 block=_KINDS[kind],
             )

@@ -8,14 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from faircal._base.files import write_text
-from faircal.report.formats import write_tables
-from faircal.report.paper.agreement import AgreementLine, DifferenceLine, agreement
+from faircal.report.cells import write_tables
+from faircal.report.paper.agreement import (
+    AgreementLine,
+    DifferenceLine,
+    agreement,
+    agreement_page,
+    notes,
+)
 from faircal.report.paper.claims import Claim, claims
 from faircal.report.paper.latex import latex_files
 from faircal.report.paper.matching import Matched
-from faircal.report.paper.summary import agreement_page, notes
 from faircal.report.paper.tables import layouts, paper_tables
-from faircal.report.store import Store
+from faircal.report.store import ResultsFolder
 from faircal.report.tables import Table
 
 AGREEMENT = "agreement.md"
@@ -27,7 +32,7 @@ class Reproduction:
 
     Attributes
     ----------
-    store : Store
+    store : ResultsFolder
     dataset : {"rfw", "bfw", "ijbc"}
     title : str
         The dataset, as people call it.
@@ -41,7 +46,7 @@ class Reproduction:
     notes : list of str
     """
 
-    store: Store
+    store: ResultsFolder
     dataset: str
     title: str
     numbered: dict[int, Table]
@@ -79,7 +84,7 @@ class Reproduction:
         return path if path.is_relative_to(Path(home).resolve()) and path.is_file() else None
 
 
-def reproduction(store: Store) -> Reproduction:
+def reproduction(store: ResultsFolder) -> Reproduction:
     """Put a run beside the paper's experiment on the dataset ``run["paper"]``.
 
     On simulated data nothing is compared: there are no published numbers, and claims are counted

@@ -21,9 +21,9 @@ from pylatexenc.latexwalker import (
 from pylatexenc.macrospec import MacroSpec
 from rich.console import Console
 
-from faircal.report.formats import SIMULATED, as_csv, markdown
+from faircal.report.cells import SIMULATED, as_csv, markdown
 from faircal.report.paper.latex import document, escape, latex
-from faircal.report.tables import Heading, Line, Table, Value
+from faircal.report.tables import Heading, Line, Table, TableValue
 from faircal.report.terminal import show
 
 HOSTILE = (
@@ -125,32 +125,32 @@ def table():
     headings = tuple(
         Heading(net, name, "higher") for net in ("net", "other") for name in ("AUROC", "TPR @ 1 %")
     )
-    blank = Value(float("nan"))
+    blank = TableValue(float("nan"))
     lines = (
         Line(
             "Baseline",
             (
-                Value(0.9, 0.01, published=0.91, published_std=0.005),
-                Value(0.5, 0.02, published=0.5),
-                Value(0.123456),
-                Value(-0.001),
+                TableValue(0.9, 0.01, published=0.91, published_std=0.005),
+                TableValue(0.5, 0.02, published=0.5),
+                TableValue(0.123456),
+                TableValue(-0.001),
             ),
             block="0.1 % FPR",
         ),
         Line(
             "Oracle",
-            (Value(0.99, 0.02, published=0.98, published_std=0.01), blank, blank, blank),
+            (TableValue(0.99, 0.02, published=0.98, published_std=0.01), blank, blank, blank),
             apart=True,
             block="0.1 % FPR",
         ),
-        Line("FairCal", (Value(0.95, 0.01, best=True), blank, blank, blank), block="1 % FPR"),
+        Line("FairCal", (TableValue(0.95, 0.01, best=True), blank, blank, blank), block="1 % FPR"),
     )
     return Table("some_key", "A title", "A caption: 5 %.", headings, lines, spreads=False)
 
 
 def hostile_table(**more):
     headings = tuple(Heading(name, f"{name}!", "") for name in HOSTILE)
-    values = tuple(Value(0.5) for _ in HOSTILE)
+    values = tuple(TableValue(0.5) for _ in HOSTILE)
     lines = tuple(
         Line(name, values, apart=i % 2 == 1, block=name) for i, name in enumerate(HOSTILE)
     )
@@ -188,7 +188,7 @@ def test_markdown_shows_the_published_number_and_the_difference(table):
 
 
 def test_markdown_with_spreads():
-    value = Value(0.9, 0.01, best=True, published=0.91, published_std=0.005)
+    value = TableValue(0.9, 0.01, best=True, published=0.91, published_std=0.005)
     table = Table("k", "T", "C.", (Heading("", "AUROC", ""),), (Line("m", (value,)),))
     assert "| m | **90.00 ± 1.00** (91.00 ± 0.50, −2.0 σ) |" in markdown(table)
 
@@ -224,8 +224,8 @@ def test_csv_is_long_and_in_fractions(table):
 
 
 def test_intervals_stand_in_place_of_spreads():
-    value = Value(0.0143, 0.01, best=True, low=0.0113, high=0.0171)
-    bare = Value(0.5, 0.02)
+    value = TableValue(0.0143, 0.01, best=True, low=0.0113, high=0.0171)
+    bare = TableValue(0.5, 0.02)
     lines = (Line("m", (value, bare)),)
     headings = (Heading("net", "AAD", ""), Heading("net", "MAD", ""))
     made = Table("t", "Title", "Caption.", headings, lines)
@@ -238,15 +238,15 @@ def test_intervals_stand_in_place_of_spreads():
 
 
 def test_what_is_no_share_is_not_printed_in_percent():
-    ratio = Value(2.5, low=1.0, high=math.inf, unit=1)
+    ratio = TableValue(2.5, low=1.0, high=math.inf, unit=1)
     assert (ratio.text, ratio.interval) == ("2.50", "1.00–∞")
-    assert Value(12345.0, unit=1, digits=0).text == "12,345"
-    assert Value(-0.02, worse=True).text == "-2.00*"
+    assert TableValue(12345.0, unit=1, digits=0).text == "12,345"
+    assert TableValue(-0.02, worse=True).text == "-2.00*"
 
 
 @pytest.mark.parametrize(("width", "shown"), [(80, True), (18, False)])
 def test_the_terminal_has_intervals_where_they_fit(width, shown):
-    lines = (Line("method", (Value(0.0143, low=0.0113, high=0.0171),)),)
+    lines = (Line("method", (TableValue(0.0143, low=0.0113, high=0.0171),)),)
     made = Table("t", "Title", "Caption.", (Heading("net", "AAD", ""),), lines)
     console = Console(width=width, file=io.StringIO())
     show(made, console)
@@ -294,7 +294,7 @@ def test_latex_beside_the_published_numbers(table):
 
 def test_where_each_feature_has_one_column_it_bears_its_name():
     headings = tuple(Heading(net, "AUROC", "") for net in ("net", "other"))
-    value = Value(0.9, 0.01, published=0.91, published_std=0.005)
+    value = TableValue(0.9, 0.01, published=0.91, published_std=0.005)
     table = Table("k", "T", "C.", headings, (Line("m", (value, value)),))
     (tabular,) = tabulars(latex(table))
     assert [[cell.text for cell in row] for row in rows(tabular)] == [
@@ -338,7 +338,7 @@ def test_latex_names_are_shown_as_they_are():
 
 
 def test_a_name_at_the_start_of_a_row_is_no_argument_of_the_row_before():
-    lines = tuple(Line(name, (Value(0.5),)) for name in HOSTILE)
+    lines = tuple(Line(name, (TableValue(0.5),)) for name in HOSTILE)
     text = latex(Table("k", "T", "C.", (Heading("", "x", ""),), lines))
     assert not any(line.startswith(("[", "*")) for line in text.splitlines())
     _, *body = rows(*tabulars(text))

@@ -6,15 +6,18 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
+import numpy as np
+
+from faircal.metrics import Histogram
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.intervals.enough import NOT_ENOUGH
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import ALL
-from faircal.report.classes.found import Found, Method, Metric
-from faircal.report.classes.sides import opposed
-from faircal.report.numbers import listing, points, ranged
-from faircal.report.tables import Value
+from faircal.report.classes.results import ClassResults, MetricColumn, ReportedMethod
+from faircal.report.tables import TableValue
+from faircal.report.wording import listing, percent, points, ranged
 
 #: What is told of groups: what it is in words, and how its ends are called.
 _TOLD = {
@@ -43,9 +46,9 @@ class Contrast:
     are known.
     """
 
-    metric: Metric
-    values: dict[str, Value]
-    over: dict[str, Value]
+    metric: MetricColumn
+    values: dict[str, TableValue]
+    over: dict[str, TableValue]
 
     @property
     def worst(self) -> str:
@@ -84,16 +87,16 @@ class Contrast:
         return _apart(*ends)
 
     @property
-    def deviation(self) -> tuple[str, Value] | None:
+    def deviation(self) -> tuple[str, TableValue] | None:
         """A deviation over groups whose interval leaves out 0, and its name; None without."""
         return next(((name, v) for name, v in self.over.items() if v.low > _ZERO), None)
 
 
-def _apart(one: Value, other: Value) -> bool:
+def _apart(one: TableValue, other: TableValue) -> bool:
     return one.low > other.high or other.low > one.high
 
 
-def _widened(value: Value, many: int) -> Value:
+def _widened(value: TableValue, many: int) -> TableValue:
     """Return a value with the interval that holds for so many groups at once, about.
 
     Each side is widened as that of a normal distribution would be.
@@ -102,10 +105,10 @@ def _widened(value: Value, many: int) -> Value:
     quantiles = [normal.inv_cdf((1 + level) / 2) for level in (joint_level(many, LEVEL), LEVEL)]
     wider = quantiles[0] / quantiles[1]
     low, high = (value.mean + wider * (end - value.mean) for end in (value.low, value.high))
-    return Value(value.mean, low=low, high=high)
+    return TableValue(value.mean, low=low, high=high)
 
 
-def contrast(found: Found, name: str, method: Method) -> Contrast:
+def contrast(found: ClassResults, name: str, method: ReportedMethod) -> Contrast:
     """Return what is known of the groups by one metric."""
     values = {group: found.value(name, method, group) for group in found.groups}
     told = {group: value for group, value in values.items() if not math.isnan(value.mean)}
@@ -114,10 +117,10 @@ def contrast(found: Found, name: str, method: Method) -> Contrast:
         for suffix, title in (("mad", "MAD"), ("aad", "AAD"))
         if len(told) == len(found.groups)  # else they are of other groups, too
     }
-    return Contrast(Metric.of(name), told, over)
+    return Contrast(MetricColumn.of(name), told, over)
 
 
-def who(found: Found) -> Iterator[str]:
+def who(found: ClassResults) -> Iterator[str]:
     """Say how groups fare, and whether that is more than chance."""
     method = found.spoken_of
     if len(found.methods) > 1:
@@ -141,7 +144,7 @@ def who(found: Found) -> Iterator[str]:
     yield from _small(found)
 
 
-def _small(found: Found) -> Iterator[str]:
+def _small(found: ClassResults) -> Iterator[str]:
     """Say which groups have not enough data; of many, how many there are."""
     if len(found.small) > _SINGLY:
         yield (
@@ -155,7 +158,7 @@ def _small(found: Found) -> Iterator[str]:
         yield "No group has enough: who is treated differently cannot be told."
 
 
-def _contrasted(found: Found, groups: Contrast, name: str) -> Iterator[str]:
+def _contrasted(found: ClassResults, groups: Contrast, name: str) -> Iterator[str]:
     """Say how the worst group and the best one compare, as far as they can be told apart."""
     what, most, least = _TOLD[name]
     by = "" if name == "accuracy" else "by "
@@ -198,7 +201,7 @@ def _verdict(groups: Contrast) -> str:
     return f"among {len(groups.values)} groups chance alone can part two so far"
 
 
-def _deviating(groups: Contrast, name: str, value: Value) -> str:
+def _deviating(groups: Contrast, name: str, value: TableValue) -> str:
     """Say that groups differ though the ends by themselves might not."""
     which = "largest" if name == "MAD" else "average"
     said = f"the {which} deviation of a group from their mean ({name}) is {ranged(value, points)}"
@@ -208,3 +211,96 @@ def _deviating(groups: Contrast, name: str, value: Value) -> str:
         f"groups differ by more than chance explains ({said}), though it is less sure that it is "
         "these two"
     )
+
+
+class ConfidenceGap(NamedTuple):
+    """The mean confidence of a group's rows, the share that is right, and the noise of the gap."""
+
+    stated: float
+    right: float
+    noise: float
+
+    @classmethod
+    def of(cls, histogram: Histogram, effective: float = math.nan) -> ConfidenceGap | None:
+        """Return what was counted of a group; None where there are no rows.
+
+        Parameters
+        ----------
+        histogram : Histogram
+            Confidence, as genuine where the predicted class is the true one.
+        effective : float
+            How many independent rows would tell as much; all of them unless known.
+
+        Examples
+        --------
+        >>> from faircal.metrics import Ranking, probability_edges
+        >>> sure, right = [0.9] * 100, [1] * 50 + [0] * 50
+        >>> side = ConfidenceGap.of(Histogram.of(Ranking.of(sure, right), probability_edges()))
+        >>> round(side.gap, 2), round(side.noise, 2), side.clear(many=2)
+        (0.4, 0.05, True)
+        """
+        counts = histogram.genuine + histogram.imposter
+        rows = int(counts.sum())
+        if not rows:
+            return None
+        mean = histogram.total / np.maximum(counts, 1)
+        squares = histogram.genuine * (1 - mean) ** 2 + histogram.imposter * mean**2
+        stated, right = float(histogram.total.sum()) / rows, histogram.n_genuine / rows
+        variance = float(squares.sum()) / rows - (stated - right) ** 2
+        enough = effective if effective > 0 else rows
+        return cls(stated, right, math.sqrt(max(variance, 0.0) / enough))
+
+    @property
+    def gap(self) -> float:
+        """By how much confidence is too high."""
+        return self.stated - self.right
+
+    def clear(self, many: int) -> bool:
+        """Whether the gap is more than chance, were so many groups looked at."""
+        limit = NormalDist().inv_cdf((1 + joint_level(many, LEVEL)) / 2)
+        return abs(self.gap) > limit * self.noise
+
+    @property
+    def said(self) -> str:
+        """In words."""
+        return (
+            f"it states a confidence of {percent(self.stated)} and is right {percent(self.right)} "
+            "of the time"
+        )
+
+
+def sides(found: ClassResults) -> dict[str, ConfidenceGap]:
+    """Return the groups whose confidence is clearly too high or too low, furthest off first."""
+    every = {}
+    for group in found.told:
+        histogram = found.counted(group)
+        if histogram is not None:
+            every[group] = ConfidenceGap.of(histogram, found.effective(group))
+    clear = {group: side for group, side in every.items() if side and side.clear(len(every))}
+    return dict(sorted(clear.items(), key=lambda item: -abs(item[1].gap)))
+
+
+def opposed(found: ClassResults, worst: str, *, alone: bool) -> Iterator[str]:
+    """Say where one group is treated too surely and another not surely enough.
+
+    Where all are off to one side, it is said of the `worst` one alone, if that is wanted.
+    """
+    clear = sides(found)
+    over, under = (
+        {group: side for group, side in clear.items() if (side.gap > 0) is too_sure}
+        for too_sure in (True, False)
+    )
+    if over and under:
+        yield (
+            "KS does not say which way, and it is not the same for all: the classifier is too sure "
+            f"for {_named(over)}, and not sure enough for {_named(under)}."
+        )
+    elif alone and worst in clear:
+        way = "too sure" if clear[worst].gap > 0 else "not sure enough"
+        yield f"For {worst} it is {way} on the whole: {clear[worst].said}."
+
+
+def _named(some: dict[str, ConfidenceGap]) -> str:
+    """Name groups, with the numbers of the first."""
+    first = next(iter(some))
+    return f"{listing(some)} ({'' if len(some) == 1 else f'{first}: '}{some[first].said})"

@@ -18,8 +18,8 @@ from faircal.metrics import Histogram
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.intervals.enough import NOT_ENOUGH
 from faircal.metrics.results import ALL, GLOBAL
-from faircal.report.store import Store
-from faircal.report.tables import Value, Variant
+from faircal.report.store import ResultsFolder
+from faircal.report.tables import TableValue, Variant
 
 Verdict = Literal["better", "worse", "no clear difference"]
 
@@ -36,20 +36,22 @@ MANY = 40
 _PLAIN = ("nll", "brier")
 
 
-class Metric(NamedTuple):
+class MetricColumn(NamedTuple):
     """A column of ``results.csv``, taken apart: ``top_ks_mad`` is the ``mad`` of ``top_ks``."""
 
     name: str
     over: str
 
     @classmethod
-    def of(cls, text: str) -> Metric:
+    def of(cls, text: str) -> MetricColumn:
         """Take a name apart.
 
         Examples
         --------
-        >>> Metric.of("top_ks_mad"), Metric.of("class_ece"), Metric.of("brier_uncertainty").title
-        (Metric(name='top_ks', over='mad'), Metric(name='class_ece', over=''), 'Brier uncertainty')
+        >>> MetricColumn.of("top_ks_mad")
+        MetricColumn(name='top_ks', over='mad')
+        >>> MetricColumn.of("class_ece").over, MetricColumn.of("brier_uncertainty").title
+        ('', 'Brier uncertainty')
         """
         name, _, over = text.rpartition("_")
         return cls(name, over) if over in _OVER else cls(text, "")
@@ -76,12 +78,12 @@ class Metric(NamedTuple):
         """Whether it is a share, which people read in percent; NLL and Brier are none."""
         return not self.name.startswith(_PLAIN)
 
-    def shown(self, value: Value) -> Value:
+    def shown(self, value: TableValue) -> TableValue:
         """Return a value as it is printed: percent with two decimals, else four."""
         return value if self.share else replace(value, unit=1.0, digits=4)
 
 
-class Method(NamedTuple):
+class ReportedMethod(NamedTuple):
     """A method, its title, whether it is a yardstick, and where its values are."""
 
     name: str
@@ -94,7 +96,7 @@ class Change(NamedTuple):
     """By how much a method differs from another on the same rows, and what that comes to."""
 
     metric: str
-    value: Value
+    value: TableValue
     verdict: Verdict
 
     @property
@@ -104,26 +106,26 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ClassResults:
     """All that a store of kind ``classify`` holds of the groups of one attribute.
 
     Parameters
     ----------
-    store : Store
+    store : ResultsFolder
     attribute : str
         One of ``store.results.attributes``; empty where there are no groups.
     """
 
-    store: Store
+    store: ResultsFolder
     attribute: str
 
     @cached_property
-    def methods(self) -> list[Method]:
+    def methods(self) -> list[ReportedMethod]:
         """The methods in the run's order, yardsticks last."""
         told = self._told_of_methods
         order = [*told, *self.store.main_variants]
         found = [
-            Method(name, *self._called(name), variant)
+            ReportedMethod(name, *self._called(name), variant)
             for name, variant in self.store.main_variants.items()
         ]
         return sorted(found, key=lambda method: (method.yardstick, order.index(method.name)))
@@ -140,12 +142,12 @@ class Found:
         return title, bool(about.get("yardstick"))
 
     @property
-    def rivals(self) -> list[Method]:
+    def rivals(self) -> list[ReportedMethod]:
         """The methods that can be used: all but the yardsticks."""
         return [method for method in self.methods if not method.yardstick]
 
     @property
-    def spoken_of(self) -> Method:
+    def spoken_of(self) -> ReportedMethod:
         """The method that the summary speaks of first: the probabilities as they come."""
         by_name = {method.name: method for method in self.methods}
         return next((by_name[n] for n in REFERENCES if n in by_name), self.methods[0])
@@ -202,17 +204,19 @@ class Found:
         """Whether numbers over groups say anything: of one group alone, noise would decide."""
         return len(self.told) >= min(2, len(self.groups))
 
-    def value(self, metric: str, method: Method, group: str = GLOBAL, condition: str = "") -> Value:
+    def value(
+        self, metric: str, method: ReportedMethod, group: str = GLOBAL, condition: str = ""
+    ) -> TableValue:
         """Look a value up with its interval; NaN that `says` why where data is not enough."""
         where = (self.feature, method.variant, self.attribute, group, condition, metric)
         found, known = self.store.results.value(*where), self.store.known(*where)
         if math.isnan(found.mean):
             return found
         if not (self._over() if group == ALL else self.enough(group)):
-            return Value(math.nan, says=NOT_ENOUGH)
+            return TableValue(math.nan, says=NOT_ENOUGH)
         if known is not None:
             found = replace(found, low=known.low, high=known.high)
-        return Metric.of(metric).shown(replace(found, unit=100.0))
+        return MetricColumn.of(metric).shown(replace(found, unit=100.0))
 
     @cached_property
     def _differences(self) -> dict[tuple[str, ...], ClassDifference]:
@@ -223,7 +227,7 @@ class Found:
         }
 
     @cached_property
-    def references(self) -> list[Method]:
+    def references(self) -> list[ReportedMethod]:
         """The methods that others are compared with."""
         compared = {name for pair in self._differences for name in pair[:2]}
         by_name = {method.name: method for method in self.methods if method.name in compared}
@@ -231,7 +235,7 @@ class Found:
         return ours or list(by_name.values())[:1]
 
     def change(
-        self, metric: str, method: Method, reference: Method, group: str = GLOBAL
+        self, metric: str, method: ReportedMethod, reference: ReportedMethod, group: str = GLOBAL
     ) -> Change | None:
         """Return the value less that of `reference` on the same rows; None where not known.
 
@@ -241,11 +245,11 @@ class Found:
         told = not self.small if group == ALL else self.enough(group)
         if math.isnan(ends[0]) or math.isnan(ends[1]) or not told:
             return None
-        kind, (difference, low, high) = Metric.of(metric), ends
+        kind, (difference, low, high) = MetricColumn.of(metric), ends
         verdict: Verdict = "no clear difference"
         if low > 0 or high < 0:
             verdict = "better" if (low > 0) == (kind.better == "higher") else "worse"
-        value = Value(
+        value = TableValue(
             difference, low=low, high=high, best=verdict == "better", worse=verdict == "worse"
         )
         return Change(metric, kind.shown(value), verdict)

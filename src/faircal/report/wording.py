@@ -1,0 +1,170 @@
+"""What things are called, and numbers as people read them: in sentences, captions and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from faircal.metrics import FAIRNESS, METRICS
+from faircal.metrics.results import GLOBAL, Condition
+from faircal.report.tables import Results, TableValue, Variant, method_title
+
+#: So many names are listed; of more, the first ones and how many there are.
+_LISTED = 6
+
+
+def percent(value: float) -> str:
+    """Print a fraction as percent, with as many digits as say something near 0 and near 100.
+
+    Examples
+    --------
+    >>> [percent(value) for value in (0, 0.00012, 0.0012, 0.034, 0.1431, 0.9993, 1)]
+    ['0 %', '0.012 %', '0.12 %', '3.4 %', '14.3 %', '99.93 %', '100 %']
+    """
+    return f"{_hundredfold(value)} %"
+
+
+def points(value: float) -> str:
+    """Print a difference of fractions in percentage points.
+
+    Examples
+    --------
+    >>> points(0.0155), points(0.004)
+    ('1.6 points', '0.40 points')
+    """
+    return f"{_hundredfold(value)} points"
+
+
+def ranged(value: TableValue, text: Callable[[float], str] = percent) -> str:
+    """Print a value with its interval, where it has one.
+
+    Examples
+    --------
+    >>> ranged(TableValue(0.04, low=0.023, high=0.056)), ranged(TableValue(0.04))
+    ('4.0 % (2.3 % to 5.6 %)', '4.0 %')
+    >>> ranged(TableValue(0.016, low=0.01, high=0.02), points)
+    '1.6 points (1.0 to 2.0)'
+    """
+    if math.isnan(value.low) or math.isnan(value.high):
+        return text(value.mean)
+    low, high = (text(end).removesuffix(" points") for end in (value.low, value.high))
+    return f"{text(value.mean)} ({low} to {high})"
+
+
+def _hundredfold(value: float) -> str:
+    hundredfold = 100 * value
+    near = min(abs(hundredfold), abs(100 - hundredfold))
+    if near < 1e-9:
+        return f"{hundredfold:.0f}"
+    if round(near, 2) >= 1:
+        return f"{hundredfold:.1f}"
+    # Two digits that count below 1 %; above 99 %, one of what is missing.
+    return f"{hundredfold:.{(hundredfold < 50) - math.floor(math.log10(near))}f}"
+
+
+def times(ratio: float, down: bool = False) -> str:
+    """Print how many times; never more than it is where it is to be rounded `down`.
+
+    Examples
+    --------
+    >>> times(14.04), times(2.98), times(2.98, down=True)
+    ('14', '3.0', '2.9')
+    """
+    digits = 0 if ratio >= 10 else 1
+    if down:
+        ratio = math.floor(ratio * 10**digits) / 10**digits
+    return f"{ratio:,.{digits}f}"
+
+
+def listing(names: Iterable[str]) -> str:
+    """Print names in a row; of many only some, and how many more there are.
+
+    Examples
+    --------
+    >>> listing(["A"]), listing("ABC"), listing("ABCDEFGHI")
+    ('A', 'A, B and C', 'A, B, C, D, E, F and 3 more')
+    """
+    every = list(names)
+    shown = every[:_LISTED]
+    if len(every) > len(shown):
+        shown.append(f"{len(every) - len(shown)} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def variant_name(results: Results, variant: Variant) -> str:
+    """Return a variant's label as it stands in a sentence, ``FSN (K = 100, beta)``."""
+    title, _, more = results.label(variant).partition(", ")
+    return f"{title} ({more})" if more else title
+
+
+ALL_PAIRS = "all pairs"
+#: What is neither in the registry of metrics nor over groups.
+_TITLES = {"cllr": "Cllr", "min_cllr": "Min. Cllr"}
+
+
+def rounded(value: float) -> str:
+    """Print a fraction in percent, rounded to three digits.
+
+    Examples
+    --------
+    >>> rounded(0.0123), rounded(0.00004), rounded(1), rounded(float("nan"))
+    ('1.23 %', '0.004 %', '100 %', 'not known')
+    """
+    return f"{100 * value:.3g} %" if value == value else "not known"
+
+
+def titled(title: str, name: str) -> str:
+    """Return a title with whose it is, where that says anything."""
+    return title if name == method_title("") else f"{title}: {name}"
+
+
+def group_name(group: str) -> str:
+    """Return what a group is called."""
+    return ALL_PAIRS if group == GLOBAL else group
+
+
+def listed(values: dict[str, float]) -> str:
+    """Return values by group in words."""
+    return ", ".join(f"{group_name(group)} {rounded(value)}" for group, value in values.items())
+
+
+def left_out(groups: Iterable[str], why: str) -> str:
+    """Return a sentence about groups that are not drawn, or nothing."""
+    names = ", ".join(map(group_name, groups))
+    return f" Not drawn, {why}: {names}." if names else ""
+
+
+def metric_title(metric: str, condition: str = "", by: str = "") -> str:
+    """Return what a metric of ``results.csv`` is called, under its condition.
+
+    Examples
+    --------
+    >>> metric_title("ks_aad"), metric_title("auroc"), metric_title("tpr", "fpr=0.001")
+    ('KS AAD', 'AUROC', 'TPR at 0.1 % FPR')
+    >>> metric_title("fpr", "global_fpr=0.01", by=" by group")
+    'FPR by group at 1 % global FPR'
+    >>> metric_title("fpr_max_geomean"), metric_title("ir"), metric_title("min_cllr")
+    ('FPR max / geometric mean', 'Inequity rate', 'Min. Cllr')
+    """
+    return _titled(metric) + by + _at(condition)
+
+
+def _titled(metric: str) -> str:
+    if metric in _TITLES:
+        return _TITLES[metric]
+    if metric in FAIRNESS:
+        return FAIRNESS[metric].title
+    name, _, over = metric.partition("_")
+    title = METRICS[name].title if name in METRICS else name.upper()
+    if over in FAIRNESS:
+        return f"{title} {FAIRNESS[over].title}"
+    return f"{title} {'mean' if over == 'mean' else over.upper()}" if over else title
+
+
+def _at(condition: str) -> str:
+    """Return a condition in words, ``global_fpr=0.01`` → `` at 1 % global FPR``."""
+    if not condition:
+        return ""
+    under = Condition.of(condition)
+    everyone = "global " if under.kind.startswith("global_") else ""
+    return f" at {rounded(under.rate)} {everyone}{under.metric.upper()}"
