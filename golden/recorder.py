@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import runpy
+import shlex
 import sys
 import tempfile
 import time
@@ -33,16 +34,18 @@ class Recorder:
     values: Values = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
-    def faircal(self, key: str, *words: object, exits: Sequence[int] = (0,)) -> Any:
-        """Run a command with ``--json``, record its exit code and what it prints; give that."""
-        code, output, errors = _run([*map(str, words), "--json"])
+    def faircal(self, key: str, command: str, exits: Sequence[int] = (0,)) -> None:
+        """Run a command with ``--json``, and record its exit code and what it prints.
+
+        Words that begin with @ are names in the folder where the case works.
+        """
+        words = [str(self.work / w[1:]) if w[0] == "@" else w for w in shlex.split(command)]
+        code, output, errors = _run([*words, "--json"])
         self.values[f"{key}/exit"] = values.flatten("", code)[""]
         if code not in exits:
             self.fail(key, f"exit {code}: {_first_line(errors)}")
-            return None
-        printed = json.loads(output) if output.strip() else None
-        self.values |= values.flatten(key, printed) if printed is not None else {}
-        return printed
+        elif output.strip():
+            self.values |= values.flatten(key, json.loads(output))
 
     def file(self, key: str, name: str) -> None:
         """Record a table: one file, or a folder of Parquet files."""

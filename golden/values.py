@@ -31,7 +31,9 @@ IDENTIFYING = (
     *("left_group", "right_group", "population", "class", "a", "b"),
 )
 #: Names of fields that differ from run to run, or from version to version, by right.
-LEFT_OUT = re.compile(r"sha256|version|wall_time|seconds|elapsed|fingerprint|created|^jobs$")
+LEFT_OUT = re.compile(
+    r"sha256|version|wall_time|seconds|elapsed|fingerprint|created|^jobs$|^bytes$"
+)
 #: What a folder of results holds for machines.
 MACHINE_FILES = ("*.csv", "*.parquet", "*.json")
 #: Dates, hashes and version numbers.
@@ -49,6 +51,7 @@ def flatten(key: str, thing: Any) -> Values:
     """Numbers and categories in JSON-like data, by path."""
     if isinstance(thing, Mapping):
         parts = [(str(k), v) for k, v in thing.items() if not LEFT_OUT.search(str(k))]
+        parts = [(Path(k).name if k.startswith("/") else k, v) for k, v in parts]
         return _joined(flatten(f"{key}/{k}", v) for k, v in parts)
     if isinstance(thing, str):
         return {key: thing} if _is_category(thing) else {}
