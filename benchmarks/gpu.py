@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import faircal
 from faircal.compute import CPU, Engine, _torch_pairs
 from faircal.compute.device import TorchEngine
-from faircal.compute.kmeans import Found
+from faircal.compute.kmeans import KMeansResult
 
 Row = tuple[str, str]
 TOL = 1e-4  # of the K-means that the methods run
@@ -137,7 +137,7 @@ def bench_kmeans(bench: Bench) -> None:
     shift = TOL * float(np.square(points, dtype=np.float64).mean())
     engine.put(points)  # not part of what is timed
 
-    def run(seed: int, n_init: int, where: Engine = engine) -> Found:
+    def run(seed: int, n_init: int, where: Engine = engine) -> KMeansResult:
         rng = np.random.default_rng(seed)
         return where.kmeans(
             points, size.clusters, n_init=n_init, rng=rng, max_iter=300, shift=shift

@@ -16,7 +16,7 @@ from benchmarks import data
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.machine import bare_seconds, multiplying
 from benchmarks.timing import command, cores, faircal_command, once, race
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.evaluation.benchmark import Settings, run_benchmark
 from faircal.evaluation.benchmark.experiments import CLUSTERS
 

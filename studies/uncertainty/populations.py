@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
-from faircal.data.simulation.population import Population as Faces
-from faircal.data.simulation.population import spectrum, unit
-from faircal.data.simulation.presets import PRESETS
+from faircal.data.simulation.population import PRESETS, spectrum, unit
+from faircal.data.simulation.population import PopulationModel as Faces
 from studies.uncertainty.design import Design
 from studies.uncertainty.laws import Float64, Law
 

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 import faircal
-from faircal.data import load_labelled
+from faircal.data import load_classifier_rows
 
 N = 600
 CLASSES = ("cat", "dog", "owl")
@@ -55,7 +55,7 @@ def sound(tmp_path_factory):
     vectors = np.stack([table["feature_x"], table["feature_y"]], axis=1).astype(np.float32)
     np.save(home / "vectors.npy", vectors)
     np.save(home / "wide.npy", np.hstack([vectors, vectors]))
-    data = load_labelled(home / "rows.csv")
+    data = load_classifier_rows(home / "rows.csv")
     names = np.array(CLASSES)
     model = faircal.FairCalClassifier(n_clusters=2, calibrator="temperature", shrinkage=20.0)
     model.fit_calibration(
@@ -97,7 +97,7 @@ def test_fit_and_apply_are_the_estimator(rows, run_here):
     assert (done.code, done.out) == (0, "done.parquet\n")
     table = pq.read_table("done.parquet")
     probabilities = [f"p_{name}" for name in CLASSES]
-    data = load_labelled("new.csv")
+    data = load_classifier_rows("new.csv")
     carried = ["label", *(["identity"] if data.identity else []), *sorted(data.attributes)]
     assert table.column_names == [*probabilities, "predicted", "cluster", *carried]
     assert "sex" in carried
@@ -152,7 +152,7 @@ def test_fit_for_machines_and_with_features_of_a_file(rows, run_here):
     nameless, named = faircal.load_model("b.faircal"), faircal.load_model("c.faircal")
     assert nameless.feature_names_ == ()
     assert len(named.feature_names_) == len(named.cluster_centers_.T)
-    data = load_labelled("rows.csv")
+    data = load_classifier_rows("rows.csv")
     one, other = (
         m.calibrate(data.probabilities, features=data.features) for m in (nameless, named)
     )
@@ -216,7 +216,7 @@ def test_audit_measures_the_table(rows, run_here):
     run = json.loads((rows / "a/run.json").read_text("utf-8"))
     assert run["kind"] == "classify"
     assert run["settings"]["attribute"] == "sex"
-    assert run["data_sha256"] == load_labelled("rows.csv").hash()
+    assert run["data_sha256"] == load_classifier_rows("rows.csv").hash()
     assert "sex" in (rows / "a/report.html").read_text("utf-8")
 
 

@@ -305,7 +305,7 @@ def test_options_change_no_byte(home, run_here):
 @pytest.fixture
 def counted(monkeypatch):
     """A list that grows by the number of faces of each call of a network."""
-    from faircal.embedding.network import Network
+    from faircal.embedding.networks import Network
 
     calls, call = [], Network.__call__
 
@@ -342,7 +342,7 @@ def test_the_same_command_goes_on(home, run_here, monkeypatch, counted, attribut
 
 KILLS_ITSELF = """
 import os, signal
-from faircal.embedding.store import Store
+from faircal.embedding.run import VectorStore
 
 put, calls = Store.put, []
 

@@ -18,7 +18,7 @@ from faircal._base.container import pack, unpack
 from faircal.cli.monitor_columns import codes
 from faircal.cli.monitor_order import in_random_order
 from faircal.cli.monitor_read import Chunk
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.production.monitoring import Seen, survey
 from faircal.production.scoring.judging import Placing
 

@@ -138,7 +138,7 @@ def test_images_without_a_vector_are_in_no_cluster(folder, run):
 def test_many_pairs_are_written_as_parquet(folder, run, monkeypatch):
     run()
     before = rows(folder)
-    monkeypatch.setattr("faircal.data.writers.MOST_CSV_ROWS", 10)
+    monkeypatch.setattr("faircal.data.tables.MOST_CSV_ROWS", 10)
     run("--replace")
     assert not (folder / "pairs.csv").exists()
     assert pq.read_table(folder / "pairs.parquet").to_pydict() == before

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import faircal
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 
 WORDS = ("reproduce", "rfw", "faces", "--no-training", "--clusters", "1,4,10", "--n-init", "2")
 

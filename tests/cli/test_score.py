@@ -20,7 +20,7 @@ import faircal
 from faircal import ParameterError
 from faircal.cli import score_run
 from faircal.data.dataset import Dataset
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.methods import Method, make_method
 
 SUFFIXES = ("csv", "parquet")
@@ -327,11 +327,11 @@ def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
         done = python(
             f"""
             from pathlib import Path
-            import faircal.cli.score_run, faircal.data.csvfile, faircal.production.scoring.run
+            import faircal.cli.score_run, faircal.data.long_tables, faircal.production.scoring.run
             from faircal.cli.main import main
 
             faircal.cli.score_run.BATCH, faircal.production.scoring.run.PART = 1 << 16, 1 << 19
-            faircal.data.csvfile.BLOCK = 1 << 20
+            faircal.data.long_tables.BLOCK = 1 << 20
             try:
                 main(["score", "m.faircal", "faces{n_pairs}", "--out", "s{n_pairs}.parquet"])
             finally:

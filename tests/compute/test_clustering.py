@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from faircal._base.errors import ParameterError
 from faircal.compute import CPU
 from faircal.compute.clustering import Clustering, kmeans
-from faircal.compute.kmeans import Found
+from faircal.compute.kmeans import KMeansResult
 
 
 def blobs(n=1200, dimension=16, centers=12, seed=0):
@@ -247,7 +247,7 @@ class TestEngine:
         class Engine:
             def kmeans(self, points, n_clusters, **options):
                 self.points, self.n_clusters, self.options = points, n_clusters, options
-                return Found(points[:2] + 1, 3.5, 7)
+                return KMeansResult(points[:2] + 1, 3.5, 7)
 
             def assign(self, vectors, centers):
                 return vectors, centers

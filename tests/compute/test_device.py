@@ -14,14 +14,13 @@ torch = pytest.importorskip("torch")
 from faircal._base.errors import DataError, MissingExtraError, ParameterError  # noqa: E402
 from faircal.compute import (  # noqa: E402
     CPU,
-    _starting,
     _torch_kmeans,
     _torch_logistic,
     _torch_pairs,
     device,
     kmeans,
 )
-from faircal.compute._torch_recorded import Recorded  # noqa: E402
+from faircal.compute._torch_kmeans import Recorded  # noqa: E402
 from faircal.compute.device import TorchEngine, choose_device  # noqa: E402
 from faircal.compute.logistic import logistic_sums  # noqa: E402
 
@@ -292,7 +291,7 @@ class TestKMeans:
         there = engine.put(points)
         # One start with two empty clusters, one without any.
         centers = torch.tensor([[[0.0], [900], [800]], [[1], [50], [60]]], device=engine.device)
-        lloyd = _torch_kmeans._Lloyd(there, centers, 20, 0.0)
+        lloyd = _torch_kmeans._LloydOnDevice(there, centers, 20, 0.0)
         lloyd._iterate()
         assert lloyd.hollow.tolist() == [True, False]
         lloyd._fill_empty(0)
@@ -373,15 +372,15 @@ class TestKMeansAsOnTheProcessor:
     def test_the_same_start_and_random_numbers(self, engine, name):
         points, n_clusters = CASES[name]
         there, squares = engine.put(points), kmeans._squares(points)
-        sample = _torch_kmeans._Sample(there, _torch_kmeans._squares(there), n_clusters)
+        sample = _torch_kmeans._CandidatesOnDevice(there, _torch_kmeans._squares(there), n_clusters)
         for seed in range(5):
             ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
-            found = _starting.starting_rows(len(points), n_clusters, ours, sample.among)
-            expected = _starting.starting_rows(
+            found = kmeans.starting_rows(len(points), n_clusters, ours, sample.among)
+            expected = kmeans.starting_rows(
                 len(points),
                 n_clusters,
                 theirs,
-                lambda rows: kmeans._Sample(points[rows], squares[rows]),
+                lambda rows: kmeans._CandidatesInMemory(points[rows], squares[rows]),
             )
             assert found.tolist() == expected.tolist()
             assert ours.bit_generator.state == theirs.bit_generator.state

@@ -12,8 +12,7 @@ import pytest
 from faircal._base.errors import DataError
 from faircal.compute import CPU, engine
 from faircal.compute import kmeans as lloyd
-from faircal.compute.engine import follow
-from faircal.compute.nearest import Nearest
+from faircal.compute.engine import Nearest, follow
 
 MODULE = sys.modules["faircal.compute.engine"]  # whose name in the package is the function's
 

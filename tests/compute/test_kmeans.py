@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations, product
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from faircal.compute import CPU, _numpy, _starting, clustering, nearest
+from faircal.compute import CPU, _numpy, clustering
 from faircal.compute import kmeans as module
 from faircal.compute.kmeans import _Lloyd, _squares, _start, kmeans
 
@@ -475,13 +476,13 @@ class TestStart:
 
     def test_chances_are_those_of_the_definition(self, monkeypatch):
         # One candidate each: plain k-means++, four choices out of one set of draws.
-        draws, steps = _starting._draws, []
+        draws, steps = module._draws, []
 
         def one_trial(sample, n_steps, trials, rng):
             steps.append(n_steps)
             return draws(sample, n_steps, 1, rng)
 
-        monkeypatch.setattr(_starting, "_draws", one_trial)
+        monkeypatch.setattr(module, "_draws", one_trial)
         assert self.check(n_clusters=4, trials=1) > 0.01
         assert max(steps) == 3  # several at a time: some are refused
 
@@ -497,13 +498,13 @@ class TestStart:
             return of(points, squares, rows)
 
         monkeypatch.setattr(module, "_distances", noted)
-        monkeypatch.setattr(_starting, "_MOST_DRAWN", 1)
+        monkeypatch.setattr(module, "_MOST_DRAWN", 1)
         assert self.check(n_clusters=4, trials=3, count=3000) > 0.01
         assert set(counts) == {1, 3}
 
     def test_among_a_sample_of_very_many(self, monkeypatch):
-        monkeypatch.setattr(_starting, "_SAMPLE", 64)
-        monkeypatch.setattr(_starting, "_SAMPLE_A_CLUSTER", 5)
+        monkeypatch.setattr(module, "_SAMPLE", 64)
+        monkeypatch.setattr(module, "_SAMPLE_A_CLUSTER", 5)
         points, sizes, of = clustered(n=3000), [], module._distances
 
         def noted(some, squares, rows):
@@ -527,7 +528,7 @@ class TestStart:
         assert sampled.inertia < 1.02 * fit(points, 9, n_init=5).inertia
 
     def test_no_more_than_are_there(self, monkeypatch):
-        monkeypatch.setattr(_starting, "_SAMPLE", 100)
+        monkeypatch.setattr(module, "_SAMPLE", 100)
         points = clustered(n=100)
         first = start(points, 1, np.random.default_rng(5))
         np.testing.assert_array_equal(first[0], points[np.random.default_rng(5).integers(100)])
@@ -591,7 +592,7 @@ class TestNumberOfThreads:
             return run(work, n, block)
 
         monkeypatch.setattr(module, "each", noted)
-        monkeypatch.setattr(nearest, "each", noted)
+        monkeypatch.setattr(sys.modules["faircal.compute.engine"], "each", noted)
         with threadpool_limits(2, user_api="blas"):
             found = fit(clustered(n=300), 5)
             count = len(seen)

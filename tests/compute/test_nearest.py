@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from faircal.compute.nearest import Nearest
+from faircal.compute.engine import Nearest
 
 RNG = np.random.default_rng(0)
 

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from faircal.compute import softmax as softmax_module
-from faircal.compute.softmax import Diagonal, Full, Pull, Rows, Scalar, fit
+from faircal.compute.softmax import Diagonal, Full, Pull, Scalar, SoftmaxRows, fit
 
 FORMS = [Scalar, Diagonal, Full]
 
@@ -19,7 +19,7 @@ def rows(request):
     z = np.log(rng.dirichlet([0.7, 0.7, 0.7, 0.7], 500))
     likely = softmax(0.6 * z + [0.3, 0.0, -0.4, 0.1], axis=1)
     codes = (likely.cumsum(axis=1) < rng.random((500, 1))).sum(axis=1)
-    return Rows(request.param(4), z, codes)
+    return SoftmaxRows(request.param(4), z, codes)
 
 
 def value(rows, theta):
@@ -70,7 +70,7 @@ def test_bounds_hold_and_are_left_where_they_need_not():
     p = rng.random(2000)
     z = np.log(np.column_stack([1 - p, p]))
     codes = (rng.random(2000) < 1 - p**2).astype(int)  # the wrong way round
-    rows = Rows(Diagonal(2), z, codes)
+    rows = SoftmaxRows(Diagonal(2), z, codes)
     least = np.array([0.0, 0.0, -np.inf, -np.inf])
     free = fit(rows, Pull(np.ones(4), np.full(4, 1e-9)), rows.form.identity)
     bound = fit(rows, Pull(np.ones(4), np.full(4, 1e-9)), rows.form.identity, least=least)
@@ -83,7 +83,7 @@ def test_bounds_hold_and_are_left_where_they_need_not():
 
 def test_classes_that_can_be_told_apart_end_finite():
     z = np.log([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]])
-    rows = Rows(Full(2), z, np.array([0, 0, 1]))
+    rows = SoftmaxRows(Full(2), z, np.array([0, 0, 1]))
     theta = fit(rows, Pull(np.zeros(6), np.zeros(6)), rows.form.identity)
     assert np.isfinite(theta).all()
     assert value(rows, theta) < 1e-8

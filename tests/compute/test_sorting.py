@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircal.compute import sorting
-from faircal.compute.sorting import ascending
+from faircal.compute import counting
+from faircal.compute.counting import ascending
 
 
 @settings(deadline=None)
@@ -22,14 +22,14 @@ from faircal.compute.sorting import ascending
 def test_keeps_the_order_of_ties(numbers):
     values = np.array(numbers, dtype=np.float64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorting, "_FEW", 1)
+        patch.setattr(counting, "_FEW", 1)
         found = ascending(values)
     np.testing.assert_array_equal(found, np.argsort(values, kind="stable"))
 
 
 @pytest.mark.parametrize("values", [[1e308, -1e308, 0.0], [0.5, 0.5], [1.0, 1.0 + 1e-15, 1.0]])
 def test_extreme_ranges(monkeypatch, values):
-    monkeypatch.setattr(sorting, "_FEW", 1)
+    monkeypatch.setattr(counting, "_FEW", 1)
     found = ascending(np.array(values))
     np.testing.assert_array_equal(found, np.argsort(values, kind="stable"))
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from faircal.data.ahead import ahead
+from faircal.data.stream import ahead
 
 
 def threads():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from faircal._base.errors import DataError
 from faircal.data import Dataset, Groups
 from faircal.data.columns import Column
-from faircal.data.groups import cross
+from faircal.data.types import cross
 
 NAMES = ("A", "B")
 CODES = st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=1)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircal._base.errors import FairCalError
-from faircal.data import load_labelled
+from faircal.data import load_classifier_rows
 
 CLASSES = ("cat", "dog", "owl")
 N = 12
@@ -53,7 +53,7 @@ def written(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
 def test_a_table(columns, written, name):
-    data = load_labelled(written(columns, name))
+    data = load_classifier_rows(written(columns, name))
     assert (data.name, data.classes, len(data)) == ("rows", CLASSES, N)
     np.testing.assert_allclose(data.probabilities[:, 1], columns["p_dog"], rtol=1e-12)
     np.testing.assert_allclose(data.probabilities.sum(axis=1), 1, rtol=0, atol=1e-15)
@@ -80,14 +80,14 @@ def test_an_archive(columns, written):
         "sex": np.array(["F", "M"] * 6),
         "version": np.array(3),  # says nothing of rows
     }
-    data = load_labelled(written(arrays, "rows.npz"))
+    data = load_classifier_rows(written(arrays, "rows.npz"))
     assert data.classes == ("0", "1", "2")
     assert data.codes.tolist() == arrays["labels"].tolist()
     assert data.features.shape == (N, 4)
     assert list(data.attributes) == ["sex"]
     assert data.fold is None
     assert data.units is None
-    named = load_labelled(
+    named = load_classifier_rows(
         written({**arrays, "classes": np.array(CLASSES), "labels": np.array(CLASSES * 4)}, "b.npz")
     )
     assert named.classes == CLASSES
@@ -100,7 +100,7 @@ def test_a_folder(columns, written, tmp_path):
     np.save("probabilities.npy", chance)
     np.save("features.npy", np.eye(N))
     (tmp_path / "dataset.json").write_text(json.dumps({"name": "zoo", "classes": CLASSES}))
-    data = load_labelled(tmp_path)
+    data = load_classifier_rows(tmp_path)
     assert (data.name, data.classes) == ("zoo", CLASSES)
     np.testing.assert_allclose(data.probabilities, chance)
     np.testing.assert_array_equal(data.features, np.eye(N))
@@ -111,13 +111,13 @@ def test_other_names(columns, written):
     renamed["truth"], renamed["patient"] = renamed.pop("label"), renamed.pop("identity")
     table = written(renamed)
     options = {"label": "truth", "probabilities": "prob.", "identity": "patient"}
-    data = load_labelled(table, features="amount,age", **options)
+    data = load_classifier_rows(table, features="amount,age", **options)
     assert data.classes == CLASSES
     assert data.features[:, 1].tolist() == columns["age"]
     assert "age" not in data.attributes
     assert len(data.identity.names) == N // 2
     np.save("vectors.npy", np.arange(2.0 * N).reshape(N, 2))
-    data = load_labelled(table, features="vectors.npy", **options)
+    data = load_classifier_rows(table, features="vectors.npy", **options)
     assert data.features.shape == (N, 2)
 
 
@@ -126,27 +126,27 @@ def test_two_classes_and_labels_of_all_kinds(written, words):
     no, yes = words
     for labels in ([no, yes, yes], *([[False, True, True]] * (no != "no"))):
         table = {f"p_{no}": [0.9, 0.2, 0.4], f"p_{yes}": [0.1, 0.8, 0.6], "label": labels}
-        assert load_labelled(written(table)).codes.tolist() == [0, 1, 1]
+        assert load_classifier_rows(written(table)).codes.tolist() == [0, 1, 1]
 
 
 def test_labels_may_be_missing_where_they_are_not_needed(columns, written):
     columns["label"][3] = None
-    data = load_labelled(written(columns), need_labels=False)
+    data = load_classifier_rows(written(columns), need_labels=False)
     assert data.codes is None
     assert data.label.codes[3] == -1
     del columns["label"]
-    assert load_labelled(written(columns), need_labels=False).label is None
+    assert load_classifier_rows(written(columns), need_labels=False).label is None
 
 
 def test_the_hash_is_of_what_matters(columns, written):
-    first = load_labelled(written(columns)).hash()
-    assert load_labelled(written(columns, "rows.parquet")).hash() == first
+    first = load_classifier_rows(written(columns)).hash()
+    assert load_classifier_rows(written(columns, "rows.parquet")).hash() == first
     columns["sex"][0] = "M"
-    assert load_labelled(written(columns)).hash() != first
+    assert load_classifier_rows(written(columns)).hash() != first
 
 
 def test_probabilities_in_another_order(columns, written):
-    data = load_labelled(written(columns))
+    data = load_classifier_rows(written(columns))
     turned = data.ordered(("owl", "cat", "dog"))
     np.testing.assert_array_equal(turned[:, 0], data.probabilities[:, 2])
 
@@ -199,7 +199,7 @@ BAD = {
 def test_bad_tables(columns, written, spoil, place, remedy):
     name = written(spoil(columns))
     with pytest.raises(FairCalError) as error:
-        load_labelled(name)
+        load_classifier_rows(name)
     message = str(error.value)
     assert place in message
     assert remedy in message
@@ -234,12 +234,12 @@ def test_bad_options(columns, written, tmp_path, options, message):
     np.save("gap.npy", gap)
     (tmp_path / "text.npy").write_text("no array")
     with pytest.raises(FairCalError, match=r"^[^\n]+$") as error:
-        load_labelled(table, **options)
+        load_classifier_rows(table, **options)
     assert message in str(error.value)
 
 
 def test_an_attribute_that_is_not_there(columns, written):
-    data = load_labelled(written(columns))
+    data = load_classifier_rows(written(columns))
     with pytest.raises(FairCalError, match="did you mean sex"):
         data.groups("sexe")
 
@@ -266,28 +266,28 @@ def test_an_attribute_that_is_not_there(columns, written):
 )
 def test_bad_archives(written, arrays, message):
     with pytest.raises(FairCalError, match=r"^[^\n]+$") as error:
-        load_labelled(written(arrays, "rows.npz"))
+        load_classifier_rows(written(arrays, "rows.npz"))
     assert message in str(error.value)
 
 
 def test_bad_folders_and_files(columns, written, tmp_path):
     with pytest.raises(FairCalError, match=r"expected rows\.csv or rows\.parquet"):
-        load_labelled(tmp_path)
+        load_classifier_rows(tmp_path)
     written(columns)
     np.save("features.npy", np.eye(3))
     with pytest.raises(FairCalError, match=r"features\.npy: expected 12 rows"):
-        load_labelled(tmp_path)
+        load_classifier_rows(tmp_path)
     np.save("probabilities.npy", np.full((N, 3), 1 / 3))
     np.save("features.npy", np.eye(N))
     with pytest.raises(FairCalError, match="both in columns"):
-        load_labelled(tmp_path)
+        load_classifier_rows(tmp_path)
     (tmp_path / "dataset.json").write_text('{"classes": "cat"}')
     with pytest.raises(FairCalError, match="expected a list as classes"):
-        load_labelled(tmp_path)
+        load_classifier_rows(tmp_path)
     (tmp_path / "rows.npz").write_text("no archive")
     with pytest.raises(FairCalError, match="cannot be read"):
-        load_labelled(tmp_path / "rows.npz")
+        load_classifier_rows(tmp_path / "rows.npz")
     with pytest.raises(FairCalError, match="no such file"):
-        load_labelled(tmp_path / "none.csv")
+        load_classifier_rows(tmp_path / "none.csv")
     with pytest.raises(FairCalError, match=r"expected a \.csv"):
-        load_labelled(tmp_path / "features.npy")
+        load_classifier_rows(tmp_path / "features.npy")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset, load, open_stream
 from faircal.data.columns import Column
-from faircal.data.origins import combinations
+from faircal.data.pair_sources import combinations
 
 SUFFIXES = ("csv", "parquet")
 
@@ -215,7 +215,7 @@ ODD = {
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Read CSV files in blocks of few lines."""
-    monkeypatch.setattr("faircal.data.csvfile.BLOCK", 64)
+    monkeypatch.setattr("faircal.data.long_tables.BLOCK", 64)
 
 
 class TestCsvTypes:
@@ -652,7 +652,7 @@ def test_scores_evenly_picked(tmp_path):
     pq.write_table(pa.table({"genuine": score > 0, "score": score}), path)
     np.testing.assert_array_equal(open_stream(path, batch=77).sample(), score)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faircal.data.origins._SEEN", 100)
+        patch.setattr("faircal.data.pair_sources._SEEN", 100)
         np.testing.assert_array_equal(open_stream(path, batch=77).sample(), score[::10])
 
 

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircal.data import writers
-from faircal.data.tables import read_table
-from faircal.data.writers import filter_table, write_table
+from faircal.data import tables
+from faircal.data.tables import filter_table, read_table, write_table
 
 
 def parts_of(*sizes):
@@ -31,7 +30,7 @@ def parts_of(*sizes):
 
 @pytest.fixture
 def limit(monkeypatch):
-    monkeypatch.setattr(writers, "MOST_CSV_ROWS", 10)
+    monkeypatch.setattr(tables, "MOST_CSV_ROWS", 10)
 
 
 def names(folder):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from faircal.embedding.detectors import DETECTORS, Detector
-from faircal.embedding.faces import Face
 from faircal.embedding.networks import Network, open_network
+from faircal.embedding.pictures import Face
 from faircal.embedding.preprocessing import Preprocessing
 
 

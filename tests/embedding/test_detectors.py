@@ -9,7 +9,7 @@ import pytest
 
 from faircal._base.errors import MissingExtraError, ParameterError
 from faircal.embedding.detectors import DETECTORS, five_points
-from faircal.embedding.faces import Face
+from faircal.embedding.pictures import Face
 
 image = pytest.importorskip("PIL.Image")
 

@@ -552,7 +552,7 @@ import os, signal, sys
 from pathlib import Path
 import numpy as np
 from faircal.embedding import DETECTORS, embed_folder
-from faircal.embedding.network import Network
+from faircal.embedding.networks import Network
 from faircal.embedding.preprocessing import Preprocessing
 
 class Reds(Network):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from faircal._base.errors import DataError, MissingExtraError, ModelFileError, ParameterError
-from faircal.embedding import onnx_network
+from faircal.embedding import networks
 from faircal.embedding.networks import NETWORKS, FaceNet, OnnxNetwork, open_network
 from faircal.embedding.preprocessing import PRESETS, Preprocessing
 from faircal.embedding.weights import sha256_of
@@ -452,13 +452,13 @@ def test_no_such_device(tmp_path, device):
 
 def test_which_gpu():
     both = ["CUDAExecutionProvider", "CPUExecutionProvider"]
-    assert onnx_network._cuda(both, "auto") == (both[0], {"device_id": 0})
-    assert onnx_network._cuda(both, "cuda") == (both[0], {"device_id": 0})
-    assert onnx_network._cuda(both, "cuda:2") == (both[0], {"device_id": 2})
-    assert onnx_network._cuda(both, "cpu") is None
-    assert onnx_network._cuda(both[1:], "auto") is None
+    assert networks._cuda(both, "auto") == (both[0], {"device_id": 0})
+    assert networks._cuda(both, "cuda") == (both[0], {"device_id": 0})
+    assert networks._cuda(both, "cuda:2") == (both[0], {"device_id": 2})
+    assert networks._cuda(both, "cpu") is None
+    assert networks._cuda(both[1:], "auto") is None
     with pytest.raises(ParameterError, match="cuda:0"):
-        onnx_network._cuda(both, "cuda:x")
+        networks._cuda(both, "cuda:x")
 
 
 def test_a_gpu_that_does_not_work(tmp_path, monkeypatch, faces):

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faircal.embedding import pictures
-from faircal.embedding.faces import Face
 from faircal.embedding.pictures import (
+    Face,
     crop_around,
     cut_face,
     nearest_first,

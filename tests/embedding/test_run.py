@@ -10,8 +10,7 @@ import pytest
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.embedding import run
-from faircal.embedding.run import Pictures, embed_pictures
-from faircal.embedding.store import State, Store
+from faircal.embedding.run import PictureFiles, PictureStatus, VectorStore, embed_pictures
 
 N = 23
 
@@ -31,18 +30,23 @@ def folder(tmp_path_factory, save_picture):
     return root
 
 
-STATES = np.full(N, State.DONE, np.uint8)
-STATES[[3, 7, 11, 13]] = State.NO_FACE, State.NO_VECTOR, State.UNREADABLE, State.ABSENT
-DONE = STATES == State.DONE
+STATES = np.full(N, PictureStatus.DONE, np.uint8)
+STATES[[3, 7, 11, 13]] = (
+    PictureStatus.NO_FACE,
+    PictureStatus.NO_VECTOR,
+    PictureStatus.UNREADABLE,
+    PictureStatus.ABSENT,
+)
+DONE = STATES == PictureStatus.DONE
 
 
 @pytest.fixture
 def pictures(folder):
-    return Pictures(folder, [f"{row:02}.png" for row in range(N)])
+    return PictureFiles(folder, [f"{row:02}.png" for row in range(N)])
 
 
 def store_at(path, n=N, **settings):
-    return Store(path / "store", settings, n)
+    return VectorStore(path / "store", settings, n)
 
 
 @pytest.fixture
@@ -81,7 +85,7 @@ def test_the_same_whatever_the_jobs_and_the_batch(
 
 def test_the_same_in_another_order(pictures, means, marked, tmp_path, expected):
     order = np.random.default_rng(1).permutation(N)
-    turned = Pictures(pictures.root, [pictures.paths[row] for row in order])
+    turned = PictureFiles(pictures.root, [pictures.paths[row] for row in order])
     store = store_at(tmp_path)
     embed_pictures(turned, means(), marked, store, jobs=3, batch=4)
     np.testing.assert_array_equal(store.state, STATES[order])
@@ -183,7 +187,7 @@ def colours(store):
 
 def test_a_box_says_which_part(two_in_one, means, blind, tmp_path):
     boxes = np.array([[0, 0, 40, 40], [40, 0, 80, 40], [np.nan] * 4, [50, 10, 50, 30]], float)
-    pictures = Pictures(two_in_one, ["a.png"] * 4, boxes)
+    pictures = PictureFiles(two_in_one, ["a.png"] * 4, boxes)
     assert [pictures.box(row) is None for row in range(4)] == [False, False, True, True]
     store = store_at(tmp_path, 4)
     embed_pictures(pictures, means(), blind, store, jobs=1)
@@ -201,9 +205,9 @@ def test_a_box_says_which_face(astronaut, hopper, dlib_detector, means, save_pic
     large = tuple(side + 512 * (i % 2 == 0) for i, side in enumerate(large))
     boxes = np.array([small, large, [np.nan] * 4, [0, 300, 60, 360]])
     store = store_at(tmp_path, 4)
-    pictures = Pictures(tmp_path, ["both.png"] * 4, boxes)
+    pictures = PictureFiles(tmp_path, ["both.png"] * 4, boxes)
     embed_pictures(pictures, means(size=112), dlib_detector, store, jobs=1)
-    assert store.state.tolist() == [State.DONE] * 3 + [State.NO_FACE]
+    assert store.state.tolist() == [PictureStatus.DONE] * 3 + [PictureStatus.NO_FACE]
     apart = np.linalg.norm(store.vectors[:3, None] - store.vectors[None, :3], axis=2)
     assert apart[1, 2] < 0.4 * apart[0, 1]  # the largest unless told
     assert apart[0, 2] > 0.6 * apart[0, 1]
@@ -214,9 +218,9 @@ def test_a_box_outside_its_picture_shows_no_face(two_in_one, means, marked, tmp_
     """And the pictures after it are embedded all the same."""
     boxes = np.array([box, [0, 0, 40, 40]], float)
     store = store_at(tmp_path, 2)
-    pictures = Pictures(two_in_one, ["a.png"] * 2, boxes)
+    pictures = PictureFiles(two_in_one, ["a.png"] * 2, boxes)
     embed_pictures(pictures, means(), marked, store, jobs=1, batch=1)
-    assert store.state.tolist() == [State.NO_FACE, State.DONE]
+    assert store.state.tolist() == [PictureStatus.NO_FACE, PictureStatus.DONE]
 
 
 # -------------------------------------------------------------------- stopping and going on
@@ -236,7 +240,10 @@ def test_a_failure_of_the_network_spoils_nothing(
     assert 0 < len(left) <= N
     again = means()
     embed_pictures(pictures, again, marked, store, jobs=jobs, batch=4)
-    assert again.faces == np.isin(left, np.flatnonzero(DONE | (STATES == State.NO_VECTOR))).sum()
+    assert (
+        again.faces
+        == np.isin(left, np.flatnonzero(DONE | (STATES == PictureStatus.NO_VECTOR))).sum()
+    )
     np.testing.assert_array_equal(store.vectors, expected)
     np.testing.assert_array_equal(store.state, STATES)
 
@@ -274,7 +281,7 @@ def test_an_interrupt_while_progress_is_told(pictures, means, marked, tmp_path, 
             pictures, means(), marked, store_at(tmp_path), jobs=2, batch=4, progress=stop
         )
     store = store_at(tmp_path)
-    assert int((store.state == State.TO_DO).sum()) == N - 8
+    assert int((store.state == PictureStatus.TO_DO).sum()) == N - 8
     embed_pictures(pictures, means(), marked, store, jobs=2, batch=4)
     np.testing.assert_array_equal(store.vectors, expected)
 
@@ -313,7 +320,9 @@ def rows(*numbers):
 
 
 def put(store, numbers, vectors, states=None):
-    states = np.full(len(numbers), State.DONE, np.uint8) if states is None else np.array(states)
+    states = (
+        np.full(len(numbers), PictureStatus.DONE, np.uint8) if states is None else np.array(states)
+    )
     store.put(rows(*numbers), states.astype(np.uint8), np.array(vectors, np.float32))
 
 
@@ -321,12 +330,17 @@ def test_what_is_put_is_there_later(tmp_path):
     store = store_at(tmp_path, 4)
     assert store.vectors is None
     assert store.to_do.tolist() == [0, 1, 2, 3]
-    put(store, [2, 0], [[1, 2]], [State.DONE, State.NO_FACE])
+    put(store, [2, 0], [[1, 2]], [PictureStatus.DONE, PictureStatus.NO_FACE])
     assert store.to_do.tolist() == [1, 3]
-    store.put(rows(1), np.array([State.ABSENT], np.uint8), None)
+    store.put(rows(1), np.array([PictureStatus.ABSENT], np.uint8), None)
     again = store_at(tmp_path, 4)
     assert again.to_do.tolist() == [1, 3]  # an unreadable picture may have been mended
-    assert again.state.tolist() == [State.NO_FACE, State.ABSENT, State.DONE, State.TO_DO]
+    assert again.state.tolist() == [
+        PictureStatus.NO_FACE,
+        PictureStatus.ABSENT,
+        PictureStatus.DONE,
+        PictureStatus.TO_DO,
+    ]
     assert again.vectors.tolist() == [[0, 0], [0, 0], [1, 2], [0, 0]]
     again.remove()
     assert not (tmp_path / "store").exists()
@@ -339,14 +353,14 @@ def test_other_settings_are_refused(tmp_path):
     assert "other settings or pictures" in str(caught.value)
     assert "--restart" in str(caught.value)
     assert store_at(tmp_path, 2, network="a").to_do.tolist() == [1]
-    anew = Store(tmp_path / "store", {"network": "b"}, 2, restart=True)
+    anew = VectorStore(tmp_path / "store", {"network": "b"}, 2, restart=True)
     assert anew.to_do.tolist() == [0, 1]
     assert anew.vectors is None
 
 
 def test_the_order_of_settings_does_not_matter(tmp_path):
-    put(Store(tmp_path / "s", {"a": 1, "b": [2]}, 2), [0], [[1.0]])
-    assert Store(tmp_path / "s", {"b": [2], "a": 1}, 2).to_do.tolist() == [1]
+    put(VectorStore(tmp_path / "s", {"a": 1, "b": [2]}, 2), [0], [[1.0]])
+    assert VectorStore(tmp_path / "s", {"b": [2], "a": 1}, 2).to_do.tolist() == [1]
 
 
 @pytest.mark.parametrize("file", ["state.npy", "vectors.npy"])
@@ -360,7 +374,7 @@ def test_a_damaged_store_says_how_to_begin_anew(tmp_path, file, content):
         store_at(tmp_path, 50)
     assert str(path) in str(caught.value)
     assert "--restart" in str(caught.value)
-    assert Store(tmp_path / "store", {}, 50, restart=True).to_do.size == 50
+    assert VectorStore(tmp_path / "store", {}, 50, restart=True).to_do.size == 50
 
 
 def test_vectors_that_are_cut_off_are_not_taken_for_zeros(tmp_path):
@@ -373,11 +387,11 @@ def test_vectors_that_are_cut_off_are_not_taken_for_zeros(tmp_path):
     except DataError as error:
         assert "--restart" in str(error)
     else:
-        assert np.asarray(store.vectors)[store.state == State.DONE].all()
+        assert np.asarray(store.vectors)[store.state == PictureStatus.DONE].all()
 
 
 def test_reasons_are_words():
-    assert [state.reason for state in State if state > State.DONE] == [
+    assert [state.reason for state in PictureStatus if state > PictureStatus.DONE] == [
         "no face found",
         "picture cannot be read",
         "picture not found",

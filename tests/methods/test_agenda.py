@@ -10,7 +10,7 @@ import pytest
 from faircal import AGENDA, PASS, BetaCalibrator, DataError, MultiPASS, ParameterError, load_model
 from faircal._base.container import cut, unpack
 from faircal.data.columns import Column
-from faircal.data.groups import cross
+from faircal.data.types import cross
 from faircal.methods import METHODS
 
 pytest.importorskip("torch")

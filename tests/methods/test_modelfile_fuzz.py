@@ -16,7 +16,7 @@ import faircal
 from faircal import FairCalError, ModelFileError
 from faircal._base.container import MAGIC, VERSION
 from faircal.calibrators import BetaCalibrator
-from faircal.data import Embeddings, Labelled
+from faircal.data import ClassifierRows, Embeddings
 from faircal.data.columns import Column
 from faircal.methods import make_method
 from faircal.methods.classifier import FairCalClassifier
@@ -79,7 +79,9 @@ def rows():
     given = rng.dirichlet(np.ones(3), 120)
     codes = (given.cumsum(axis=1) < rng.random((120, 1))).sum(axis=1)
     where = Column.of(["north" if x > 0 else "south" for x in features[:, 0]])
-    return Labelled("rows", given, codes, ("a", "b", "c"), features, ("x", "y"), {"where": where})
+    return ClassifierRows(
+        "rows", given, codes, ("a", "b", "c"), features, ("x", "y"), {"where": where}
+    )
 
 
 @pytest.fixture(scope="module")

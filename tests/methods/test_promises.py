@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestCentroid
 
 import faircal
-from faircal.data.groups import cross
+from faircal.data.types import cross
 
 pytest.importorskip("torch")
 

@@ -11,7 +11,7 @@ import pytest
 
 from faircal import DataError, ModelFileError, ParameterError
 from faircal.data import load, open_stream
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.methods import METHODS, Needs, make_method, streaming
 
 STREAMS = [name for name, method in METHODS.items() if method.streams]

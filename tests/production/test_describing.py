@@ -9,9 +9,9 @@ import pytest
 
 import faircal
 from faircal import Baseline, DataError, FairCal, NotFittedError, Oracle, ParameterError
-from faircal.data import Dataset, Feature, Labelled, open_stream
+from faircal.data import ClassifierRows, Dataset, Feature, open_stream
 from faircal.data.columns import Column
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import decode, encode
 from faircal.model import About, OperatingPoint, Provenance
@@ -30,7 +30,7 @@ def rows():
     where = Column.of(["north"] * 99 + ["south"])
     features = rng.normal(size=(100, 2)).astype(np.float32)
     codes = (rng.random(100) < given[:, 1]).astype(np.int64)
-    return Labelled("rows", given, codes, ("a", "b"), features, (), {"where": where})
+    return ClassifierRows("rows", given, codes, ("a", "b"), features, (), {"where": where})
 
 
 def changed(data, **images):

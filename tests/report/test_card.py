@@ -13,7 +13,7 @@ import pytest
 
 import faircal
 from faircal import Baseline, FairCal
-from faircal.data import Labelled
+from faircal.data import ClassifierRows
 from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import decode, encode
 from faircal.model import About, OperatingPoint, Provenance
@@ -48,7 +48,9 @@ def model(faces):
 def classifier():
     rng = np.random.default_rng(0)
     given, features = rng.dirichlet(np.ones(2), 100), rng.normal(size=(100, 2)).astype(np.float32)
-    rows = Labelled("rows", given, (rng.random(100) < given[:, 1]) * 1, ("no", "yes"), features)
+    rows = ClassifierRows(
+        "rows", given, (rng.random(100) < given[:, 1]) * 1, ("no", "yes"), features
+    )
     made = FairCalClassifier(n_clusters=2)
     made.fit_calibration(given, np.array(rows.classes)[rows.codes], features=features)
     describe(made, rows)

@@ -87,8 +87,8 @@ def unprefixed(prefix: str, state: Mapping[str, T]) -> dict[str, T]:
 def unpack(blob: bytes) -> tuple[dict[str, Any], memoryview]:
     """Check magic, version and checksum; return the header and the part with the arrays."""
     length = front(blob)
-    whole = memoryview(blob)
-    if hashlib.sha256(whole[:-_CHECKSUM]).digest() != blob[-_CHECKSUM:]:
+    view = memoryview(blob)
+    if hashlib.sha256(view[:-_CHECKSUM]).digest() != blob[-_CHECKSUM:]:
         raise ModelFileError("damaged: its checksum does not match; copy or fit it again")
     end = _FRONT.size + length
     if end > len(blob) - _CHECKSUM:
@@ -97,7 +97,7 @@ def unpack(blob: bytes) -> tuple[dict[str, Any], memoryview]:
         raise ModelFileError(
             f"damaged: its header of {length:,} bytes is longer than any; copy or fit it again"
         )
-    return _header(blob[_FRONT.size : end]), whole[end:-_CHECKSUM]
+    return _header(blob[_FRONT.size : end]), view[end:-_CHECKSUM]
 
 
 def front(blob: bytes) -> int:
@@ -154,10 +154,10 @@ def _finite(text: str) -> float:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise ValueError("a name occurs twice")
-    return found
+    return entries
 
 
 def _is_shallow(value: Any) -> bool:

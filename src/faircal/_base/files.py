@@ -122,18 +122,18 @@ def output_folder(path: str | Path) -> Path:
 
 def existing(path: str | Path) -> Path:
     """Return `path`, or raise a one-line error when nothing is there or it can't be read."""
-    found = Path(path)
-    if not found.exists():
-        raise DataError(f"{found}: no such file or folder; check the path")
-    if not os.access(found, os.R_OK):
-        raise DataError(f"{found}: not readable; check its permissions")
-    return found
+    target = Path(path)
+    if not target.exists():
+        raise DataError(f"{target}: no such file or folder; check the path")
+    if not os.access(target, os.R_OK):
+        raise DataError(f"{target}: not readable; check its permissions")
+    return target
 
 
 def stamp(path: Path) -> bytes:
     """Return what tells whether a file was changed: path, size and time; it is not read."""
-    found = path.stat()
-    return f"{path.resolve()}\0{found.st_size}\0{found.st_mtime_ns}\0".encode()
+    status = path.stat()
+    return f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\0".encode()
 
 
 def digest(update: Callable[[Callable[[bytes | memoryview], None]], None]) -> str:

@@ -12,7 +12,7 @@ from faircal._base.errors import ParameterError
 T = TypeVar("T")
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return the hint that ends an "unknown name" message.
 
     Examples
@@ -20,9 +20,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("isotnic", ["beta", "isotonic"])
     'did you mean isotonic? (known: beta, isotonic)'
     """
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    listing = f"known: {', '.join(names)}" if names else "there are none"
+    listed = list(names)
+    close = difflib.get_close_matches(name, listed, n=1)
+    listing = f"known: {', '.join(listed)}" if listed else "there are none"
     return f"did you mean {close[0]}? ({listing})" if close else listing
 
 

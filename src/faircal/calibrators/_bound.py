@@ -57,7 +57,7 @@ def counting_bound(calibrator: Calibrator, counts: ScoreCounts, k: int) -> float
     >>> rng = np.random.default_rng(0)
     >>> genuine = rng.random(20_000) < 0.3
     >>> score = np.clip(rng.normal(genuine * 0.4, 0.15), -1, 1)
-    >>> counts = Counts.zeros(1, fine_edges(-1.0, 1.0))
+    >>> counts = ScoreCounts.zeros(1, fine_edges(-1.0, 1.0))
     >>> counts.add(score, genuine)
     >>> fitted = BetaCalibrator().fit_sets(Samples.from_counts(counts))[0]
     >>> bound = counting_bound(fitted, counts, 0)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators._sample import Floats, as_labels, as_scores, as_weights
-from faircal.compute.sorting import ascending
+from faircal.compute.counting import ascending
 
 Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from faircal._base.errors import DataError
-from faircal.compute.sorting import ascending
+from faircal.compute.counting import ascending
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

@@ -107,7 +107,7 @@ class Samples:
 
         Examples
         --------
-        >>> counts = Counts.zeros(1, [0.0, 0.5, 1.0])
+        >>> counts = ScoreCounts.zeros(1, [0.0, 0.5, 1.0])
         >>> counts.add([0.1, 0.3, 0.4], [False, False, True])
         >>> Samples.from_counts(counts).scores.round(6), Samples.from_counts(counts).mass
         (array([0.2, 0.4]), array([2., 1.]))

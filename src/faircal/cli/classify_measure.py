@@ -34,7 +34,7 @@ from faircal.cli.running import REPORT_FILES, TABLE_FILES, all_files_option
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.data import Labelled
+    from faircal.data import ClassifierRows
     from faircal.evaluation.classes.audit import Made
     from faircal.methods.classifier.maps import Shrinkage
 
@@ -225,7 +225,7 @@ def benchmark(
 
 def _measure(
     rows: Rows,
-    data: Labelled,
+    data: ClassifierRows,
     attribute: str | None,
     found: Any,
     out: Path,

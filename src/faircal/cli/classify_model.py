@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from faircal.data import Labelled
+    from faircal.data import ClassifierRows
     from faircal.methods.classifier import FairCalClassifier
     from faircal.methods.classifier.maps import Shrinkage
 
@@ -172,7 +172,7 @@ def apply(model: Path, rows: Rows, out: Path, as_json: bool) -> None:
     Next: 'faircal classify audit OUT' where there are labels.
     """
     from faircal._base.errors import ParameterError
-    from faircal.data.writers import write_csv, write_parquet
+    from faircal.data.tables import write_csv, write_parquet
 
     if out.suffix not in (".parquet", ".csv"):
         raise ParameterError(
@@ -214,7 +214,7 @@ def class_names(model: FairCalClassifier) -> tuple[str, ...]:
     return tuple(str(name) for name in model.classes_)
 
 
-def calibrated(model: FairCalClassifier, data: Labelled, path: Path) -> NDArray[np.float64]:
+def calibrated(model: FairCalClassifier, data: ClassifierRows, path: Path) -> NDArray[np.float64]:
     """Return the model's probabilities, in the order of the model's classes; checks the data."""
     from faircal._base.errors import DataError
 
@@ -235,7 +235,7 @@ def calibrated(model: FairCalClassifier, data: Labelled, path: Path) -> NDArray[
 
 
 def model_probabilities(
-    model: FairCalClassifier, data: Labelled, path: Path
+    model: FairCalClassifier, data: ClassifierRows, path: Path
 ) -> NDArray[np.float64]:
     """Return the model's probabilities, in the order of the data's classes."""
     classes = class_names(model)
@@ -247,10 +247,10 @@ def _few(names: tuple[str, ...], most: int = 6) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
-def _applied(model: FairCalClassifier, data: Labelled, path: Path) -> pa.Table:
+def _applied(model: FairCalClassifier, data: ClassifierRows, path: Path) -> pa.Table:
     import pyarrow as pa
 
-    from faircal.data.writers import decoded
+    from faircal.data.tables import decoded
 
     found, classes = calibrated(model, data, path), class_names(model)
     columns: dict[str, Any] = {f"p_{name}": found[:, i] for i, name in enumerate(classes)}

@@ -16,7 +16,7 @@ from faircal.cli.options import working
 from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
-    from faircal.data import Labelled
+    from faircal.data import ClassifierRows
 
 #: What a table has, for the help of commands.
 TABLE_COLUMNS = {
@@ -40,12 +40,12 @@ class Rows:
     features: str
     identity: str
 
-    def load(self, *, need_labels: bool = True) -> Labelled:
+    def load(self, *, need_labels: bool = True) -> ClassifierRows:
         """Read the table."""
-        from faircal.data import load_labelled
+        from faircal.data import load_classifier_rows
 
         with working(f"reading {self.path}"):
-            return load_labelled(
+            return load_classifier_rows(
                 self.path,
                 label=self.label,
                 probabilities=self.probabilities,
@@ -179,7 +179,7 @@ attribute_option = option(
 )
 
 
-def attribute_of(data: Labelled, named: str | None) -> str | None:
+def attribute_of(data: ClassifierRows, named: str | None) -> str | None:
     """Return the attribute to group by: the one named, or the only one; None where there is none.
 
     One that is not in the data, or has no groups, is an error.

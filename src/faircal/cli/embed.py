@@ -245,8 +245,8 @@ def command(
 
 def _tell_of_others(images: Path, data: Path) -> None:
     """Say how many pictures of a folder of photos are not among the dataset's images."""
+    from faircal.data.dataset_folder import read_about
     from faircal.data.importers.folders import list_pictures
-    from faircal.data.readers import read_about
     from faircal.data.tables import find_table, read_table
 
     imported = read_about(data).get("imported")

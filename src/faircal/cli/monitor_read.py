@@ -17,7 +17,7 @@ from faircal._base.errors import DataError
 from faircal._base.files import existing, file_digest
 from faircal.cli.monitor_columns import SIDES, Columns, codes
 from faircal.data import PairStream, open_stream
-from faircal.data.batches import TableFile, open_table
+from faircal.data.long_tables import TableFile, open_table
 from faircal.data.tables import find_table, require_columns
 from faircal.methods.clusters import space_of
 from faircal.production.monitoring import Seen

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyarrow import Array, Table
 
+    from faircal.data.dataset_folder import ImageFolder
     from faircal.data.pairing import BuiltPairs
-    from faircal.data.readers import Gallery
 
 
 class GenuinePairs(click.ParamType[Any]):
@@ -189,9 +189,9 @@ def command(
     Next: 'faircal check DATA', then 'faircal fit' or 'faircal benchmark'.
     """
     from faircal._base.errors import ParameterError
-    from faircal.data.groups import cross
+    from faircal.data.dataset_folder import read_images
     from faircal.data.pairing import BY_EMBEDDING, PairPlan, build_pairs
-    from faircal.data.readers import read_images
+    from faircal.data.types import cross
 
     if folds is not None and folds < 2:
         raise ParameterError(f"--folds: expected 2 or more, found {folds}")
@@ -235,7 +235,7 @@ def _check_replaceable(data: Path, out: Path | None, replace: bool) -> None:
 
 
 def _people(
-    data: Path, gallery: Gallery, *, keep_folds: bool
+    data: Path, gallery: ImageFolder, *, keep_folds: bool
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return the person in each image, −1 for images that can be in no pair, and their folds."""
     import numpy as np
@@ -267,7 +267,7 @@ def _people(
     return people, fold
 
 
-def _vectors(gallery: Gallery, data: Path) -> Any:
+def _vectors(gallery: ImageFolder, data: Path) -> Any:
     import numpy as np
 
     check_one_feature(gallery.embeddings, data)
@@ -304,7 +304,7 @@ def _check_out(out: Path | None) -> None:
 def _write(table: Table, data: Path, out: Path | None, record: Mapping[str, Any]) -> Path:
     """Write the pairs, and into a folder how they were made."""
     from faircal._base.files import new_folder
-    from faircal.data.writers import write_csv, write_parquet, write_table
+    from faircal.data.tables import write_csv, write_parquet, write_table
 
     if out is not None and out.suffix == ".csv":
         write_csv(out, table)
@@ -325,8 +325,7 @@ def _write(table: Table, data: Path, out: Path | None, record: Mapping[str, Any]
 
 
 def _record(folder: Path, record: Mapping[str, Any]) -> None:
-    from faircal.data.readers import read_about
-    from faircal.data.writers import write_about
+    from faircal.data.dataset_folder import read_about, write_about
 
     write_about(folder, {**read_about(folder), "pairs": dict(record)})
 

@@ -200,7 +200,7 @@ def _pictures(data: Dataset, given: Path | None) -> Path | None:
     """Return the folder of the pictures: the one given, or where they were imported from."""
     from faircal._base.errors import DataError
     from faircal._base.files import existing
-    from faircal.data.readers import picture_home
+    from faircal.data.dataset_folder import picture_home
 
     imported = data.provenance.get("imported")
     origin = imported.get("from") if isinstance(imported, dict) else None

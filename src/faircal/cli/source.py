@@ -115,7 +115,7 @@ class Source:
     def is_long(self) -> bool:
         """Whether there are more pairs than are held in memory; what can't be read is not."""
         from faircal._base.errors import FairCalError
-        from faircal.data.batches import open_table
+        from faircal.data.long_tables import open_table
         from faircal.data.tables import find_table, is_table, table_files
 
         try:

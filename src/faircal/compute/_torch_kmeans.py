@@ -8,17 +8,18 @@ at BFW size a GPU would wait for the processor otherwise most of the time.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from faircal._base.jobs import Progress, silent
-from faircal.compute._starting import Float32, Rows, sizes, starting_rows
-from faircal.compute._torch_recorded import Recorded
-from faircal.compute.kmeans import Found
+from faircal.compute.kmeans import Float32, KMeansResult, Rows, sizes, starting_rows
 
 #: Points whose sum is of float32: enough blocks to keep a GPU busy, few enough to add up.
 _BLOCK = 512
@@ -30,7 +31,9 @@ _LABELS = 2**26
 _ROUNDING = 1e-7
 #: Iterations between two looks at what has come to its end.
 _PATIENCE = 5
-#: What a start has of its own, by the names in `_Lloyd`.
+#: PyTorch allows one recording at a time in a process, and all use the same stream.
+_RECORDING = threading.Lock()
+#: What a start has of its own, by the names in `_LloydOnDevice`.
 _STATE = ("centers", "labels", "travelled", "n_iter", "hollow", "halted")
 
 
@@ -43,22 +46,22 @@ def kmeans(
     max_iter: int,
     shift: float,
     progress: Progress = silent,
-) -> Found:
+) -> KMeansResult:
     """Return the best of `n_init` starts; as `faircal.compute.kmeans.kmeans`, up to rounding."""
-    found: list[Found] = []
-    together = max(1, _LABELS // len(points))
+    results: list[KMeansResult] = []
+    at_once = max(1, _LABELS // len(points))
     with torch.inference_mode(), _no_tf32():
-        sample = _Sample(points, _squares(points), n_clusters)
-        for first in range(0, n_init, together):
+        sample = _CandidatesOnDevice(points, _squares(points), n_clusters)
+        for first in range(0, n_init, at_once):
             chosen = []
-            for start in range(first, min(first + together, n_init)):
+            for start in range(first, min(first + at_once, n_init)):
                 progress("K-means", start, n_init, f"K = {n_clusters}")
                 chosen.append(starting_rows(len(points), n_clusters, rng, sample.among))
             rows = torch.from_numpy(np.stack(chosen)).to(points.device)
-            found += _Lloyd(points, points[rows], max_iter, shift).run()
+            results += _LloydOnDevice(points, points[rows], max_iter, shift).run()
     # Starts that end in the same clusters differ by rounding: as on the processor, the first.
-    least = min(one.inertia for one in found)
-    return next(one for one in found if one.inertia <= least * (1 + _ROUNDING))
+    least = min(one.inertia for one in results)
+    return next(one for one in results if one.inertia <= least * (1 + _ROUNDING))
 
 
 def nearest(vectors: Tensor, centers: Tensor) -> Tensor:
@@ -92,8 +95,8 @@ def _no_tf32() -> Iterator[None]:
             torch.set_float32_matmul_precision(before)
 
 
-class _Sample:
-    """Points to choose starting centres among; see `faircal.compute._starting`.
+class _CandidatesOnDevice:
+    """Points to choose starting centres among; see `faircal.compute.kmeans`.
 
     One serves all starts, so that a choice is recorded once.
     """
@@ -103,11 +106,11 @@ class _Sample:
         self.all, self.points, self.squares = (points, squares), points, squares
         self.count, self.near, self.away = 0, points.new_empty(n), points.new_empty((most, n))
         self.rows = torch.zeros(most, dtype=torch.int64, device=points.device)
-        self.which, self.found = self.rows.new_empty(trials), points.new_empty(1 + most)
-        step = _choice(self.away, self.near, self.rows, self.which, self.found)
+        self.which, self.outcome = self.rows.new_empty(trials), points.new_empty(1 + most)
+        step = _choice(self.away, self.near, self.rows, self.which, self.outcome)
         self.recorded = _recorded(step, self.near, trials)
 
-    def among(self, rows: Rows | slice) -> _Sample:
+    def among(self, rows: Rows | slice) -> _CandidatesOnDevice:
         """Begin a start, among the points `rows`."""
         some = rows if isinstance(rows, slice) else torch.from_numpy(rows).to(self.rows.device)
         self.points, self.squares = (of[some] for of in self.all)
@@ -129,24 +132,24 @@ class _Sample:
     def choose(self, which: Rows) -> tuple[int, Float32]:
         self.which.copy_(torch.from_numpy(which))
         self.recorded.take(1)
-        found = self.found.cpu().numpy()
-        return int(found[0]), found[1 : 1 + self.count]
+        outcome = self.outcome.cpu().numpy()
+        return int(outcome[0]), outcome[1 : 1 + self.count]
 
 
 def _choice(
-    away: Tensor, near: Tensor, rows: Tensor, which: Tensor, found: Tensor
+    away: Tensor, near: Tensor, rows: Tensor, which: Tensor, outcome: Tensor
 ) -> Callable[[], None]:
     """Return the step that chooses among the candidates `which`.
 
-    It changes `near`, and leaves in `found` what the host has to know: one copy, one wait.
+    It changes `near`, and leaves in `outcome` what the host has to know: one copy, one wait.
     """
 
     def step() -> None:
         left = torch.minimum(away[which], near)
         best = left.sum(1, dtype=torch.float64).argmin(0, keepdim=True)
         near.copy_(left[best][0])
-        found[:1].copy_(best)
-        found[1:].copy_(near[rows])
+        outcome[:1].copy_(best)
+        outcome[1:].copy_(near[rows])
 
     return step
 
@@ -157,7 +160,7 @@ def _recorded(step: Callable[[], None], points: Tensor, width: int) -> Recorded:
     return Recorded(step, points.device if small else torch.device("cpu"))
 
 
-class _Lloyd:
+class _LloydOnDevice:
     """Points that go to the nearest centre, and centres that go to the mean of their points."""
 
     def __init__(self, points: Tensor, centers: Tensor, max_iter: int, shift: float) -> None:
@@ -173,9 +176,9 @@ class _Lloyd:
         self.hollow = torch.zeros(n_starts, dtype=torch.bool, device=device)
         self.halted = self.hollow.clone()
 
-    def run(self) -> list[Found]:
+    def run(self) -> list[KMeansResult]:
         """Iterate until no start has anything left to do; return what each came to."""
-        found: dict[int, Found] = {}
+        results: dict[int, KMeansResult] = {}
         numbers, recorded = list(range(len(self.centers))), self._record()
         while numbers:
             recorded.take(_PATIENCE)
@@ -186,16 +189,16 @@ class _Lloyd:
             # Those that have ended stand still beside the others until they are the greater part.
             if 2 * sum(halted) < len(halted):
                 continue
-            found |= {numbers[at]: self._found(at) for at in np.flatnonzero(halted).tolist()}
+            results |= {numbers[at]: self._result(at) for at in np.flatnonzero(halted).tolist()}
             numbers = [number for number, end in zip(numbers, halted, strict=True) if not end]
             self._keep(~self.halted)
             recorded = self._record()
-        return [found[number] for number in sorted(found)]
+        return [results[number] for number in sorted(results)]
 
-    def _found(self, at: int) -> Found:
+    def _result(self, at: int) -> KMeansResult:
         """Return what a start that has ended came to."""
         inertia = self._away(at).double().square_().sum()
-        return Found(self.centers[at].cpu().numpy(), float(inertia), int(self.n_iter[at]))
+        return KMeansResult(self.centers[at].cpu().numpy(), float(inertia), int(self.n_iter[at]))
 
     def _away(self, at: int) -> Tensor:
         """Return the distance of each point of a start to its own centre, shape (n,)."""
@@ -275,3 +278,72 @@ def _counts(labels: Tensor, n_clusters: int) -> Tensor:
     """Return the number of points in each cluster of each start, shape (R, K)."""
     counts = labels.new_zeros((len(labels), n_clusters))
     return counts.scatter_add_(1, labels, labels.new_ones(()).expand(labels.shape))
+
+
+# ------------------------------------------------------------------ recording
+
+
+class Recorded:
+    """A step that is taken many times over the same tensors.
+
+    Parameters
+    ----------
+    step : callable
+        Changes tensors that it holds, in place; reads nothing of the host's that changes, and
+        waits for nothing.
+    device : torch.device
+        A step on the CPU is taken as it is.
+    """
+
+    def __init__(self, step: Callable[[], None], device: torch.device) -> None:
+        self._step, self._device = step, device
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def take(self, times: int) -> None:
+        """Take the step `times` times."""
+        if self._device.type != "cuda":
+            for _ in range(times):
+                self._step()
+            return
+        with torch.cuda.device(self._device):
+            if self._graph is None and times:
+                self._graph = self._record()
+                times -= 1
+            for _ in range(times):
+                self._graph.replay()  # type: ignore[union-attr]
+
+    def _record(self) -> torch.cuda.CUDAGraph:
+        """Take the step once as it is, so that libraries set themselves up, and record it."""
+        with _RECORDING:
+            room, here = _room(self._device), torch.cuda.current_stream()
+            room.stream.wait_stream(here)
+            with torch.cuda.stream(room.stream):
+                self._step()
+                graph = _record(self._step, room.anchor.pool())
+            here.wait_stream(room.stream)
+        return graph
+
+
+class _Room(NamedTuple):
+    """Where recordings are made; memory stays there as long as one is left, so one always is."""
+
+    stream: torch.cuda.Stream
+    anchor: torch.cuda.CUDAGraph
+
+
+@cache
+def _room(device: torch.device) -> _Room:
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(stream):
+        return _Room(stream, _record(lambda: torch.zeros(1, device=device).add_(1), None))
+
+
+def _record(step: Callable[[], object], pool: Any) -> torch.cuda.CUDAGraph:
+    graph = torch.cuda.CUDAGraph()
+    # torch.cuda.graph() would also empty the allocator, which takes longer than all the rest.
+    graph.capture_begin(pool, capture_error_mode="thread_local")
+    try:
+        step()
+    finally:
+        graph.capture_end()
+    return graph

@@ -70,10 +70,10 @@ def kmeans(
     Examples
     --------
     >>> points = np.array([[0, 0], [0, 1], [9, 9], [9, 8]], dtype=np.float32)
-    >>> found = kmeans(points, 2)
-    >>> found.inertia
+    >>> clustering = kmeans(points, 2)
+    >>> clustering.inertia
     1.0
-    >>> labels = found.assign(points)
+    >>> labels = clustering.assign(points)
     >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
     True
     """
@@ -83,7 +83,7 @@ def kmeans(
     points = np.subtract(vectors, mean, order="C", dtype=np.float32)
     squares = np.einsum("ij,ij->i", points, points)
     variance = float(squares.mean(dtype=np.float64)) / points.shape[1]
-    found = engine.kmeans(
+    result = engine.kmeans(
         points,
         n_clusters,
         n_init=n_init,
@@ -92,7 +92,7 @@ def kmeans(
         shift=tol * variance,
         progress=progress,
     )
-    return Clustering(found.centers + mean, found.inertia, found.n_iter)
+    return Clustering(result.centers + mean, result.inertia, result.n_iter)
 
 
 def check_parameters(

@@ -1,7 +1,7 @@
-"""Scores counted in fine bins: what is left of any number of pairs, and can be added up.
+"""Very many scores: sorted, or counted in fine bins, which add up for any number of pairs.
 
-Everything that is added is an integer, so neither the order of the batches nor the number of
-threads can change a digit.
+Everything that is added to the counts is an integer, so neither the order of the batches nor the
+number of threads can change a digit.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from faircal.compute.threads import each
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
+#: Fewer scores than this are sorted as they are.
+_FEW = 1 << 15
 #: Where a score lies inside its bin is kept in this many steps of the bin's width.
 STEPS = 1 << 20
 #: Farther than this many spans outside the edges a score counts as so far: sums stay in int64.
@@ -26,6 +28,29 @@ _FAR = 7 * STEPS
 _UNIFORM, _RELATIVE = 16384, 1 / 64
 #: Pairs handled at a time: what is worked out of them stays in the cache.
 _BLOCK = 1 << 16
+
+
+def ascending(values: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the order that sorts `values`, a few times faster than argsort for very many.
+
+    Examples
+    --------
+    >>> ascending(np.array([0.3, 0.1, 0.2]))
+    array([1, 2, 0])
+    """
+    if len(values) < _FEW:
+        return np.argsort(values, kind="stable")
+    low = values.min()
+    with np.errstate(all="ignore"):  # one score only, or a range that no number can hold
+        place = (values - low) * ((2.0**32 - 1) / (values.max() - low))
+    if not np.isfinite(place).all():
+        return np.argsort(values, kind="stable")
+    # Sixteen bits at a time are sorted by counting. Values closer than 2⁻³² of the range are left
+    # as they came; the last sort finds all but these in order, and takes next to no time then.
+    key = place.astype(np.uint32)
+    order = np.argsort(key.astype(np.uint16), kind="stable")
+    order = order[np.argsort((key >> 16).astype(np.uint16)[order], kind="stable")]
+    return order[np.argsort(values[order], kind="stable")]
 
 
 class FilledBins(NamedTuple):
@@ -64,7 +89,7 @@ class ScoreCounts:
 
     Examples
     --------
-    >>> counts = Counts.zeros(2, [0.0, 0.5, 1.0])
+    >>> counts = ScoreCounts.zeros(2, [0.0, 0.5, 1.0])
     >>> counts.add([0.1, 0.3, 0.7, 0.75], [False, False, True, True], [0, 0, 0, 1], [0, 1, 1, 1])
     >>> counts.imposter
     array([[2, 0, 0],
@@ -142,9 +167,9 @@ class ScoreCounts:
 
         def place(part: slice) -> None:
             with np.errstate(over="ignore"):  # what is too far away is cut to size
-                found = self._places.find(values[part])
-                steps[part] = self._places.steps(values[part], found)
-            np.add(found << 1, labels[part], out=cell[part])
+                bins = self._places.find(values[part])
+                steps[part] = self._places.steps(values[part], bins)
+            np.add(bins << 1, labels[part], out=cell[part])
 
         each(place, len(values), _BLOCK)
         for start in range(0, len(values), _BLOCK):
@@ -293,14 +318,14 @@ class _Places:
     def find(self, scores: FloatArray) -> IntArray:
         """Return the bin of each score."""
         cell = self._cells(scores)
-        found: IntArray = self._first[cell]
+        bins: IntArray = self._first[cell]
         for _ in range(self._compared):
-            found += scores >= self._next[found]
+            bins += scores >= self._next[bins]
         crowded = np.flatnonzero(self._crowded[cell])
         if crowded.size:
             # Among all edges but the first: what is below that one is in the first bin, too.
-            found[crowded] = np.searchsorted(self.edges[1:], scores[crowded], side="right")
-        return found
+            bins[crowded] = np.searchsorted(self.edges[1:], scores[crowded], side="right")
+        return bins
 
     def steps(self, scores: FloatArray, bins: IntArray) -> IntArray:
         """Return how far each score is above the edge of its bin."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, MissingExtraError, ParameterError
 from faircal._base.registry import device_kind, short
 from faircal.compute.engine import Then, check_rows, follow
-from faircal.compute.kmeans import Found
+from faircal.compute.kmeans import KMeansResult
 from faircal.compute.logistic import Sums
 from faircal.compute.threads import each
 
@@ -156,7 +156,7 @@ class TorchEngine:
             rows = self._rows(left[part], right[part], len(vectors))
             yield part, _torch_pairs.dots(there, rows[0], rows[1]), rows
 
-    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> Found:
+    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> KMeansResult:
         """Return the best of some starts of K-means, which run side by side; see `Engine`.
 
         The same ``rng`` ends, up to rounding, in the same centres as on the processor. `points`,

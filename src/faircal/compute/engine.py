@@ -1,8 +1,9 @@
-"""What can be asked of the processor and of a GPU alike."""
+"""What can be asked of the processor and of a GPU alike, and the processor's answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,20 +13,20 @@ from faircal._base.errors import DataError
 from faircal._base.jobs import Progress, silent
 from faircal.compute import kernels
 from faircal.compute import kmeans as lloyd
-from faircal.compute.kmeans import Found
+from faircal.compute.kmeans import KMeansResult
 from faircal.compute.logistic import Sums, logistic_sums
-from faircal.compute.nearest import Nearest
-from faircal.compute.threads import each
+from faircal.compute.threads import each, one_blas_thread
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
+
 Rows = NDArray[np.intp]
 
 #: Takes a block of pairs and their scores, while these are in the cache.
 Then = Callable[[slice, Float64], None]
 
-#: Pairs a block.
-_BLOCK = 16384
+#: Pairs a block of cosines; vectors a block that `Nearest` looks at.
+_BLOCK, NEAREST_BLOCK = 16384, 1024
 
 
 def follow(scores: Float64, then: Then | None) -> None:
@@ -68,7 +69,7 @@ class Engine(Protocol):
         max_iter: int,
         shift: float,
         progress: Progress = silent,
-    ) -> Found:
+    ) -> KMeansResult:
         """Return the best of `n_init` starts of K-means; see `faircal.compute.kmeans`."""
 
 
@@ -103,7 +104,7 @@ class _Processor:
     ) -> Sums:
         return logistic_sums(features, target, mass, starts)
 
-    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> Found:
+    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> KMeansResult:
         return lloyd.kmeans(points, n_clusters, **options)
 
 
@@ -120,6 +121,83 @@ def check_rows(least: int, most: int, n: int) -> None:
             f"rows: expected numbers from 0 to {n - 1}, found {least} to {most}; "
             "pairs and vectors do not belong together"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Finds the nearest of some centres, by double precision where single can't decide.
+
+    So whoever works in double comes to the same centre, and it does not matter which vectors are
+    looked at together.
+
+    Attributes
+    ----------
+    exact : ndarray of float64, shape (n_centers, d)
+        The centres c.
+    columns : ndarray of float32, shape (d, n_centers)
+        c − o, with o their mean: shorter than the centres, and so are the errors of products.
+    half : ndarray of float32, shape (n_centers,)
+        ½(|c|² − |o|²): x·(c − o) less this is largest for the nearest.
+    reach, limit : float
+        The longest of `columns`, the largest of `half`.
+
+    Examples
+    --------
+    >>> nearest = Nearest.of(np.array([[0, 0], [4, 0]], dtype=np.float32))
+    >>> nearest(np.array([[1, 1], [3, 1]], dtype=np.float32))
+    array([0, 1], dtype=int32)
+    """
+
+    exact: Float64
+    columns: Float32
+    half: Float32
+    reach: float
+    limit: float
+
+    @classmethod
+    def of(cls, centers: Float32) -> Nearest:
+        """Take centres, shape (n_centers, d)."""
+        exact = centers.astype(np.float64)
+        origin = exact.mean(axis=0)
+        away = exact - origin
+        half = (((exact + origin) * away).sum(axis=1) / 2).astype(np.float32)
+        return cls(
+            exact,
+            np.ascontiguousarray(away.T, dtype=np.float32),
+            half,
+            float(np.sqrt((away * away).sum(axis=1).max())),
+            float(np.abs(half).max()),
+        )
+
+    def __call__(self, vectors: Float32) -> NDArray[np.int32]:
+        """Return the nearest centre of each row of `vectors`, shape (n,)."""
+        labels = np.empty(len(vectors), dtype=np.int32)
+        # A sum of d products is off by no more than d roundings of the size of both vectors, in
+        # whatever order it is taken; twice that for a difference, and a few for the rest.
+        rounding = 2 * (vectors.shape[1] + 4) * float(np.finfo(np.float32).epsneg)
+
+        def work(block: slice) -> None:
+            some = vectors[block]
+            near = some @ self.columns
+            near -= self.half
+            nearest = near.argmax(axis=1)
+            rows = np.arange(len(nearest))
+            best = near[rows, nearest]
+            near[rows, nearest] = -np.inf
+            lead = best - near.max(axis=1)
+            error = rounding * (np.sqrt(np.vecdot(some, some)) * self.reach + self.limit)
+            close = np.flatnonzero(lead <= error)
+            if len(close):
+                nearest[close] = self._in_double(some[close])
+            labels[block] = nearest
+
+        with one_blas_thread():
+            each(work, len(vectors), NEAREST_BLOCK)
+        return labels
+
+    def _in_double(self, vectors: Float32) -> NDArray[np.intp]:
+        products = vectors.astype(np.float64) @ self.exact.T
+        return np.asarray((products - (self.exact * self.exact).sum(axis=1) / 2).argmax(axis=1))
 
 
 CPU: Engine = _Processor()

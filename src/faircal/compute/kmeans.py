@@ -2,29 +2,38 @@
 
 What makes it fast, besides matrix products on cache-sized blocks:
 
-- Candidates for many starting centres are measured at a time (`_starting`).
+- Centres are drawn by k-means++ exactly, but many at a time: candidates come from the distribution
+  of a moment ago and are thinned by rejection, so that one large product replaces many thin ones.
 - Bounds on distances (Elkan's) tell which points can have changed their cluster; only those are
   multiplied again, gathered into blocks.
 - A cluster's sum is changed by the points that come and go; it is not summed anew.
+
+Starting centres are chosen here for a device, too: random numbers are drawn and choices made here,
+distances are worked out by `CandidatePoints`, where the points are. So one seed starts with the
+same points anywhere, as far as rounding allows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from faircal._base.jobs import Progress, silent
-from faircal.compute._starting import Rows, starting_rows
 from faircal.compute.kernels import doubtful, settle
 from faircal.compute.threads import each, one_blas_thread
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
+#: Points, at least, among which starting centres are chosen.
+_SAMPLE, _SAMPLE_A_CLUSTER = 8192, 40
+#: Most distances to candidates at a time (128 MB).
+_MOST_DRAWN = 2**25
 #: Points a block, where nothing depends on their number.
 _BLOCK = 1024
 #: Points times centres of a block: they stay in the cache.
@@ -35,7 +44,7 @@ _CHANGED = 4096
 _MOST_KEPT = 2**27
 
 
-class Found(NamedTuple):
+class KMeansResult(NamedTuple):
     """What K-means came to: centres (K, d), objective, iterations."""
 
     centers: Float32
@@ -52,7 +61,7 @@ def kmeans(
     max_iter: int,
     shift: float,
     progress: Progress = silent,
-) -> Found:
+) -> KMeansResult:
     """Return the best of `n_init` starts.
 
     Parameters
@@ -67,14 +76,14 @@ def kmeans(
         Called as each start begins.
     """
     squares = _squares(points)
-    best: Found | None = None
+    best: KMeansResult | None = None
     with one_blas_thread():
         for start in range(n_init):
             progress("K-means", start, n_init, f"K = {n_clusters}")
             centers = _start(points, squares, n_clusters, rng)
-            found = _Lloyd(points, squares, centers).run(max_iter, shift)
-            if best is None or found.inertia < best.inertia:
-                best = found
+            result = _Lloyd(points, squares, centers).run(max_iter, shift)
+            if best is None or result.inertia < best.inertia:
+                best = result
     if best is None:
         raise ValueError("n_init: expected 1 or more")
     return best
@@ -85,6 +94,106 @@ def _squares(vectors: Float32) -> Float32:
 
 
 # ------------------------------------------------------------------- starting
+
+
+class StartingSizes(NamedTuple):
+    """How much is done to choose starting centres."""
+
+    points: int  # to choose among
+    trials: int  # candidates for each centre
+    steps: int  # centres, at most, that candidates are drawn for at a time
+    candidates: int  # at most at a time
+
+
+def sizes(n: int, n_clusters: int) -> StartingSizes:
+    """Return how much is done to choose `n_clusters` of `n` points.
+
+    Examples
+    --------
+    >>> sizes(16_000, 100)
+    StartingSizes(points=8192, trials=6, steps=100, candidates=674)
+    """
+    points = min(n, max(_SAMPLE, _SAMPLE_A_CLUSTER * n_clusters))
+    trials = 2 + int(np.log(n_clusters))
+    steps = max(1, min(n_clusters, _MOST_DRAWN // (points * trials)))
+    return StartingSizes(points, trials, steps, _candidates(steps, trials))
+
+
+def _candidates(steps: int, trials: int) -> int:
+    """Return how many to draw for `steps` centres: some more than needed, as some are refused."""
+    return steps * trials + (steps - 1) * trials // 8
+
+
+class CandidatePoints(Protocol):
+    """Points to choose among, and how far each is from the nearest that was chosen."""
+
+    def nearest(self) -> Float32:
+        """Return the squared distance of each point to the nearest chosen, shape (n,)."""
+
+    def measure(self, rows: Rows) -> None:
+        """Take the points `rows`, shape (c,), as candidates: measure how far all are from them."""
+
+    def choose(self, which: Rows) -> tuple[int, Float32]:
+        """Choose of the candidates `which`, shape (trials,), the one that leaves the least sum.
+
+        Returns its place in `which`, and how far all candidates now are from the nearest chosen,
+        squared, shape (c,).
+        """
+
+
+def starting_rows(
+    n: int,
+    n_clusters: int,
+    rng: np.random.Generator,
+    sample_of: Callable[[Rows | slice], CandidatePoints],
+) -> Rows:
+    """Choose which of `n` points to start with: the best of 2 + log K draws each; shape (K,).
+
+    Among very many points, those of a sample: it has next to no effect on where K-means ends.
+    """
+    size, trials, most, _ = sizes(n, n_clusters)
+    some = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    sample = sample_of(slice(None) if size == n else some)
+    chosen = [int(rng.integers(size))]
+    sample.measure(np.array(chosen))
+    sample.choose(np.zeros(trials, dtype=np.intp))
+    steps = 8  # how many centres to draw candidates for
+    while len(chosen) < n_clusters:
+        steps = min(steps, n_clusters - len(chosen), most)
+        before = len(chosen)
+        chosen += _draws(sample, steps, trials, rng)
+        # Many refused: the distribution had moved on; draw fewer at a time.
+        steps = steps * 2 if len(chosen) - before == steps else max(1, len(chosen) - before)
+    return some[chosen]
+
+
+def _draws(
+    sample: CandidatePoints, steps: int, trials: int, rng: np.random.Generator
+) -> Iterator[int]:
+    """Choose up to `steps` points, and give their rows.
+
+    A point drawn with a chance in proportion to its distance of before, and kept with a chance of
+    now / before, is drawn in proportion to its distance of now.
+    """
+    nearest = sample.nearest()
+    cumulative = np.cumsum(nearest, dtype=np.float64)
+    if not cumulative[-1] > 0:  # every point is chosen already, or equal to one that is
+        yield int(rng.integers(len(nearest)))
+        return
+    count = _candidates(steps, trials)
+    drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
+    drawn = np.minimum(drawn, len(nearest) - 1)
+    coins = rng.random(count)
+    sample.measure(drawn)
+    before = now = nearest[drawn]
+    at = 0
+    for _ in range(steps):
+        kept = at + np.flatnonzero(coins[at:] * before[at:] < now[at:])[:trials]
+        if len(kept) < trials:
+            return
+        at = int(kept[-1]) + 1
+        best, now = sample.choose(kept)
+        yield int(drawn[kept[best]])
 
 
 def _start(points: Float32, squares: Float32, n_clusters: int, rng: np.random.Generator) -> Float32:
@@ -102,20 +211,20 @@ def start_among(
 
     `look_up` gives some of them and their squares: those of a sample, rows ascending, or all.
     """
-    seen: list[tuple[Rows, Float32]] = []
+    samples: list[tuple[Rows, Float32]] = []
 
-    def sample_of(rows: Rows | slice) -> _Sample:
+    def sample_of(rows: Rows | slice) -> _CandidatesInMemory:
         points, squares = look_up(rows)
-        seen.append((np.arange(n) if isinstance(rows, slice) else rows, points))
-        return _Sample(points, squares)
+        samples.append((np.arange(n) if isinstance(rows, slice) else rows, points))
+        return _CandidatesInMemory(points, squares)
 
     chosen = starting_rows(n, n_clusters, rng, sample_of)
-    rows, points = seen[0]
+    rows, points = samples[0]
     return np.asarray(points[np.searchsorted(rows, chosen)])
 
 
-class _Sample:
-    """Points to choose starting centres among; see `faircal.compute._starting`."""
+class _CandidatesInMemory:
+    """Points to choose starting centres among; see `faircal.compute.kmeans`."""
 
     def __init__(self, points: Float32, squares: Float32) -> None:
         self.points, self.squares = points, squares
@@ -184,7 +293,7 @@ class _Lloyd:
         self.block = max(256, min(2048, _BLOCK_PRODUCTS // n_clusters))
         self.reach = float(np.sqrt(squares.max()))
 
-    def run(self, max_iter: int, shift: float) -> Found:
+    def run(self, max_iter: int, shift: float) -> KMeansResult:
         """Iterate until no point changes its cluster, or next to nothing moves."""
         self._look_at(self.everyone)
         sums = self._sums()
@@ -204,7 +313,7 @@ class _Lloyd:
             self._change(sums, changed, before)
         self._measure()
         inertia = float(np.square(self.upper, dtype=np.float64).sum())
-        return Found(self.centers, inertia, iteration)
+        return KMeansResult(self.centers, inertia, iteration)
 
     def _doubtful(self, drift: Float32) -> NDArray[np.intp]:
         """Move the bounds along with the centres; return the points that they leave open."""
@@ -242,10 +351,10 @@ class _Lloyd:
     def _look_at(self, rows: NDArray[np.intp]) -> None:
         """Find the nearest centres of the points `rows`, and their bounds."""
         columns, squares = np.ascontiguousarray(self.centers.T), _squares(self.centers)
-        whole, lower = len(rows) == len(self.points), self.lower
+        everyone, lower = len(rows) == len(self.points), self.lower
 
         def work(block: slice) -> None:
-            products = self.points[block if whole else rows[block]] @ columns
+            products = self.points[block if everyone else rows[block]] @ columns
             if lower is None:
                 products -= squares / 2
                 labels = self.labels[block] = products.argmax(axis=1)

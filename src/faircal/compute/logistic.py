@@ -48,16 +48,16 @@ def logistic_sums(features: Floats, target: Floats, mass: Floats, starts: Ints) 
     m = len(features)
     upper = np.triu_indices(m + 1)
 
-    def wanted(block: _Block) -> Floats:
+    def hits_of(block: _PointBlock) -> Floats:
         part = slice(block.start, block.stop)
         hits = target[part] * mass[part]
         return block.sums(np.stack([*(hits * x for x in features[:, part]), hits]))
 
     n_sets = len(starts) - 1
-    reached = _by_set(wanted, starts, np.arange(n_sets), m + 1)
+    reached = _by_set(hits_of, starts, np.arange(n_sets), m + 1)
 
     def sums(theta: Floats, which: Ints) -> tuple[Floats, Floats, Floats]:
-        def rows(block: _Block) -> Floats:
+        def rows(block: _PointBlock) -> Floats:
             part = slice(block.start, block.stop)
             return block.sums(_terms(features[:, part], mass[part], block.spread(theta)))
 
@@ -103,7 +103,7 @@ def _terms(features: Floats, mass: Floats, theta: list[Floats]) -> Floats:
     return rows
 
 
-class _Block:
+class _PointBlock:
     """Neighbouring sets, or a part of a large one, whose points fit into the cache."""
 
     def __init__(self) -> None:
@@ -135,22 +135,22 @@ class _Block:
         return np.asarray(np.add.reduceat(rows, at, axis=1).T, dtype=np.float64)
 
 
-def _blocks(starts: Ints, which: Ints) -> Iterator[_Block]:
+def _blocks(starts: Ints, which: Ints) -> Iterator[_PointBlock]:
     """Cut the points of the sets `which` into blocks; how a set is cut depends on it alone."""
-    block = _Block()
+    block = _PointBlock()
     ends = zip(starts[which].tolist(), starts[which + 1].tolist(), strict=True)
     for k, (first, end) in enumerate(ends):
         for start in range(first, end, _BLOCK):
             stop = min(start + _BLOCK, end)
             if block.sets and not block.takes(start, stop):
                 yield block
-                block = _Block()
+                block = _PointBlock()
             block.append(k, start, stop)
     if block.sets:
         yield block
 
 
-def _by_set(work: Callable[[_Block], Floats], starts: Ints, which: Ints, width: int) -> Floats:
+def _by_set(work: Callable[[_PointBlock], Floats], starts: Ints, which: Ints, width: int) -> Floats:
     """Add up what `work` gives for each block, (len(which), width); in order, on all cores."""
     blocks = list(_blocks(starts, which))
     total = np.zeros((len(which), width))

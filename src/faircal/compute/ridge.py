@@ -78,8 +78,8 @@ class Regression:
 
     def lines(self, theta: Float64) -> tuple[Float64, Float64]:
         """Return x · u and x · v of each pair, shape (n,) each."""
-        found = each(lambda block: theta @ self.features(block).T, len(self.t), BLOCK)
-        shift, tilt = np.hstack(found)
+        parts = each(lambda block: theta @ self.features(block).T, len(self.t), BLOCK)
+        shift, tilt = np.hstack(parts)
         return shift, tilt
 
     def _eta(self, block: slice, theta: Float64) -> tuple[Float64, Float64]:
@@ -89,18 +89,18 @@ class Regression:
 
     def _walk(
         self, theta: Float64, step: Float64, gain: float, loss: float, penalty: Float64
-    ) -> tuple[Float64, _Sums]:
+    ) -> tuple[Float64, _RidgeSums]:
         """Go along `step`, half as far as long as that is too far."""
         length = 1.0
         while True:
             there = theta + length * step
-            found = self._sums(there, penalty)
-            if found.loss <= loss - 1e-4 * length * gain or length < 1e-10:
-                return there, found
+            sums = self._sums(there, penalty)
+            if sums.loss <= loss - 1e-4 * length * gain or length < 1e-10:
+                return there, sums
             length /= 2
 
-    def _sums(self, theta: Float64, penalty: Float64) -> _Sums:
-        def work(block: slice) -> _Sums:
+    def _sums(self, theta: Float64, penalty: Float64) -> _RidgeSums:
+        def work(block: slice) -> _RidgeSums:
             x, eta = self._eta(block, theta)
             t, target = self.t[block], self.target[block]
             loss = float(np.logaddexp(0, np.where(target > 0, -eta, eta)).sum())
@@ -111,7 +111,7 @@ class Regression:
             single = x.astype(np.float32)
             curves = np.stack([curve, curve * t, curve * t**2], axis=1).astype(np.float32)
             wide = (curves[:, :, None] * single[:, None, :]).reshape(len(x), -1)
-            return _Sums(loss, gradient, single.T @ wide)
+            return _RidgeSums(loss, gradient, single.T @ wide)
 
         loss, gradient = 0.5 * float((penalty * theta**2).sum()), penalty * theta
         p = theta.shape[1]
@@ -125,10 +125,10 @@ class Regression:
         hessian = (hessian + hessian.T) / 2
         # What single precision leaves open must not make a direction look curved downwards.
         hessian[np.diag_indices(2 * p)] += penalty.ravel() + _ROUNDING * hessian.diagonal().max()
-        return _Sums(loss, gradient, hessian)
+        return _RidgeSums(loss, gradient, hessian)
 
 
-class _Sums(NamedTuple):
+class _RidgeSums(NamedTuple):
     """The penalised loss, its gradient (2, p) and its Hessian (2p, 2p); or a block's part of them.
 
     A block's Hessian comes as the three products (p, 3p) that make it.

@@ -1,14 +1,15 @@
 """Softmax regressions of few coefficients on many rows: Newton's method, or L-BFGS.
 
 A model gives each of C classes a linear log-odds η_c of the row's inputs z (n, C). There are three
-forms (`_forms`): one slope for all classes (``scalar``), a slope and an intercept a class
-(``diagonal``), a matrix and intercepts (``full``). What is minimised is the mean log-loss and a
-pull of every coefficient to a centre, ``½ Σ_j w_j (θ_j − c_j)²``, under slopes of zero or more
-where that is asked for. Rows are summed in blocks, in their order, whatever the number of threads.
+forms: one slope for all classes (`Scalar`), a slope and an intercept a class (`Diagonal`), a matrix
+and intercepts (`Full`). What is minimised is the mean log-loss and a pull of every coefficient to
+a centre, ``½ Σ_j w_j (θ_j − c_j)²``, under slopes of zero or more where that is asked for. Rows are
+summed in blocks, in their order, whatever the number of threads.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,21 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from faircal.compute._forms import Diagonal, Form, Full, Scalar
 from faircal.compute.threads import each, one_blas_thread
-
-__all__ = [
-    "GAIN",
-    "MOST_NEWTON",
-    "Diagonal",
-    "Form",
-    "Full",
-    "Pull",
-    "Rows",
-    "Scalar",
-    "fit",
-    "softmax",
-]
 
 Float64 = NDArray[np.float64]
 Int64 = NDArray[np.int64]
@@ -47,12 +34,179 @@ _DAMPING = 1e-9
 #: Less curvature than this is none.
 _LEAST_CURVATURE = 1e-12
 _MOST_HALVINGS = 30
+#: A second trial step changes no log-odds by more: there probabilities are 0 and 1 anyway.
 _FARTHEST = 40.0
+#: What rounding may take from a loss, relatively.
 _ROUNDING = 1e-15
 
 
+class Form(ABC):
+    """How the log-odds of C classes depend on the coefficients θ, a flat array.
+
+    Parameters
+    ----------
+    n_classes : int
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.n_classes = n_classes
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of coefficients."""
+
+    @abstractmethod
+    def matrix(self, theta: Float64) -> Float64:
+        """Return the slopes and, last, the intercepts as a matrix, shape (C, C + 1)."""
+
+    @abstractmethod
+    def log_odds(self, theta: Float64, z: Float64) -> Float64:
+        """Return η of each row, shape (n, C)."""
+
+    @abstractmethod
+    def gradient(self, away: Float64, z: Float64) -> Float64:
+        """Return the sum over rows of dη/dθ · `away`, which has shape (n, C)."""
+
+    @abstractmethod
+    def hessian(self, p: Float64, z: Float64) -> Float64:
+        """Return the sum over rows of the log-loss's second derivatives, at probabilities `p`."""
+
+    @abstractmethod
+    def curvature(self, p: Float64, z: Float64) -> Float64:
+        """Return the diagonal of `hessian`."""
+
+    @property
+    def identity(self) -> Float64:
+        """The coefficients that leave probabilities as they are."""
+        return self.flat(np.eye(self.n_classes, self.n_classes + 1))
+
+    @abstractmethod
+    def flat(self, matrix: Float64) -> Float64:
+        """Return the coefficients of a matrix (C, C + 1) that has this form."""
+
+
+class Scalar(Form):
+    """η = θ z: one slope for all classes, no intercept."""
+
+    size = 1
+
+    def matrix(self, theta: Float64) -> Float64:
+        """Return the slope on the diagonal."""
+        return np.asarray(theta[0] * np.eye(self.n_classes, self.n_classes + 1))
+
+    def flat(self, matrix: Float64) -> Float64:
+        """Return the first slope."""
+        return matrix[:1, 0].copy()
+
+    def log_odds(self, theta: Float64, z: Float64) -> Float64:
+        """Return θ z."""
+        return np.asarray(theta[0] * z)
+
+    def gradient(self, away: Float64, z: Float64) -> Float64:
+        """Return Σ away · z."""
+        return np.array([np.vdot(away, z)])
+
+    def hessian(self, p: Float64, z: Float64) -> Float64:
+        """Return the variance of z under p, summed over rows."""
+        return self.curvature(p, z)[:, None]
+
+    def curvature(self, p: Float64, z: Float64) -> Float64:
+        """Return the same."""
+        pz = p * z
+        mean = pz.sum(axis=1)
+        return np.array([np.vdot(pz, z) - np.vdot(mean, mean)])
+
+
+class Diagonal(Form):
+    """η_c = w_c z_c + b_c; θ holds the slopes w, then the intercepts b."""
+
+    @property
+    def size(self) -> int:
+        """Two a class."""
+        return 2 * self.n_classes
+
+    def matrix(self, theta: Float64) -> Float64:
+        """Return the slopes on the diagonal."""
+        c = self.n_classes
+        return np.column_stack([np.diag(theta[:c]), theta[c:]])
+
+    def flat(self, matrix: Float64) -> Float64:
+        """Return diagonal and intercepts."""
+        return np.concatenate([np.diagonal(matrix), matrix[:, -1]])
+
+    def log_odds(self, theta: Float64, z: Float64) -> Float64:
+        """Return w z + b."""
+        return z * theta[: self.n_classes] + theta[self.n_classes :]
+
+    def gradient(self, away: Float64, z: Float64) -> Float64:
+        """Return Σ away z and Σ away."""
+        return np.concatenate([np.einsum("ij,ij->j", away, z), away.sum(axis=0)])
+
+    def hessian(self, p: Float64, z: Float64) -> Float64:
+        """Return Σ (diag(p) − p pᵀ), in slopes times z."""
+        pz = p * z
+        both = np.hstack([pz, p])
+        hessian = -(both.T @ both)
+        c, each_class = self.n_classes, np.arange(self.n_classes)
+        hessian[each_class, each_class] += np.einsum("ij,ij->j", pz, z)
+        hessian[each_class, each_class + c] += pz.sum(axis=0)
+        hessian[each_class + c, each_class] += pz.sum(axis=0)
+        hessian[each_class + c, each_class + c] += p.sum(axis=0)
+        return hessian
+
+    def curvature(self, p: Float64, z: Float64) -> Float64:
+        """Return Σ p (1 − p), times z² for slopes."""
+        spread = p * (1.0 - p)
+        return np.concatenate([np.einsum("ij,ij,ij->j", spread, z, z), spread.sum(axis=0)])
+
+
+class Full(Form):
+    """η = W z + b; θ is the matrix (W, b), row by row."""
+
+    @property
+    def size(self) -> int:
+        """A row of C + 1 a class."""
+        return self.n_classes * (self.n_classes + 1)
+
+    def matrix(self, theta: Float64) -> Float64:
+        """Return (W, b)."""
+        return theta.reshape(self.n_classes, -1)
+
+    def flat(self, matrix: Float64) -> Float64:
+        """Return (W, b), row by row."""
+        return matrix.ravel().copy()
+
+    def log_odds(self, theta: Float64, z: Float64) -> Float64:
+        """Return W z + b."""
+        matrix = self.matrix(theta)
+        eta = z @ matrix[:, :-1].T
+        eta += matrix[:, -1]
+        return eta
+
+    def gradient(self, away: Float64, z: Float64) -> Float64:
+        """Return Σ away zᵀ and Σ away."""
+        return np.column_stack([away.T @ z, away.sum(axis=0)]).ravel()
+
+    def hessian(self, p: Float64, z: Float64) -> Float64:
+        """Return Σ (diag(p) − p pᵀ) ⊗ x xᵀ, where x is z and 1."""
+        n, c = p.shape
+        x = np.column_stack([z, np.ones(n)])
+        wide = (p[:, :, None] * x[:, None, :]).reshape(n, -1)
+        hessian = -(wide.T @ wide)
+        own = (wide.T @ x).reshape(c, c + 1, c + 1)
+        blocks = hessian.reshape(c, c + 1, c, c + 1)
+        blocks[np.arange(c), :, np.arange(c), :] += own
+        return hessian
+
+    def curvature(self, p: Float64, z: Float64) -> Float64:
+        """Return Σ p (1 − p) x²."""
+        spread = p * (1.0 - p)
+        return np.column_stack([spread.T @ (z * z), spread.sum(axis=0)]).ravel()
+
+
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SoftmaxRows:
     """Labelled rows of a form.
 
     Parameters
@@ -67,23 +221,23 @@ class Rows:
     z: Float64
     codes: Int64
 
-    def sums(self, theta: Float64, *, second: bool) -> _Sums:
+    def sums(self, theta: Float64, *, second: bool) -> _LossSums:
         """Return mean log-loss, its gradient and, if `second`, its Hessian (else 0)."""
         form, n = self.form, len(self.z)
 
-        def work(part: slice) -> _Sums:
+        def work(part: slice) -> _LossSums:
             z, codes = self.z[part], self.codes[part]
             eta = form.log_odds(theta, z)
             loss, p = _losses(eta, codes)
             hessian = form.hessian(p, z) if second else np.zeros(())
             p[np.arange(len(codes)), codes] -= 1.0
-            return _Sums(loss, form.gradient(p, z), hessian)
+            return _LossSums(loss, form.gradient(p, z), hessian)
 
         parts = each(work, n, _block(form))
         loss = sum(part.loss for part in parts) / n
         gradient = sum((part.gradient for part in parts), np.zeros(form.size)) / n
         start = np.zeros((form.size, form.size) if second else ())
-        return _Sums(loss, gradient, sum((part.hessian for part in parts), start) / n)
+        return _LossSums(loss, gradient, sum((part.hessian for part in parts), start) / n)
 
     def reach(self, step: Float64) -> float:
         """Return by how much a step changes log-odds at most; above 0."""
@@ -104,7 +258,7 @@ class Rows:
         return np.asarray(sum(parts, np.zeros(self.form.size)) / len(self.z), dtype=np.float64)
 
 
-class _Sums(NamedTuple):
+class _LossSums(NamedTuple):
     loss: float
     gradient: Float64
     hessian: Float64
@@ -149,7 +303,7 @@ class Pull:
 
 
 def fit(
-    rows: Rows,
+    rows: SoftmaxRows,
     pull: Pull,
     start: Float64,
     *,
@@ -173,7 +327,7 @@ def fit(
     Examples
     --------
     >>> z = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]])
-    >>> rows = Rows(Scalar(2), z, np.array([0, 0, 1, 1]))
+    >>> rows = SoftmaxRows(Scalar(2), z, np.array([0, 0, 1, 1]))
     >>> fit(rows, Pull(np.ones(1), np.zeros(1)), np.ones(1)).round(3)
     array([0.5])
     """
@@ -184,7 +338,7 @@ def fit(
 
 
 def _newton(
-    rows: Rows, pull: Pull, theta: Float64, least: Float64 | None, enough: float
+    rows: SoftmaxRows, pull: Pull, theta: Float64, least: Float64 | None, least_gain: float
 ) -> Float64:
     """Newton's method with steps that end at the bounds (Bertsekas's projection).
 
@@ -197,22 +351,22 @@ def _newton(
         free = (theta > bounds) | (here.gradient < 0.0)
         step = _step(here, pull, free, damping)
         gain = -float(step @ here.gradient)
-        last = 0.0 <= gain <= enough and damping == _DAMPING
-        theta, found, length = _walk(rows, pull, theta, step, here, bounds)
+        last = 0.0 <= gain <= least_gain and damping == _DAMPING
+        theta, there, length = _walk(rows, pull, theta, step, here, bounds)
         if last or (length == 0.0 and damping > 1.0):
             break
         damping = max(damping / 1e3, _DAMPING) if length > 1e-3 else damping * 1e3
-        here = found
+        here = there
     return theta
 
 
-def _pulled(rows: Rows, pull: Pull, theta: Float64) -> _Sums:
+def _pulled(rows: SoftmaxRows, pull: Pull, theta: Float64) -> _LossSums:
     value, slope = pull.of(theta)
-    found = rows.sums(theta, second=True)
-    return _Sums(found.loss + value, found.gradient + slope, found.hessian)
+    sums = rows.sums(theta, second=True)
+    return _LossSums(sums.loss + value, sums.gradient + slope, sums.hessian)
 
 
-def _step(here: _Sums, pull: Pull, free: NDArray[np.bool_], damping: float) -> Float64:
+def _step(here: _LossSums, pull: Pull, free: NDArray[np.bool_], damping: float) -> Float64:
     """Return the way to the least of the quadratic model, in the free coefficients."""
     hessian = here.hessian + np.diag(pull.weight)
     most = max(float(np.abs(np.diagonal(hessian)).max()), _LEAST_CURVATURE)
@@ -225,8 +379,8 @@ def _step(here: _Sums, pull: Pull, free: NDArray[np.bool_], damping: float) -> F
 
 
 def _walk(
-    rows: Rows, pull: Pull, theta: Float64, step: Float64, here: _Sums, bounds: Float64
-) -> tuple[Float64, _Sums, float]:
+    rows: SoftmaxRows, pull: Pull, theta: Float64, step: Float64, here: _LossSums, bounds: Float64
+) -> tuple[Float64, _LossSums, float]:
     """Go along `step`, half as far as long as that is too far; nowhere where it leads uphill.
 
     Where probabilities are next to 0 and 1 steps are far too long: the second trial moves no
@@ -238,26 +392,26 @@ def _walk(
         slope = float(here.gradient @ (there - theta))
         if not slope <= 0.0:
             break
-        found = _pulled(rows, pull, there)
-        if found.loss <= here.loss + 1e-4 * slope + _ROUNDING * abs(here.loss):
-            return there, found, length
+        sums = _pulled(rows, pull, there)
+        if sums.loss <= here.loss + 1e-4 * slope + _ROUNDING * abs(here.loss):
+            return there, sums, length
         if length == 1.0:
             length = min(length, _FARTHEST / rows.reach(step))
         length /= 2
     return theta, here, 0.0
 
 
-def _lbfgs(rows: Rows, pull: Pull, start: Float64, gain: float) -> Float64:
+def _lbfgs(rows: SoftmaxRows, pull: Pull, start: Float64, gain: float) -> Float64:
     # Coefficients in units in which all have about the same curvature.
     unit = 1.0 / np.sqrt(rows.curvature(start) + pull.weight + 1e-6)
 
     def value(scaled: Float64) -> tuple[float, Float64]:
         theta = scaled * unit
-        found = rows.sums(theta, second=False)
+        sums = rows.sums(theta, second=False)
         more, slope = pull.of(theta)
-        return found.loss + more, (found.gradient + slope) * unit
+        return sums.loss + more, (sums.gradient + slope) * unit
 
     # Its steps are many and small: what one of them gains is much less than what is left.
     options = {"maxiter": 2000, "ftol": 1e-3 * gain, "gtol": 0.1 * gain**0.5, "maxcor": 20}
-    found = minimize(value, start / unit, jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x * unit, dtype=np.float64)
+    optimum = minimize(value, start / unit, jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(optimum.x * unit, dtype=np.float64)

@@ -28,14 +28,15 @@ VARIABLE = "FAIRCAL_THREADS"
 @cache
 def n_threads() -> int:
     """Return how many threads work at a time."""
-    told = os.environ.get(VARIABLE)
-    if told is None:
+    setting = os.environ.get(VARIABLE)
+    if setting is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _cores()
-    if not told.isdecimal() or int(told) < 1:
+    if not setting.isdecimal() or int(setting) < 1:
         raise ParameterError(
-            f"{VARIABLE}: expected a whole number from 1, found {told!r}; unset it to use all cores"
+            f"{VARIABLE}: expected a whole number from 1, found {setting!r}; "
+            "unset it to use all cores"
         )
-    return int(told)
+    return int(setting)
 
 
 def _cores() -> int:

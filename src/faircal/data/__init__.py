@@ -1,29 +1,27 @@
 """Images, pairs, embeddings and datasets: frozen, validated once at the door."""
 
+from faircal.data.classifier_rows import ClassifierRows, load_classifier_rows
 from faircal.data.dataset import Dataset, Memo
+from faircal.data.dataset_folder import load, save_dataset
 from faircal.data.faults import Fault, crossing_identities, find_faults
-from faircal.data.groups import Groups
-from faircal.data.labelled import Labelled, load_labelled
-from faircal.data.readers import load
 from faircal.data.stream import PairStream, open_stream
-from faircal.data.types import Embeddings, Feature, Images, Pairs
-from faircal.data.writers import save_dataset
+from faircal.data.types import Embeddings, Feature, Groups, Images, Pairs
 
 __all__ = [
+    "ClassifierRows",
     "Dataset",
     "Embeddings",
     "Fault",
     "Feature",
     "Groups",
     "Images",
-    "Labelled",
     "Memo",
     "PairStream",
     "Pairs",
     "crossing_identities",
     "find_faults",
     "load",
-    "load_labelled",
+    "load_classifier_rows",
     "open_stream",
     "save_dataset",
 ]

@@ -16,10 +16,9 @@ from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.columns import UNKNOWN, Column
 from faircal.data.folds import draw_folds
-from faircal.data.groups import Groups, cross
 from faircal.data.ids import Index
 from faircal.data.tables import as_table
-from faircal.data.types import Embeddings, Feature, Features, Images, Pairs
+from faircal.data.types import Embeddings, Feature, Features, Groups, Images, Pairs, cross
 
 DEFAULT_FEATURE = "embedding"
 COSINE_RANGE = (-1.0, 1.0)

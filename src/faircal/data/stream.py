@@ -1,29 +1,161 @@
-"""Pairs of any number, read part by part in bounded memory."""
+"""Work ahead in a background thread."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+import queue
+import threading
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import digest, existing, stamp
-from faircal.data.ahead import ahead
+from faircal.data.columns import parse_fold
 from faircal.data.dataset import (
     COSINE_RANGE,
     Dataset,
     check_feature,
     check_range,
+    no_such_fold,
     why_no_groups,
 )
-from faircal.data.origins import FolderOrigin, Origin, TableOrigin
-from faircal.data.picking import Folds
+from faircal.data.pair_sources import FolderPairs, PairSource, TablePairs
 from faircal.data.tables import is_table, table_files
 from faircal.data.types import Embeddings, Feature, Images
+
+T = TypeVar("T")
+
+
+def ahead(items: Iterable[T], depth: int = 2) -> Generator[T, None, None]:
+    """Yield what `items` yields, made by a thread that is up to `depth` items ahead.
+
+    An error in `items` comes out here. Closing the generator early ends the thread, and closes
+    `items` where that is a generator.
+
+    Examples
+    --------
+    >>> list(ahead(n * n for n in range(4)))
+    [0, 1, 4, 9]
+    """
+    made: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(depth)
+    stop = threading.Event()
+
+    def make() -> None:
+        end: BaseException | None = None
+        try:
+            for item in items:
+                if stop.is_set():
+                    break
+                made.put((item,))
+        except BaseException as error:  # raised where the items are taken
+            end = error
+        finally:
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+        if not stop.is_set():
+            made.put(end)
+
+    thread = threading.Thread(target=make, name="faircal-ahead", daemon=True)
+    thread.start()
+    try:
+        while isinstance(got := made.get(), tuple):
+            yield got[0]
+            del got  # an item may be large, and the next is waited for
+        if got is not None:
+            raise got
+    finally:
+        stop.set()
+        while not made.empty():  # room for what the thread is just putting there
+            made.get_nowait()
+        thread.join()
+
+
+@dataclass(frozen=True)
+class FoldFilter:
+    """The fold to keep, or to leave out, as it is printed."""
+
+    fold: str
+    keep: bool
+
+
+class StreamFolds:
+    """The folds of a stream, found by reading their column alone, once, where need be."""
+
+    def __init__(self, origin: PairSource, pick: FoldFilter | None = None) -> None:
+        self._origin = origin
+        self.pick = pick
+
+    @property
+    def there(self) -> bool:
+        """Whether the pairs have a column ``fold``."""
+        return "fold" in self._origin.table.schema.names
+
+    def picking(self, fold: str, keep: bool) -> StreamFolds:
+        """Return the same folds with one to keep or to leave out; it must leave something."""
+        where = self._origin.where
+        if self.pick is not None:
+            raise ParameterError(f"{where}: a fold is picked already; pick from the whole stream")
+        if not self.there:
+            raise DataError(
+                f"{self._origin.table.path}: has no column 'fold' to tell the pairs of fold "
+                f"{fold!r} by; add it"
+            )
+        if fold not in map(str, self.names):
+            raise no_such_fold(fold, self.names, where)
+        picked = StreamFolds(self._origin, FoldFilter(fold, keep))
+        picked.text, picked.names, picked._counts = self.text, self.names, self._counts
+        if not picked.kept.sum():
+            raise DataError(f"{where}: no pairs are left but those of fold {fold!r}")
+        return picked
+
+    @cached_property
+    def text(self) -> bool:
+        """Whether the names of folds are text: one that is makes all of them."""
+        if not self.there or pa.types.is_integer(self._origin.table.schema.field("fold").type):
+            return False  # and nothing need be read to tell
+        return any(fold.dtype.kind == "U" for fold in self._read(text=False))
+
+    @cached_property
+    def _counts(self) -> list[dict[Any, int]]:
+        """How many pairs of each fold are in each batch."""
+        found = (np.unique(fold, return_counts=True) for fold in self._read(self.text))
+        return [dict(zip(names.tolist(), n.tolist(), strict=True)) for names, n in found]
+
+    def _read(self, text: bool) -> Iterator[NDArray[Any]]:
+        where = str(self._origin.table.path)
+        for span, table in self._origin.read(["fold"]):
+            yield parse_fold(table["fold"], where, span, text)
+
+    @cached_property
+    def names(self) -> list[Any]:
+        """The folds that occur, in order: all numbers or all text."""
+        return sorted({name for counts in self._counts for name in counts})
+
+    @cached_property
+    def kept(self) -> NDArray[np.int64]:
+        """How many pairs of each batch are kept, where a fold is asked for."""
+        return np.array([self._kept(counts) for counts in self._counts], dtype=np.int64)
+
+    def _kept(self, counts: Mapping[Any, int]) -> int:
+        if self.pick is None:
+            return sum(counts.values())
+        fold, keep = self.pick.fold, self.pick.keep
+        return sum(n for name, n in counts.items() if (str(name) == fold) == keep)
+
+    def mask(self, fold: NDArray[Any]) -> NDArray[np.bool_]:
+        """Tell which pairs are kept."""
+        if self.pick is None:
+            return np.ones(len(fold), dtype=bool)
+        named = [name for name in self.names if str(name) == self.pick.fold]
+        return np.asarray(np.isin(fold, named) == self.pick.keep)
+
 
 #: Pairs in a part, unless told.
 BATCH = 1 << 20
@@ -69,12 +201,12 @@ def open_stream(
     if fold is not None and leave_out is not None:
         raise ParameterError("fold and leave_out: expected one of them, found both")
     limits = None if score_range is None else check_range(score_range)
-    origin: Origin
+    origin: PairSource
     if is_table(source):
-        origin = TableOrigin(source, features, limits, batch)
+        origin = TablePairs(source, features, limits, batch)
     else:
-        origin = FolderOrigin(source, features, normalize, device, limits, batch)
-    stream = PairStream(origin, next(iter(origin.features)), Folds(origin))
+        origin = FolderPairs(source, features, normalize, device, limits, batch)
+    stream = PairStream(origin, next(iter(origin.features)), StreamFolds(origin))
     if fold is not None:
         return stream.only(fold)
     return stream if leave_out is None else stream.without(leave_out)
@@ -97,7 +229,7 @@ class PairStream:
     --------
     >>> import tempfile
     >>> import faircal
-    >>> from faircal.data.writers import save_dataset
+    >>> from faircal.data.dataset_folder import save_dataset
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = save_dataset(faircal.simulate("small", seed=0), Path(folder) / "faces")
     ...     stream = open_stream(path, batch=5000)
@@ -106,9 +238,9 @@ class PairStream:
     [5000, 3000]
     """
 
-    origin: Origin
+    origin: PairSource
     feature: str
-    folds: Folds
+    folds: StreamFolds
 
     def __len__(self) -> int:
         if self.folds.pick is None:

@@ -2,8 +2,7 @@
 
 from faircal.embedding.detectors import DETECTORS, Detector
 from faircal.embedding.folder import Embedded, embed_folder
-from faircal.embedding.network import Network
-from faircal.embedding.networks import NETWORKS, open_network
+from faircal.embedding.networks import NETWORKS, Network, open_network
 from faircal.embedding.preprocessing import PRESETS, Preprocessing
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.registry import Registry
-from faircal.embedding.faces import Face
+from faircal.embedding.pictures import Face
 from faircal.embedding.weights import Weights, require
 
 _FACENET = "pip install --no-deps facenet-pytorch"

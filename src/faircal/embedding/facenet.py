@@ -165,7 +165,7 @@ class _Convolution(nn.Module):
         return functional.relu(self.bn(self.conv(x)), inplace=True)
 
 
-class _Block(nn.Module):
+class _Branched(nn.Module):
     """Branches beside each other, called branch0, branch1 and so on."""
 
     def __init__(self, inputs: int, branches: _Branches) -> None:
@@ -182,7 +182,7 @@ class _Block(nn.Module):
         return [self.get_submodule(name)(x) for name in self.names]
 
 
-class _Residual(_Block):
+class _Residual(_Branched):
     """Adds to the picture what its branches, mixed by a convolution and scaled, make of it."""
 
     def __init__(
@@ -199,7 +199,7 @@ class _Residual(_Block):
         return functional.relu(x, inplace=True) if self.positive else x
 
 
-class _Reduction(_Block):
+class _Reduction(_Branched):
     """Halves height and width: the branches, and beside them the picture itself, pooled."""
 
     def forward(self, x: Tensor) -> Tensor:

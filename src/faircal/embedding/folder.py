@@ -17,9 +17,16 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import settle, staged
 from faircal._base.jobs import Progress, silent
 from faircal._version import __version__
-from faircal.data.readers import picture_home, read_about, read_images
+from faircal.data.dataset_folder import (
+    picture_home,
+    read_about,
+    read_images,
+    write_about,
+    write_dropped,
+)
 from faircal.data.tables import (
     count_rows,
+    filter_table,
     find_table,
     first_rows,
     has_table,
@@ -27,11 +34,9 @@ from faircal.data.tables import (
     require_columns,
     rows_without,
 )
-from faircal.data.writers import filter_table, write_about, write_dropped
 from faircal.embedding.detectors import Detector
-from faircal.embedding.network import Network
-from faircal.embedding.run import BATCH, Pictures, embed_pictures
-from faircal.embedding.store import State, Store
+from faircal.embedding.networks import Network
+from faircal.embedding.run import BATCH, PictureFiles, PictureStatus, VectorStore, embed_pictures
 
 #: Vectors that are copied at a time.
 _ROWS = 65_536
@@ -117,7 +122,7 @@ def embed_folder(
     }
     if pictures.boxes is not None:
         settings["boxes"] = np.nan_to_num(pictures.boxes).tolist()
-    store = Store(
+    store = VectorStore(
         data / "embeddings" / f".{name}.partial", settings, len(pictures), restart=restart
     )
     embed_pictures(pictures, network, detector, store, jobs=jobs, batch=batch, progress=progress)
@@ -154,7 +159,7 @@ def _check_sides(data: Path) -> None:
 
 def _check_losses(data: Path, name: str, state: NDArray[np.uint8], drop_missing: bool) -> None:
     """Raise where a missing picture would take vectors away that other embeddings have."""
-    missing = int(np.isin(state, (State.ABSENT, State.UNREADABLE)).sum())
+    missing = int(np.isin(state, (PictureStatus.ABSENT, PictureStatus.UNREADABLE)).sum())
     others = [path.stem for path in (data / "embeddings").glob("*.npy") if path.stem != name]
     if missing and others and not drop_missing:
         raise DataError(
@@ -181,12 +186,12 @@ def _record(network: Network, detector: Detector) -> dict[str, Any]:
 
 def _pictures(
     data: Path, ids: pa.Array, root: Path, about: Mapping[str, Any]
-) -> tuple[Pictures, NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[PictureFiles, NDArray[np.intp], NDArray[np.intp]]:
     """Return the files, the image (its row) and the medium that each belongs to."""
     if not has_table(data, "pictures"):
         paths = ids.to_pylist()
         rows = np.arange(len(paths))
-        return Pictures(_home(root, paths, about), paths), rows, rows
+        return PictureFiles(_home(root, paths, about), paths), rows, rows
     where = find_table(data, "pictures")
     table = read_table(where)
     require_columns(table, ("image_id", "path"), str(where))
@@ -202,7 +207,7 @@ def _pictures(
             for name in ("x", "y", "width", "height")
         )
         boxes = np.stack([x, y, x + width, y + height], axis=1)
-    return Pictures(_home(root, paths, about), paths, boxes), np.asarray(owner), _media(table)
+    return PictureFiles(_home(root, paths, about), paths, boxes), np.asarray(owner), _media(table)
 
 
 def _media(table: pa.Table) -> NDArray[np.intp]:
@@ -232,7 +237,7 @@ def _home(root: Path, paths: list[str], about: Mapping[str, Any]) -> Path:
 
 
 def _of_images(
-    store: Store, owner: NDArray[np.intp], medium: NDArray[np.intp], n_images: int
+    store: VectorStore, owner: NDArray[np.intp], medium: NDArray[np.intp], n_images: int
 ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     """Return the vector and the state of each image.
 
@@ -241,8 +246,10 @@ def _of_images(
     picture that came furthest.
     """
     state = np.asarray(store.state)
-    if store.vectors is None or not (state == State.DONE).any():
-        counts = {s.reason: int((state == s).sum()) for s in State if s > State.DONE}
+    if store.vectors is None or not (state == PictureStatus.DONE).any():
+        counts = {
+            s.reason: int((state == s).sum()) for s in PictureStatus if s > PictureStatus.DONE
+        }
         said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
         store.remove()
         raise DataError(
@@ -252,16 +259,16 @@ def _of_images(
         back = np.argsort(owner)
         in_order = (back == np.arange(n_images)).all()
         return store.vectors if in_order else store.vectors[back], state[back]
-    done = state == State.DONE
+    done = state == PictureStatus.DONE
     units = store.vectors[done]
     units /= np.linalg.norm(units, axis=1, keepdims=True)
     keys = np.stack([owner[done], medium[done]], axis=1)
     media, index = np.unique(keys, axis=0, return_inverse=True)
     means = _means(_means(units, index.ravel(), len(media)), media[:, 0], n_images)
-    best = np.full(n_images, len(State), dtype=np.uint8)
+    best = np.full(n_images, len(PictureStatus), dtype=np.uint8)
     np.minimum.at(best, owner, state)
     length = np.linalg.norm(means, axis=1, keepdims=True)
-    best[(length[:, 0] == 0) & (best == State.DONE)] = State.NO_VECTOR
+    best[(length[:, 0] == 0) & (best == PictureStatus.DONE)] = PictureStatus.NO_VECTOR
     return np.divide(means, length, out=means, where=length > 0), best
 
 
@@ -284,9 +291,9 @@ def _write(
     record: Mapping[str, Any],
 ) -> Embedded:
     """Write the embeddings, and all that is there without the images that have none."""
-    keep = state == State.DONE
+    keep = state == PictureStatus.DONE
     images = ids.filter(pa.array(~keep))
-    reasons = [State(code).reason for code in state[~keep].tolist()]
+    reasons = [PictureStatus(code).reason for code in state[~keep].tolist()]
     gone = dict(zip(images.to_pylist(), reasons, strict=True))
     pairs = lost = 0
     about = read_about(data)

@@ -20,7 +20,7 @@ from torch.nn import functional
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import check_whole
 from faircal.embedding.facenet import fill, read_weights
-from faircal.embedding.faces import Face
+from faircal.embedding.pictures import Face
 
 _Floats = NDArray[np.float32]
 

@@ -1,35 +1,166 @@
-"""Pictures to vectors, in batches, on all cores."""
+"""Vectors of pictures as they are made, kept on disk so that an interrupted run goes on."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
+import shutil
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import digest, write_text
 from faircal._base.jobs import Progress, silent
 from faircal.embedding.detectors import Detector
-from faircal.embedding.faces import Face
-from faircal.embedding.network import Network
+from faircal.embedding.networks import Network
 from faircal.embedding.pictures import (
     Box,
+    Face,
     crop_around,
     cut_face,
     nearest_first,
     pixels_of,
     read_picture,
 )
-from faircal.embedding.store import State, Store
+
+
+class PictureStatus(IntEnum):
+    """What became of a picture."""
+
+    TO_DO = 0
+    DONE = 1
+    NO_FACE = 2
+    UNREADABLE = 3
+    ABSENT = 4
+    NO_VECTOR = 5
+
+    @property
+    def reason(self) -> str:
+        """Return in words why there is no vector."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    PictureStatus.NO_FACE: "no face found",
+    PictureStatus.UNREADABLE: "picture cannot be read",
+    PictureStatus.ABSENT: "picture not found",
+    PictureStatus.NO_VECTOR: "the network gave no usable vector",
+}
+
+
+class VectorStore:
+    """A folder with a vector and a state for each picture, written batch after batch.
+
+    Parameters
+    ----------
+    folder : Path
+    settings : mapping
+        All that decides the vectors: pictures, network, detector. A folder that was begun with
+        other settings is not gone on with.
+    n : int
+        Number of pictures.
+    restart : bool
+        Begin anew, whatever is there.
+
+    Attributes
+    ----------
+    state : ndarray of shape (n,), uint8
+        A `PictureStatus` each.
+    vectors : ndarray of shape (n, d), float32, or None
+        Those of pictures without one are zero. None: no face yet.
+    """
+
+    def __init__(
+        self, folder: Path, settings: Mapping[str, Any], n: int, *, restart: bool = False
+    ) -> None:
+        self.folder = folder
+        self._n = n
+        self.vectors: NDArray[np.float32] | None = None
+        text = json.dumps(settings, sort_keys=True)
+        mark = digest(lambda update: update(text.encode()))
+        known = folder / "settings.sha256"
+        if restart:
+            self.remove()
+        if known.exists() and known.read_text() != mark:
+            raise ParameterError(
+                f"{folder}: another run was interrupted here, with other settings or pictures; "
+                "go on with the same ones, or begin anew with --restart"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(known, mark)
+        self.state = self._open("state.npy", np.dtype(np.uint8), (n,))
+        if (folder / "vectors.npy").exists():
+            self.vectors = _reopened(folder / "vectors.npy", np.dtype(np.float32), n)
+
+    def _open(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        path = self.folder / name
+        if path.exists():
+            return _reopened(path, dtype, self._n)
+        # A new file is all zeros; it takes no room until it is written to.
+        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+
+    @property
+    def to_do(self) -> NDArray[np.intp]:
+        """Rows of the pictures that are still to be embedded; files may be back, or mended."""
+        return np.flatnonzero(
+            np.isin(
+                self.state, (PictureStatus.TO_DO, PictureStatus.ABSENT, PictureStatus.UNREADABLE)
+            )
+        )
+
+    def put(
+        self,
+        rows: NDArray[np.intp],
+        states: NDArray[np.uint8],
+        vectors: NDArray[np.float32] | None,
+    ) -> None:
+        """Keep the states of `rows`, and the vectors of those that are done."""
+        if vectors is not None:
+            if self.vectors is None:
+                shape = (self._n, vectors.shape[1])
+                self.vectors = self._open("vectors.npy", np.dtype(np.float32), shape)
+            self.vectors[rows[states == PictureStatus.DONE]] = vectors
+        # The state comes last: what is marked as done is there.
+        self.state[rows] = states
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        self.vectors = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(OSError):
+            self.folder.parent.rmdir()  # where nothing else is in it
+
+
+def _reopened(path: Path, dtype: np.dtype[Any], n: int) -> NDArray[Any]:
+    """Open an array of an interrupted run; a damaged one is an error."""
+    try:
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)
+            whole = file.tell() + math.prod(shape) * kind.itemsize
+        # Mapping would fill up a file that was cut off.
+        sound = kind == dtype and shape[:1] == (n,) and path.stat().st_size == whole
+        found: NDArray[Any] | None = np.load(path, mmap_mode="r+") if sound else None
+    except (OSError, ValueError, EOFError):
+        found = None
+    if found is None:
+        raise DataError(f"{path}: is damaged; begin anew with --restart")
+    return found
+
 
 #: Pictures a batch.
 BATCH = 32
@@ -38,7 +169,7 @@ _AROUND = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Pictures:
+class PictureFiles:
     """Files to embed.
 
     Attributes
@@ -67,10 +198,10 @@ class Pictures:
 
 
 def embed_pictures(
-    pictures: Pictures,
+    pictures: PictureFiles,
     network: Network,
     detector: Detector,
-    store: Store,
+    store: VectorStore,
     *,
     jobs: int | None = None,
     batch: int = BATCH,
@@ -145,7 +276,7 @@ def _use_one_core() -> None:
 class _Worker:
     """From the rows of a batch to states and vectors; called from several threads."""
 
-    def __init__(self, pictures: Pictures, network: Network, detector: Detector) -> None:
+    def __init__(self, pictures: PictureFiles, network: Network, detector: Detector) -> None:
         self._pictures, self._network, self._detector = pictures, network, detector
         self._turn: AbstractContextManager[object] = (
             nullcontext() if network.parallel else threading.Lock()
@@ -158,37 +289,37 @@ class _Worker:
         n = 0
         for i, row in enumerate(rows):
             face = self._face(int(row))
-            if isinstance(face, State):
+            if isinstance(face, PictureStatus):
                 states[i] = face
                 continue
-            faces[n], states[i] = face, State.DONE
+            faces[n], states[i] = face, PictureStatus.DONE
             n += 1
         if not n:
             return rows, states, None
         with self._turn:
             vectors = self._network(faces[:n])
         usable = np.isfinite(vectors).all(axis=1) & vectors.any(axis=1)
-        done = np.flatnonzero(states == State.DONE)
-        states[done[~usable]] = State.NO_VECTOR
+        done = np.flatnonzero(states == PictureStatus.DONE)
+        states[done[~usable]] = PictureStatus.NO_VECTOR
         return rows, states, vectors[usable]
 
-    def _face(self, row: int) -> NDArray[np.uint8] | State:
+    def _face(self, row: int) -> NDArray[np.uint8] | PictureStatus:
         """Return the face in a picture, cut out and aligned, or why there is none."""
         path = self._pictures.root / self._pictures.paths[row]
         how, detector = self._network.preprocessing, self._detector
         box = self._pictures.box(row)
         if not path.is_file():
-            return State.ABSENT
+            return PictureStatus.ABSENT
         picture = read_picture(path, how.size if detector.blind and box is None else None)
         if picture is None:
-            return State.UNREADABLE
+            return PictureStatus.UNREADABLE
         if detector.blind:
             return cut_face(picture, None if box is None else Face.without_points(box), how)
         if box is not None:
             picture, box = crop_around(picture, box, _AROUND)
             if not all(picture.size):
-                return State.NO_FACE
+                return PictureStatus.NO_FACE
         faces = detector(pixels_of(picture))
         if box is not None:
             faces = nearest_first(faces, box)
-        return cut_face(picture, faces[0], how) if faces else State.NO_FACE
+        return cut_face(picture, faces[0], how) if faces else PictureStatus.NO_FACE

@@ -19,7 +19,7 @@ from faircal.calibrators import Samples
 from faircal.compute.clustering import Clustering
 from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.data import Dataset, Memo, PairStream
-from faircal.data.census import Census
+from faircal.data.summary import DataSummary
 from faircal.methods.inputs import Codes, Fitting, Float64, Inputs, check_classes
 
 
@@ -140,7 +140,7 @@ class Streamed(Counting):
     @classmethod
     def survey(cls, stream: PairStream, wanted: Wanted, job: Job) -> Streamed:
         """Go through the pairs once to see which images they use, and whether they are labelled."""
-        found = Census.of(stream, "looking through the pairs", job.progress, ("genuine",))
+        found = DataSummary.of(stream, "looking through the pairs", job.progress, ("genuine",))
         check_classes(found.genuine, found.pairs, stream.where)
         what = {
             "version": __version__,

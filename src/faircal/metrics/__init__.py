@@ -4,7 +4,7 @@
 arrays: ``ks(probability, genuine)``. `classes` and `decomposition` measure class probabilities.
 """
 
-from faircal.data.simplex import (
+from faircal.data.class_probabilities import (
     as_class_probabilities,
     as_codes,
     as_probabilities_matrix,

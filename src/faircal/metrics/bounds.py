@@ -42,7 +42,7 @@ def auroc_bound(bins: FilledBins) -> float:
     Examples
     --------
     >>> from faircal.compute.counting import ScoreCounts
-    >>> counts = Counts.zeros(1, [0.0, 0.5, 1.0])
+    >>> counts = ScoreCounts.zeros(1, [0.0, 0.5, 1.0])
     >>> counts.add([0.1, 0.2, 0.4, 0.7], [0, 1, 0, 1])
     >>> round(auroc_bound(counts.means(0)), 6)  # one genuine and two imposters share a bin
     0.25

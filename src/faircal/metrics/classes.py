@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from faircal._base.errors import ParameterError
 from faircal._base.registry import Registry
-from faircal.data.simplex import as_class_probabilities
+from faircal.data.class_probabilities import as_class_probabilities
 from faircal.metrics.calibration import NLL_EPS, Reliability, ks, reliability
 from faircal.metrics.ranking import BoolArray, FloatArray, Ranking
 

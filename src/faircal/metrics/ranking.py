@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.compute.sorting import ascending
+from faircal.compute.counting import ascending
 from faircal.data.columns import as_numbers
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]

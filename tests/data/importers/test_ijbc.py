@@ -326,7 +326,7 @@ def test_long_lists_become_parquet(covariate, save, monkeypatch):
     folder = covariate()
     expected = save(read(folder), "expected")
     monkeypatch.setattr(ijbc, "_BLOCK", 64)
-    monkeypatch.setattr("faircal.data.writers.MOST_CSV_ROWS", 30)
+    monkeypatch.setattr("faircal.data.tables.MOST_CSV_ROWS", 30)
     made = save(read(folder))
     assert "pairs.parquet" in made.files
     assert "pairs.csv" not in made.files

@@ -13,7 +13,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.compute.clustering import kmeans
 from faircal.data.pairing import IMPOSTERS, BuiltPairs, PairPlan, build, build_pairs
 from faircal.data.pairing.matched import alike
-from faircal.data.pairing.people import People
+from faircal.data.pairing.people import PersonImages
 
 SEVERAL = "strata: 1 people have images of several strata; each counts in their most frequent one"
 PEOPLE = st.lists(st.integers(-1, 14), min_size=20, max_size=90)
@@ -215,7 +215,7 @@ class TestKinds:
     def test_matched(self):
         person, _, vectors = crowd()
         vectors[person < 20] += 2
-        cell = alike(vectors, People.of(person), 4, least=5, seed=0)
+        cell = alike(vectors, PersonImages.of(person), 4, least=5, seed=0)
         assert np.bincount(cell).min() >= 5
         left, right = self.imposters("matched", vectors=vectors)
         assert (cell[person[left]] == cell[person[right]]).all()
@@ -384,7 +384,7 @@ class TestLastLook:
 
     def test_it_is_taken(self, monkeypatch):
         monkeypatch.setattr(
-            "faircal.data.pairing.people.People.deal", lambda *_: np.array([1, 1, 2, 2])
+            "faircal.data.pairing.people.PersonImages.deal", lambda *_: np.array([1, 1, 2, 2])
         )
         monkeypatch.setitem(build._DRAW, "random", lambda *_: (np.array([0, 0]), np.array([2, 2])))
         with pytest.raises(RuntimeError, match="built wrongly: a pair is there twice"):

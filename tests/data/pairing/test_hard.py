@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircal.data.pairing import hard
-from faircal.data.pairing.hard import nearest
-from faircal.data.pairing.imposters import Pool
+from faircal.data.pairing import imposters
+from faircal.data.pairing.imposters import Pool, nearest
 
 
 def brute_force(person, vectors, wanted, cap):
@@ -77,8 +76,8 @@ def test_blocks_change_nothing(monkeypatch, wanted, alike):
         vectors = 100 * vectors[person] + rng.integers(-1, 2, size=(96, 4)).astype(np.float32)
     expected = brute_force(person, vectors, wanted, 3)
     assert found(person, vectors, wanted, 3) == expected
-    monkeypatch.setattr(hard, "_ROWS", 7)
-    monkeypatch.setattr(hard, "_RANKS", 5)
+    monkeypatch.setattr(imposters, "_ROWS", 7)
+    monkeypatch.setattr(imposters, "_RANKS", 5)
     steps = []
     assert found(person, vectors, wanted, 3, lambda *step: steps.append(step)) == expected
     assert steps[0] == ("looking for similar strangers", 0, 14, "fold 1")

@@ -14,9 +14,8 @@ from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 
 from faircal.data.pairing import PairPlan, build_pairs, matched
-from faircal.data.pairing.likeness import how_alike
 from faircal.data.pairing.matched import alike, joined, likenesses
-from faircal.data.pairing.people import People
+from faircal.data.pairing.people import PersonImages, how_alike
 
 SPLIT = 120
 
@@ -44,7 +43,7 @@ def same_split(one, two):
 class TestLikenesses:
     def test_variance_within_people_is_one_and_between_as_large_as_can_be(self):
         person, vectors = populations(images=8)
-        who = People.of(person)
+        who = PersonImages.of(person)
         places = likenesses(vectors, who, 5)
         assert places.shape == (240, 5)
         # All images along the same directions: least squares recovers these from the means.
@@ -63,20 +62,22 @@ class TestLikenesses:
 
     def test_no_more_directions_than_there_are(self):
         person, vectors = populations(d=3)
-        assert likenesses(vectors, People.of(person), 99).shape == (240, 3)
-        assert likenesses(vectors, People.of(person), 0).shape == (240, 1)
+        assert likenesses(vectors, PersonImages.of(person), 99).shape == (240, 3)
+        assert likenesses(vectors, PersonImages.of(person), 0).shape == (240, 1)
 
     @pytest.mark.parametrize("images", [1, 2])
     def test_few_images(self, images):
         # More dimensions than images to learn from, or nobody with two images.
         rng = np.random.default_rng(0)
         vectors = rng.normal(size=(10 * images, 64)).astype(np.float32)
-        found = likenesses(vectors, People.of(np.repeat(np.arange(10), images)), 4)
+        found = likenesses(vectors, PersonImages.of(np.repeat(np.arange(10), images)), 4)
         assert found.shape == (10, 4)
         assert np.isfinite(found).all()
 
     def test_images_that_are_all_the_same(self):
-        found = likenesses(np.ones((6, 4), dtype=np.float32), People.of(np.repeat([0, 1, 2], 2)), 3)
+        found = likenesses(
+            np.ones((6, 4), dtype=np.float32), PersonImages.of(np.repeat([0, 1, 2], 2)), 3
+        )
         assert not found.any()
 
 
@@ -166,7 +167,7 @@ class TestJoined:
 class TestAlike:
     def test_populations_are_found_though_light_varies_more(self):
         person, vectors = populations()
-        cell = alike(vectors, People.of(person), 2, seed=0)
+        cell = alike(vectors, PersonImages.of(person), 2, seed=0)
         truth = np.arange(240) >= SPLIT
         assert max((cell == truth).mean(), (cell != truth).mean()) > 0.99
 
@@ -177,19 +178,19 @@ class TestAlike:
         face[900:, 1] += 9
         person = np.repeat(np.arange(1000), 2)
         vectors = face[person] + 0.1 * rng.normal(size=(2000, 2))
-        cell = alike(vectors.astype(np.float32), People.of(person), 2, seed=0)
+        cell = alike(vectors.astype(np.float32), PersonImages.of(person), 2, seed=0)
         assert same_split(cell, (np.arange(1000) >= 900).astype(int))
 
     def test_one_population_is_hardly_cut(self):
         # What chance makes of one Gaussian may differ a little more than what it made of another.
         person, vectors = populations(1000, images=2, apart=0.0)
         for seed in range(5):
-            cell = alike(vectors, People.of(person), 10, least=20, seed=seed)
+            cell = alike(vectors, PersonImages.of(person), 10, least=20, seed=seed)
             assert len(np.unique(cell)) <= 3
 
     def test_populations_are_cells_though_more_are_asked_for(self):
         person, vectors = populations(1000, images=2)
-        cell = alike(vectors, People.of(person), 10, least=20, seed=0)
+        cell = alike(vectors, PersonImages.of(person), 10, least=20, seed=0)
         truth = np.arange(1000) < SPLIT
         for one in range(cell.max() + 1):
             assert truth[cell == one].mean() < 0.02 or truth[cell == one].mean() > 0.98
@@ -198,20 +199,20 @@ class TestAlike:
 
     def test_one_cell(self):
         person, vectors = populations()
-        assert not alike(vectors, People.of(person), 1, seed=0).any()
+        assert not alike(vectors, PersonImages.of(person), 1, seed=0).any()
 
     def test_many_people_are_sampled(self, monkeypatch):
         person, vectors = populations()
-        whole = alike(vectors, People.of(person), 2, seed=0)
+        whole = alike(vectors, PersonImages.of(person), 2, seed=0)
         monkeypatch.setattr(matched, "_FITTED", 100)
-        some = alike(vectors, People.of(person), 2, seed=0)
+        some = alike(vectors, PersonImages.of(person), 2, seed=0)
         assert max((whole == some).mean(), (whole != some).mean()) > 0.99
 
     def test_blocks_change_nothing_that_counts(self, monkeypatch):
         person, vectors = populations()
-        whole = alike(vectors, People.of(person), 3, seed=0)
+        whole = alike(vectors, PersonImages.of(person), 3, seed=0)
         monkeypatch.setattr(matched, "_BLOCK", 64)
-        assert (alike(vectors, People.of(person), 3, seed=0) == whole).mean() > 0.99
+        assert (alike(vectors, PersonImages.of(person), 3, seed=0) == whole).mean() > 0.99
 
     @settings(max_examples=30, deadline=None)
     @given(st.integers(1, 12), st.integers(1, 3), st.integers(1, 6), st.integers(0, 99))
@@ -223,7 +224,7 @@ class TestAlike:
         vectors = rng.integers(0, 2, size=(len(person), d)).astype(np.float32)
         n_cells = int(rng.integers(1, n_people + 1))
         least = int(rng.integers(1, n_people // n_cells + 1))
-        cell = alike(vectors, People.of(person), n_cells, least=least, seed=seed)
+        cell = alike(vectors, PersonImages.of(person), n_cells, least=least, seed=seed)
         assert np.unique(cell, return_counts=True)[1].min() >= least
         assert cell.shape == (n_people,)
         assert cell.dtype == np.int64
@@ -236,7 +237,7 @@ class TestAlike:
         rng = np.random.default_rng(seed)
         turn = np.linalg.qr(rng.normal(size=(12, 12)))[0] * rng.uniform(0.1, 10)
         turned = (vectors @ turn).astype(np.float32)
-        who = People.of(person)
+        who = PersonImages.of(person)
         assert same_split(alike(vectors, who, 2, seed=0), alike(turned, who, 2, seed=0))
 
 
@@ -283,7 +284,7 @@ class TestLikeness:
     def test_by_hand(self):
         # Fold 0: people 0 (two images) and 1; fold 1: people 2 and 3.
         vectors = np.array([[1, 0], [0.6, 0.8], [0, 1], [1, 0], [0.8, 0.6]], dtype=np.float32)
-        who, fold = People.of(np.array([0, 0, 1, 2, 3])), np.array([0, 0, 1, 1])
+        who, fold = PersonImages.of(np.array([0, 0, 1, 2, 3])), np.array([0, 0, 1, 1])
         # Strangers of fold 0 have cosines 0 and 0.8, those of fold 1 0.8.
         said = how_alike(vectors, who, fold, np.array([1, 3]), np.array([2, 4]))
         assert said == (

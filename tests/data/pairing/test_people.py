@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from faircal._base.errors import DataError
-from faircal.data.pairing.people import People
+from faircal.data.pairing.people import PersonImages
 
 
 def rng(seed=0):
@@ -19,7 +19,7 @@ def rng(seed=0):
 
 
 def test_images_of_known_people_in_order():
-    who = People.of(np.array([7, -1, 3, 7, 3, -1, 9]))
+    who = PersonImages.of(np.array([7, -1, 3, 7, 3, -1, 9]))
     assert who.image.tolist() == [2, 4, 0, 3, 6]
     assert who.person.tolist() == [0, 0, 1, 1, 2]
     assert who.possible().tolist() == [1, 1, 0]
@@ -27,18 +27,18 @@ def test_images_of_known_people_in_order():
 
 def test_nobody_known():
     with pytest.raises(DataError, match=r"expected images of known people, found none; give the"):
-        People.of(np.array([-1, -1]))
+        PersonImages.of(np.array([-1, -1]))
 
 
 class TestGenuine:
     def test_all(self):
-        who = People.of(np.array([5, 5, 5, 8, 8, 9]))
+        who = PersonImages.of(np.array([5, 5, 5, 8, 8, 9]))
         left, right = who.genuine_pairs(None, rng())
         pairs = set(zip(left.tolist(), right.tolist(), strict=True))
         assert pairs == {(0, 1), (0, 2), (1, 2), (3, 4)}
 
     def test_at_most_so_many_evenly(self):
-        who = People.of(np.repeat(np.arange(5000), 5))
+        who = PersonImages.of(np.repeat(np.arange(5000), 5))
         left, right = who.genuine_pairs(2, rng(3))
         assert (np.bincount(who.person[left]) == 2).all()
         assert (who.person[left] == who.person[right]).all()
@@ -47,14 +47,14 @@ class TestGenuine:
         assert chisquare(counts).pvalue > 0.001
 
     def test_a_person_of_many_images_is_not_listed(self):
-        left, right = People.of(np.zeros(200_000, dtype=np.int64)).genuine_pairs(300, rng())
+        left, right = PersonImages.of(np.zeros(200_000, dtype=np.int64)).genuine_pairs(300, rng())
         assert len(set(zip(left.tolist(), right.tolist(), strict=True))) == 300
         assert (left < right).all()
 
 
 class TestStrata:
     def test_the_most_frequent_counts(self):
-        who = People.of(np.array([0, 0, 0, 1, 1, 2]))
+        who = PersonImages.of(np.array([0, 0, 0, 1, 1, 2]))
         stratum, several = who.strata(np.array([4, -1, 4, 4, -1, 9]))
         # −1, 4, 9 are 0, 1, 2; person 1 has one image of each, and the smaller is taken.
         assert stratum.tolist() == [1, 0, 2]
@@ -63,7 +63,7 @@ class TestStrata:
 
 class TestDeal:
     def deal(self, count, stratum, n_folds, seed=0):
-        who = People.of(np.repeat(np.arange(len(count)), count))
+        who = PersonImages.of(np.repeat(np.arange(len(count)), count))
         return who.deal(np.asarray(stratum), who.possible(), n_folds, rng(seed))
 
     def test_by_hand(self):
@@ -107,12 +107,12 @@ class TestDeal:
 
 class TestGivenFolds:
     def test_kept(self):
-        who = People.of(np.array([1, 0, 1, 0]))
+        who = PersonImages.of(np.array([1, 0, 1, 0]))
         assert who.given_folds(np.array([9, 9, -4, -4])).tolist() == [9, -4]
 
     def test_leakage(self):
         codes = np.array(list(combinations(range(4), 2))).ravel()
-        who = People.of(codes)
+        who = PersonImages.of(codes)
         with pytest.raises(DataError, match=r"found 2 of 4 people in several \(leakage\); correct"):
             fold = np.zeros(len(codes), dtype=np.int64)
             fold[[0, 5]] = 1

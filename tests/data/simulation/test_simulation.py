@@ -10,8 +10,8 @@ from scipy.stats import rankdata
 
 import faircal.data
 from faircal._base.errors import ParameterError
-from faircal.data.simulation import PRESETS, Group, Population, simulate
-from faircal.data.simulation.sampling import Layout, share_out
+from faircal.data.simulation import PRESETS, PopulationModel, SimulatedGroup, simulate
+from faircal.data.simulation.draw import SimulatedPeople, share_out
 
 SEEDS = range(5)
 
@@ -268,8 +268,10 @@ def test_bad_parameters_say_what_was_expected(arguments, text):
 
 
 def test_concentration_raises_imposter_scores():
-    groups = tuple(Group((name,), alpha) for name, alpha in [("a", 0.0), ("b", 0.3), ("c", 0.6)])
-    model = Population(("group",), groups, 1, 0.0, 0.0, 0.0, 50.0, 50.0)
+    groups = tuple(
+        SimulatedGroup((name,), alpha) for name, alpha in [("a", 0.0), ("b", 0.3), ("c", 0.6)]
+    )
+    model = PopulationModel(("group",), groups, 1, 0.0, 0.0, 0.0, 50.0, 50.0)
     group = np.repeat(np.arange(3), 300)
     vectors = model.embed(group, np.arange(900), 128, np.random.default_rng(0))
     means = [
@@ -290,7 +292,7 @@ def test_group_directions_have_unit_length_and_share_what_groups_share():
 
 
 def test_partners_are_exactly_the_pairs_of_their_kind():
-    layout = Layout.of(people=9, images=22, splits=2, groups=2)
+    layout = SimulatedPeople.of(people=9, images=22, splits=2, groups=2)
     split, group = layout.split[layout.person], layout.group[layout.person]
     i, j = np.triu_indices(22, 1)
     person = layout.person

@@ -9,7 +9,7 @@ import math
 import pytest
 
 import faircal
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.methods.modelfile import _why_not
 
 MINE = """

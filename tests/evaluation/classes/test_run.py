@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.data import Labelled
+from faircal.data import ClassifierRows
 from faircal.data.columns import Column
 from faircal.evaluation.classes import run
 from faircal.evaluation.classes.run import RowFolds, folds_of, out_of_fold, served
@@ -25,7 +25,7 @@ def data():
     group = rng.integers(2, size=N)
     said = true ** np.where(group == 1, 3, 1)[:, None]
     features = np.stack([4.0 * group, rng.normal(size=N)], axis=1).astype(np.float32)
-    return Labelled(
+    return ClassifierRows(
         name="made",
         probabilities=said / said.sum(axis=1, keepdims=True),
         codes=codes.astype(np.int64),

@@ -7,7 +7,7 @@ import pytest
 
 import faircal
 from faircal.data import open_stream
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.production.monitoring import survey
 from faircal.production.monitoring.surveying import OUTSIDE
 from faircal.production.scoring.judging import Judge

@@ -15,7 +15,7 @@ import faircal
 from faircal import DataError, ParameterError
 from faircal.cli.main import main
 from faircal.data import load, open_stream
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.evaluation.audit import ScoredPairs, audit_pairs, audit_stream
 
 pytest.importorskip("pyspark")
@@ -127,7 +127,7 @@ def test_a_score_table(spark, scored):
 
 def test_of_many_scores_bins_are_laid_by_some(spark, scored, monkeypatch):
     monkeypatch.setattr("faircal.production.spark.auditing._SEEN", 100)
-    monkeypatch.setattr("faircal.data.origins._SEEN", 100)
+    monkeypatch.setattr("faircal.data.pair_sources._SEEN", 100)
     # Rows that have numbers are picked as on one machine, others at random.
     found = audit(open_pairs(spark, scored), **SETTINGS)  # by the only attribute there is
     same(found, *streamed(scored, attribute="sex", **SETTINGS))

@@ -11,7 +11,7 @@ import pytest
 import faircal
 from faircal.cli.engine import Engine
 from faircal.cli.main import main
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.evaluation.benchmark import Settings, run_benchmark
 from faircal.production.spark.benchmarking import DatasetFiles, benchmark, workers
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.data.readers import read_images
+from faircal.data.dataset_folder import read_images
 from faircal.production.spark.blocks.block import VectorKind, block_name
 from faircal.production.spark.blocks.folder import HEADER, Blocks
 from faircal.production.spark.blocks.places import SharedFolder

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import faircal
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.evaluation.benchmark import Settings, run_benchmark
 
 pytest.importorskip("pyspark")

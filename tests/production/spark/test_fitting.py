@@ -14,7 +14,7 @@ import faircal
 from faircal import DataError, ParameterError
 from faircal.cli.main import main
 from faircal.data import load, open_stream
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.methods import METHODS, make_method
 from faircal.production.describing import describe
 

@@ -11,7 +11,7 @@ import pytest
 
 from faircal import ParameterError
 from faircal.compute.clustering import kmeans as on_one_machine
-from faircal.data.parts import FolderParts
+from faircal.data.pair_sources import FolderParts
 from faircal.data.types import Embeddings, Images
 from faircal.production.spark import cloud
 from faircal.production.spark import kmeans as module

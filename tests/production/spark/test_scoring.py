@@ -9,7 +9,7 @@ import pytest
 
 import faircal
 from faircal._base.errors import DataError, ParameterError
-from faircal.data.writers import save_dataset
+from faircal.data.dataset_folder import save_dataset
 from faircal.production.scoring import Shift, score_part
 from faircal.production.spark import estimate, open_pairs, pairs_of, score, write
 

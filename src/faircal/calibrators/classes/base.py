@@ -13,7 +13,11 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from faircal._base.errors import DataError
 from faircal.calibrators.base import CalibratorNotFittedError
-from faircal.data.simplex import as_class_probabilities, as_probabilities_matrix, as_units
+from faircal.data.class_probabilities import (
+    as_class_probabilities,
+    as_probabilities_matrix,
+    as_units,
+)
 
 Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]

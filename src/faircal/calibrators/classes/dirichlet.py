@@ -10,7 +10,7 @@ from faircal._base.errors import ParameterError
 from faircal.calibrators.beta import BetaCalibrator
 from faircal.calibrators.classes.base import Float64, Int64
 from faircal.calibrators.classes.linear import FormName, LinearCalibrator
-from faircal.compute.softmax import Diagonal, Rows
+from faircal.compute.softmax import Diagonal, SoftmaxRows
 
 
 class DirichletCalibrator(LinearCalibrator):
@@ -73,7 +73,7 @@ class DirichletCalibrator(LinearCalibrator):
             return
         beta = BetaCalibrator(score_range=(0.0, 1.0)).fit(probabilities[:, 1], codes)
         theta, form = np.array([beta.b_, beta.a_, 0.0, beta.c_]), Diagonal(2)
-        curvature = Rows(form, self._inputs(probabilities), codes).curvature(theta)
+        curvature = SoftmaxRows(form, self._inputs(probabilities), codes).curvature(theta)
         self._set(form, theta, curvature, (0.0, 0.0))
 
     def _check_parameters(self) -> None:

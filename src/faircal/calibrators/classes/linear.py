@@ -22,8 +22,8 @@ from faircal.compute.softmax import (
     Form,
     Full,
     Pull,
-    Rows,
     Scalar,
+    SoftmaxRows,
     fit,
     softmax,
 )
@@ -93,7 +93,7 @@ class LinearCalibrator(ClassCalibrator):
         """
         form, n = self._shape(), len(codes)
         center = form.flat(self.coefficients_)
-        rows = Rows(form, self._inputs(probabilities), codes)
+        rows = SoftmaxRows(form, self._inputs(probabilities), codes)
         off = ~_on_diagonal(form)
         theta, found = center, []
         for strength in strengths:
@@ -116,12 +116,12 @@ class LinearCalibrator(ClassCalibrator):
     def _fit(self, probabilities: Float64, codes: Int64, units: Int64 | None = None) -> None:
         n_classes = probabilities.shape[1]
         form = _FORMS[self._form(n_classes)](n_classes)
-        rows = Rows(form, self._inputs(probabilities), codes)
+        rows = SoftmaxRows(form, self._inputs(probabilities), codes)
         regularization = self._chosen(rows, units)
         # A part of the rows brings it near; few passes over all of them are left.
         start, part = form.identity, len(codes) // _PARTS
         if part >= _MANY:
-            some = Rows(form, rows.z[::_PARTS], codes[::_PARTS])
+            some = SoftmaxRows(form, rows.z[::_PARTS], codes[::_PARTS])
             start = self._fitted(some, regularization, start, _ROUGH)
         theta = self._fitted(rows, regularization, start)
         self._set(form, theta, rows.curvature(theta), regularization)
@@ -137,7 +137,11 @@ class LinearCalibrator(ClassCalibrator):
         self.regularization_ = np.array(regularization)
 
     def _fitted(
-        self, rows: Rows, regularization: tuple[float, float], start: Float64, gain: float = GAIN
+        self,
+        rows: SoftmaxRows,
+        regularization: tuple[float, float],
+        start: Float64,
+        gain: float = GAIN,
     ) -> Float64:
         form = rows.form
         off, intercept = regularization
@@ -150,7 +154,7 @@ class LinearCalibrator(ClassCalibrator):
             pull = Pull(form.identity, np.full(1, 1e-12))
         return fit(rows, pull, start, least=self._least(form.n_classes), gain=gain)
 
-    def _chosen(self, rows: Rows, units: Int64 | None) -> tuple[float, float]:
+    def _chosen(self, rows: SoftmaxRows, units: Int64 | None) -> tuple[float, float]:
         """Return the regularisation, by cross-validation where it is not given."""
         if self.off_diagonal != "cv":
             off = float(self.off_diagonal)
@@ -164,7 +168,7 @@ class LinearCalibrator(ClassCalibrator):
         ]
 
         def losses(train: Int64, test: Int64) -> Float64:
-            part = Rows(rows.form, rows.z[train], rows.codes[train])
+            part = SoftmaxRows(rows.form, rows.z[train], rows.codes[train])
             theta, found = rows.form.identity, []
             for pair in pairs:
                 theta = self._fitted(part, pair, theta, _ROUGH)

@@ -18,8 +18,8 @@ from faircal._base.files import new_folder
 from faircal._base.jobs import Progress, silent
 from faircal.data.build import require_crossable
 from faircal.data.columns import as_arrow, as_text
-from faircal.data.tables import read_table, require_columns, rows_without
-from faircal.data.writers import write_about, write_dropped, write_table
+from faircal.data.dataset_folder import write_about, write_dropped
+from faircal.data.tables import read_table, require_columns, rows_without, write_table
 
 #: How many lists of dropped things name.
 _EXAMPLES = 3

@@ -1,4 +1,4 @@
-"""Building pairs: folds, genuine pairs, imposter pairs, and a last look at the result."""
+"""The steps before imposters are drawn; each adds to the notes what was done."""
 
 from __future__ import annotations
 
@@ -7,16 +7,159 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faircal._base.errors import DataError
+from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
-from faircal.data.pairing.hard import nearest
-from faircal.data.pairing.imposters import NONE, Pairs, Pool, across, within
-from faircal.data.pairing.inputs import Inputs, Vectors
-from faircal.data.pairing.likeness import how_alike
-from faircal.data.pairing.people import People
-from faircal.data.pairing.plan import BY_EMBEDDING, BuiltPairs, PairPlan
-from faircal.data.pairing.sampling import Ints
-from faircal.data.pairing.steps import IMPOSTERS, cells_of, folds_of, genuine_of, stream
+from faircal.compute.clustering import kmeans
+from faircal.data.pairing.imposters import NONE, Pairs, Pool, across, nearest, within
+from faircal.data.pairing.matched import alike
+from faircal.data.pairing.people import PersonImages, how_alike
+from faircal.data.pairing.plan import BY_EMBEDDING, BuiltPairs, PairingInputs, PairPlan, Vectors
+from faircal.data.pairing.sampling import Ints, share
+
+# Each purpose has random numbers of its own: another kind of imposters leaves folds as they are.
+FOLDS, GENUINE, SIZE, IMPOSTERS = range(1, 5)  # not 0: trailing zeros change no stream
+
+
+#: Clusters, or cells of people who are alike, and people of one in a fold, where the plan does not
+#: say.
+_CLUSTERS, _CELLS, _PEOPLE = 30, 10, 10
+
+
+def folds_of(who: PersonImages, inputs: PairingInputs, plan: PairPlan, notes: list[str]) -> Ints:
+    """Return the fold of each person, given or drawn."""
+    unknown = len(inputs.people) - len(who.image)
+    if unknown:
+        notes.append(f"people: {unknown:,} images are in no pair: nobody known is in them")
+    if inputs.folds is not None:
+        fold = who.given_folds(inputs.folds[who.image])
+        notes.append(f"folds: {len(np.unique(fold))} as given, which share no person")
+        return fold
+    note = f"folds: {plan.n_folds} drawn, which share none of the {len(who):,} people"
+    stratum = np.zeros(len(who), dtype=np.int64)
+    if inputs.strata is not None:
+        stratum, several = who.strata(inputs.strata[who.image])
+        note += f", stratified over {len(np.unique(stratum))} strata"
+        if several:
+            notes.append(
+                f"strata: {several:,} people have images of several strata; each counts in their "
+                "most frequent one"
+            )
+    notes.append(f"{note}; seed {plan.seed}")
+    pairs = who.possible() if plan.genuine is None else np.minimum(who.possible(), plan.genuine)
+    return who.deal(stratum, pairs, plan.n_folds, stream(plan, FOLDS))
+
+
+def genuine_of(
+    who: PersonImages, fold: Ints, names: Ints, plan: PairPlan, notes: list[str]
+) -> tuple[tuple[Ints, Ints], Ints]:
+    """Return the genuine pairs, and how many imposter pairs each fold is to have.
+
+    Parameters
+    ----------
+    fold : ndarray of shape (n_people,)
+        Numbers of folds, from 0.
+    names : ndarray of shape (n_folds,)
+        What the folds are called.
+    """
+    left, right = who.genuine_pairs(plan.genuine, stream(plan, GENUINE))
+    at = fold[who.person[left]]
+    found = np.bincount(at, minlength=len(names))
+    if not found.all():
+        raise DataError(
+            f"fold {names[found.argmin()]}: expected at least one genuine pair, found none; ask "
+            "for fewer folds (--folds) or add people with two or more images"
+        )
+    kept = _within_size(found, plan)
+    if kept.sum() < len(left):
+        order = stream(plan, SIZE).permutation(len(left))
+        order = order[np.argsort(at[order], kind="stable")]  # fold by fold, in random order inside
+        rank = np.arange(len(left)) - (np.cumsum(found) - found)[at[order]]
+        chosen = np.sort(order[rank < kept[at[order]]])
+        notes.append(
+            f"size: {len(chosen):,} of {len(left):,} genuine pairs kept, at random, for at most "
+            f"{plan.size:,} pairs in all"
+        )
+        left, right = left[chosen], right[chosen]
+    people = len(np.unique(who.person[left]))
+    notes.append(f"genuine: {len(left):,} pairs of {people:,} people")
+    return (left, right), _imposters_for(kept, plan)
+
+
+def _imposters_for(genuine: Ints, plan: PairPlan) -> Ints:
+    wanted: Ints = np.floor(plan.ratio * genuine + 0.5).astype(np.int64)
+    return np.maximum(wanted, 1)
+
+
+def _within_size(found: Ints, plan: PairPlan) -> Ints:
+    """Return how many genuine pairs of each fold are kept, so that all pairs are `size` or less."""
+    if plan.size is None or found.sum() + _imposters_for(found, plan).sum() <= plan.size:
+        return found
+    # Rounding may add a few pairs: then one genuine pair less, until it fits.
+    for total in range(int(plan.size / (1 + plan.ratio)), -1, -1):
+        kept = np.maximum(share(total, found, found), 1)
+        needed = int(kept.sum() + _imposters_for(kept, plan).sum())
+        if needed <= plan.size:
+            return kept
+    raise ParameterError(
+        f"size: expected at least {needed:,} for {len(found)} folds with a genuine pair each and "
+        f"its imposter pairs, found {plan.size:,}; raise --size or ask for fewer folds (--folds)"
+    )
+
+
+def cells_of(who: PersonImages, inputs: PairingInputs, plan: PairPlan, notes: list[str]) -> Ints:
+    """Return what an imposter pair is to share, or not: the group or the cluster of each image.
+
+    Images with a negative cell take no part in imposter pairs.
+    """
+    if plan.imposters in ("group", "cross"):
+        cell = inputs.needed_groups(plan)[who.image]
+        unknown = int((cell < 0).sum())
+        if unknown:
+            notes.append(f"groups: {unknown:,} images of unknown group are in no imposter pair")
+        return cell
+    if plan.imposters == "cluster":
+        points = np.asarray(inputs.needed_vectors(plan)[who.image], dtype=np.float32)
+        few = max(1, min(_CLUSTERS, len(who) // (_PEOPLE * plan.n_folds)))
+        found = kmeans(points, plan.n_clusters or few, random_state=plan.seed)
+        notes.append(f"clusters: {len(found.centers)}, found without attributes")
+        return found.assign(points).astype(np.int64)
+    if plan.imposters == "matched":
+        return _alike(who, inputs, plan, notes)[who.person]
+    return np.zeros(len(who.image), dtype=np.int64)
+
+
+def _alike(who: PersonImages, inputs: PairingInputs, plan: PairPlan, notes: list[str]) -> Ints:
+    """Return the cell of each person; people of a cell are alike."""
+    vectors = inputs.needed_vectors(plan)
+    cells = plan.n_clusters or max(1, min(_CELLS, len(who) // (_PEOPLE * plan.n_folds)))
+    if cells > len(who):
+        raise ParameterError(
+            f"n_clusters: expected 1 to {len(who)} (the number of people), found {cells}; "
+            "choose fewer clusters (--clusters)"
+        )
+    points = np.asarray(vectors[who.image], dtype=np.float32)
+    least = min(_PEOPLE * plan.n_folds, len(who) // (2 * cells))
+    cell = alike(points, who, cells, least=least, seed=plan.seed)
+    people = np.unique(cell, return_counts=True)[1]
+    if len(people) > 1:
+        notes.append(
+            f"matched: {len(people)} cells of {people.min():,} to {people.max():,} people who are "
+            "alike, found without attributes"
+        )
+        return cell
+    why = "no populations stand out"
+    if cells == 1:
+        why = f"cells are of {_PEOPLE * plan.n_folds} people on average (--clusters)"
+    notes.append(
+        f"matched: all {len(who):,} people are one cell, so that imposters are random; {why}"
+    )
+    return cell
+
+
+def stream(plan: PairPlan, *purpose: int) -> np.random.Generator:
+    """Return random numbers for one purpose."""
+    return np.random.default_rng([plan.seed, *purpose])
+
 
 _DRAW: dict[str, Callable[[Pool, int, np.random.Generator], Pairs]] = {
     "random": within,
@@ -66,9 +209,9 @@ def build_pairs(
     >>> pairs.notes[0]
     'folds: 2 drawn, which share none of the 4 people; seed 0'
     """
-    inputs = Inputs.of(people, strata, groups, folds, vectors)
+    inputs = PairingInputs.of(people, strata, groups, folds, vectors)
     vectors_needed = inputs.needed_vectors(plan) if plan.imposters == "hard" else None
-    who = People.of(inputs.people)
+    who = PersonImages.of(inputs.people)
     notes: list[str] = []
     names, fold = np.unique(folds_of(who, inputs, plan, notes), return_inverse=True)
     cell = cells_of(who, inputs, plan, notes)

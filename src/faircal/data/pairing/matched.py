@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 from faircal.compute.clustering import kmeans
 from faircal.compute.gaussians import Gaussians, climb, whitening
 from faircal.compute.threads import each, one_blas_thread
-from faircal.data.pairing.people import People
+from faircal.data.pairing.people import PersonImages
 from faircal.data.pairing.sampling import Ints
 
 Float64 = NDArray[np.float64]
@@ -44,7 +44,7 @@ _BLOCK = 2048
 
 
 def alike(
-    vectors: NDArray[np.float32], who: People, n_cells: int, *, least: int = 1, seed: int
+    vectors: NDArray[np.float32], who: PersonImages, n_cells: int, *, least: int = 1, seed: int
 ) -> Ints:
     """Return the cell of each person, shape (n_people,); people of a cell are alike.
 
@@ -60,7 +60,7 @@ def alike(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> who = People.of(np.repeat(np.arange(200), 3))
+    >>> who = PersonImages.of(np.repeat(np.arange(200), 3))
     >>> people = rng.normal(size=(200, 5))
     >>> people[:100, 0] += 20
     >>> vectors = np.repeat(people, 3, axis=0) + 0.1 * rng.normal(size=(600, 5))
@@ -127,7 +127,7 @@ def joined(distance: Float64, size: Ints, n: int, *, near: float, least: int) ->
         number[number == max(one, two)] = min(one, two)
 
 
-def likenesses(vectors: NDArray[np.float32], who: People, n_directions: int) -> Float64:
+def likenesses(vectors: NDArray[np.float32], who: PersonImages, n_directions: int) -> Float64:
     """Return people's places in the directions in which they differ most, shape (n_people, r).
 
     In comparison, that is, with the images of one person, whose variance is 1 in all directions.
@@ -155,7 +155,7 @@ def likenesses(vectors: NDArray[np.float32], who: People, n_directions: int) -> 
     return np.concatenate(each(lambda block: centred[block] @ directions, len(who), _BLOCK))
 
 
-class _Sums(NamedTuple):
+class _MixtureSums(NamedTuple):
     """What a round of the search adds up over people."""
 
     log_likelihood: float
@@ -207,15 +207,15 @@ class _PeopleMixture(Gaussians):
         )
         return np.concatenate(found).astype(np.int64)
 
-    def sums(self, points: Float64) -> _Sums:
+    def sums(self, points: Float64) -> _MixtureSums:
         """Return the sums over `points`, each divided among components as is likely."""
         found = each(lambda block: self._sums(points[block]), len(points), _BLOCK)
-        return _Sums(*(reduce(np.add, parts) for parts in zip(*found, strict=True)))
+        return _MixtureSums(*(reduce(np.add, parts) for parts in zip(*found, strict=True)))
 
-    def _sums(self, points: Float64) -> _Sums:
+    def _sums(self, points: Float64) -> _MixtureSums:
         logs = self.log_densities(points)
         total = logsumexp(logs, axis=1)
-        return _Sums(float(total.sum()), *_moments(points, np.exp(logs - total[:, None])))
+        return _MixtureSums(float(total.sum()), *_moments(points, np.exp(logs - total[:, None])))
 
 
 def _moments(points: Float64, share: Float64) -> tuple[Float64, Float64, Float64]:

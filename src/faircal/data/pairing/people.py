@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal.data.columns import UNKNOWN
 from faircal.data.folds import deal_people
+from faircal.data.pairing.plan import Vectors
 from faircal.data.pairing.sampling import Ints, choose, counting, triangle
 
 
 @dataclass(frozen=True, eq=False)
-class People:
+class PersonImages:
     """The images of known people, those of a person next to each other.
 
     Attributes
@@ -33,7 +34,7 @@ class People:
     count: Ints
 
     @classmethod
-    def of(cls, codes: NDArray[np.integer]) -> People:
+    def of(cls, codes: NDArray[np.integer]) -> PersonImages:
         """Put the images of known people in order."""
         image = np.argsort(codes, kind="stable")
         image = image[np.searchsorted(codes[image], UNKNOWN, side="right") :]
@@ -109,3 +110,48 @@ class People:
                 f"fold, found {givers}; ask for fewer folds (--folds) or add people"
             )
         return deal_people(stratum, pairs, self.count, n_folds=n_folds, rng=rng)
+
+
+#: Pairs of a block.
+_BLOCK = 8192
+
+
+def how_alike(vectors: Vectors, who: PersonImages, fold: Ints, left: Ints, right: Ints) -> str:
+    """Say how alike imposters are, and what that means for probabilities fitted to them.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n_images, d)
+        Of unit length.
+    fold : ndarray of shape (n_people,)
+        The fold of each person, 0, 1, ….
+    left, right : ndarray of shape (n_pairs,)
+        Imposter pairs of all folds, as places in ``who.image``.
+    """
+    found = usual = 0.0
+    home = fold[who.person]
+    for number, pairs in enumerate(np.bincount(home[left])):
+        usual += float(pairs * _strangers(vectors, who, np.flatnonzero(home == number)))
+    for begin in range(0, len(left), _BLOCK):
+        one, two = (_rows(vectors, who, side[begin : begin + _BLOCK]) for side in (left, right))
+        found += float(np.einsum("ij,ij->", one, two, dtype=np.float64))
+    found, usual = found / len(left), usual / len(left)
+    said = f"likeness: mean cosine {found:.3f} of imposters, {usual:.3f} of strangers at random"
+    if found <= usual:
+        return said
+    return f"{said}; where use compares anybody, probabilities fitted to these pairs are too low"
+
+
+def _strangers(vectors: Vectors, who: PersonImages, places: Ints) -> float:
+    """Return the mean cosine of all pairs of strangers among images, without listing pairs."""
+    person = who.person[places]
+    start = np.flatnonzero(np.diff(person, prepend=-1))
+    images = np.diff(start, append=len(person)).astype(np.float64)
+    each = np.add.reduceat(_rows(vectors, who, places), start, axis=0, dtype=np.float64)
+    both = each.sum(axis=0)
+    number = images.sum() ** 2 - (images**2).sum()
+    return float((both @ both - np.einsum("ij,ij->", each, each)) / number)
+
+
+def _rows(vectors: Vectors, who: PersonImages, places: Ints) -> Vectors:
+    return np.asarray(vectors[who.image[places]], dtype=np.float32)

@@ -1,7 +1,6 @@
 """Simulated populations of face embeddings: always called simulated, never about real people."""
 
 from faircal.data.simulation.draw import simulate
-from faircal.data.simulation.population import Group, Population
-from faircal.data.simulation.presets import PRESETS, Preset
+from faircal.data.simulation.population import PRESETS, PopulationModel, Preset, SimulatedGroup
 
-__all__ = ["PRESETS", "Group", "Population", "Preset", "simulate"]
+__all__ = ["PRESETS", "PopulationModel", "Preset", "SimulatedGroup", "simulate"]

@@ -17,6 +17,8 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
+from faircal._base.registry import Registry
+
 Floats = NDArray[np.float32]
 Rows = NDArray[np.intp]
 
@@ -25,7 +27,7 @@ _BLOCK = 2048
 
 
 @dataclass(frozen=True)
-class Group:
+class SimulatedGroup:
     """A group of people that the attributes name.
 
     Parameters
@@ -42,7 +44,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Population:
+class PopulationModel:
     """What the simulated people and their images are like.
 
     Parameters
@@ -66,7 +68,7 @@ class Population:
     """
 
     attributes: tuple[str, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[SimulatedGroup, ...]
     sub_clusters: int
     sub_cluster_share: float
     noise: float
@@ -177,3 +179,131 @@ def spectrum(dimension: int, effective: float) -> Floats:
         else:
             high = k
     return np.asarray(np.sqrt(power / power.sum()), dtype=np.float32)
+
+
+N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A population and how much of it is drawn.
+
+    Parameters
+    ----------
+    population : Population
+    people, images, pairs : int
+        How many in all; dealt evenly to groups and splits.
+    dimension : int
+        Length of an embedding.
+    imposters_per_genuine : float
+        Imposter pairs for each genuine pair.
+    cross_group_share : float
+        Share of the imposter pairs whose two people are of different groups.
+    splits : int
+        Sets of people that no pair connects; consecutive ones are joined into five folds.
+    """
+
+    population: PopulationModel
+    people: int
+    images: int
+    pairs: int
+    dimension: int
+    imposters_per_genuine: float
+    cross_group_share: float
+    splits: int = N_FOLDS
+
+
+#: Presets by name; registering one makes it available to `simulate` and the command line.
+PRESETS: Registry[Preset] = Registry("preset")
+
+PRESETS.register(
+    "small",
+    Preset(
+        PopulationModel(
+            attributes=("ethnicity", "gender"),
+            groups=(
+                SimulatedGroup(("African", "F"), 0.40),
+                SimulatedGroup(("African", "M"), 0.33),
+                SimulatedGroup(("Asian", "F"), 0.47),
+                SimulatedGroup(("Asian", "M"), 0.35),
+                SimulatedGroup(("Caucasian", "F"), 0.02),
+                SimulatedGroup(("Caucasian", "M"), 0.03),
+                SimulatedGroup(("Indian", "F"), 0.32),
+                SimulatedGroup(("Indian", "M"), 0.28),
+            ),
+            sub_clusters=6,
+            sub_cluster_share=0.3,
+            noise=0.8,
+            noise_spread=0.9,
+            face_dimension=15.0,
+            noise_dimension=60.0,
+            first_attribute_share=0.7,
+        ),
+        people=200,
+        images=2_000,
+        pairs=8_000,
+        dimension=128,
+        imposters_per_genuine=2.0,
+        cross_group_share=0.4,
+    ),
+)
+
+PRESETS.register(
+    "rfw-like",
+    Preset(
+        PopulationModel(
+            attributes=("ethnicity",),
+            groups=(
+                SimulatedGroup(("African",), 0.39),
+                SimulatedGroup(("Asian",), 0.38),
+                SimulatedGroup(("Caucasian",), 0.01),
+                SimulatedGroup(("Indian",), 0.285),
+            ),
+            sub_clusters=16,
+            sub_cluster_share=0.3,
+            noise=2.25,
+            noise_spread=1.3,
+            face_dimension=12.0,
+            noise_dimension=300.0,
+        ),
+        people=12_000,
+        images=40_000,
+        pairs=24_000,
+        dimension=512,
+        imposters_per_genuine=1.0,
+        cross_group_share=0.0,
+        splits=10,
+    ),
+)
+
+PRESETS.register(
+    "bfw-like",
+    Preset(
+        PopulationModel(
+            attributes=("ethnicity", "gender"),
+            groups=(
+                SimulatedGroup(("African", "F"), 0.41),
+                SimulatedGroup(("African", "M"), 0.28),
+                SimulatedGroup(("Asian", "F"), 0.49),
+                SimulatedGroup(("Asian", "M"), 0.29),
+                SimulatedGroup(("Caucasian", "F"), 0.08),
+                SimulatedGroup(("Caucasian", "M"), 0.10),
+                SimulatedGroup(("Indian", "F"), 0.38),
+                SimulatedGroup(("Indian", "M"), 0.35),
+            ),
+            sub_clusters=16,
+            sub_cluster_share=0.3,
+            noise=1.08,
+            noise_spread=1.05,
+            face_dimension=11.0,
+            noise_dimension=245.0,
+            first_attribute_share=0.6,
+        ),
+        people=800,
+        images=20_000,
+        pairs=890_000,
+        dimension=512,
+        imposters_per_genuine=2.81,
+        cross_group_share=0.6,
+    ),
+)

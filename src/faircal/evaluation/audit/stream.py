@@ -13,7 +13,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.compute.counting import ScoreCounts, fine_edges, marks_of
 from faircal.data import Dataset, Groups
 from faircal.data.columns import UNKNOWN
-from faircal.data.groups import unknown_note
+from faircal.data.types import unknown_note
 from faircal.evaluation.audit.found import Audit, audit_rankings
 from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
 from faircal.evaluation.audit.people import PeopleSeen

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
+from faircal.data.class_probabilities import as_codes, as_probabilities_matrix
 from faircal.data.columns import UNKNOWN, Column
-from faircal.data.simplex import as_codes, as_probabilities_matrix
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.classes import top_label
 from faircal.metrics.intervals.crowd import Crowd

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
+from faircal.data.classifier_rows import ClassifierRows
 from faircal.data.folds import N_FOLDS, deal_people
-from faircal.data.labelled import Labelled
 from faircal.evaluation.classes.methods import CLASS_METHODS, ClassMethod, make_class_method
 from faircal.methods.classifier.maps import Shrinkage
 
@@ -36,7 +36,7 @@ class RowFolds:
         return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def folds_of(data: Labelled, n_folds: int = N_FOLDS, seed: int = 0) -> RowFolds:
+def folds_of(data: ClassifierRows, n_folds: int = N_FOLDS, seed: int = 0) -> RowFolds:
     """Return the folds of the table, or draw them: evenly by class, no unit in two of them.
 
     Parameters
@@ -49,7 +49,7 @@ def folds_of(data: Labelled, n_folds: int = N_FOLDS, seed: int = 0) -> RowFolds:
     Examples
     --------
     >>> codes = np.array([0, 0, 1, 1])
-    >>> data = Labelled("few", np.full((4, 2), 0.5), codes, ("no", "yes"))
+    >>> data = ClassifierRows("few", np.full((4, 2), 0.5), codes, ("no", "yes"))
     >>> folds = folds_of(data, 2)
     >>> [sorted(codes[folds.codes == fold].tolist()) for fold in (0, 1)], folds.notes
     ([[0, 1], [0, 1]], ('folds drawn: 2 folds of rows, stratified by label, seed 0',))
@@ -77,7 +77,7 @@ def folds_of(data: Labelled, n_folds: int = N_FOLDS, seed: int = 0) -> RowFolds:
     return RowFolds(codes, tuple(str(fold + 1) for fold in range(n_folds)), (note,))
 
 
-def _crossing(data: Labelled, fold: NDArray[np.intp]) -> tuple[str, ...]:
+def _crossing(data: ClassifierRows, fold: NDArray[np.intp]) -> tuple[str, ...]:
     """Say how many units have rows in several folds; nothing where there are none."""
     units = data.units
     if units is None:
@@ -88,13 +88,13 @@ def _crossing(data: Labelled, fold: NDArray[np.intp]) -> tuple[str, ...]:
     return (said + "is not independent of what was fitted on",) if crossing else ()
 
 
-def _labels(data: Labelled) -> NDArray[np.int64]:
+def _labels(data: ClassifierRows) -> NDArray[np.int64]:
     if data.codes is None:
         raise DataError(f"{data.name}: labels are needed to fit and to measure; add them")
     return data.codes
 
 
-def _deal_rows(data: Labelled, n_folds: int, seed: int) -> NDArray[np.int64]:
+def _deal_rows(data: ClassifierRows, n_folds: int, seed: int) -> NDArray[np.int64]:
     """Deal the rows of each class in rounds; the rounds go on from one class to the next."""
     order = np.random.default_rng(seed).permutation(len(data))
     order = order[np.argsort(_labels(data)[order], kind="stable")]
@@ -103,7 +103,9 @@ def _deal_rows(data: Labelled, n_folds: int, seed: int) -> NDArray[np.int64]:
     return fold
 
 
-def _deal(data: Labelled, units: NDArray[np.int64], n_folds: int, seed: int) -> NDArray[np.int64]:
+def _deal(
+    data: ClassifierRows, units: NDArray[np.int64], n_folds: int, seed: int
+) -> NDArray[np.int64]:
     """Deal units evenly by their most frequent class, heaviest first."""
     _, unit = np.unique(units, return_inverse=True)
     n_units, n_classes = int(unit.max()) + 1, len(data.classes)
@@ -115,7 +117,7 @@ def _deal(data: Labelled, units: NDArray[np.int64], n_folds: int, seed: int) -> 
 
 
 def served(
-    data: Labelled, methods: Sequence[str] = (), attribute: str | None = None
+    data: ClassifierRows, methods: Sequence[str] = (), attribute: str | None = None
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the methods that the data can serve, and why others are left out.
 
@@ -137,7 +139,7 @@ def served(
 
 
 def out_of_fold(
-    data: Labelled,
+    data: ClassifierRows,
     methods: Sequence[str] = (),
     *,
     attribute: str | None = None,
@@ -176,7 +178,8 @@ def out_of_fold(
     --------
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0.05, 0.95, 200)
-    >>> data = Labelled("coin", np.c_[1 - p, p], (rng.random(200) < p**2).astype(int), ("0", "1"))
+    >>> heads = (rng.random(200) < p**2).astype(int)
+    >>> data = ClassifierRows("coin", np.c_[1 - p, p], heads, ("0", "1"))
     >>> found = out_of_fold(data, ["uncalibrated", "global"])
     >>> {name: array.shape for name, array in found.items()}
     {'uncalibrated': (200, 2), 'global': (200, 2)}
@@ -215,7 +218,7 @@ def out_of_fold(
 
 
 def _seen(
-    data: Labelled,
+    data: ClassifierRows,
     groups: NDArray[np.int32] | None,
     rows: NDArray[np.intp],
     method: ClassMethod,
@@ -230,7 +233,7 @@ def _seen(
 
 
 def _check_parts(
-    data: Labelled, labels: NDArray[np.int64], folds: RowFolds, n_clusters: int | None
+    data: ClassifierRows, labels: NDArray[np.int64], folds: RowFolds, n_clusters: int | None
 ) -> None:
     """Raise where a method can't be fitted without one of the folds."""
     for code, name in enumerate(folds.names):

@@ -21,7 +21,7 @@ from faircal._base.jobs import Progress, silent
 from faircal._base.registry import check_whole
 from faircal.calibrators.classes import ClassCalibrator, make_class_calibrator
 from faircal.compute.clustering import Clustering, kmeans
-from faircal.data.simplex import as_probabilities_matrix, as_units
+from faircal.data.class_probabilities import as_probabilities_matrix, as_units
 from faircal.methods.classifier.cross_fitting import class_probabilities, cross_fitted, is_frozen
 from faircal.methods.classifier.inputs import (
     Floats,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean, short
-from faircal.data.simplex import as_probabilities_matrix
+from faircal.data.class_probabilities import as_probabilities_matrix
 
 Float64 = npt.NDArray[np.float64]
 Float32 = npt.NDArray[np.float32]

@@ -73,7 +73,7 @@ class SetMaps:
         Parameters
         ----------
         probabilities : ndarray of shape (n, n_classes)
-            Checked (`faircal.data.simplex`).
+            Checked (`faircal.data.class_probabilities`).
         codes : ndarray of shape (n,)
         sets : ndarray of int, shape (n,)
             The set of each row; −1 for rows of none, which count in the map of all rows only.

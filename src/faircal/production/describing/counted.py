@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faircal._base.jobs import Progress
 from faircal.data import Dataset, PairStream
-from faircal.data.census import MOST_COUNTED, Census, Group
+from faircal.data.summary import MOST_COUNTED, AttributeCounts, DataSummary
 from faircal.data.types import Images
 
 
@@ -22,7 +22,7 @@ class Surveyed(Protocol):
     feature: str
     provenance: Mapping[str, Any]
     images: Images | None
-    census: Census
+    census: DataSummary
 
     def __len__(self) -> int:
         """How many pairs there are."""
@@ -42,13 +42,13 @@ class Counted:
     genuine: int = 0
     images: int | None = None
     people: int | None = None
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, AttributeCounts] = field(default_factory=dict)
 
     @classmethod
     def of(cls, data: Dataset | PairStream | Surveyed, progress: Progress) -> Counted:
         """Count; of a folder's pairs the images are shared by all parts."""
         if isinstance(data, Dataset | PairStream):
-            census = Census.of(data, "counting calibration pairs", progress)
+            census = DataSummary.of(data, "counting calibration pairs", progress)
         else:
             census = data.census
         found = cls(census.pairs, census.genuine)
@@ -70,7 +70,7 @@ class Counted:
         for name, column in images.attributes.items():
             if len(column.names) > MOST_COUNTED:
                 continue
-            self.groups[name] = of = Group.of(column, column.take(used))
+            self.groups[name] = of = AttributeCounts.of(column, column.take(used))
             if whom is not None:
                 for code, value in enumerate(column.names):
                     theirs = whom[(column.take(used) == code) & (whom >= 0)]

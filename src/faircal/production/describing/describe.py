@@ -10,8 +10,8 @@ import numpy as np
 
 from faircal._base.errors import NotFittedError, ParameterError
 from faircal._base.jobs import Progress, silent
-from faircal.data import Dataset, Labelled, PairStream
-from faircal.data.census import MOST_COUNTED, Group
+from faircal.data import ClassifierRows, Dataset, PairStream
+from faircal.data.summary import MOST_COUNTED, AttributeCounts
 from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
 from faircal.metrics.results import versions
@@ -23,7 +23,7 @@ from faircal.production.monitoring import survey
 
 def describe(
     model: Method | FairCalClassifier,
-    data: Dataset | PairStream | Surveyed | Labelled,
+    data: Dataset | PairStream | Surveyed | ClassifierRows,
     *,
     intended_use: str = "",
     limits: Sequence[str] = (),
@@ -65,14 +65,16 @@ def describe(
     if not all(isinstance(text, str) for text in told):
         raise ParameterError("intended_use and limits: expected a text, and a list of texts")
     if isinstance(model, FairCalClassifier):
-        if not isinstance(data, Labelled):
+        if not isinstance(data, ClassifierRows):
             raise ParameterError("expected the Labelled rows that the classifier was fitted on")
         found, population = _of_rows(model, data), None
     else:
         found, population = _of_pairs(model, data, progress)
     provenance = Provenance(
         data=data.name,
-        data_sha256=data.hash() if isinstance(data, Dataset | Labelled) else data.fingerprint(),
+        data_sha256=data.hash()
+        if isinstance(data, Dataset | ClassifierRows)
+        else data.fingerprint(),
         feature=getattr(data, "feature", ""),
         counts=found.counts,
         groups=found.groups,
@@ -96,7 +98,7 @@ class _Found(NamedTuple):
 
 
 def _of_pairs(model: Method, data: Any, progress: Progress) -> tuple[_Found, Population]:
-    if isinstance(data, Labelled):
+    if isinstance(data, ClassifierRows):
         raise ParameterError("expected the Dataset or PairStream that the model was fitted on")
     if not model._fitted:
         raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
@@ -107,12 +109,12 @@ def _of_pairs(model: Method, data: Any, progress: Progress) -> tuple[_Found, Pop
     return _Found(counted.counts(), groups, simulated, limits), survey(model, data)
 
 
-def _of_rows(model: FairCalClassifier, data: Labelled) -> _Found:
+def _of_rows(model: FairCalClassifier, data: ClassifierRows) -> _Found:
     model._check_fitted()
     units = None if data.identity is None else len(np.unique(data.identity.apart))
     counts = {"rows": len(data), "classes": len(data.classes), "units": units}
     groups = {
-        name: Group.of(column, column.codes)
+        name: AttributeCounts.of(column, column.codes)
         for name, column in data.attributes.items()
         if 0 < len(column.names) <= MOST_COUNTED
     }

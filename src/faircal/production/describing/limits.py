@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.data.census import Group
+from faircal.data.summary import AttributeCounts
 from faircal.methods import Method
 from faircal.metrics.intervals.planning import FEWEST_PEOPLE
 from faircal.production.describing.counted import Counted
@@ -36,7 +36,7 @@ def limits_of_pairs(
     yield from _of_counts(model, counted)
 
 
-def limits_of_rows(groups: dict[str, Group], classes: dict[str, int]) -> Iterator[str]:
+def limits_of_rows(groups: dict[str, AttributeCounts], classes: dict[str, int]) -> Iterator[str]:
     """Say what a calibrated classifier can't do; `classes` are rows by class."""
     yield "It calibrates the probabilities of one classifier; those of another mean nothing to it."
     for name, of in groups.items():
@@ -66,7 +66,7 @@ def _of_people(people: int | None) -> Iterator[str]:
         yield f"It rests on {people} people, which are few: others may differ from them."
 
 
-def _of_group(name: str, of: Group, of_what: str) -> Iterator[str]:
+def _of_group(name: str, of: AttributeCounts, of_what: str) -> Iterator[str]:
     missing = [value for value, count in of.images.items() if not count]
     if missing:
         yield f"{name}: nobody of {_listing(missing)} was among the calibration pairs."

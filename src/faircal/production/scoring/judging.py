@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators.prior import shift_prior
 from faircal.compute import CPU, Engine
-from faircal.compute.nearest import BLOCK, Nearest
+from faircal.compute.engine import NEAREST_BLOCK, Nearest
 from faircal.compute.threads import each, one_blas_thread
 from faircal.data import Embeddings, Groups
 from faircal.data.dataset import COSINE_RANGE
@@ -74,7 +74,7 @@ class Placing:
     def once(self, embeddings: Embeddings) -> Places:
         """Return the places of all rows of embeddings that will not be seen again."""
         n, images = len(embeddings), np.arange(len(embeddings))
-        if n <= BLOCK or embeddings.engine is not CPU:
+        if n <= NEAREST_BLOCK or embeddings.engine is not CPU:
             places = self._place(embeddings.rows(images), embeddings.engine)
         else:
             places = Places(np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.bool_))
@@ -85,7 +85,7 @@ class Placing:
                     whole[block] = values
 
             with one_blas_thread():
-                each(work, n, BLOCK)
+                each(work, n, NEAREST_BLOCK)
         if self._tell is not None:
             self._tell.know_clusters(embeddings, images, places.cluster)
         return places
@@ -100,7 +100,7 @@ class Placing:
                 found[name][block] = values
 
         with one_blas_thread():
-            each(work, len(vectors), BLOCK if engine is CPU else max(len(vectors), 1))
+            each(work, len(vectors), NEAREST_BLOCK if engine is CPU else max(len(vectors), 1))
         return found
 
     def _place(self, vectors: NDArray[np.float32], engine: Engine) -> Places:

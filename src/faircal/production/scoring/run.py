@@ -23,7 +23,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import output_folder, write_text
 from faircal._base.jobs import Progress, silent
 from faircal._base.registry import short
-from faircal.data.ahead import ahead
+from faircal.data.stream import ahead
 from faircal.methods import Method
 from faircal.production.scoring.parquet import PartWriter, join_parts, rows_of
 from faircal.production.scoring.prior import PairParts, Shift

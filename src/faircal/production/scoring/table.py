@@ -13,7 +13,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.data import Dataset
 from faircal.data.columns import Column
-from faircal.data.writers import decoded
+from faircal.data.tables import decoded
 from faircal.methods import Method, Output
 from faircal.metrics import log_likelihood_ratio
 from faircal.model import OperatingPoint, Places

@@ -14,7 +14,7 @@ from faircal._base.jobs import Job, Progress, silent
 from faircal.compute.clustering import Clustering
 from faircal.compute.counting import ScoreCounts
 from faircal.data import Dataset, Memo
-from faircal.data.census import Census
+from faircal.data.summary import DataSummary
 from faircal.methods import Method
 from faircal.methods.inputs import check_classes
 from faircal.methods.streaming import Counting, Pass, Wanted
@@ -68,9 +68,9 @@ class _PairsToFit:
         return distributed(self.pairs, wanted, job, self.on_driver)
 
 
-def census(pairs: SparkPairs) -> Census:
+def census(pairs: SparkPairs) -> DataSummary:
     """Count, by a job, how many pairs there are, and who is in them."""
-    start = partial(Census, None if pairs.images is None else len(pairs.images))
+    start = partial(DataSummary, None if pairs.images is None else len(pairs.images))
     return reduce_parts(pairs, start, _columns(pairs))
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
-from faircal.data.parts import FolderParts
-from faircal.data.readers import read_images
+from faircal.data.dataset_folder import read_images
+from faircal.data.pair_sources import FolderParts
 from faircal.data.types import Embeddings, Images
 from faircal.production.spark.blocks.block import images_at
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from faircal._base.jobs import Progress, silent
 from faircal.compute.clustering import Clustering, check_parameters
-from faircal.compute.kmeans import Found, start_among, sums_of
-from faircal.compute.nearest import Nearest
+from faircal.compute.engine import Nearest
+from faircal.compute.kmeans import KMeansResult, start_among, sums_of
 from faircal.compute.threads import one_blas_thread
 from faircal.production.spark.cloud import (
     ROWS,
@@ -96,7 +96,7 @@ def _start(cloud: VectorCloud, n_clusters: int, rng: np.random.Generator) -> Flo
 
 def _lloyd(
     cloud: VectorCloud, centers: Float32, max_iter: int, tol: float, tell: Callable[[int], None]
-) -> Found:
+) -> KMeansResult:
     """Iterate until nothing changes its cluster, or next to nothing moves."""
     found = cloud.run(_Step(cloud.mean, centers))
     moved, iteration = np.inf, 1
@@ -113,7 +113,7 @@ def _lloyd(
         # The same points come to the same sums, to the last bit.
         if all(np.array_equal(found[key], before[key]) for key in ("counts", "sums")):
             break
-    return Found(centers, float(found["inertia"][0]), iteration)
+    return KMeansResult(centers, float(found["inertia"][0]), iteration)
 
 
 def _filled(

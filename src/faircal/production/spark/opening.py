@@ -15,9 +15,9 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import digest, existing, stamp
 from faircal._base.registry import did_you_mean
 from faircal.data import Dataset
+from faircal.data.build import ScoreColumns
 from faircal.data.dataset import COSINE_RANGE, check_range, join_scores
-from faircal.data.parts import TableParts
-from faircal.data.scored import Layout
+from faircal.data.pair_sources import TableParts
 from faircal.data.tables import find_table, is_table, require_columns
 from faircal.production.spark.gallery import FullGallery, MappedGallery, SentGallery, SparkGallery
 from faircal.production.spark.pairs import SparkPairs
@@ -267,7 +267,7 @@ def _reader(
 def _with_table(
     frame: DataFrame, how: GalleryOptions, name: str, where: str, mark: str, n_rows: int
 ) -> SparkPairs:
-    layout = Layout.of(_names(frame), how.features, where)
+    layout = ScoreColumns.of(_names(frame), how.features, where)
     score_range = _range(frame, layout.scores, how.limits, where)
     crossed = crossable(frame, layout, where)
     table = TableParts(layout, name, where, how.limits, crossed, n_rows)

@@ -12,10 +12,9 @@ import pyarrow as pa
 from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
 from faircal.data import Dataset
+from faircal.data.build import ScoreColumns
 from faircal.data.dataset import check_feature, no_such_fold, why_no_groups
-from faircal.data.groups import cross
-from faircal.data.scored import Layout
-from faircal.data.types import Embeddings, Images
+from faircal.data.types import Embeddings, Images, cross
 from faircal.production.spark.gallery import SparkGallery
 from faircal.production.spark.parts import ROW, PartReader
 from faircal.production.spark.session import errors_in_one_line
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from faircal._base.jobs import Job
-    from faircal.data.census import Census
+    from faircal.data.summary import DataSummary
     from faircal.methods.streaming import Counting, Wanted
 
 #: What a pair of images may come with.
@@ -69,7 +68,7 @@ class SparkPairs:
     where: str
     mark: str
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    layout: Layout | None = None
+    layout: ScoreColumns | None = None
     n_pairs: int | None = None
     crossed: tuple[str, ...] = ()
     whole: DataFrame | None = None
@@ -270,7 +269,7 @@ class SparkPairs:
         return self.reader.local(table)
 
     @cached_property
-    def census(self) -> Census:
+    def census(self) -> DataSummary:
         """Who is in the pairs; a job counts."""
         from faircal.production.spark.fitting import census
 

@@ -17,7 +17,7 @@ from faircal._base.container import arrays_of, pack, prefixed, unprefixed
 from faircal.compute.threads import single
 from faircal.data import Dataset
 from faircal.data.columns import SOMEWHERE
-from faircal.data.parts import TableParts
+from faircal.data.pair_sources import TableParts
 from faircal.production.spark.gallery import FullGallery
 from faircal.production.spark.session import errors_in_one_line
 

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from faircal._base.errors import DataError
-from faircal.data.build import MOST_GROUPS
-from faircal.data.origins import combinations
-from faircal.data.scored import Layout
+from faircal.data.build import MOST_GROUPS, ScoreColumns
+from faircal.data.pair_sources import combinations
 from faircal.data.tables import check_alike, check_shape, is_index, parts_of, read_table, unreadable
 from faircal.production.spark.parts import ROW, gathered
 from faircal.production.spark.session import errors_in_one_line
@@ -155,7 +154,7 @@ def _told(schema: pa.Schema) -> pa.Schema:
 Names = tuple[str, ...]
 
 
-def crossable(frame: DataFrame, layout: Layout, where: str) -> Names:
+def crossable(frame: DataFrame, layout: ScoreColumns, where: str) -> Names:
     """Return the attributes of a score table that make groups when none is named."""
     keys = layout.grouping
     found = groups_in(frame, layout, [[key] for key in keys], where, MOST_GROUPS)
@@ -164,7 +163,7 @@ def crossable(frame: DataFrame, layout: Layout, where: str) -> Names:
 
 def groups_in(
     frame: DataFrame,
-    layout: Layout,
+    layout: ScoreColumns,
     crossed: Sequence[Sequence[str]],
     where: str,
     most: int | None = None,

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal._base.files import existing
 from faircal.data.build import MOST_GROUPS, require_crossable
-from faircal.data.readers import read_images
-from faircal.data.tables import choose, find_table
+from faircal.data.dataset_folder import read_images
+from faircal.data.tables import choose, decoded, find_table
 from faircal.data.types import Images
-from faircal.data.writers import decoded
 from faircal.production.spark.blocks.block import ATTRIBUTE, VECTOR, VectorKind
 from faircal.production.spark.blocks.folder import Stamps
 from faircal.production.spark.blocks.places import SharedFolder

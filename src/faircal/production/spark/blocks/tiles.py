@@ -15,7 +15,7 @@ from faircal.data import Dataset
 from faircal.data.build import require_known
 from faircal.data.columns import SOMEWHERE
 from faircal.data.dataset import COSINE_RANGE
-from faircal.data.parts import FolderParts
+from faircal.data.pair_sources import FolderParts
 from faircal.data.types import Embeddings, Images
 from faircal.production.spark.blocks.block import Block, images_at, merged_images
 from faircal.production.spark.blocks.folder import Blocks

@@ -19,7 +19,7 @@ MOST_COUNTED = 50
 
 
 @dataclass
-class Group:
+class AttributeCounts:
     """Images by value of an attribute, and people where they are known."""
 
     images: dict[str, int] = field(default_factory=dict)
@@ -27,12 +27,12 @@ class Group:
     unknown: int = 0
 
     @classmethod
-    def of(cls, column: Column, codes: NDArray[np.int32]) -> Group:
+    def of(cls, column: Column, codes: NDArray[np.int32]) -> AttributeCounts:
         """Count the `codes` of a column; people are not known yet."""
         known = np.bincount(codes[codes >= 0], minlength=len(column.names)).tolist()
         return cls(dict(zip(column.names, known, strict=True)), {}, int((codes < 0).sum()))
 
-    def add(self, more: Group) -> None:
+    def add(self, more: AttributeCounts) -> None:
         """Add images; people are not known yet."""
         both = {**dict.fromkeys(more.images, 0), **self.images}
         # In the order of their names, whatever came first.
@@ -40,7 +40,7 @@ class Group:
         self.unknown += more.unknown
 
 
-class Census:
+class DataSummary:
     """Counts who is in pairs, part by part; such counts add up, in any order.
 
     Parameters
@@ -63,7 +63,7 @@ class Census:
     def __init__(self, n_images: int | None = None) -> None:
         self.pairs = self.genuine = 0
         self.used = np.zeros(n_images or 0, bool)
-        self.sides: dict[str, Group] = {}
+        self.sides: dict[str, AttributeCounts] = {}
         self.names: set[str] | None = set()
 
     @classmethod
@@ -73,7 +73,7 @@ class Census:
         what: str,
         progress: Progress,
         columns: Collection[str] | None = None,
-    ) -> Census:
+    ) -> DataSummary:
         """Go through all pairs, of which `columns` are read, and tell `progress` of `what`."""
         known = data.images if data.has_images else None
         census = cls(None if known is None else len(known))
@@ -102,9 +102,9 @@ class Census:
 
     def _add_sides(self, part: Dataset) -> None:
         for name, column in part.images.attributes.items():
-            of = self.sides.setdefault(name, Group())
+            of = self.sides.setdefault(name, AttributeCounts())
             if len(of.images) <= MOST_COUNTED:
-                of.add(Group.of(column, column.codes))
+                of.add(AttributeCounts.of(column, column.codes))
         identity = part.images.identity
         if identity is None or self.names is None:
             self.names = None
@@ -112,13 +112,13 @@ class Census:
         present = np.unique(identity.codes[identity.codes >= 0])
         self.names |= {identity.names[code] for code in present.tolist()}
 
-    def merge(self, other: Census) -> None:
+    def merge(self, other: DataSummary) -> None:
         """Add what another one has counted of other parts."""
         self.pairs += other.pairs
         self.genuine += other.genuine
         self.used |= other.used
         for name, group in other.sides.items():
-            self.sides.setdefault(name, Group()).add(group)
+            self.sides.setdefault(name, AttributeCounts()).add(group)
         both = self.names is not None and other.names is not None
         self.names = {*(self.names or ()), *(other.names or ())} if both else None
 
@@ -132,6 +132,8 @@ class Census:
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `state` gave, of a census of the same images."""
         self.pairs, self.genuine = header["pairs"], header["genuine"]
-        self.sides = {name: Group(of, {}, lost) for name, (of, lost) in header["sides"].items()}
+        self.sides = {
+            name: AttributeCounts(of, {}, lost) for name, (of, lost) in header["sides"].items()
+        }
         self.names = None if header["names"] is None else set(header["names"])
         self.used = np.unpackbits(arrays["used"], count=len(self.used)).astype(bool)

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from faircal._base.errors import DataError
-from faircal._base.files import existing
+from faircal._base.files import atomic_path, existing, output_folder, write_text
 from faircal._base.registry import did_you_mean, short
-from faircal.data.build import build_images, build_pairs
+from faircal.data.build import ScoreColumns, build_images, build_pairs, build_scored
 from faircal.data.dataset import (
     COSINE_RANGE,
     DEFAULT_FEATURE,
@@ -27,15 +27,16 @@ from faircal.data.dataset import (
 )
 from faircal.data.faults import Fault
 from faircal.data.ids import Index
-from faircal.data.scored import Layout, build_scored
 from faircal.data.tables import (
     UNREADABLE,
     choose,
+    decoded,
     find_table,
     is_table,
     read_npz,
     read_table,
     require_columns,
+    write_csv,
 )
 from faircal.data.types import Embeddings, Images
 
@@ -99,7 +100,7 @@ def load(
 
 def _read_folder(
     folder: Path,
-    gallery: Gallery,
+    gallery: ImageFolder,
     score_range: tuple[float, float] | None,
     seed: int,
     on_fault: OnFault,
@@ -118,7 +119,7 @@ def _read_folder(
 
 
 @dataclass(frozen=True, eq=False)
-class Gallery:
+class ImageFolder:
     """A dataset folder without its pairs.
 
     Attributes
@@ -142,7 +143,7 @@ def read_images(
     features: Sequence[str] | None = None,
     normalize: bool = True,
     device: str = "cpu",
-) -> Gallery:
+) -> ImageFolder:
     """Read a dataset folder but for its pairs, which need not be there yet."""
     about = read_about(folder)
     file = find_table(folder, "images")
@@ -152,7 +153,7 @@ def read_images(
     matrices = _read_embeddings(folder, features, normalize, device)
     check_counts(images, {str(path): len(m) for path, m in matrices.values()}, file.name)
     fold = table["fold"] if "fold" in table.column_names else None
-    return Gallery(images, matrices, fold, about)
+    return ImageFolder(images, matrices, fold, about)
 
 
 def _with_default(images: Images, about: dict[str, Any], folder: Path) -> Images:
@@ -280,6 +281,73 @@ def _read_score_table(
     path: Path, features: Sequence[str] | None, score_range: tuple[float, float] | None, seed: int
 ) -> Dataset:
     table = read_table(path)
-    layout = Layout.of(table.schema, features, str(path))
+    layout = ScoreColumns.of(table.schema, features, str(path))
     images, pairs, scores = build_scored(table, layout, str(path), score_range)
     return Dataset.assemble(path.stem, images, pairs, scores, score_range, {}, str(path), seed)
+
+
+# ------------------------------------------------------------------ writing
+
+
+def save_dataset(data: Dataset, path: str | Path) -> Path:
+    """Write `data` as a dataset folder; each file appears whole or not at all.
+
+    Folds that faircal drew are not written: they are drawn again, and reported, on reading.
+    """
+    if not data.has_images:
+        raise DataError(f"{data.where}: only datasets with images can be written as a folder")
+    folder = output_folder(path)
+    _check_free(folder, several=DEFAULT_FEATURE not in data.features)
+    images = {"image_id": data.images.ids}
+    if data.images.identity is not None:
+        images["identity"] = decoded(data.images.identity)
+    images |= {name: decoded(column) for name, column in data.images.attributes.items()}
+    write_csv(folder / "images.csv", pa.table(images))
+
+    ids = data.images.ids
+    pairs: dict[str, Any] = {
+        "left": ids.take(pa.array(data.pairs.left)),
+        "right": ids.take(pa.array(data.pairs.right)),
+    }
+    if data.pairs.genuine is not None:
+        pairs["genuine"] = data.pairs.genuine.astype(np.int8)
+    if data.pairs.fold is not None and not data.drawn_folds:
+        pairs["fold"] = pa.array(data.pairs.fold)
+    for feature in data.features.values():
+        if feature.scores is not None:
+            pairs["score"] = feature.scores
+    write_csv(folder / "pairs.csv", pa.table(pairs))
+
+    for name, feature in data.features.items():
+        if feature.embeddings is None:
+            continue
+        single = name == DEFAULT_FEATURE
+        target = folder / ("embeddings.npy" if single else f"embeddings/{name}.npy")
+        with atomic_path(target) as temporary, temporary.open("wb") as file:
+            np.save(file, np.asarray(feature.embeddings.vectors), allow_pickle=False)
+    write_about(folder, {"name": data.name, **data.provenance})
+    return folder
+
+
+def write_about(folder: Path, about: Mapping[str, Any]) -> None:
+    """Write ``dataset.json``."""
+    write_text(folder / "dataset.json", json.dumps(about, indent=2) + "\n")
+
+
+def write_dropped(folder: Path, dropped: Mapping[str, str], before: pa.Table | None = None) -> None:
+    """Write ``dropped.csv``, the images that were left out and why, after those of `before`."""
+    rows = pa.table({"image_id": list(dropped), "reason": list(dropped.values())})
+    if before is not None:
+        rows = pa.concat_tables([before.select(rows.column_names).cast(rows.schema), rows])
+    write_csv(folder / "dropped.csv", rows)
+
+
+def _check_free(folder: Path, several: bool) -> None:
+    """Raise where a file of another format would stand beside ours and make two of one thing."""
+    embeddings = "embeddings.npy" if several else "embeddings"
+    for name in ("images.parquet", "pairs.parquet", "embeddings.npz", embeddings):
+        if (folder / name).exists():
+            raise DataError(
+                f"{folder}: {name} is there already, and a dataset has one of each; "
+                "remove it or choose another folder"
+            )

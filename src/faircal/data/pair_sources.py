@@ -1,9 +1,10 @@
-"""Where the pairs of a stream come from: a dataset folder, or a score table."""
+"""From a table of pairs, or a part of one, to a `Dataset`: what streams and clusters share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,24 +15,128 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
-from faircal.data.batches import TableFile, open_table
-from faircal.data.build import MOST_GROUPS
+from faircal.data.build import MOST_GROUPS, ScoreColumns, build_pairs, build_scored
 from faircal.data.columns import Column, Span, parse_scores
-from faircal.data.dataset import COSINE_RANGE, Dataset, join_scores
-from faircal.data.groups import cross
-from faircal.data.parts import FolderParts, TableParts
-from faircal.data.readers import Gallery, read_images
-from faircal.data.scored import Layout
+from faircal.data.dataset import COSINE_RANGE, Dataset, check_vectors, join_scores
+from faircal.data.dataset_folder import ImageFolder, read_images
+from faircal.data.ids import Index
+from faircal.data.long_tables import TableFile, open_table
 from faircal.data.tables import find_table, require_columns
-from faircal.data.types import Feature, Images
+from faircal.data.types import Embeddings, Feature, Images, cross
 
 Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class FolderParts:
+    """Pairs of known images: all parts share these and their embeddings.
+
+    Parameters
+    ----------
+    images : Images
+    embeddings : mapping from feature to Embeddings
+    name, where, provenance
+        As a `Dataset` has them.
+    table : str
+        Where the pairs are, for messages.
+    limits : (float, float) or None
+        Where ready-made scores must lie; None: anywhere.
+    files : mapping from feature to str
+        Where the embeddings are, for messages.
+    """
+
+    images: Images
+    embeddings: Mapping[str, Embeddings]
+    name: str
+    where: str
+    table: str
+    limits: Range | None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
+        """Make and check the part `span` of the pairs."""
+        pairs, scores = build_pairs(table, self._index, self.table, self.limits, span, text_folds)
+        features = {name: Feature(found, scores) for name, found in self.embeddings.items()}
+        data = Dataset.assemble(
+            self.name,
+            self.images,
+            pairs,
+            features or {"score": Feature(None, scores)},
+            score_range,
+            self.provenance,
+            self.where,
+            seed=None,
+        )
+        if self._has_unusable:
+            check_vectors(data, self.files)
+        return data
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self.images.ids)
+
+    @cached_property
+    def _has_unusable(self) -> bool:
+        """Whether there is a vector at all that no pair may use: all are read, once."""
+        return any(bool(found.unusable.any()) for found in self.embeddings.values())
+
+
+@dataclass(frozen=True, eq=False)
+class TableParts:
+    """Pairs of a score table, which knows no images: each part has its own.
+
+    Parameters
+    ----------
+    layout : Layout
+    name, where
+        As a `Dataset` has them.
+    limits : (float, float) or None
+        Where scores must lie; None: anywhere.
+    crossed : tuple of str
+        The attributes that make groups when none is named.
+    n_rows : int
+        Of the whole table.
+    """
+
+    layout: ScoreColumns
+    name: str
+    where: str
+    limits: Range | None
+    crossed: tuple[str, ...]
+    n_rows: int
+
+    def build(
+        self,
+        table: pa.Table,
+        span: Span,
+        text_folds: bool,
+        score_range: Range,
+        rows: NDArray[np.int64] | None = None,
+    ) -> Dataset:
+        """Make and check the part `span` of the pairs; `rows` are their numbers, if not of it."""
+        there = set(self.layout.attributes_in(table))
+        images, pairs, scores = build_scored(
+            table,
+            self.layout,
+            self.where,
+            self.limits,
+            span,
+            text_folds=text_folds,
+            crossed=[key for key in self.crossed if key in there],
+            n_rows=self.n_rows,
+            rows=rows,
+        )
+        return Dataset.assemble(
+            self.name, images, pairs, scores, score_range, {}, self.where, seed=None
+        )
+
 
 #: About so many scores are looked at to tell how they are spread.
 _SEEN = 1 << 18
 
 
-class Origin(ABC):
+class PairSource(ABC):
     """Pairs on disk, and how a part of their table becomes a `Dataset`.
 
     Attributes
@@ -92,7 +197,7 @@ class Origin(ABC):
         return min(COSINE_RANGE[0], *ends), max(COSINE_RANGE[1], *ends)
 
     @cached_property
-    def seen(self) -> dict[str, Seen]:
+    def seen(self) -> dict[str, ScoreSummary]:
         """What ready-made scores look like, by column: all are read once."""
         names, where = self._score_columns, str(self.table.path)
         every = max(1, self.table.n_rows // _SEEN)
@@ -105,7 +210,8 @@ class Origin(ABC):
                 greatest[name] = max(greatest[name], float(scores.max()))
                 some[name].append(scores[-span.start % every :: every])
         return {
-            name: Seen(least[name], greatest[name], np.concatenate(some[name])) for name in names
+            name: ScoreSummary(least[name], greatest[name], np.concatenate(some[name]))
+            for name in names
         }
 
     def read(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[Span, pa.Table]]:
@@ -116,7 +222,7 @@ class Origin(ABC):
             start = stop
 
 
-class Seen(NamedTuple):
+class ScoreSummary(NamedTuple):
     """What the scores of a column look like."""
 
     least: float
@@ -124,7 +230,7 @@ class Seen(NamedTuple):
     sample: NDArray[np.float64]  # evenly picked
 
 
-class FolderOrigin(Origin):
+class FolderPairs(PairSource):
     """The pairs of a dataset folder; all parts share its images and embeddings."""
 
     def __init__(
@@ -136,7 +242,7 @@ class FolderOrigin(Origin):
         score_range: Range | None,
         batch: int,
     ) -> None:
-        gallery: Gallery = read_images(folder, features, normalize, device)
+        gallery: ImageFolder = read_images(folder, features, normalize, device)
         self.limits, self.batch = score_range, batch
         self.name = str(gallery.about.get("name", folder.resolve().name))
         self.where, self.provenance = str(folder), gallery.about
@@ -186,7 +292,7 @@ class FolderOrigin(Origin):
         return [name for name in ("score",) if name in self.table.schema.names]
 
 
-class TableOrigin(Origin):
+class TablePairs(PairSource):
     """The pairs of a score table, which knows no images."""
 
     images = None
@@ -202,7 +308,7 @@ class TableOrigin(Origin):
         self.name, self.where, self.provenance = path.stem, str(path), {}
         self.table = open_table(path)
         self.files = (path,)
-        self._layout = Layout.of(self.table.schema, features, self.where)
+        self._layout = ScoreColumns.of(self.table.schema, features, self.where)
         self.features = {name: Feature() for name in self._layout.scores}
         self.attributes = tuple(self._layout.attributes)
 

@@ -1,7 +1,4 @@
-"""The rows of a classifier: class probabilities, labels, features, and who is in which group.
-
-A *row* is one input of a classifier. It has one group, not two sides as a pair of faces has.
-"""
+"""Where the rows of a classifier lie: a table, an ``.npz`` file, or a folder with matrices."""
 
 from __future__ import annotations
 
@@ -16,12 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
-from faircal._base.files import digest
-from faircal._base.registry import did_you_mean
+from faircal._base.files import digest, existing
+from faircal._base.registry import did_you_mean, short
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
-from faircal.data.columns import Column, parse_fold
-from faircal.data.groups import cross
-from faircal.data.labelled_columns import (
+from faircal.data.class_probabilities import (
     check_finite,
     checked_probabilities,
     label_codes,
@@ -29,8 +24,144 @@ from faircal.data.labelled_columns import (
     naturally,
     numbers,
 )
-from faircal.data.labelled_files import Found, find_rows, read_array
-from faircal.data.tables import require_columns
+from faircal.data.columns import Column, is_missing, parse_fold
+from faircal.data.dataset_folder import read_about
+from faircal.data.tables import (
+    UNREADABLE,
+    check_kind,
+    find_table,
+    has_table,
+    read_npz,
+    read_table,
+    require_columns,
+    unreadable,
+)
+from faircal.data.types import cross
+
+#: The table of a folder, and its matrices.
+ROWS, MATRICES = "rows", ("probabilities", "features")
+
+
+@dataclass(frozen=True, eq=False)
+class RowFiles:
+    """Columns and matrices of a file or folder.
+
+    Attributes
+    ----------
+    name : str
+        The dataset's name.
+    where : str
+        The file with the columns, for messages.
+    table : pyarrow.Table
+        Columns, of which there may be none.
+    matrices : mapping from name to the file it is from and its array
+    n_rows : int
+    classes : tuple of str, or None
+        The classes' names, where they are said beside a matrix.
+    """
+
+    name: str
+    where: str
+    table: pa.Table
+    matrices: Mapping[str, tuple[str, NDArray[Any]]]
+    n_rows: int
+    classes: tuple[str, ...] | None = None
+
+    def check_rows(self, count: int, where: str) -> None:
+        """Raise unless a matrix has as many rows as the table."""
+        if count != self.n_rows:
+            raise DataError(
+                f"{where}: expected {self.n_rows} rows as in {self.where}, found {count}; "
+                "save one row per row of the table, in its order"
+            )
+
+    def classes_of(self, count: int) -> tuple[str, ...]:
+        """Return the names of the `count` columns of a matrix: 0, 1, … unless they are said."""
+        if self.classes is None:
+            return tuple(map(str, range(count)))
+        if len(self.classes) != count or len(set(self.classes)) < count:
+            raise DataError(
+                f"{self.where}: expected {count} different class names, one per column of the "
+                f"probabilities, found {len(self.classes)} ({', '.join(self.classes[:12])}); "
+                "correct classes"
+            )
+        return self.classes
+
+
+def find_rows(path: Path) -> RowFiles:
+    """Read a file or folder of rows; its table and all matrices are as long as each other."""
+    source = existing(path)
+    if source.is_dir():
+        found = _folder(source)
+    elif source.suffix == ".npz":
+        found = _archive(source)
+    else:
+        table = read_table(source)
+        found = RowFiles(source.stem, str(source), table, {}, table.num_rows)
+    for where, array in found.matrices.values():
+        found.check_rows(len(array), where)
+    return found
+
+
+def _folder(folder: Path) -> RowFiles:
+    if not has_table(folder, ROWS):
+        raise DataError(
+            f"{folder}: expected {ROWS}.csv or {ROWS}.parquet, found neither; a folder holds that "
+            "table, and probabilities.npy and features.npy where they are no columns of it"
+        )
+    file = find_table(folder, ROWS)
+    table = read_table(file)
+    files = {name: folder / f"{name}.npy" for name in MATRICES}
+    matrices = {n: (str(path), read_array(path)) for n, path in files.items() if path.exists()}
+    about = read_about(folder)
+    name = str(about.get("name", folder.resolve().name))
+    classes = about.get("classes")
+    if classes is not None and not isinstance(classes, list):
+        raise DataError(f"{folder / 'dataset.json'}: expected a list as classes; correct it")
+    known = None if classes is None else tuple(map(str, classes))
+    return RowFiles(name, str(file), table, matrices, table.num_rows, known)
+
+
+def _archive(path: Path) -> RowFiles:
+    check_kind(path)
+    with unreadable(path):
+        arrays = read_npz(path)
+    classes = arrays.pop("classes", None)
+    matrices = {n: (f"{path}, '{n}'", a) for n, a in arrays.items() if a.ndim == 2}
+    columns = {n: a for n, a in arrays.items() if a.ndim == 1}
+    n_rows = next((len(array) for _, array in matrices.values()), None)
+    n_rows = len(next(iter(columns.values()), ())) if n_rows is None else n_rows
+    if not n_rows:
+        raise DataError(f"{path}: expected arrays with a row per row, found none; check the export")
+    names = None if classes is None else tuple(map(str, np.ravel(classes).tolist()))
+    found = RowFiles(path.stem, str(path), pa.table({}), matrices, n_rows, names)
+    for name, array in columns.items():
+        found.check_rows(len(array), f"{path}, '{name}'")
+    with unreadable(path):
+        table = pa.table({name: _plain(array) for name, array in columns.items()})
+    return RowFiles(path.stem, str(path), table, matrices, n_rows, names)
+
+
+def _plain(array: NDArray[Any]) -> Any:
+    """Return a 1-d array as Arrow takes it."""
+    if array.dtype.kind in "OM":
+        return [None if is_missing(value) else str(value) for value in array]
+    return array
+
+
+def read_array(path: Path) -> NDArray[Any]:
+    """Open an ``.npy`` file; nothing is read yet."""
+    existing(path)
+    try:
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)  # np.load would take other things, too
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except UNREADABLE as error:
+        raise DataError(
+            f"{path}: cannot be read ({short(error)}); save it again with numpy.save"
+        ) from error
+    return array if array.ndim else array.reshape(1)
+
 
 LABEL, PROBABILITIES, FEATURES, IDENTITY, FOLD = "label", "p_", "feature_", "identity", "fold"
 #: Columns that `faircal classify apply` adds: groups only where they are asked for.
@@ -38,7 +169,7 @@ _MADE = ("predicted", "cluster")
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class ClassifierRows:
     """What a classifier said of each row, and what is known of the row.
 
     Parameters
@@ -140,7 +271,7 @@ class Labelled:
         return digest(feed)
 
 
-def load_labelled(
+def load_classifier_rows(
     path: str | Path,
     *,
     label: str = LABEL,
@@ -148,7 +279,7 @@ def load_labelled(
     features: str = FEATURES,
     identity: str = IDENTITY,
     need_labels: bool = True,
-) -> Labelled:
+) -> ClassifierRows:
     r"""Read a classifier's rows: a table, an ``.npz`` file, or a folder.
 
     A folder holds ``rows.csv`` or ``rows.parquet`` and, as matrices of a row per row,
@@ -176,7 +307,7 @@ def load_labelled(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = Path(folder) / "rows.csv"
     ...     _ = table.write_text("p_no,p_yes,label,sex\n0.9,0.1,no,F\n0.3,0.7,yes,M\n")
-    ...     data = load_labelled(table)
+    ...     data = load_classifier_rows(table)
     >>> data.classes, data.codes, data.groups("sex").names
     (('no', 'yes'), array([0, 1]), ('F', 'M'))
     """
@@ -198,7 +329,7 @@ def load_labelled(
     elif need_labels:
         require_columns(found.table, (label,), found.where)
     attributes, grouping = _attributes(found, {*reserved, *used})
-    return Labelled(
+    return ClassifierRows(
         name=found.name,
         probabilities=chance,
         codes=codes,
@@ -214,7 +345,7 @@ def load_labelled(
 
 
 def _probabilities(
-    found: Found, prefix: str
+    found: RowFiles, prefix: str
 ) -> tuple[NDArray[np.float64], tuple[str, ...], list[str]]:
     """Return the probabilities, the classes, and the columns that they come from."""
     names = [name for name in found.table.column_names if name.startswith(prefix) and prefix]
@@ -244,7 +375,7 @@ def _probabilities(
     return checked_probabilities(matrix, found.where, names), classes, names
 
 
-def _listing(found: Found, most: int = 12) -> str:
+def _listing(found: RowFiles, most: int = 12) -> str:
     names = [*found.matrices, *found.table.column_names]
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
@@ -266,7 +397,7 @@ def _check_enough(codes: NDArray[np.int64], classes: Sequence[str], where: str) 
 
 
 def _features(
-    found: Found, wanted: str, reserved: set[str]
+    found: RowFiles, wanted: str, reserved: set[str]
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     """Return the features, where there are any, and the columns that they come from."""
     key = "features" if wanted == FEATURES else wanted
@@ -283,7 +414,7 @@ def _features(
 
 
 def _feature_columns(
-    found: Found, wanted: str, reserved: set[str]
+    found: RowFiles, wanted: str, reserved: set[str]
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     columns = found.table.column_names
     if "," in wanted or wanted in columns:
@@ -309,7 +440,7 @@ def _feature_columns(
     return vectors, tuple(names)
 
 
-def _attributes(found: Found, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
+def _attributes(found: RowFiles, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
     """Return what can make groups: text, true and false, and whole numbers of few values."""
     attributes, grouping = {}, []
     for name in found.table.column_names:
@@ -326,6 +457,6 @@ def _attributes(found: Found, others: set[str]) -> tuple[dict[str, Column], tupl
     return attributes, tuple(grouping)
 
 
-def _column(found: Found, name: str) -> Column:
+def _column(found: RowFiles, name: str) -> Column:
     require_columns(found.table, (name,), found.where)
     return Column.of(found.table[name], f"{found.where}, column '{name}'")
