@@ -188,11 +188,11 @@ class TestWithoutTorch:
     def test_demo_of_all_says_what_it_leaves_out_and_does_the_rest(self, tmp_path):
         before = """
             from dataclasses import replace
-            from faircal.cli import demo
+            from faircal.workflows import benchmark
             from faircal.data.simulation import PRESETS
             sizes = dict(people=80, images=400, pairs=1000, dimension=16)
             PRESETS.register("tiny", replace(PRESETS["small"], **sizes))
-            demo.SMALL = "tiny"
+            benchmark.DEMO_OF_ALL = "tiny"
         """
         found = command(["demo", "--all", "--out", "demo"], tmp_path, before)
         assert found.returncode == 0, found.stderr

@@ -21,7 +21,7 @@ N = 2000
 @pytest.fixture(autouse=True)
 def small_parts_and_no_figures(monkeypatch):
     """Parts of 300 pairs; as where Matplotlib is not installed, which saves seconds."""
-    monkeypatch.setattr("faircal.cli.audit_run.BATCH", 300)
+    monkeypatch.setattr("faircal.workflows.audit.BATCH", 300)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
@@ -171,9 +171,9 @@ def test_without_groups(world, run_here):
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_many_pairs_are_streamed_by_themselves(table, audit, monkeypatch, kind):
     path = table.with_suffix(f".{kind}")
-    monkeypatch.setattr("faircal.cli.source.MOST_PAIRS", N)
+    monkeypatch.setattr("faircal.data.pair_files.MOST_PAIRS", N)
     assert "streamed" not in read_run(audit(path)[1])
-    monkeypatch.setattr("faircal.cli.source.MOST_PAIRS", N - 1)
+    monkeypatch.setattr("faircal.data.pair_files.MOST_PAIRS", N - 1)
     assert read_run(audit(path)[1])["streamed"] is True
 
 
@@ -186,7 +186,7 @@ class TestGoingOn:
     def partial(self, table, audit, interrupt_at, tmp_path):
         """The file of an audit that was interrupted after 900 pairs."""
         with pytest.MonkeyPatch.context() as patch:
-            interrupt_at(patch, "audit_run", 900)
+            interrupt_at(patch, "audit", 900)
             done, folder = audit(table, "--stream", code=1)
         assert done.err.splitlines()[-1] == "faircal: interrupted; the audit goes on with --resume"
         assert [path.name for path in folder.iterdir()] == ["audit.partial"]

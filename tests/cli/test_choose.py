@@ -11,9 +11,8 @@ import pyarrow.csv as pacsv
 import pytest
 
 import faircal
-from faircal.cli.choose import _fit_command
-from faircal.cli.choose_table import show
-from faircal.cli.source import Source
+from faircal.cli.choose import _fit_command, _show
+from faircal.data import PairFiles
 from faircal.evaluation.tuning.choice import decide
 from faircal.evaluation.tuning.trials import Tried
 
@@ -92,9 +91,9 @@ class TestFitCommand:
     @pytest.mark.parametrize(
         ("source", "options", "expected"),
         [
-            (Source(Path("faces"), None, False), {"clusters": 5, "feature": None}, "--clusters 5"),
+            (PairFiles(Path("faces")), {"clusters": 5, "feature": None}, "--clusters 5"),
             (
-                Source(Path("my faces"), (-2.0, 2.0), True, "cuda"),
+                PairFiles(Path("my faces"), (-2.0, 2.0), False, "cuda"),
                 {"feature": "arc"},
                 "--feature arc --score-range=-2,2 --device cuda --raw",
             ),
@@ -116,7 +115,7 @@ class TestWords:
             return Tried(one * np.array([[1.0, 1.01]] * 2), 0.1, 0.02, 0.01, 0.05, 0.99, rand)
 
         given = {(k, "beta"): tried(loss) for k, loss in losses.items()}
-        show(decide(given, {"beta": tried(plain)}, 1.0), "faces: 9 pairs")
+        _show(decide(given, {"beta": tried(plain)}, 1.0), "faces: 9 pairs")
         return " ".join(capsys.readouterr().out.split())
 
     def test_fewest_clusters_within_the_error(self, capsys):

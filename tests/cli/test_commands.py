@@ -19,7 +19,7 @@ import pytest
 
 import faircal
 import faircal.methods
-from faircal.cli.main import COMMANDS
+from faircal.cli.contents import COMMANDS
 from faircal.data.simulation import PRESETS
 from faircal.methods import METHODS
 
@@ -297,7 +297,7 @@ def test_score_needs_no_labels(faces, model, data, tmp_path, run_command):
 def test_score_in_batches_is_the_same(suffix, faces, model, tmp_path, run_here, monkeypatch):
     files = [tmp_path / f"{name}.{suffix}" for name in ("whole", "parts")]
     assert run_here(["score", str(model), str(faces), "--out", str(files[0])]).code == 0
-    monkeypatch.setattr("faircal.cli.score_run.BATCH", 500)
+    monkeypatch.setattr("faircal.workflows.score.BATCH", 500)
     assert run_here(["score", str(model), str(faces), "--out", str(files[1])]).code == 0
     whole, parts = (pacsv.read_csv(f) if suffix == "csv" else pq.read_table(f) for f in files)
     assert whole.equals(parts)
@@ -609,7 +609,7 @@ def test_report_follows_the_results(bench, tmp_path, run_command):
 
 def test_demo_on_a_smaller_preset(tmp_path, run_here, monkeypatch):
     """The demo is the benchmark on a preset: here on a small one, in this process."""
-    monkeypatch.setattr("faircal.cli.demo.PRESET", "small")
+    monkeypatch.setattr("faircal.workflows.benchmark.DEMO", "small")
     fewer = dataclasses.replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
     monkeypatch.setitem(PRESETS._things, "small", fewer)
     done = run_here(["demo", "--out", str(tmp_path / "demo"), "--jobs", "1", "--json"])

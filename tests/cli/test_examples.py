@@ -188,9 +188,9 @@ FOUND = {
 #: Where a command tells of its progress, and how far it gets until somebody stops it.
 STOPPED = {
     "fit": ("fit", 3),
-    "score": ("score_run", 600),
-    "benchmark": ("running", 3),
-    "reproduce": ("running", 3),
+    "score": ("score", 600),
+    "benchmark": ("benchmark", 3),
+    "reproduce": ("reproduce", 3),
 }
 
 
@@ -250,7 +250,7 @@ def test_example(text, words, world, tmp_path):
 def test_example_goes_on(text, words, world, tmp_path, run_here, interrupt_at, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("faircal.cli.score_run.BATCH", 500)
+        patch.setattr("faircal.workflows.score.BATCH", 500)
         patch.setattr("faircal.production.scoring.run.PART", 500)
         interrupt_at(patch, *STOPPED[words[0]])
         stopped = run_here([word for word in words if word != "--resume"])

@@ -15,11 +15,10 @@ import pytest
 
 import faircal
 from faircal._base.container import pack, unpack
-from faircal.cli.monitor_columns import codes
-from faircal.cli.monitor_order import in_random_order
-from faircal.cli.monitor_read import Chunk
 from faircal.data.dataset_folder import save_dataset
 from faircal.production.monitoring import Seen, survey
+from faircal.production.monitoring.columns import codes
+from faircal.production.monitoring.reading import WatchedPairs, in_random_order
 from faircal.production.scoring.judging import Placing
 
 
@@ -457,7 +456,7 @@ def test_random_order_keeps_every_pair_whole(held):
     n = np.arange(1000)
     seen = Seen(n / 1000, n / 2000, left_cluster=n, right_cluster=n + 1, left_person=n)
     labelled = n % 2 == 0
-    whole = Chunk(seen, n / 3000, n[labelled] % 4 == 0, labelled)
+    whole = WatchedPairs(seen, n / 3000, n[labelled] % 4 == 0, labelled)
     chunks = list(in_random_order([whole], len(n), held))
     assert len(chunks) == (1 if held > 1000 else 10)
     order = np.concatenate([chunk.seen.left_cluster for chunk in chunks])

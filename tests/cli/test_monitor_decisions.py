@@ -11,10 +11,9 @@ import pytest
 
 import faircal
 from faircal.calibrators.prior import shift_prior
-from faircal.cli.monitor_order import in_random_order
-from faircal.cli.monitor_read import Scored, _together
+from faircal.methods.prior import fitted_share
 from faircal.production.monitoring.counting import Columns
-from faircal.production.scoring import fitted_share
+from faircal.production.monitoring.reading import ScoredTable, _together, in_random_order
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def model():
 def opened(model, tmp_path, /, **columns):
     path = tmp_path / "decisions.csv"
     pacsv.write_csv(pa.table(columns), path)
-    return Scored.open(path, model, model.about_.population, None, "ours")
+    return ScoredTable.open(path, model, model.about_.population, None, "ours")
 
 
 def test_only_verifications_of_this_model_count(model, tmp_path):

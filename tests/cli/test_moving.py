@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 import faircal
-from faircal.cli.moving_table import words
 from faircal.data import save_dataset
 from faircal.evaluation.benchmark.moving import read_moved
 from faircal.evaluation.benchmark.restoring import Point, Restoring, restoring
@@ -41,7 +40,7 @@ def test_table_and_words_say_what_the_curves_do(moved):
     again = next(c for c in curves if (c.method, c.strategy) == ("faircal", "recalibrated"))
     at = again.points[200]
     assert f"{100 * at.mean:.2f} ± {100 * at.error:.2f}" in moved.out
-    assert f"FairCal: {words(again)}" in moved.out
+    assert f"FairCal: {again.words}" in moved.out
     assert "Calibration error (KS, %) as mean over groups" in moved.out
     assert "note: fitted on all 1500 pairs of small (simulated)" in moved.err
 
@@ -53,11 +52,11 @@ def test_labels_that_gain_nothing_are_not_asked_for():
         900: Point(80, {"1": 0.01, "2": 0.012}),
     }
     curve = Restoring("f", "m", "", "", "", "recalibrated", points)
-    told = words(curve)
+    told = curve.words
     assert told.startswith("labelled pairs gain nothing that can be told: 1 % as it is")
     assert told.endswith("If any are used, use about 900 or more.")
     assert (curve.enough, curve.as_good) == (0, 900)
-    none = words(replace(curve, points={n: points[n] for n in (0, 900)}))
+    none = replace(curve, points={n: points[n] for n in (0, 900)}).words
     assert "If any" not in none
 
 

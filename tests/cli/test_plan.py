@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from faircal.cli.plan import _notes
+from faircal.evaluation.planning import plan_sample
 from faircal.metrics.intervals.planning import expect, plan
 
 
@@ -47,13 +48,12 @@ def test_a_pilot_says_how_alike_pairs_are(tmp_path, run_command, run_here):
 
 
 def test_where_correlations_differ_it_is_said_which_are_whose():
-    rows = [
-        {"metric": metric, "correlations_from": source, "people": 90, "least_people": 78}
-        for metric, source in (("fpr", "pilot, 80 people"), ("fnr", "pilot, 79 people"))
-    ]
+    planned = plan_sample(0.01, people=90)
+    fpr, fnr = planned.alike
+    alike = [fpr._replace(source="pilot, 80 people"), fnr._replace(source="pilot, 79 people")]
     of = "correlations of pairs that share people: pilot,"
-    assert _notes(rows) == [f"FPR: {of} 80 people", f"FNR: {of} 79 people"]
-    assert _notes(rows[:1] * 2) == [f"{of} 80 people"]
+    assert replace(planned, alike=alike).notes == [f"FPR: {of} 80 people", f"FNR: {of} 79 people"]
+    assert replace(planned, alike=alike[:1] * 2).notes == [f"{of} 80 people"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest
 
 import faircal
 from faircal.calibrators.prior import SHARE_FIGURE, estimate_prior, shift_prior
-from faircal.cli import score_run
 
 NOISE = Path("out/label_noise.csv")
 #: What the models of the small world were fitted at.
@@ -82,10 +81,10 @@ class TestGivenShare:
 
     def test_another_share_does_not_go_on(self, world, run_here, monkeypatch, interrupt_at):
         fitted_at(0.25)
-        monkeypatch.setattr(score_run, "BATCH", 10)
+        monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
         monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
         with monkeypatch.context() as patch:
-            interrupt_at(patch, "score_run", 100)
+            interrupt_at(patch, "score", 100)
             assert run_here(words("--prior", 0.1)).code != 0
         done = run_here(words("--prior", 0.2, "--resume"))
         assert done.code == 2
@@ -122,7 +121,7 @@ class TestEstimatedShare:
 
     def test_from_pairs_without_labels_part_by_part(self, unlabelled, run_here, monkeypatch):
         model = fitted_at(FITTED)
-        monkeypatch.setattr(score_run, "BATCH", 10)
+        monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
         done = run_here(words("--prior", "estimate", "--json"))
         assert done.code == 0
         expected = self.expected(model)
@@ -157,7 +156,7 @@ class TestEstimatedShare:
             names = [identity.names[c] for c in identity.take(getattr(data.pairs, side))]
             table = table.append_column(f"{side}_identity", pa.array(names))
         pacsv.write_csv(table, "scores.csv")
-        monkeypatch.setattr(score_run, "BATCH", 10)
+        monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
         done = run_here(words("--prior", "estimate", "--json", data="scores.csv"))
         told = json.loads(done.out)["estimate"]
         assert told["people"] == 8
@@ -165,7 +164,7 @@ class TestEstimatedShare:
 
     def test_many_pairs_are_drawn_from(self, unlabelled, run_here, monkeypatch):
         fitted_at(FITTED)
-        monkeypatch.setattr("faircal.production.scoring.prior.MOST_PAIRS", 66)
+        monkeypatch.setattr("faircal.methods.prior.MOST_PAIRS", 66)
         done = run_here(words("--prior", "estimate", "--json"))
         told = json.loads(done.out)
         assert 40 < told["estimate"]["pairs"] < 92

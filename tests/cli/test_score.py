@@ -18,7 +18,6 @@ import pytest
 
 import faircal
 from faircal import ParameterError
-from faircal.cli import score_run
 from faircal.data.dataset import Dataset
 from faircal.data.dataset_folder import save_dataset
 from faircal.methods import Method, make_method
@@ -30,7 +29,7 @@ KEEP = ["--keep", "genuine,fold,ethnicity"]
 @pytest.fixture
 def small(monkeypatch):
     """Parts of 10 pairs, segments of 30: the 132 pairs of the world make five."""
-    monkeypatch.setattr(score_run, "BATCH", 10)
+    monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
     monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
 
 
@@ -50,10 +49,12 @@ def files():
 @pytest.mark.parametrize(
     ("data", "model"), [("faces", "faircal"), ("faces", "oracle"), ("scores.csv", "baseline")]
 )
-def test_parts_and_segments_change_nothing(data, model, suffix, world, run_here, small):
+def test_parts_and_segments_change_nothing(
+    data, model, suffix, world, run_here, small, monkeypatch
+):
     monkey = {"model": f"{model}.faircal", "data": data}
     assert run_here(words(f"parts.{suffix}", *KEEP, **monkey)).code == 0
-    score_run.BATCH = 1 << 20
+    monkeypatch.setattr("faircal.workflows.score.BATCH", 1 << 20)
     assert run_here(words(f"whole.{suffix}", *KEEP, **monkey)).code == 0
     parts, whole = read(f"parts.{suffix}"), read(f"whole.{suffix}")
     assert parts.equals(whole)
@@ -106,7 +107,7 @@ def test_drawn_folds(world, run_here, small):
 
 def test_without_folds_pairs_are_not_held_in_memory(world, run_here, small, monkeypatch):
     without_folds()
-    monkeypatch.setattr(score_run.Source, "load_one", None)
+    monkeypatch.setattr("faircal.data.PairFiles.load_one", None)
     assert run_here(words("s.parquet", "--keep", "genuine")).code == 0
 
 
@@ -241,10 +242,10 @@ def test_killed_in_the_middle(suffix, where, world, run_here, small):
     killed = python(
         f"""
         import os, signal
-        import faircal.cli.score_run, faircal.methods, faircal.production.scoring.run
+        import faircal.workflows.score, faircal.methods, faircal.production.scoring.run
         from faircal.cli.main import main
 
-        faircal.cli.score_run.BATCH, faircal.production.scoring.run.PART = 10, 30
+        faircal.workflows.score.BATCH, faircal.production.scoring.run.PART = 10, 30
         place = faircal.{patched[where].split(",")[0]}
         work, calls = getattr(place, {patched[where].split(",")[1]}), []
 
@@ -275,10 +276,10 @@ def test_no_room(suffix, world, run_here, small):
     done = python(
         f"""
         import resource
-        import faircal.cli.score_run, faircal.production.scoring.run
+        import faircal.workflows.score, faircal.production.scoring.run
         from faircal.cli.main import main
 
-        faircal.cli.score_run.BATCH, faircal.production.scoring.run.PART = 10, 30
+        faircal.workflows.score.BATCH, faircal.production.scoring.run.PART = 10, 30
         resource.setrlimit(resource.RLIMIT_FSIZE, ({size - 1}, {size - 1}))
         main({words(f"s.{suffix}", *KEEP)!r})
         """,
@@ -327,10 +328,10 @@ def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
         done = python(
             f"""
             from pathlib import Path
-            import faircal.cli.score_run, faircal.data.long_tables, faircal.production.scoring.run
+            import faircal.workflows.score, faircal.data.long_tables, faircal.production.scoring.run
             from faircal.cli.main import main
 
-            faircal.cli.score_run.BATCH, faircal.production.scoring.run.PART = 1 << 16, 1 << 19
+            faircal.workflows.score.BATCH, faircal.production.scoring.run.PART = 1 << 16, 1 << 19
             faircal.data.long_tables.BLOCK = 1 << 20
             try:
                 main(["score", "m.faircal", "faces{n_pairs}", "--out", "s{n_pairs}.parquet"])

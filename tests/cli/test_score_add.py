@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import faircal
-from faircal.cli import score_run
 from faircal.model import OperatingPoint, Population
 
 ALL = "log_likelihood_ratio,similarity,clusters,outside,decision"
@@ -32,7 +31,7 @@ def full(world):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(score_run, "BATCH", 10)
+    monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
     monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
 
 
@@ -64,7 +63,7 @@ def test_columns_part_by_part(full, run_here, small, suffix):
 def test_a_run_goes_on_with_the_same_columns_only(full, run_here, small, interrupt_at, monkeypatch):
     assert run_here(words("whole.parquet", "--add", ALL)).code == 0
     with monkeypatch.context() as patch:
-        interrupt_at(patch, "score_run", 60)
+        interrupt_at(patch, "score", 60)
         assert run_here(words("s.parquet", "--add", ALL)).code != 0
     done = run_here(words("s.parquet", "--add", "clusters", "--resume"))
     assert done.code == 2

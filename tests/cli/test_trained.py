@@ -249,7 +249,7 @@ def test_benchmark_goes_on_with_a_training(
 
     epochs.clear()
     with monkeypatch.context() as patch:
-        patch.setattr("faircal.cli.running.progress_bars", bars)
+        patch.setattr("faircal.cli.benchmark.progress_bars", bars)
         done = run_here(words)
     assert done.code == 1
     assert "goes on with --resume" in done.err.splitlines()[-1]
@@ -313,8 +313,8 @@ def tiny_demo(monkeypatch, short_schedules):
     """A population and schedules for ``demo --all`` that take a moment."""
     preset = replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
     monkeypatch.setitem(PRESETS._things, "tiny", preset)
-    monkeypatch.setattr("faircal.cli.demo.SMALL", "tiny")
-    monkeypatch.setattr("faircal.cli.demo.PRESET", "small")
+    monkeypatch.setattr("faircal.workflows.benchmark.DEMO_OF_ALL", "tiny")
+    monkeypatch.setattr("faircal.workflows.benchmark.DEMO", "small")
     for name, values in short_schedules.items():
         presets = METHODS[name].presets
         monkeypatch.setitem(presets, "paper", replace(presets["paper"], **values))
@@ -348,9 +348,9 @@ def test_demo_of_what_is_installed(tiny_demo, tmp_path, run_here, monkeypatch):
 
 
 def test_the_demo_of_all_has_a_population_to_train_on():
-    from faircal.cli import demo
+    from faircal.workflows import benchmark
 
-    assert PRESETS[demo.SMALL].pairs < PRESETS[demo.PRESET].pairs / 10
+    assert PRESETS[benchmark.DEMO_OF_ALL].pairs < PRESETS[benchmark.DEMO].pairs / 10
 
 
 # ---------------------------------------------------------------------- without the extra

@@ -8,14 +8,15 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from faircal._base.container import cut, pack, unpack, unprefixed
-from faircal._base.errors import FairCalError, ModelFileError, ParameterError
-from faircal._base.files import atomic_path, digest
+from faircal._base.errors import DataError, FairCalError, ModelFileError, ParameterError
+from faircal._base.files import atomic_path, check_file, digest
 from faircal._base.jobs import Job
 from faircal._base.registry import short
 
@@ -130,3 +131,34 @@ def uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before or signal.SIG_DFL)
     if asked:
         raise KeyboardInterrupt
+
+
+def check_checkpoint(path: Path, resume: bool, work: str) -> None:
+    """Raise unless the checkpoint at `path` is there just when it is to be gone on from.
+
+    `work` is what was interrupted, in words.
+    """
+    check_file(path)
+    if resume and not path.exists():
+        raise ParameterError(f"--resume: there is no {path} to go on from; leave --resume out")
+    if not resume and path.exists():
+        raise ParameterError(
+            f"{path} is there from {work} that was interrupted; go on with --resume, or delete it"
+        )
+
+
+@contextmanager
+def resumable(checkpoint: Path, work: str) -> Iterator[None]:
+    """Say, where `work` is interrupted, whether it can go on.
+
+    Where its data must change, and not merely couldn't be read, the checkpoint is worth nothing.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        hint = f"{work} goes on with --resume" if checkpoint.exists() else "nothing is written"
+        raise KeyboardInterrupt(hint) from error
+    except DataError as error:
+        if not isinstance(error.__cause__, OSError):
+            checkpoint.unlink(missing_ok=True)
+        raise

@@ -120,6 +120,40 @@ def output_folder(path: str | Path) -> Path:
     return folder
 
 
+def check_output(path: Path) -> None:
+    """Raise when `path` can't be written, before any work is done for it; makes nothing."""
+    absolute = path.absolute()
+    # A file is written beside the old one, which it then takes the place of.
+    places = absolute.parents if path.is_file() else (absolute, *absolute.parents)
+    home = next(folder for folder in places if folder.exists())
+    if not home.is_dir():
+        raise ParameterError(f"cannot write {path}: {home} is a file; choose another path")
+    if not os.access(home, os.W_OK):
+        raise ParameterError(f"cannot write {path}: {home} is not writable; choose another path")
+
+
+def check_file(path: Path) -> None:
+    """Raise when `path` can't be written as a file."""
+    if path.is_dir():
+        raise ParameterError(f"{path} is a folder; give the path of a file to write")
+    check_output(path)
+
+
+def check_folder(path: Path) -> None:
+    """Raise when `path` can't be used as a folder to write to."""
+    if path.exists() and not path.is_dir():
+        raise ParameterError(f"cannot use {path} as output folder: it is a file; give another path")
+    check_output(path)
+
+
+def check_table_name(out: Path) -> None:
+    """Raise unless `out` is the name of a table that can be written."""
+    if out.suffix not in (".parquet", ".csv"):
+        raise ParameterError(
+            f"--out {out}: expected a name that ends in .parquet or .csv; choose one"
+        )
+
+
 def existing(path: str | Path) -> Path:
     """Return `path`, or raise a one-line error when nothing is there or it can't be read."""
     target = Path(path)

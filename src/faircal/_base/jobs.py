@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,14 @@ EVERY = 30.0
 
 def silent(what: str, done: int, total: int, label: str) -> None:
     """Show no progress."""
+
+
+@contextmanager
+def step(progress: Progress, what: str) -> Iterator[None]:
+    """Tell `progress` that something is under way, as long as the block lasts."""
+    progress(what, 0, 1, "")
+    yield
+    progress(what, 0, 0, "")
 
 
 @dataclass(frozen=True)

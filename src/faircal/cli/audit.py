@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from faircal.cli import label_noise as noise
-from faircal.cli.audit_run import (
-    Measured,
-    Wanted,
-    measure_on_spark,
-    measure_streamed,
-    measure_whole,
-)
-from faircal.cli.engine import Engine, engine_options
 from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
     attribute_option,
-    check_folder,
     features_option,
     fold_option,
     json_option,
     note,
+    notes,
     out_option,
     print_json,
+    printable,
     progress_bars,
     rates_option,
     resume_option,
 )
-from faircal.cli.running import PAIR_FILES, all_files_option
-from faircal.cli.source import Source, check_checkpoint, reads_data, stream_option
+from faircal.cli.results import PAIR_FILES, all_files_option
+from faircal.cli.source import engine_options, reads_data, stream_option
 
-#: In the output folder: what was counted so far of an audit that takes long.
-PARTIAL = "audit.partial"
+if TYPE_CHECKING:
+    from faircal.data import PairFiles
+    from faircal.evaluation.audit.label_noise import LabelNoise, NoiseRow
+    from faircal.production.spark.engine import SparkEngine
+    from faircal.report.findings import VariantResults
+    from faircal.report.rates import Rate, RatesAtPoint
+    from faircal.report.store import ResultsFolder
 
 
 @click.command(
@@ -94,14 +91,22 @@ PARTIAL = "audit.partial"
 @rates_option
 @features_option
 @fold_option
-@noise.label_noise_option
+@option(
+    "--label-noise",
+    part=Part.MEASURE,
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    show_default="labels are taken as right",
+    help="Show how far groups' figures move when this share of the labels of groups is wrong, such "
+    "as 0.05.",
+)
 @stream_option
 @engine_options
 @resume_option
 @all_files_option
 @json_option
 def command(
-    source: Source,
+    source: PairFiles,
     attribute: str | None,
     out: Path,
     model: Path | None,
@@ -111,7 +116,7 @@ def command(
     fold: str | None,
     label_noise: float | None,
     stream: bool,
-    engine: Engine,
+    engine: SparkEngine | None,
     resume: bool,
     all_files: bool,
     as_json: bool,
@@ -145,108 +150,142 @@ def command(
     files (see the guide 'On a Spark cluster' in the documentation). DATA may also be a folder of
     Parquet files, as 'faircal score --engine spark' writes one.
     """
-    from faircal._base.files import file_digest
-    from faircal.methods import load_method
-    from faircal.report import ResultsFolder, write_all
     from faircal.report.machine import audit_record
+    from faircal.workflows.audit import audit_folder
 
-    started = time.perf_counter()
-    engine.check(source, resume=resume, label_noise=label_noise)
-    check_folder(out)
-    check_checkpoint(out / PARTIAL, resume, "an audit")
-    fitted = None if model is None else load_method(model)
-    about = {
-        "features": list(features),
-        "fold": fold,
-        "score_range": source.score_range,
-        "normalize": not source.raw,
-        "device": source.device,
-        "model": model,
-        "model_sha256": None if model is None else file_digest(model),
-    }
-    wanted = Wanted(source, fitted, attribute, features, fold, threshold, rates, about, label_noise)
-    measured = _measured(wanted, engine, out / PARTIAL, stream or resume, resume)
-    _write(out, measured, wanted, round(time.perf_counter() - started, 3))
-    (out / PARTIAL).unlink(missing_ok=True)
-    store = ResultsFolder.read(out)
     with progress_bars() as update:
-        report = write_all(store, all_files=all_files, progress=update)
-    paths = {name: str(path) for name, path in report.paths.items()}
-    for text in (*measured.notes, *filter(None, [report.missing])):
-        note(f"note: {text}")
-    note(f"intervals: {measured.audits[0].interval_kind}")
+        result, report = audit_folder(
+            source,
+            out,
+            attribute=attribute,
+            model=model,
+            threshold=threshold,
+            rates=rates,
+            features=features,
+            fold=fold,
+            label_noise=label_noise,
+            stream=stream,
+            resume=resume,
+            all_files=all_files,
+            engine=engine,
+            progress=update,
+        )
+    notes([*result.notes, *filter(None, [report.missing])])
+    note(f"intervals: {result.audits[0].interval_kind}")
+    noise = [row._asdict() for each in result.label_noise for row in each.rows]
+    paths = {name: path for name, path in report.paths.items() if name != "results"}
     if as_json:
-        rows = [row._asdict() for each in measured.audits for row in each.intervals()]
-        where = {"report": paths["report"], "files": paths}
-        wrong = noise.record(measured.label_noise)
-        print_json({**where, **audit_record(store), "audit": rows, **wrong})
-    else:
-        from faircal.cli.audit_table import show
-
-        show(store)
-        noise.show(measured.label_noise)
-        for name, path in paths.items():
-            click.echo(f"{name}: {path}")
+        rows = [row._asdict() for each in result.audits for row in each.intervals()]
+        record = {"report": paths["report"], "files": paths, **audit_record(report.store)}
+        print_json({**record, "audit": rows, **({"label_noise": noise} if noise else {})})
+        return
+    _show(report.store)
+    for each in result.label_noise:
+        _show_noise(each)
+    for name, path in paths.items():
+        click.echo(f"{name}: {path}")
 
 
-def _measured(
-    wanted: Wanted, engine: Engine, partial: Path, stream: bool, resume: bool
-) -> Measured:
-    if engine.is_spark:
-        return measure_on_spark(wanted, engine)
-    streamed = stream or wanted.source.is_long()
-    noise.check_in_memory(wanted.label_noise, streamed)
-    return measure_streamed(wanted, partial, resume) if streamed else measure_whole(wanted)
+def _show(store: ResultsFolder) -> None:
+    """Print the error rates of each feature, and then what they say in words."""
+    from faircal.report.findings import VariantResults, main_condition
+    from faircal.report.words import summary
+
+    results = store.results
+    attribute, variant = results.attributes[0], results.variants[0]
+    condition = main_condition(results, attribute)
+    for feature in results.features:
+        measured = VariantResults(store, attribute, feature, variant)
+        if condition is not None:
+            _show_rates(measured, measured.point(condition))
+    for words in summary(store, attribute).who:
+        click.echo(printable(words))
 
 
-def _write(out: Path, measured: Measured, wanted: Wanted, wall_time: float) -> None:
-    from faircal._base.files import output_folder
-    from faircal.evaluation.audit.matrix import write_matrix
-    from faircal.evaluation.curves import CURVES, as_table, write_curves
-    from faircal.metrics.results import (
-        REPLICATES,
-        versions,
-        without_nan,
-        write_clusters,
-        write_intervals,
-        write_replicates,
-        write_results,
-        write_run,
+def _show_rates(measured: VariantResults, point: RatesAtPoint) -> None:
+    """Print the error rates of all pairs and of each group, where there is enough data."""
+    from faircal.cli.tables import NONE, number, print_table
+    from faircal.metrics.results import GLOBAL
+    from faircal.report.findings import effective_people, people
+    from faircal.report.tables import rate_text
+
+    where = (
+        f"at a global FPR of {rate_text(point.condition)}"
+        if point.condition
+        else f"at threshold {point.threshold:g}"
+    )
+    calibrated = measured.has("ks")
+    columns = ["people", "effective", "genuine", "imposter", "FPR", "interval", "FNR", "interval"]
+    source = measured.store, measured.attribute
+    count, effective = people(*source), effective_people(*source)
+    rows = []
+    for group in (GLOBAL, *measured.groups):
+        pairs = measured.counts(group) or (NONE, NONE)
+        cells = [str(count.get(group, NONE)), number(effective.get(group), ".0f"), *map(str, pairs)]
+        for rates in point.rates.values():
+            cells += _rate(rates.overall if group == GLOBAL else rates.groups[group])
+        rows.append([group, *cells, *(_calibration(measured, group) if calibrated else ())])
+    print_table(
+        [measured.attribute or "pairs", *columns, *["KS", "interval"] * calibrated],
+        rows,
+        title=f"{measured.store.results.dataset}, {point.feature}: error rates {where}, percent",
+        blocks=(4, 2, 2, 2) if calibrated else (4, 2, 2),  # a value, its interval
     )
 
-    audits, about = measured.audits, measured.about
-    folder = output_folder(out)
-    write_clusters(folder, [])  # of a benchmark that was here before
-    write_results(folder, [row for audit in audits for row in audit.rows])
-    write_intervals(folder, [row for audit in audits for row in audit.intervals()])
-    write_curves(folder / CURVES, as_table(curve for audit in audits for curve in audit.curves))
-    write_replicates(folder / REPLICATES, [row for audit in audits for row in audit.replicates()])
-    write_matrix(folder, measured.matrix)
-    noise.write(folder, measured.label_noise)
-    settings = {
-        "attribute": audits[0].attribute or None,
-        **wanted.about,
-        "features": [found.feature for found in audits],
-        "threshold": wanted.threshold,
-        "rates": list(wanted.rates),
-        "label_noise": wanted.label_noise,
-    }
-    write_run(
-        folder,
-        {
-            "kind": "audit",
-            "dataset": about.name,
-            "simulated": bool(about.provenance.get("simulated", False)),
-            "groups": measured.shares,
-            "people": audits[0].people,
-            "effective_people": audits[0].effective_people(),
-            "effective_people_genuine": audits[0].effective_people("fnr"),
-            "attributes": list(measured.shares),
-            "interval_kind": audits[0].interval_kind,
-            "settings": settings,
-            "notes": measured.notes,
-            **without_nan(measured.data),
-            "wall_time_s": wall_time,
-            "versions": versions(),
-        },
+
+def _rate(rate: Rate) -> tuple[str, str]:
+    from faircal.cli.tables import NONE, interval, percent
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
+
+    if rate.enough:
+        return percent(rate.value), interval(rate.low, rate.high)
+    return NONE, NOT_ENOUGH if rate.too_few else NONE
+
+
+def _calibration(measured: VariantResults, group: str) -> tuple[str, str]:
+    from faircal.cli.tables import NONE, interval, percent
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
+
+    value = measured.value("ks", group)
+    if value.mean == value.mean and measured.too_few("ks", group, ""):
+        return NONE, NOT_ENOUGH
+    return percent(value.mean), interval(value.low, value.high)
+
+
+def _show_noise(noise: LabelNoise) -> None:
+    """Print how far deviations over groups move, and how to read that."""
+    from faircal.cli.tables import interval, percent, print_table
+    from faircal.evaluation.audit.label_noise import LABEL_NOISE, over_groups
+
+    shown = over_groups(noise.rows)
+    where = ", ".join(filter(None, (shown[0].feature, shown[0].attribute))) if shown else ""
+    doubtful = "? not to be relied on: so much noise can't be taken back from these data"
+    print_table(
+        ["over groups", "at", "as labelled", "would show as", "range of 95 %", "if so now"],
+        [
+            (
+                row.name,
+                row.condition or ("threshold" if row.of_rate else ""),
+                percent(row.value, ".3f"),
+                percent(row.median, ".3f"),
+                interval(row.low, row.high, ".3f"),
+                row.taken_back(lambda value: percent(value, ".3f")) + " ?" * _in_doubt(row),
+            )
+            for row in shown
+        ],
+        title=f"{where}: with {100 * noise.rate:g} % of labels wrong, percent",
+        caption=doubtful if any(map(_in_doubt, shown)) else "",
+        left=(0, 1),
+        names=2,
+        blocks=[1, 2, 1],
     )
+    click.echo(
+        "'as labelled' would show as the next two columns say if so many labels were made wrong; "
+        "'if so now' is what the true groups show if so many are wrong already."
+    )
+    click.echo(f"All values are in {LABEL_NOISE}.")
+
+
+def _in_doubt(row: NoiseRow) -> bool:
+    """Whether what the true groups would show can't be relied on."""
+    return row.corrected == row.corrected and not row.reliable

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.engine import Engine, engine_options
 from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
     CommaList,
-    check_folder,
     features_option,
     jobs_option,
     json_option,
+    note,
     out_option,
     parse_methods,
+    progress_bars,
     rates_option,
     resume_option,
     seed_option,
     set_option,
 )
-from faircal.cli.running import PAIR_FILES, TABLE_FILES, benchmark_and_show, goes_on
-from faircal.cli.source import Source, reads_data
+from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
+from faircal.cli.source import engine_options, reads_data
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.data import Dataset
-    from faircal.evaluation.benchmark import Moving
+    from faircal.data import PairFiles
+    from faircal.production.spark.engine import SparkEngine
 
 
 @click.command(
@@ -165,7 +163,7 @@ if TYPE_CHECKING:
 @seed_option
 @json_option
 def command(
-    source: Source,
+    source: PairFiles,
     out: Path,
     calibrate_on: Path | None,
     test_on: Path | None,
@@ -178,7 +176,7 @@ def command(
     attribute: tuple[str, ...],
     parameters: tuple[str, ...],
     jobs: int | None,
-    engine: Engine,
+    engine: SparkEngine | None,
     resume: bool,
     seed: int,
     as_json: bool,
@@ -203,53 +201,38 @@ def command(
     With --engine spark cells are fitted and measured by Spark's workers, with the same numbers; a
     training that is interrupted starts anew.
     """
-    from faircal.evaluation.benchmark import Settings
+    from faircal.workflows.benchmark import benchmark
 
-    check_folder(out)
     _check_ways(source, calibrate_on, test_on, moving_only=bool(labels or people_apart))
-    engine.check(source, calibrate_on=calibrate_on, blocks=engine.blocks)
-    moving = None
-    if calibrate_on is None or test_on is None:
-        loaded = source.load(features, seed=seed)
-    else:
-        here, there = (replace(source, path=path) for path in (calibrate_on, test_on))
-        loaded, moving = _move(here, there, features, seed, labels, people_apart)
-    settings = Settings(
-        methods=methods,
-        calibrators=calibrators,
-        clusters=clusters,
-        attributes=attribute,
-        parameters=parse_methods(parameters),
-        seed=seed,
-        **more,
-    )
-    how = {**source.how(features, measuring=False), "seed": seed}
-    with goes_on("the benchmark"), _where(engine, loaded, source.path, how, jobs) as where:
-        benchmark_and_show(
-            loaded, out, settings, resume=resume, as_json=as_json, moving=moving, **where
+    parameters_of = parse_methods(parameters)
+    moving: dict[str, Any] = {}
+    if calibrate_on is not None and test_on is not None:
+        here, source = (replace(source, path=path) for path in (calibrate_on, test_on))
+        moving = {"calibrate_on": here, "labels": labels, "people_apart": people_apart}
+    with progress_bars() as update:
+        report = benchmark(
+            source,
+            out,
+            **moving,
+            features=features,
+            methods=methods,
+            calibrators=calibrators,
+            clusters=clusters,
+            attributes=attribute,
+            parameters=parameters_of,
+            seed=seed,
+            jobs=jobs,
+            engine=engine,
+            resume=resume,
+            progress=update,
+            note=note,
+            **more,
         )
-
-
-@contextmanager
-def _where(
-    engine: Engine, data: Dataset, path: Path, how: Mapping[str, Any], jobs: int | None
-) -> Iterator[dict[str, Any]]:
-    """Give what `benchmark_and_show` is told of where cells are run."""
-    if not engine.is_spark:
-        yield {"jobs": jobs}
-        return
-    from faircal.production.spark.benchmarking import DatasetFiles, slots, workers
-    from faircal.production.spark.session import engine_record
-
-    with (
-        engine.session() as spark,
-        workers(spark, data, DatasetFiles(path, how), engine.embeddings) as runner,
-    ):
-        yield {"jobs": jobs or slots(spark), "runner": runner, "more": engine_record(spark)}
+    show_run(report, as_json)
 
 
 def _check_ways(
-    source: Source, calibrate_on: Path | None, test_on: Path | None, moving_only: bool
+    source: PairFiles, calibrate_on: Path | None, test_on: Path | None, moving_only: bool
 ) -> None:
     """Raise unless there is just one way to say what to read: DATA, or both options."""
     given: Path | None = source.path
@@ -274,18 +257,3 @@ def _check_ways(
             "--labels and --people-apart go with --calibrate-on and --test-on; leave them out",
             click.get_current_context(),
         )
-
-
-def _move(
-    here: Source,
-    there: Source,
-    features: tuple[str, ...],
-    seed: int,
-    labels: tuple[int, ...],
-    people_apart: bool,
-) -> tuple[Dataset, Moving]:
-    """Read both populations; return the one to test on, and how to move there."""
-    from faircal.evaluation.benchmark import move
-
-    source, target = (one.load(features, seed=seed) for one in (here, there))
-    return move(source, target, labels, people_apart=people_apart)

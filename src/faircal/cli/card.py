@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import check_file, json_option, print_json, printable
+from faircal.cli.options import json_option, print_json, printable
 
 
 @click.command(
@@ -43,27 +43,13 @@ def command(model: Path, out: Path | None, as_json: bool) -> None:
     Read it before anybody else does. What it is meant for and further limits are said with
     --intended-use and --limit of 'faircal fit'.
     """
-    from faircal._base.errors import ParameterError
-    from faircal._base.files import write_text
-    from faircal.methods import load_model
-    from faircal.report.card import card_facts, card_html, card_markdown
+    from faircal.report.card import model_card
 
-    kinds = {".md": card_markdown, ".html": card_html}
-    if out is not None:
-        if out.suffix not in kinds:
-            raise ParameterError(
-                f"--out {out}: expected a name that ends in .md or .html; choose one"
-            )
-        if out.resolve() == model.resolve():
-            raise ParameterError(f"--out {out}: is read by this command; choose another path")
-        check_file(out)
-    found = load_model(model)
-    if out is not None:
-        write_text(out, kinds[out.suffix](found, file=model))
+    card = model_card(model, out)
     if as_json:
-        print_json(card_facts(found, file=model))
+        print_json(card.facts)
     elif out is not None:
         click.echo(str(out))
     else:
-        for line in card_markdown(found, file=model).splitlines():
+        for line in card.markdown.splitlines():
             click.echo(printable(line))

@@ -14,16 +14,20 @@ from faircal.cli.options import (
     feature_option,
     json_option,
     leave_out_option,
-    note,
+    notes,
     print_json,
+    printable,
     progress_bars,
     seed_option,
 )
-from faircal.cli.source import Source, fold_named, reads_data
+from faircal.cli.source import reads_data
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.data import Dataset
+    from rich.text import Text
+
+    from faircal.data import PairFiles
+    from faircal.evaluation.tuning import Choice, TriedSetting
 
 
 @click.command(
@@ -79,7 +83,7 @@ if TYPE_CHECKING:
 @seed_option
 @json_option
 def command(
-    source: Source,
+    source: PairFiles,
     clusters: tuple[int, ...],
     calibrators: tuple[str, ...],
     starts: int,
@@ -101,11 +105,13 @@ def command(
     command that fits what was chosen: run that next. Writes nothing. Leave out the fold that you
     will test on, else it has had its say already.
     """
-    from faircal.cli.choose_table import show
+    from faircal.data.pair_files import fold_named
     from faircal.evaluation.tuning import choose
 
-    data = _calibration(source, feature, leave_out)
     with progress_bars() as update:
+        data = source.load_one(feature, progress=update)
+        if leave_out is not None:
+            data = data.split(fold_named(data, leave_out))[0]
         choice = choose(
             data,
             clusters,
@@ -116,8 +122,7 @@ def command(
             within=within,
             progress=update,
         )
-    for text in (*(data.notes if leave_out is not None else ()), *choice.notes):
-        note(f"note: {text}")
+    notes([*(data.notes if leave_out is not None else ()), *choice.notes])
     chosen = {"clusters": choice.n_clusters, "calibrator": choice.calibrator}
     fit = _fit_command(
         source, {**chosen, "feature": feature, "leave-out": leave_out, "seed": seed or None}
@@ -125,16 +130,11 @@ def command(
     if as_json:
         print_json({**asdict(choice), "fit": fit})
     else:
-        show(choice, f"{data.name}: {len(data)} pairs")
+        _show(choice, f"{data.name}: {len(data)} pairs")
         click.echo(f"To fit it:\n  {fit}")
 
 
-def _calibration(source: Source, feature: str | None, leave_out: str | None) -> Dataset:
-    data = source.load_one(feature)
-    return data if leave_out is None else data.split(fold_named(data, leave_out))[0]
-
-
-def _fit_command(source: Source, options: dict[str, object]) -> str:
+def _fit_command(source: PairFiles, options: dict[str, object]) -> str:
     """Return the command that fits what was chosen, on the same pairs read the same way."""
     words = ["faircal", "fit", str(source.path), "--method", "faircal"]
     limits = source.score_range
@@ -145,5 +145,82 @@ def _fit_command(source: Source, options: dict[str, object]) -> str:
     for name, value in {**options, **more}.items():
         if value is not None:
             words += [f"--{name}={value}"] if str(value)[0] == "-" else [f"--{name}", str(value)]
-    words += ["--raw"] if source.raw else []
+    words += ["--raw"] if not source.normalize else []
     return shlex.join([*words, "--out", "model.faircal"])
+
+
+def _show(choice: Choice, what: str) -> None:
+    """Print candidates, the choice, and how stable it is; `what` names the data."""
+    from faircal.cli.tables import NONE, number, percent, print_table, say
+    from faircal.evaluation.tuning.words import choice_words, stability_words
+
+    times = "start" if choice.starts == 1 else "starts"
+    held = f"{choice.n_folds} folds of people held out, {choice.starts} {times} of K-means"
+    click.echo(f"{printable(what)}, {held}")
+    tried_one = any(row.n_clusters == 1 for row in choice.table)
+    candidates = choice.table if tried_one else (choice.baseline, *choice.table)
+    print_table(
+        ["clusters", "calibrator", "loss", "above best", "log-loss", "KS, %", ""],
+        [
+            _bold(
+                row is choice.chosen,
+                str(row.n_clusters),
+                row.calibrator,
+                f"{row.loss:.4f}",
+                NONE if row is choice.best else _plus_minus(row.worse, row.worse_error),
+                f"{row.log_loss:.4f}",
+                percent(row.ks),
+                _mark(choice, row),
+            )
+            for row in candidates
+        ],
+        left=(1, 6),
+        names=2,
+    )
+    click.echo("Losses are in nats; in 'loss' every region of the embeddings counts the same.")
+    click.echo("'above best' has its standard error over folds; KS is a mean over regions.\n")
+    for words in choice_words(choice):
+        say(words)
+    click.echo(f"\nStability, with {choice.calibrator}, on people held out:")
+    columns = ("moves by", "95 % below", "turned, %", "Rand", "loss SD", "loss vs fewer K")
+    print_table(
+        ["clusters", *columns],
+        [
+            _bold(
+                row.n_clusters == choice.n_clusters,
+                str(row.n_clusters),
+                number(row.difference, ".4f"),
+                number(row.difference_95, ".4f"),
+                percent(1 - row.agreement),
+                number(row.adjusted_rand, ".2f"),
+                number(row.loss_spread, ".4f"),
+                _plus_minus(row.change, row.change_error),
+            )
+            for row in choice.stability
+            if row.calibrator == choice.calibrator
+        ],
+        left=(),
+    )
+    for words in stability_words(choice):
+        say(words)
+    click.echo()
+
+
+def _bold(bold: bool, *cells: str) -> list[Text]:
+    from faircal.cli.tables import text
+
+    return [text(cell, "bold" if bold else "") for cell in cells]
+
+
+def _mark(choice: Choice, row: TriedSetting) -> str:
+    if row is choice.baseline:  # K = 1
+        return "one map"
+    marks = {"chosen": choice.chosen, "best": choice.best}
+    return ", ".join(mark for mark, of in marks.items() if of is row)
+
+
+def _plus_minus(value: float, error: float) -> str:
+    """Return a difference with its standard error; a dash where there is none."""
+    from faircal.cli.tables import NONE
+
+    return NONE if value != value else f"{value:+.4f} ± {error:.4f}"

@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from faircal.cli.classify_measure import audit, benchmark
-from faircal.cli.classify_model import apply, fit
-from faircal.cli.classify_rows import TABLE_COLUMNS
-from faircal.cli.help import Group
+from faircal.cli.fit import intended_use_option, limit_option
+from faircal.cli.help import Group, Part, argument, option
+from faircal.cli.options import (
+    CommaList,
+    json_option,
+    model_out_option,
+    note,
+    out_option,
+    print_json,
+    progress_bars,
+    seed_option,
+    table_out_option,
+)
+from faircal.cli.results import REPORT_FILES, TABLE_FILES, all_files_option, show_run
+from faircal.cli.values import among, registered
+
+if TYPE_CHECKING:
+    from faircal.methods.classifier.maps import Shrinkage
+    from faircal.workflows.classify import LabelledFiles
+
+#: What a table has, for the help of commands.
+TABLE_COLUMNS = {
+    "label": "The true class. Not needed by apply.",
+    "p_CLASS": "The probability of each class; those of a row add up to 1.",
+    "feature_NAME": "Features: what the classifier worked with.",
+    "identity": "Optional: person, patient or unit, whose rows belong together.",
+    "fold": "Optional: part that a row is held out with.",
+    "any other": "Attributes, which groups are made of: columns of text are found, others are "
+    "named by --attribute.",
+}
+_FILES = {**REPORT_FILES, "differences.csv": "Differences between methods, with intervals."}
+_SEE = ("classify", "report", "tutorials/classifier", "how-to/classifier-options")
+_SEE_CARD = ("classify", "card", "tutorials/classifier", "how-to/classifier-options")
 
 
 @click.group(
@@ -36,5 +71,366 @@ def command() -> None:
     """
 
 
-for _command in (fit, apply, audit, benchmark):
-    command.add_command(_command)
+def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument TABLE and the options that say how to read it; gives ``rows``."""
+
+    @argument(
+        "table",
+        type=click.Path(path_type=Path),
+        help="Rows of a classifier: a .csv, .parquet or .npz file, or a folder with rows, "
+        "probabilities and features (see Columns of a table).",
+    )
+    @option(
+        "--label",
+        part=Part.DATA,
+        default="label",
+        metavar="COLUMN",
+        help="Column of true classes.",
+    )
+    @option(
+        "--probabilities",
+        part=Part.DATA,
+        default="p_",
+        metavar="PREFIX",
+        help="What the columns of probabilities begin with; the class follows.",
+    )
+    @option(
+        "--features",
+        part=Part.DATA,
+        default="feature_",
+        metavar="PREFIX|NAMES|FILE",
+        help="What feature columns begin with; or their names, with commas; or an .npy file.",
+    )
+    @option(
+        "--identity",
+        part=Part.DATA,
+        default="identity",
+        metavar="COLUMN",
+        help="Column with the person, patient or unit that a row comes from, where there is one.",
+    )
+    @wraps(function)
+    def reading(
+        table: Path, label: str, probabilities: str, features: str, identity: str, **rest: Any
+    ) -> Any:
+        from faircal.workflows.classify import LabelledFiles
+
+        files = LabelledFiles(table, label, probabilities, features, identity)
+        return function(rows=files, **rest)
+
+    return reading
+
+
+class ShrinkageType(click.ParamType[Any]):
+    """``cv``, or as many rows as the map of all rows counts for in a cluster."""
+
+    name = "cv|number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | str:
+        """Read a number from 0, or the word."""
+        if value == "cv":
+            return "cv"
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not number >= 0:  # nor NaN
+            self.fail(f"expected cv or a number from 0, found {value!r}", param, ctx)
+        return number
+
+
+def fits_maps(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how calibration maps are fitted."""
+    options = (
+        option(
+            "--clusters",
+            part=Part.METHOD,
+            type=click.IntRange(1),
+            default=20,
+            help="Number of clusters (K) of the features.",
+        ),
+        option(
+            "--calibrator",
+            part=Part.METHOD,
+            default="dirichlet",
+            shell_complete=registered("faircal.calibrators.classes", "CLASS_CALIBRATORS"),
+            help="Map from probabilities to calibrated ones: dirichlet, dirichlet-diagonal, "
+            "temperature, vector, matrix, isotonic or histogram.",
+        ),
+        option(
+            "--shrinkage",
+            part=Part.METHOD,
+            type=ShrinkageType(),
+            default="cv",
+            metavar="N|cv",
+            shell_complete=among("cv", "inf"),
+            help="As many rows as the map of all rows counts for in a cluster: 0 fits each cluster "
+            "by itself, inf is one map for all, cv finds it out.",
+        ),
+    )
+    for each in reversed(options):
+        function = each(function)
+    return function
+
+
+attribute_option = option(
+    "--attribute",
+    part=Part.MEASURE,
+    show_default="the only one",
+    help="Attribute that makes the groups; a+b crosses two.",
+)
+
+
+@command.command(
+    examples={
+        "With 20 clusters": "faircal classify fit rows.csv --out classes.faircal",
+        "Other clusters and calibrator, with what the card is to say": "faircal classify fit "
+        "rows.csv --clusters 50 --calibrator temperature "
+        '--intended-use "Triage of chest images" --out classes.faircal',
+        "Columns of other names, features in a file": "faircal classify fit rows.csv "
+        "--label diagnosis --identity patient --features features.npy --out classes.faircal",
+    },
+    tables={
+        "Columns of a table": TABLE_COLUMNS,
+        "Files": {"OUT": "The model: numbers and JSON under a checksum. 'faircal card' prints it."},
+    },
+    see=_SEE_CARD,
+)
+@reads_rows
+@model_out_option
+@fits_maps
+@intended_use_option
+@limit_option
+@seed_option
+@json_option
+def fit(
+    rows: LabelledFiles,
+    out: Path,
+    clusters: int,
+    calibrator: str,
+    shrinkage: Shrinkage,
+    intended_use: str,
+    limits: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Fit FairCal on labelled rows and write a model file.
+
+    Reads the rows of TABLE, which the classifier must not have been trained on. Features are
+    clustered; each cluster gets a calibration map of its own, shrunk to the global one as far as
+    cross-validation finds best. No attribute is used.
+
+    Next: 'faircal classify apply OUT ROWS' calibrates other rows, 'faircal classify audit ROWS
+    --model OUT' measures it on them.
+    """
+    from faircal.workflows.classify import classify_fit
+
+    with progress_bars() as update:
+        model, data = classify_fit(
+            rows,
+            out,
+            clusters=clusters,
+            calibrator=calibrator,
+            shrinkage=shrinkage,
+            intended_use=intended_use,
+            limits=limits,
+            seed=seed,
+            progress=update,
+        )
+    if as_json:
+        print_json(
+            {
+                "model": str(out),
+                "rows": len(data),
+                "classes": data.classes,
+                "clusters": model.n_clusters_,
+                "calibrator": calibrator,
+                "shrinkage": model.shrinkage_,
+                "seed": seed,
+            }
+        )
+    else:
+        note(
+            f"{data.name}: {len(data):,} rows, {len(data.classes)} classes, "
+            f"{model.n_clusters_} clusters, shrinkage {model.shrinkage_:g}"
+        )
+        click.echo(str(out))
+
+
+@command.command(
+    examples={
+        "Calibrate rows": "faircal classify apply classes.faircal new-rows.csv "
+        "--out calibrated.parquet",
+        "The same, for machines": "faircal classify apply classes.faircal new-rows.csv "
+        "--out calibrated.csv --json",
+    },
+    tables={
+        "Columns that are written": {
+            "p_CLASS": "The calibrated probability of each class.",
+            "predicted": "The class with the highest one.",
+            "cluster": "The cluster that the row lies in, from 0.",
+            "label, identity, fold": "Carried over where they are there; attributes too. Features "
+            "are not.",
+        },
+    },
+    see=_SEE_CARD,
+)
+@argument(
+    "model",
+    type=click.Path(path_type=Path),
+    help="Model file, as 'faircal classify fit' writes it.",
+)
+@reads_rows
+@table_out_option
+@json_option
+def apply(model: Path, rows: LabelledFiles, out: Path, as_json: bool) -> None:
+    """Calibrate rows with a model.
+
+    Reads MODEL and the rows of TABLE, which need the same classes and features as those it was
+    fitted on, and no labels. Writes a table with calibrated probabilities, rows in the same order.
+
+    Next: 'faircal classify audit OUT' where there are labels.
+    """
+    from faircal.workflows.classify import class_names, classify_apply
+
+    with progress_bars() as update:
+        fitted, data = classify_apply(model, rows, out, progress=update)
+    if as_json:
+        print_json({"out": str(out), "rows": len(data), "classes": class_names(fitted)})
+    else:
+        click.echo(str(out))
+
+
+@command.command(
+    examples={
+        "Probabilities as they come": "faircal classify audit rows.csv --attribute sex "
+        "--out audit/",
+        "A model's beside them, on rows it was not fitted on": "faircal classify audit test.csv "
+        "--attribute sex --model classes.faircal --out audit/",
+        "By two attributes crossed, rows of one patient together": "faircal classify audit "
+        "rows.csv --attribute sex+site --identity patient --out audit/",
+    },
+    tables={"Columns of a table": TABLE_COLUMNS, "Files": _FILES},
+    see=_SEE,
+)
+@reads_rows
+@attribute_option
+@out_option
+@option(
+    "--model",
+    part=Part.MEASURE,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    show_default="the probabilities of TABLE alone",
+    help="Model file whose probabilities are measured beside those of TABLE.",
+)
+@all_files_option
+@json_option
+def audit(
+    rows: LabelledFiles,
+    attribute: str | None,
+    out: Path,
+    model: Path | None,
+    all_files: bool,
+    as_json: bool,
+) -> None:
+    """Measure class probabilities by group.
+
+    Reads the labelled rows of TABLE and measures accuracy, calibration, NLL and Brier score of all
+    rows and of every group. With a model, its probabilities are measured on the same rows; they
+    must not be those that it was fitted on. Intervals know that rows of one unit belong together,
+    where a column names it (--identity).
+
+    Prints the main tables and writes a report. Open report.html next.
+    """
+    from faircal.workflows.classify import classify_audit
+
+    with progress_bars() as update:
+        report = classify_audit(
+            rows, out, attribute=attribute, model=model, all_files=all_files, progress=update
+        )
+    show_run(report, as_json)
+
+
+@command.command(
+    examples={
+        "All ways that the table can serve": "faircal classify benchmark rows.csv --attribute sex "
+        "--out results/",
+        "FairCal against one map for all, with other settings": "faircal classify benchmark "
+        "rows.csv --attribute sex --methods global,faircal --clusters 50 "
+        "--calibrator temperature --out results/",
+    },
+    tables={
+        "Methods": {
+            "uncalibrated": "Probabilities as they come.",
+            "global": "One map for all rows.",
+            "faircal": "One map for each cluster of features; is never told the attribute.",
+            "groupwise": "One map for each group, fitted by itself; is told the attribute.",
+            "oracle": "One map for each group, pulled to that of all rows; is told the attribute: "
+            "a yardstick.",
+        },
+        "Columns of a table": TABLE_COLUMNS,
+        "Files": {**_FILES, **TABLE_FILES},
+    },
+    see=_SEE,
+)
+@reads_rows
+@attribute_option
+@out_option
+@option(
+    "--methods",
+    part=Part.METHOD,
+    type=CommaList(),
+    default=(),
+    shell_complete=registered("faircal.evaluation.classes.methods", "CLASS_METHODS", commas=True),
+    show_default="all that TABLE can serve",
+    help="Methods to run, with commas: uncalibrated, global, faircal, groupwise, oracle.",
+)
+@option(
+    "--folds",
+    part=Part.DATA,
+    type=click.IntRange(2),
+    default=5,
+    help="Folds to draw where TABLE has no column fold.",
+)
+@fits_maps
+@seed_option
+@json_option
+def benchmark(
+    rows: LabelledFiles,
+    attribute: str | None,
+    out: Path,
+    methods: tuple[str, ...],
+    folds: int,
+    clusters: int,
+    calibrator: str,
+    shrinkage: Shrinkage,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Compare FairCal with other ways to calibrate.
+
+    Reads the labelled rows of TABLE. Each fold is held out once, and methods are fitted on the
+    others; what they say of the held-out rows is measured together. Folds are those of a column
+    fold, or drawn: evenly by class, rows of one unit (--identity) together.
+
+    Prints the main tables and writes a report. Open report.html next; where FairCal helps, 'faircal
+    classify fit' makes a model.
+    """
+    from faircal.workflows.classify import classify_benchmark
+
+    with progress_bars() as update:
+        report = classify_benchmark(
+            rows,
+            out,
+            attribute=attribute,
+            methods=methods,
+            folds=folds,
+            clusters=clusters,
+            calibrator=calibrator,
+            shrinkage=shrinkage,
+            seed=seed,
+            progress=update,
+        )
+    show_run(report, as_json)

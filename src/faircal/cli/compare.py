@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import CommaList, json_option, note, print_json, printable
+from faircal.cli.options import CommaList, json_option, notes, print_json, printable
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.evaluation.compare import Comparison, GateVerdict
+    from faircal.evaluation.compare import Comparison
 
 _GATES = ("worse", "noninferior")
 
@@ -114,7 +116,7 @@ def command(
     metrics: tuple[str, ...],
     level: float,
     tolerance: float,
-    gate: str | None,
+    gate: Literal["worse", "noninferior"] | None,
     margin: float | None,
     unpaired: bool,
     as_json: bool,
@@ -134,70 +136,109 @@ def command(
     burden of proof around: exit code 1 unless each value has been shown to be worse by less than
     --margin, if at all.
     """
-    from faircal.cli.compare_table import conclude, show
-    from faircal.evaluation.compare import (
-        ComparedRun,
-        can_pair,
-        compare,
-        no_worse,
-        non_inferior,
-        notes,
-    )
+    from faircal.evaluation.compare import compare_runs
+    from faircal.report.comparisons import comparison_words
 
-    _check(gate, margin, method)
-    a, b = ComparedRun.read(run_a), ComparedRun.read(run_b)
-    paired = not unpaired and can_pair(a, b)
-    found = compare(
-        a,
-        b,
-        methods=None if method is None else (method[0], method[1]),
+    compared = compare_runs(
+        run_a,
+        run_b,
+        methods=method,
         metrics=metrics,
         level=level,
         tolerance=tolerance,
-        paired=paired,
+        unpaired=unpaired,
+        gate=gate,
+        margin=margin,
     )
-    for text in notes(a, b, paired):
-        note(f"note: {printable(text)}")
-    result = None
-    if gate is not None:
-        result = no_worse(found) if margin is None else non_inferior(found, margin)
+    notes(compared.notes)
     if as_json:
-        _print(run_a, run_b, found, gate, result)
+        family = compared.comparisons[0].family
+        print_json(
+            {
+                "a": run_a,
+                "b": run_b,
+                "correction": f"Holm, over the {family} comparisons that tell anything",
+                "gate": gate,
+                "passed": None if compared.gate is None else compared.gate.passed,
+                "comparisons": [each.record() for each in compared.comparisons],
+            }
+        )
     else:
-        show(found)
-        conclude(found, result, margin)
-    return 0 if result is None or result.passed else 1
+        _show(compared.comparisons)
+        for line in comparison_words(compared, margin):
+            click.echo(printable(line))
+    return 0 if compared.gate is None or compared.gate.passed else 1
 
 
-def _check(gate: str | None, margin: float | None, method: tuple[str, ...] | None) -> None:
-    from faircal._base.errors import ParameterError
-    from faircal.evaluation.compare import check_margin
+def _show(comparisons: Sequence[Comparison]) -> None:
+    """Print a table for each feature, attribute and couple of methods."""
+    from faircal.cli.tables import print_table
+    from faircal.evaluation.compare import whom
+    from faircal.report.wording import metric_title
 
-    if (gate == "noninferior") != (margin is not None):
-        raise ParameterError(
-            "--gate noninferior and --margin go together; give both, such as --gate noninferior"
-            " --margin 0.002"
+    def where(each: Comparison) -> tuple[str, str, str, str]:
+        return each.feature, each.attribute, each.method_a, each.method_b
+
+    for _, together in groupby(comparisons, where):
+        rows = list(together)
+        titles = [metric_title(row.metric, row.condition) for row in rows]
+        print_table(
+            ["", rows[0].attribute or "pairs", "A", "B", "B − A", "interval", "p", ""],
+            [
+                [
+                    "" if i and titles[i - 1] == titles[i] else titles[i],
+                    whom(row.group),
+                    *_cells(row),
+                    _verdict(row),
+                ]
+                for i, row in enumerate(rows)
+            ],
+            title=_title(rows),
+            left=(0, 1, 7),
+            names=2,
+            blocks=[1, 1, 2, 1, 1],
         )
-    if margin is not None:
-        check_margin(margin)
-    if method is not None and len(method) != 2:
-        raise ParameterError(
-            f"--method: expected one method of each run, A,B; found {','.join(method)}"
-        )
 
 
-def _print(
-    run_a: Path, run_b: Path, found: list[Comparison], gate: str | None, result: GateVerdict | None
-) -> None:
-    records = [each.record() for each in found]
-    passed = None if result is None else result.passed
-    print_json(
-        {
-            "a": run_a,
-            "b": run_b,
-            "correction": f"Holm, over the {found[0].family} comparisons that tell anything",
-            "gate": gate,
-            "passed": passed,
-            "comparisons": records,
-        }
-    )
+def _title(rows: Sequence[Comparison]) -> str:
+    """Say what is compared, and what is printed in percent: all, or all but what is no share."""
+    from faircal.report.comparisons import is_share
+    from faircal.report.tables import method_title
+    from faircal.report.wording import metric_title
+
+    first = rows[0]
+    methods = [method_title(name) for name in (first.method_a, first.method_b)]
+    same = methods[0] if methods[0] == methods[1] else f"{methods[0]} (A) and {methods[1]} (B)"
+    title = ", ".join(filter(None, (first.feature, same))) + ": A and B"
+    if not any(is_share(row.metric) for row in rows):
+        return title
+    plain = dict.fromkeys(metric_title(row.metric) for row in rows if not is_share(row.metric))
+    return f"{title}, percent" + (f" ({', '.join(plain)} as it is)" if plain else "")
+
+
+def _cells(row: Comparison) -> list[str]:
+    if not row.told:
+        return ["–"] * 5
+    ends, metric = row.difference, row.metric
+    low, high = (_value(end, metric, "+") for end in (ends.low, ends.high))
+    return [
+        _value(row.a, metric),
+        _value(row.b, metric),
+        _value(ends.value, metric, "+"),
+        f"{low} to {high}",
+        "<0.001" if row.corrected < 0.001 else f"{row.corrected:.3f}",
+    ]
+
+
+def _verdict(row: Comparison) -> str:
+    if row.no_errors:
+        return "no error in either"
+    return "the same" if row.same else row.verdict
+
+
+def _value(value: float, metric: str, sign: str = "") -> str:
+    from faircal.cli.tables import number
+    from faircal.report.comparisons import is_share
+
+    unit, digits = (100, 2) if is_share(metric) else (1, 4)
+    return number(round(unit * value, digits) + 0.0, f"{sign}.{digits}f")  # no −0

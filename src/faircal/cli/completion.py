@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import check_file, note
+from faircal.cli.options import note
 
 #: Lines of ~/.zshrc.
 ZFUNC, COMPINIT = "fpath+=~/.zfunc", "autoload -Uz compinit && compinit"
@@ -105,7 +105,7 @@ def command(shell: str | None, install: bool) -> None:
     if not install:
         click.echo(script, nl=False)
         return
-    from faircal._base.files import output_folder, write_text
+    from faircal._base.files import check_file, output_folder, write_text
 
     path = SHELLS[name].path()
     check_file(path)

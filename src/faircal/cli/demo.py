@@ -7,14 +7,8 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import check_folder, jobs_option, json_option, note, seed_option, working
-from faircal.cli.running import PAIR_FILES, TABLE_FILES, benchmark_and_show
-
-#: Large enough to resolve a false-positive rate of 0.1 % in each of its eight groups.
-PRESET = "bfw-like"
-
-#: For ``--all``: small enough to train networks on in minutes without a GPU.
-SMALL = "small"
+from faircal.cli.options import jobs_option, json_option, note, progress_bars, seed_option
+from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
 
 
 @click.command(
@@ -58,22 +52,8 @@ def command(out: Path, everything: bool, jobs: int | None, seed: int, as_json: b
     Prints the three tables of the paper's main text, and writes results and report.html. Open that
     in a browser next; then try 'faircal benchmark' on data of your own.
     """
-    from faircal.data.simulation import simulate
-    from faircal.evaluation.benchmark import Settings
-    from faircal.methods import METHODS
+    from faircal.workflows.benchmark import demo
 
-    check_folder(out)
-    needs = {name: method.needs for name, method in METHODS.items()}
-    names = tuple(
-        name
-        for name, need in needs.items()
-        if need.extra is None or (everything and need.uninstalled() is None)
-    )
-    if everything:
-        for name in (name for name in needs if name not in names):
-            note(f"note: {name} is left out: it needs {needs[name].uninstalled()}")
-    preset = SMALL if everything else PRESET
-    with working(f"simulating {preset}"):
-        data = simulate(preset, seed=seed)
-    note(f"{data.name}: {len(data)} pairs; simulated, no real people")
-    benchmark_and_show(data, out, Settings(methods=names, seed=seed), jobs=jobs, as_json=as_json)
+    with progress_bars() as update:
+        report = demo(out, everything=everything, jobs=jobs, seed=seed, progress=update, note=note)
+    show_run(report, as_json)

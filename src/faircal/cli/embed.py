@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     attributes_option,
-    check_folder,
     json_option,
     level_option,
     note,
-    out,
     print_json,
     progress_bars,
 )
@@ -25,8 +22,8 @@ if TYPE_CHECKING:
     from faircal.embedding import Embedded
 
 
-def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
+def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
         _show_networks()
         context.exit()
 
@@ -193,74 +190,28 @@ def command(
     Needs the extra embed. Next: 'faircal pairs DIR' where there are no pairs, else 'faircal check
     DIR'.
     """
-    from faircal._base.errors import ParameterError
-    from faircal._base.files import existing
-    from faircal.data.importers import read_folder
-    from faircal.data.tables import has_table
-    from faircal.embedding import DETECTORS, NETWORKS, embed_folder, open_network
-    from faircal.embedding.folder import under_way
-    from faircal.embedding.weights import require
+    from faircal.embedding.pictures_folder import embed_pictures
 
-    existing(images)
-    check_folder(data)
-    data = data.resolve() if data.is_symlink() else data
-    require("PIL", "embed", "'faircal embed'")
-    opened = open_network(network, preset=preset, weights=weights, device=device)
-    finds = detector or (NETWORKS[network].detector if network in NETWORKS else "mtcnn")
-    chosen = DETECTORS[finds](device)
-    existed, new = data.is_dir(), not has_table(data, "images")
-    if new:
-        found = read_folder(images, attributes=attributes, level=level)
-        found.save(data)
-        for text in found.notes:
-            note(text)
-    elif attributes is not None and not under_way(data):
-        raise ParameterError(f"--attributes: {data} has its images already; leave it out")
-    try:
-        with progress_bars() as progress:
-            made = embed_folder(
-                data,
-                images,
-                opened,
-                chosen,
-                name=name,
-                jobs=jobs,
-                batch=batch,
-                restart=not resume,
-                drop_missing=drop_missing,
-                progress=progress,
-            )
-    except KeyboardInterrupt as error:
-        raise KeyboardInterrupt("the same command again goes on from here") from error
-    except Exception:
-        if new and not under_way(data):
-            shutil.rmtree(data)  # made a moment ago, and of no use
-            if existed:
-                data.mkdir()
-        raise
-    if not new:
-        _tell_of_others(images, data)
-    _show(made, data, as_json)
-
-
-def _tell_of_others(images: Path, data: Path) -> None:
-    """Say how many pictures of a folder of photos are not among the dataset's images."""
-    from faircal.data.dataset_folder import read_about
-    from faircal.data.importers.folders import list_pictures
-    from faircal.data.tables import find_table, read_table
-
-    imported = read_about(data).get("imported")
-    if not isinstance(imported, dict) or imported.get("layout") != "folder":
-        return
-    known = set(read_table(find_table(data, "images"))["image_id"].to_pylist())
-    if (data / "dropped.csv").exists():
-        known |= set(read_table(data / "dropped.csv")["image_id"].to_pylist())
-    others = len(set(list_pictures(images)[0]) - known)
-    if others:
-        note(
-            f"{others:,} pictures in {images} are not among the images of {data}: they are new; "
-            "to take them in, choose a new folder"
+    with progress_bars() as update:
+        made = embed_pictures(
+            images,
+            data,
+            network,
+            detector=detector,
+            preset=preset,
+            weights=weights,
+            name=name,
+            attributes=attributes,
+            level=level,
+            device=device,
+            jobs=jobs,
+            batch=batch,
+            resume=resume,
+            drop_missing=drop_missing,
+            note=note,
+            progress=update,
         )
+    _show(made, data, as_json)
 
 
 def _show(made: Embedded, data: Path, as_json: bool) -> None:
@@ -292,10 +243,8 @@ def _show(made: Embedded, data: Path, as_json: bool) -> None:
 
 
 def _show_networks() -> None:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
-
+    """Print networks, detectors and presets, with licences and what is missing."""
+    from faircal.cli.tables import print_table
     from faircal.embedding import DETECTORS, NETWORKS, PRESETS
     from faircal.embedding.weights import Weights, cache_folder
 
@@ -306,30 +255,15 @@ def _show_networks() -> None:
             return "here"
         return f"get {', '.join(each.file for each in weights)} from {weights[0].origin}"
 
-    def table(title: str, rows: list[tuple[Any, ...]]) -> None:
-        made = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in ("name", "what", "weights", "licence"):
-            made.add_column(name, overflow="fold")
-        for row in rows:
-            made.add_row(*map(escape, row))
-        console.print(made)
-
-    console = out()
-    table(
-        "Networks",
-        [
-            (name, known.what, status((known.weights,)), known.weights.licence)
-            for name, known in NETWORKS.items()
-        ],
-    )
-    table(
-        "Detectors",
-        [
-            (name, kind.what, status(kind.weights), ", ".join({w.licence for w in kind.weights}))
-            for name, kind in DETECTORS.items()
-        ],
-    )
-    console.print(f"Presets of .onnx files: {', '.join(PRESETS)}")
-    console.print(
-        f"Weights are looked for in {escape(str(cache_folder()))} ($FAIRCAL_WEIGHTS changes it)"
-    )
+    networks = [
+        (name, known.what, status((known.weights,)), known.weights.licence)
+        for name, known in NETWORKS.items()
+    ]
+    detectors = [
+        (name, kind.what, status(kind.weights), ", ".join({w.licence for w in kind.weights}))
+        for name, kind in DETECTORS.items()
+    ]
+    for title, rows in (("Networks", networks), ("Detectors", detectors)):
+        print_table(["name", "what", "weights", "licence"], rows, title=title, left=range(4))
+    click.echo(f"Presets of .onnx files: {', '.join(PRESETS)}")
+    click.echo(f"Weights are looked for in {cache_folder()} ($FAIRCAL_WEIGHTS changes it)")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import check_file, json_option, note, print_json, printable, working
+from faircal.cli.options import json_option, note, notes, print_json, printable, working
 
 if TYPE_CHECKING:
-    from faircal.methods import Method
     from faircal.production.onnx import Agreement, Exported
 
 
@@ -64,46 +63,22 @@ def command(model: Path, target: Path, prior: float | None, as_json: bool) -> No
     train a network cannot be exported. Find a threshold first ('faircal threshold --out'): it goes
     along.
     """
-    from faircal._base.errors import ModelFileError
-    from faircal._base.files import atomic_path, existing, file_digest
-    from faircal.methods import load_method
-    from faircal.production.onnx import export_onnx
+    from faircal.production.onnx import export_model
 
-    check_file(target)
-    fitted = load_method(existing(model))
-    digest = file_digest(model)
-    with atomic_path(target) as temporary, working("exporting"):
-        written = export_onnx(fitted, temporary, prior=prior, model_sha256=digest)
-        agreement = _agreement(fitted, temporary, prior)
-        if agreement is not None and not agreement.fine:
-            raise ModelFileError(
-                f"{target}: not written: probabilities of graph and model differ by "
-                f"{agreement.largest:.1g}; report it"
-            )
-    written = replace(written, path=target)
-    for text in written.notes:
-        note(f"note: {text}")
+    with working("exporting"):
+        written, agreement = export_model(model, target, prior=prior)
+    notes(written.notes)
     if agreement is None:
         note("note: not tried out: onnxruntime is not installed (pip install 'faircal[onnx]')")
-    _show(written, agreement, as_json)
-
-
-def _agreement(model: Method, path: Path, prior: float | None) -> Agreement | None:
-    """Ask graph and model about the same pairs; None where there is no onnxruntime."""
-    from faircal._base.errors import MissingExtraError
-    from faircal.production.onnx import check_export
-
-    try:
-        return check_export(model, path, prior=prior)
-    except MissingExtraError:
-        return None
-
-
-def _show(written: Exported, agreement: Agreement | None, as_json: bool) -> None:
     if as_json:
-        tried = None if agreement is None else asdict(agreement)
-        print_json({**asdict(written), "agreement": tried})
-        return
+        print_json(
+            {**asdict(written), "agreement": None if agreement is None else asdict(agreement)}
+        )
+    else:
+        _show(written, agreement)
+
+
+def _show(written: Exported, agreement: Agreement | None) -> None:
     click.echo(f"graph: {written.path} ({written.bytes / 1e6:.2f} MB)")
     for title, ports in (("takes", written.inputs), ("gives", written.outputs)):
         for name, meaning in ports.items():

@@ -3,41 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from faircal.cli.engine import Engine, engine_options
 from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
-    check_file,
     check_settings,
     feature_option,
     json_option,
     leave_out_option,
     model_out_option,
     note,
+    notes,
     parse_settings,
     print_json,
     progress_bars,
     seed_option,
 )
-from faircal.cli.source import (
-    BATCH,
-    Source,
-    check_checkpoint,
-    fold_named,
-    kept_in,
-    reads_data,
-    stream_option,
-)
+from faircal.cli.source import engine_options, reads_data, stream_option
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.data import Dataset, PairStream
-    from faircal.methods import Method
+    from faircal.data import PairFiles
+    from faircal.production.spark.engine import SparkEngine
 
 intended_use_option = option(
     "--intended-use",
@@ -148,7 +138,7 @@ limit_option = option(
 @seed_option
 @json_option
 def command(
-    source: Source,
+    source: PairFiles,
     method: str,
     out: Path,
     clusters: int | None,
@@ -159,7 +149,7 @@ def command(
     settings: tuple[str, ...],
     resume: bool,
     stream: bool,
-    engine: Engine,
+    engine: SparkEngine | None,
     intended_use: str,
     limits: tuple[str, ...],
     seed: int,
@@ -184,64 +174,42 @@ def command(
     machines must see DATA (see the guide 'On a Spark cluster' in the documentation). Spark itself
     repeats what was lost on the way: there is no checkpoint.
     """
-    from faircal._base.errors import ParameterError
-    from faircal.methods import METHODS, make_method
+    from faircal.workflows.fit import fit_model
 
-    engine.check(source, resume=resume, stream=stream)
-    check_file(out)
-    source.check_kept(out)
-    METHODS[method].needs.check_installed(method)
-    taken = METHODS[method]._get_param_names()
-    given = {"n_clusters": clusters, "calibrator": calibrator, "attribute": attribute}
-    options = {"n_clusters": "--clusters", "calibrator": "--calibrator", "attribute": "--attribute"}
-    parameters = {key: value for key, value in given.items() if value is not None}
-    for key in parameters:
-        if key not in taken:
-            raise ParameterError(f"method {method} takes no {options[key]}; leave it out")
-    if "random_state" in taken:
-        parameters["random_state"] = seed
-    if "device" in taken and source.device is not None:
-        parameters["device"] = source.device
-    more = parse_settings(settings)
-    check_settings(method, more)
-    model = make_method(method, **{**parameters, **more})
-
-    if engine.is_spark:
-        model.check_streams(elsewhere=True)
-    stream |= model.streams and not engine.is_spark and (resume or source.is_long())
-    told = {
-        **parameters,
-        **more,
-        "method": method,
-        "feature": feature,
-        "leave_out": leave_out,
-        "score_range": source.score_range,
-        "raw": source.raw,
-        "streamed": stream,
-        "engine": engine.name if engine.is_spark else None,
-    }
-    words: dict[str, Any] = {"intended_use": intended_use, "limits": limits}
-    words["settings"] = {key: value for key, value in told.items() if value is not None}
-    notes: tuple[str, ...] = ()
-    if engine.is_spark:
-        _fit_on_spark(model, engine, source, feature, leave_out, words)
-        model.save(out)
-    else:
-        pairs, notes = _pairs(source, feature, leave_out, stream)
-        _fit(model, pairs, out, resume, words)
-    for text in (*notes, *model.diagnostics_.notes):
-        note(f"note: {text}")
+    parameters = parse_settings(settings)
+    check_settings(method, parameters)
+    with progress_bars() as update:
+        fitted = fit_model(
+            source,
+            out,
+            method=method,
+            clusters=clusters,
+            calibrator=calibrator,
+            attribute=attribute,
+            settings=parameters,
+            feature=feature,
+            leave_out=leave_out,
+            stream=stream,
+            resume=resume,
+            engine=engine,
+            intended_use=intended_use,
+            limits=limits,
+            seed=seed,
+            progress=update,
+        )
+    notes(fitted.notes)
     if as_json:
-        print_json({"model": str(out), "method": method, "figures": model.diagnostics_.figures})
+        figures = fitted.model.diagnostics_.figures
+        print_json({"model": str(out), "method": method, "figures": figures})
     else:
         click.echo(str(out))
         note(_next(out, source, feature, leave_out))
 
 
-def _next(out: Path, source: Source, feature: str | None, fold: str | None) -> str:
+def _next(out: Path, source: PairFiles, feature: str | None, fold: str | None) -> str:
     """Say what comes after a fit: a threshold, found on people whom the model does not know."""
     data = ["DATA"] if fold is None else [str(source.path), "--fold", fold]
-    read = ["--raw"] if source.raw else []
+    read = [] if source.normalize else ["--raw"]
     if source.score_range is not None:
         read.append("--score-range={:g},{:g}".format(*source.score_range))
     if feature is not None:
@@ -249,65 +217,3 @@ def _next(out: Path, source: Source, feature: str | None, fold: str | None) -> s
     end = ["--fpr", "0.01", "--out", str(out)]
     words = shlex.join(["faircal", "threshold", str(out), *data, *read, *end])
     return f"next: {words}" + ("" if fold is not None else ", on people left out")
-
-
-def _pairs(
-    source: Source, feature: str | None, leave_out: str | None, stream: bool
-) -> tuple[Dataset | PairStream, tuple[str, ...]]:
-    """Return the pairs to fit on, in memory or to be streamed, and what was done to them."""
-    if stream:
-        return source.open_one(feature, leave_out=leave_out, batch=BATCH), ()
-    loaded = source.load_one(feature)
-    if leave_out is None:
-        return loaded, ()
-    kept = loaded.split(fold_named(loaded, leave_out))[0]
-    return kept, kept.notes
-
-
-def _fit(
-    model: Method, data: Dataset | PairStream, out: Path, resume: bool, words: Mapping[str, Any]
-) -> None:
-    """Fit and save; long work keeps its state beside the model file until that is written."""
-    from faircal.data import PairStream
-    from faircal.production.describing import describe
-
-    if not (model.needs.training or isinstance(data, PairStream)):
-        with progress_bars() as update:
-            what = f"fitting {model.name} on {len(data)} pairs"
-            update(what, 0, 1, "")
-            model.fit(data, progress=update)
-            update(what, 1, 1, "")
-            update("describing the calibration population", 0, 1, "")
-            describe(model, data, **words, progress=update)
-        model.save(out)
-        return
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
-    check_checkpoint(checkpoint, resume, "a fit")
-    with kept_in(checkpoint, "it"), progress_bars() as update:
-        model.fit(data, progress=update, checkpoint=checkpoint, resume=resume)
-        update("describing the calibration population", 0, 1, "")
-        describe(model, data, **words, progress=update)
-    model.save(out)
-    checkpoint.unlink(missing_ok=True)
-
-
-def _fit_on_spark(
-    model: Method,
-    engine: Engine,
-    source: Source,
-    feature: str | None,
-    leave_out: str | None,
-    words: Mapping[str, Any],
-) -> None:
-    """Fit on Spark's workers, and describe."""
-    from faircal.production.describing import describe
-    from faircal.production.spark.session import task_progress
-
-    with engine.session() as spark:
-        pairs = engine.open_one(spark, source, feature)
-        if leave_out is not None:
-            pairs = pairs.without(leave_out)
-        with progress_bars() as update, task_progress(spark, update):
-            model.fit(pairs, progress=update)
-            update("describing the calibration population", 0, 1, "")
-            describe(model, pairs, **words, progress=update)

@@ -11,7 +11,6 @@ import click
 from faircal.cli.help import Group, Part, argument, option
 from faircal.cli.options import (
     attributes_option,
-    check_folder,
     json_option,
     level_option,
     note,
@@ -86,7 +85,7 @@ def _layout(
 
     def decorate(read: Callable[..., Import]) -> click.Command:
         def run(source: Path, folder: Path, as_json: bool, **rest: Any) -> None:
-            from faircal._base.files import require_new
+            from faircal._base.files import check_folder, require_new
 
             check_folder(folder)
             require_new(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from faircal.cli.help import Group, Part, argument, option
-from faircal.cli.options import json_option, note, out, print_json, printable
+from faircal.cli.options import json_option, note, print_json, printable
 from faircal.cli.values import registered
 
 _SEE = ("serve", "how-to/service")
@@ -102,9 +102,7 @@ def list_(path: str, as_json: bool) -> None:
     Reads the file and prints names, scopes, and when keys were made. The keys themselves are not in
     it. Writes nothing.
     """
-    from rich import box
-    from rich.table import Table
-
+    from faircal.cli.tables import print_table
     from faircal.production.serving.keys import SCOPES, KeyRing
 
     rows = [
@@ -118,12 +116,11 @@ def list_(path: str, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("name", "scopes", "created"):
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(printable(str(row["name"])), ", ".join(row["scopes"]), str(row["created"]))
-    out().print(table, markup=False)
+    print_table(
+        ["name", "scopes", "created"],
+        [(str(row["name"]), ", ".join(row["scopes"]), str(row["created"])) for row in rows],
+        left=range(3),
+    )
 
 
 @command.command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from faircal.cli.help import Command
-from faircal.cli.options import json_option, print_json, print_table
+from faircal.cli.options import json_option, print_json
 
 
 @click.command(
@@ -45,27 +45,16 @@ def command(as_json: bool) -> None:
     and what it declares to need. The name is what --method and --methods take. Reads and writes
     nothing.
     """
-    from rich import box
-    from rich.table import Table
-
+    from faircal.cli.tables import print_table
     from faircal.methods import properties
 
     rows = properties()
     if as_json:
         print_json(rows)
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in rows[0]:
-        table.add_column(
-            name.replace("_", " "),
-            justify="left" if isinstance(rows[0][name], str) else "center",
-            no_wrap=name == "method",
-        )
-    for row in rows:
-        table.add_row(
-            *(
-                value if isinstance(value, str) else "yes" if value else "no"
-                for value in row.values()
-            )
-        )
-    print_table(table)
+    words = [i for i, value in enumerate(rows[0].values()) if isinstance(value, str)]
+    print_table(
+        [name.replace("_", " ") for name in rows[0]],
+        [[v if isinstance(v, str) else "yes" if v else "no" for v in row.values()] for row in rows],
+        left=words,
+    )

@@ -9,24 +9,16 @@ import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
-    check_file,
-    check_folder,
     feature_option,
     json_option,
-    note,
+    notes,
     print_json,
     printable,
     progress_bars,
-    working,
 )
 
 if TYPE_CHECKING:
-    from faircal.cli.monitor_read import Folder, Scored
-    from faircal.cli.monitor_state import Kept
-    from faircal.methods import Method
-
-#: Unless told, and unless a state says otherwise.
-_FALSE_ALARMS = 0.01
+    from faircal.production.monitoring.report import Monitored
 
 
 @click.command(
@@ -86,7 +78,7 @@ _FALSE_ALARMS = 0.01
     part=Part.MONITORING,
     type=click.FloatRange(0, 0.5, min_open=True),
     metavar="SHARE",
-    show_default=str(_FALSE_ALARMS),
+    show_default="0.01",
     help="Chance that all tests together ever raise an alarm while nothing changes.",
 )
 @option(
@@ -138,136 +130,56 @@ def command(
     With --state a nightly job adds the day's file to what was seen before, and false alarms stay at
     the rate that was set, however long it runs.
     """
-    from faircal.cli.monitor_read import open_all
-    from faircal.cli.monitor_table import show
-    from faircal.production.monitoring.report import Monitored, write_monitoring
-    from faircal.production.scoring import Shift, fitted_share
+    from faircal.production.monitoring.run import monitor
 
-    _check(scores, model, out, state)
-    fitted, kept = _begin(model, state, false_alarms)
-    shift = None if prior is None else Shift(fitted_share(fitted), prior)
-    empty = [path for path in scores if _is_header_only(path)]  # a night without decisions
-    scores = tuple(path for path in scores if path not in empty)
-    with working("opening"):
-        sources = open_all(scores, fitted, kept.population, feature, shift, kept.model_sha256)
-    _check_new(sources, kept)
-    if state is None and len(sources) == 1 and not (ordered or sources[0].timed):
-        kept.look_once(fitted)  # nothing comes before or after: all of it at once is surest
-    counted = _count(sources, kept, ordered)
-    verdict = kept.watch.verdict()
-    notes = [f"{path}: there are no pairs in it" for path in empty]
-    notes += [text for source in sources for text in source.notes]
-    notes += sorted(
-        {found.details["caveat"] for found in verdict.findings if found.details.get("caveat")}
-    )
-    provenance = fitted.about_.provenance
-    found = Monitored(
-        verdict=verdict,
-        population=kept.population,
-        timeline=kept.timeline,
-        model={
-            "name": model.name,
-            "method": fitted.title,
-            "sha256": kept.model_sha256,
-            "data": provenance.data if provenance else "",
-            "simulated": bool(provenance and provenance.simulated),
-        },
-        false_alarms=kept.false_alarms,
-        sources=counted,
-        notes=notes,
-    )
-    paths = {} if out is None else write_monitoring(out, found)
-    if state is not None:  # the last, so that a call that failed can be made again
-        kept.save(state)
-    for text in notes:
-        note(f"note: {printable(text)}")
+    with progress_bars() as update:
+        monitored, paths = monitor(
+            model,
+            scores,
+            state=state,
+            false_alarms=false_alarms,
+            ordered=ordered,
+            prior=prior,
+            feature=feature,
+            out=out,
+            progress=update,
+        )
+    notes(monitored.notes)
     if as_json:
-        print_json({**found.as_json(), "files": {key: str(path) for key, path in paths.items()}})
+        files = {key: str(path) for key, path in paths.items()}
+        print_json({**monitored.as_json(), "files": files})
     else:
-        show(found)
+        _show(monitored)
         for name, path in paths.items():
             click.echo(f"{name}: {path}")
-    return int(found.verdict.due)
+    return int(monitored.verdict.due)
 
 
-def _check(scores: tuple[Path, ...], model: Path, out: Path | None, state: Path | None) -> None:
-    """Raise where something can't be written, or would overwrite what is read."""
-    from faircal._base.errors import ParameterError
+def _show(monitored: Monitored) -> None:
+    """Print a line a test, the verdict and what to do."""
+    from faircal.cli.tables import number, print_table, text
+    from faircal.production.monitoring.report import advice, verdict_of
 
-    if out is not None:
-        check_folder(out)
-    if state is not None:
-        check_file(state)
-        if state.resolve() in {path.resolve() for path in (model, *scores)}:
-            raise ParameterError(f"--state {state}: is read by this command; choose another path")
-    if len({path.resolve() for path in scores}) < len(scores):
-        raise ParameterError("SCORES: a file is given twice; give each once")
-
-
-def _is_header_only(path: Path) -> bool:
-    """Say whether a file is a CSV table with names of columns and no row."""
-    if path.suffix != ".csv" or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return b"probability" in file.readline(1 << 16) and not file.readline(1 << 16).strip()
-
-
-def _begin(path: Path, state: Path | None, false_alarms: float | None) -> tuple[Method, Kept]:
-    """Read the model, and begin to watch it, or go on from a state."""
-    from faircal._base.errors import DataError
-    from faircal._base.files import file_digest
-    from faircal.cli.monitor_state import Kept
-    from faircal.methods import load_method
-
-    fitted = load_method(path)
-    population = fitted.about_.population
-    if population is None or not population.watchable:
-        raise DataError(
-            f"{path}: does not say what its calibration population was like, as models of earlier "
-            "versions don't; fit it again ('faircal fit'; in Python call faircal.describe before "
-            "save)"
-        )
-    digest = file_digest(path)
-    if state is not None and state.exists():
-        return fitted, Kept.load(state, fitted, population, digest, false_alarms)
-    rate = _FALSE_ALARMS if false_alarms is None else false_alarms
-    return fitted, Kept.begin(fitted, population, digest, rate)
-
-
-def _check_new(sources: list[Scored | Folder], kept: Kept) -> None:
-    """Raise where something was counted before."""
-    from faircal._base.errors import DataError
-
-    with working("looking for what was counted before"):
-        for source in sources:
-            digest = source.digest
-            if digest in kept.files:
-                raise DataError(
-                    f"{source.path}: was counted before, in this call or in an earlier one with "
-                    "the same --state; leave it out"
-                )
-            kept.files.append(digest)
-
-
-def _count(sources: list[Scored | Folder], kept: Kept, ordered: bool) -> dict[str, int]:
-    """Go through all pairs; return how many there were, by path."""
-    from faircal.cli.monitor_order import in_random_order
-
-    counted: dict[str, int] = {}
-    total, done = sum(map(len, sources)), 0
-    with progress_bars() as update:
-        for source in sources:
-            counted[str(source.path)] = 0
-            timed = ordered or source.timed
-            chunks = source.chunks()
-            if not timed:
-                update("reading", 0, 1, source.name)
-                chunks = in_random_order(chunks, len(source))
-            for number, chunk in enumerate(chunks):
-                update("reading", 0, 0, "")
-                kept.add(chunk, source.name, joins=bool(number) and not timed)
-                counted[str(source.path)] += len(chunk.labelled)
-                done += len(chunk.labelled)
-                update("counting", done, total, source.name)
-        update("counting", 0, 0, "")
-    return counted
+    verdict = monitored.verdict
+    print_table(
+        ["what", "how far", "tolerance", "p-value", "level", "verdict"],
+        [
+            (
+                finding.title,
+                number(finding.statistic),
+                number(finding.details.get("tolerance")),
+                number(finding.p_value),
+                number(finding.level),
+                text(verdict_of(finding), "bold" if finding.alarm else ""),
+            )
+            for finding in verdict.findings
+        ],
+        title=f"{monitored.model['name']}: {verdict.pairs:,} pairs",
+        left=(0, 5),
+    )
+    for finding in verdict.findings:
+        if finding.alarm or not finding.enough:
+            click.echo(printable(f"{finding.title}: {finding.words}"))
+    click.echo(printable(verdict.words))
+    for words in advice(verdict):
+        click.echo(printable(f"  {words}"))

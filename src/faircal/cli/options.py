@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import Progress as Bars
-from rich.table import Column, Table
+from rich.table import Column
 
 from faircal._base.jobs import Progress, silent
 from faircal.cli.help import Part, option
@@ -53,16 +52,10 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def print_table(table: Table, *, names: int = 1, blocks: Sequence[int] = ()) -> None:
-    """Print a table on standard output, below one another what does not fit side by side.
-
-    The first columns, `names`, are beside each piece; `blocks` are columns that stay together.
-    """
-    from faircal.report.terminal import fitted
-
-    console = out()
-    for piece in fitted(table, console, names=names, blocks=blocks):
-        console.print(piece)
+def notes(texts: Iterable[str]) -> None:
+    """Print notes on standard error, each with the word before it; a warning is one already."""
+    for words in texts:
+        note(printable(words if words.startswith("warning") else f"note: {words}"))
 
 
 def printable(text: str) -> str:
@@ -148,38 +141,6 @@ class CommaList(click.ParamType[Any]):
                 param,
                 ctx,
             )
-
-
-def check_output(path: Path) -> None:
-    """Raise when `path` can't be written, before any work is done for it; makes nothing."""
-    from faircal._base.errors import ParameterError
-
-    absolute = path.absolute()
-    # A file is written beside the old one, which it then takes the place of.
-    places = absolute.parents if path.is_file() else (absolute, *absolute.parents)
-    home = next(folder for folder in places if folder.exists())
-    if not home.is_dir():
-        raise ParameterError(f"cannot write {path}: {home} is a file; choose another path")
-    if not os.access(home, os.W_OK):
-        raise ParameterError(f"cannot write {path}: {home} is not writable; choose another path")
-
-
-def check_file(path: Path) -> None:
-    """Raise when `path` can't be written as a file."""
-    from faircal._base.errors import ParameterError
-
-    if path.is_dir():
-        raise ParameterError(f"{path} is a folder; give the path of a file to write")
-    check_output(path)
-
-
-def check_folder(path: Path) -> None:
-    """Raise when `path` can't be used as a folder to write to."""
-    from faircal._base.errors import ParameterError
-
-    if path.exists() and not path.is_dir():
-        raise ParameterError(f"cannot use {path} as output folder: it is a file; give another path")
-    check_output(path)
 
 
 def parse_value(text: str) -> Any:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
-    check_file,
-    check_folder,
     feature_option,
     json_option,
     note,
@@ -20,17 +16,7 @@ from faircal.cli.options import (
     progress_bars,
     seed_option,
 )
-from faircal.cli.source import check_one_feature
 from faircal.cli.values import among, registered
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-    from pyarrow import Array, Table
-
-    from faircal.data.dataset_folder import ImageFolder
-    from faircal.data.pairing import BuiltPairs
 
 
 class GenuinePairs(click.ParamType[Any]):
@@ -188,161 +174,32 @@ def command(
 
     Next: 'faircal check DATA', then 'faircal fit' or 'faircal benchmark'.
     """
-    from faircal._base.errors import ParameterError
-    from faircal.data.dataset_folder import read_images
-    from faircal.data.pairing import BY_EMBEDDING, PairPlan, build_pairs
-    from faircal.data.types import cross
+    from faircal.data.pairing.folder import make_pairs
 
-    if folds is not None and folds < 2:
-        raise ParameterError(f"--folds: expected 2 or more, found {folds}")
-    plan = PairPlan(imposters, genuine, ratio, size, cap, folds or 5, clusters, seed)
-    _check_replaceable(data, out, replace)
-    _check_out(out)
-    gallery = read_images(data, [feature] if feature else None)
-    images = gallery.images
-    people, fold = _people(data, gallery, keep_folds=folds is None)
-    groups = attribute or "+".join(images.crossed)
-    codes = cross(images.attributes, groups, str(data)).codes if groups else None
-    with progress_bars() as progress:
-        built = build_pairs(
-            people,
-            plan,
-            strata=codes,
-            groups=codes,
-            vectors=_vectors(gallery, data) if imposters in BY_EMBEDDING else None,
-            folds=fold,
-            progress=progress,
+    with progress_bars() as update:
+        built, path = make_pairs(
+            data,
+            out,
+            imposters=imposters,
+            genuine=genuine,
+            ratio=ratio,
+            size=size,
+            cap=cap,
+            folds=folds,
+            clusters=clusters,
+            attribute=attribute,
+            feature=feature,
+            seed=seed,
+            replace=replace,
+            progress=update,
         )
-    record = {**asdict(plan), "feature": feature, "attribute": groups or None}
-    _show(built, _write(_table(built, images.ids), data, out, record), as_json)
-
-
-def _check_replaceable(data: Path, out: Path | None, replace: bool) -> None:
-    """Raise where pairs would be lost that nobody said may be."""
-    from faircal._base.errors import DataError
-    from faircal._base.files import existing
-    from faircal.data.tables import find_table, first_rows, has_table
-
-    if not existing(data).is_dir():
-        raise DataError(f"{data}: expected a dataset folder, found a file; give the folder")
-    if out is not None or not has_table(data, "pairs"):
-        return
-    path = find_table(data, "pairs")
-    if not replace:
-        raise DataError(f"{path} is there already; add --replace, or choose an --out")
-    if "score" in first_rows(path).column_names:
-        raise DataError(f"{path}: brings scores, which new pairs can't have; choose an --out")
-
-
-def _people(
-    data: Path, gallery: ImageFolder, *, keep_folds: bool
-) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Return the person in each image, −1 for images that can be in no pair, and their folds."""
-    import numpy as np
-    import pyarrow as pa
-
-    from faircal._base.errors import DataError
-    from faircal.data.columns import parse_fold
-
-    identity, given = gallery.images.identity, gallery.fold if keep_folds else None
-    if identity is None or not identity.names:
-        raise DataError(f"{data}: the images have no identity; add the column to make pairs")
-    people = identity.codes.astype(np.int64)
-    for path, embeddings in gallery.embeddings.values():
-        if embeddings.unusable.any():
-            note(f"{int(embeddings.unusable.sum()):,} images have no usable vector in {path}")
-            people[embeddings.unusable] = -1
-    if given is None:
-        return people, None
-    empty = np.asarray(given.is_null())
-    if empty.any():
-        note(f"{int(empty.sum()):,} images have no fold")
-        people[empty] = -1
-    fold = parse_fold(given.cast(pa.string()).fill_null("0"), str(data / "images"))
-    if fold.dtype.kind != "i":
-        raise DataError(
-            f"{data / 'images'}, column 'fold': expected whole numbers, found text; number the "
-            "folds, or have others drawn with --folds"
-        )
-    return people, fold
-
-
-def _vectors(gallery: ImageFolder, data: Path) -> Any:
-    import numpy as np
-
-    check_one_feature(gallery.embeddings, data)
-    for _, embeddings in gallery.embeddings.values():
-        return embeddings.rows(np.arange(len(embeddings)))
-    return None
-
-
-def _table(built: BuiltPairs, ids: Array) -> Table:
-    import numpy as np
-    import pyarrow as pa
-
-    return pa.table(
-        {
-            "left": ids.take(pa.array(built.left)),
-            "right": ids.take(pa.array(built.right)),
-            "genuine": built.genuine.astype(np.int8),
-            "fold": built.fold,
-        }
-    )
-
-
-def _check_out(out: Path | None) -> None:
-    """Raise when the pairs can't be written to `out`, before any work is done for them."""
-    from faircal._base.files import require_new
-
-    if out is not None and out.suffix in (".csv", ".parquet"):
-        check_file(out)
-    elif out is not None:
-        check_folder(out)
-        require_new(out)
-
-
-def _write(table: Table, data: Path, out: Path | None, record: Mapping[str, Any]) -> Path:
-    """Write the pairs, and into a folder how they were made."""
-    from faircal._base.files import new_folder
-    from faircal.data.tables import write_csv, write_parquet, write_table
-
-    if out is not None and out.suffix == ".csv":
-        write_csv(out, table)
-        return out
-    if out is not None and out.suffix == ".parquet":
-        write_parquet(out, iter([table]))
-        return out
-    if out is None:
-        path = write_table(data, "pairs", [table])
-        _record(data, record)
-        return path
-    with new_folder(out) as folder:
-        skip = shutil.ignore_patterns("pairs.csv", "pairs.parquet", ".*")
-        shutil.copytree(data, folder, ignore=skip, dirs_exist_ok=True)
-        name = write_table(folder, "pairs", [table]).name
-        _record(folder, record)
-    return out / name
-
-
-def _record(folder: Path, record: Mapping[str, Any]) -> None:
-    from faircal.data.dataset_folder import read_about, write_about
-
-    write_about(folder, {**read_about(folder), "pairs": dict(record)})
-
-
-def _show(built: BuiltPairs, path: Path, as_json: bool) -> None:
-    genuine = int(built.genuine.sum())
-    for text in built.notes:
-        note(text)
+    for words in built.notes:
+        note(words)
+    count = int(built.genuine.sum())
     if as_json:
-        print_json(
-            {
-                "pairs": str(path),
-                "genuine": genuine,
-                "imposter": len(built) - genuine,
-                "notes": list(built.notes),
-            }
-        )
+        imposter = len(built) - count
+        record = {"pairs": str(path), "genuine": count, "imposter": imposter}
+        print_json({**record, "notes": list(built.notes)})
         return
-    note(f"{len(built):,} pairs: {genuine:,} genuine, {len(built) - genuine:,} imposter")
+    note(f"{len(built):,} pairs: {count:,} genuine, {len(built) - count:,} imposter")
     click.echo(str(path))

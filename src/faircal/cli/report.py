@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, argument
-from faircal.cli.options import json_option
-from faircal.cli.running import REPORT_FILES, TABLE_FILES, all_files_option, report_and_show
+from faircal.cli.options import json_option, progress_bars
+from faircal.cli.results import REPORT_FILES, TABLE_FILES, all_files_option, show_report
 
 
 @click.command(
@@ -41,8 +41,8 @@ def command(folder: Path, all_files: bool, as_json: bool) -> None:
 
     Prints the main tables, and where the files are.
     """
-    from faircal.cli import classify_show
-    from faircal.metrics.results import read_run
+    from faircal.workflows.reporting import make_report
 
-    classes = read_run(folder).get("kind") == "classify"
-    (classify_show.report_and_show if classes else report_and_show)(folder, as_json, all_files)
+    with progress_bars() as update:
+        report = make_report(folder, all_files=all_files, progress=update)
+    show_report(report, as_json)

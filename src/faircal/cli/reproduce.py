@@ -10,7 +10,6 @@ import click
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     CommaList,
-    check_folder,
     features_option,
     jobs_option,
     json_option,
@@ -18,16 +17,17 @@ from faircal.cli.options import (
     out_option,
     parse_methods,
     parse_settings,
+    progress_bars,
     resume_option,
     seed_option,
     set_option,
 )
-from faircal.cli.running import PAIR_FILES, TABLE_FILES, benchmark_and_show, goes_on
-from faircal.cli.source import Source, reads_data
+from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
+from faircal.cli.source import reads_data
 from faircal.cli.values import registered
 
 if TYPE_CHECKING:
-    from faircal.data import Dataset
+    from faircal.data import PairFiles
 
 
 @click.command(
@@ -135,7 +135,7 @@ if TYPE_CHECKING:
 @json_option
 def command(
     paper: str,
-    source: Source,
+    source: PairFiles,
     out: Path,
     no_training: bool,
     clusters: tuple[int, ...],
@@ -160,58 +160,29 @@ def command(
     Prints the main tables and the claims. Open report.html next. An interrupted run goes on with
     --resume.
     """
-    from faircal.evaluation.benchmark import EXPERIMENTS, paper_settings
-    from faircal.evaluation.benchmark.experiments import CLUSTERS
-    from faircal.report.paper import check_networks
+    from faircal.workflows.reproduce import reproduce
 
-    check_folder(out)
-    loaded = source.load(features, seed=seed)
-    published = {name: str(network) for name, network in parse_settings(names, "--as").items()}
-    check_networks(published, loaded.features)
-    settings, left_out = paper_settings(
-        loaded,
-        EXPERIMENTS[paper],
-        training=not no_training,
-        clusters=clusters or CLUSTERS,
-        parameters=parse_methods(parameters),
-        members=25,
-        seed=seed,
-        **more,
-    )
-    place = None if no_pictures else _pictures(loaded, pictures)
-    record = {
-        "kind": "reproduce",
-        "paper": paper,
-        "published": published,
-        "pictures": None if place is None else str(place.resolve()),
-        "left_out": left_out,
-    }
-    with goes_on("the experiment"):
-        benchmark_and_show(
-            loaded, out, settings, jobs=jobs, resume=resume, as_json=as_json, more=record
+    networks = {name: str(network) for name, network in parse_settings(names, "--as").items()}
+    with progress_bars() as update:
+        report = reproduce(
+            paper,
+            source,
+            out,
+            training=not no_training,
+            clusters=clusters,
+            features=features,
+            networks=networks,
+            parameters=parse_methods(parameters),
+            pictures=False if no_pictures else pictures,
+            jobs=jobs,
+            resume=resume,
+            seed=seed,
+            progress=update,
+            note=note,
+            **more,
         )
-    if place is not None:
+    show_run(report, as_json)
+    if report.store.run["pictures"] is not None:
         note("note: the report shows faces of some clusters; --no-pictures leaves them out")
     elif not no_pictures:
         note("note: the pictures are not at hand: no montages of clusters")
-
-
-def _pictures(data: Dataset, given: Path | None) -> Path | None:
-    """Return the folder of the pictures: the one given, or where they were imported from."""
-    from faircal._base.errors import DataError
-    from faircal._base.files import existing
-    from faircal.data.dataset_folder import picture_home
-
-    imported = data.provenance.get("imported")
-    origin = imported.get("from") if isinstance(imported, dict) else None
-    root = existing(given) if given is not None else Path(origin) if origin else None
-    if root is None:
-        return None
-    paths = [str(name) for name in data.images.ids.to_pylist()]
-    place = picture_home(root, paths, data.provenance)
-    if place is None and given is not None:
-        raise DataError(
-            f"{given}: found no picture such as {paths[0]}; give the folder they lie in, "
-            "or --no-pictures"
-        )
-    return place

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.engine import Engine, engine_options
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     CommaList,
     calibrated_at_option,
-    check_file,
-    check_folder,
     feature_option,
     fold_option,
     json_option,
-    note,
+    notes,
     print_json,
+    progress_bars,
     resume_option,
     table_out_option,
 )
-from faircal.cli.source import Source, reads_data
+from faircal.cli.source import engine_options, reads_data
 from faircal.cli.values import among, registered
+
+if TYPE_CHECKING:
+    from faircal.data import PairFiles
+    from faircal.production.spark.engine import SparkEngine
 
 #: For ``--prior``: find the share of genuine pairs out.
 ESTIMATE = "estimate"
@@ -131,7 +133,7 @@ class Share(click.ParamType[Any]):
 @json_option
 def command(
     model: Path,
-    source: Source,
+    source: PairFiles,
     out: Path,
     feature: str | None,
     fold: str | None,
@@ -139,7 +141,7 @@ def command(
     add: tuple[str, ...],
     prior: float | str | None,
     calibrated_at: float | None,
-    engine: Engine,
+    engine: SparkEngine | None,
     resume: bool,
     as_json: bool,
 ) -> None:
@@ -161,32 +163,25 @@ def command(
     order. OUT may then also be a name without ending: a folder of Parquet files. All machines must
     see DATA and OUT (see the guide 'On a Spark cluster' in the documentation).
     """
-    from faircal._base.errors import ParameterError
-    from faircal.cli.score_run import Wanted, score_here, score_on_spark
-    from faircal.methods import load_method
-    from faircal.production.scoring import Adding
+    from faircal.workflows.score import score_file
 
-    if out.suffix not in (".parquet", ".csv") and not (engine.is_spark and not out.suffix):
-        raise ParameterError(
-            f"--out {out}: expected a name that ends in .parquet or .csv; choose one"
+    with progress_bars() as update:
+        scored = score_file(
+            model,
+            source,
+            out,
+            feature=feature,
+            fold=fold,
+            keep=keep,
+            add=add,
+            prior=prior,
+            calibrated_at=calibrated_at,
+            engine=engine,
+            resume=resume,
+            progress=update,
         )
-    engine.check(source, resume=resume)
-    if calibrated_at is not None and prior is None and "log_likelihood_ratio" not in add:
-        raise ParameterError(
-            "--calibrated-at: is for --prior or --add log_likelihood_ratio; give one or neither"
-        )
-    (check_file if out.suffix else check_folder)(out)
-    source.check_kept(out, model)
-    fitted = load_method(model)
-    Adding.of(fitted, add, calibrated_at)  # what can't be added is said at once
-    wanted = Wanted(fitted, source, feature, fold, keep, add, prior, calibrated_at)
-    if engine.is_spark:
-        count, notes, record = score_on_spark(wanted, out, engine)
-    else:
-        count, notes, record = score_here(wanted, model, out, resume)
-    for text in notes:
-        note(f"note: {text}")
+    notes(scored.notes)
     if as_json:
-        print_json({"out": str(out), "pairs": count, **record})
+        print_json({"out": str(out), "pairs": scored.pairs, **scored.record})
     else:
         click.echo(str(out))

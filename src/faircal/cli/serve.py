@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,6 @@ from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.model.operating_point import On
-    from faircal.production.serving import Service, Settings
-
-#: For ``--database``: keep nothing.
-NONE = "none"
 
 
 @click.command(
@@ -233,17 +228,12 @@ def command(
 
     Needs the extra serve. Find a threshold first ('faircal threshold --out').
     """
-    from faircal._base.files import existing
-    from faircal.production.serving import Settings
-    from faircal.production.serving.app import check_installed
-    from faircal.production.serving.store import read_key
+    from faircal.production.serving.starting import serve
 
-    check_installed()
-    existing(model)
-    settings = Settings(
-        model=model,
-        database=_database(model, database),
-        encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
+    serve(
+        model,
+        database=database,
+        encryption_key_file=encryption_key_file,
         keys=keys,
         host=host,
         port=port,
@@ -261,57 +251,7 @@ def command(
         preset=preset,
         page=page,
         access_log=access_log,
+        log_level=log_level,
+        note=note,
+        ready=click.echo,
     )
-    _serve(settings, log_level)
-
-
-def _database(model: Path, told: str | None) -> str | None:
-    if told == NONE:
-        return None
-    return str(model.with_suffix(".db")) if told is None else told
-
-
-def _serve(settings: Settings, log_level: str) -> None:
-    from faircal.production.serving import Service
-    from faircal.production.serving.logs import start_logging
-    from faircal.production.serving.server import run
-
-    start_logging(log_level)
-    if hasattr(signal, "SIGHUP"):  # until it is listened for, it would end the process
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    service = Service(settings)
-    note(_summary(settings, service))
-    for text in _notes(settings, service):
-        note(f"note: {text}")
-    run(service, click.echo)
-
-
-def _summary(settings: Settings, service: Service) -> str:
-    """Say what is served, in one line; a database's URL may have a password in it, and is not."""
-    from faircal.production.serving.keys import KeyRing
-
-    loaded, point = service.loaded, service.judge.point
-    promise = f"FPR {point.fpr:g} promised, {point.within}" if point.promised else "no promise"
-    scheme, mark, _ = (settings.database or NONE).partition("://")
-    kind = "PostgreSQL" if mark and scheme.startswith("postgres") else "SQLite"
-    sealed = "not encrypted" if settings.encryption_key is None else "encrypted"
-    database = NONE if settings.database is None else f"{kind} ({sealed})"
-    keys = NONE if settings.keys is None else len(KeyRing.load(settings.keys).keys)
-    return (
-        f"model {loaded.digest[:16]} ({loaded.model.name}), same where {point.on} >= "
-        f"{point.threshold:.6g} ({promise}), prior {loaded.prior:.6g}, database {database}, "
-        f"keys {keys}"
-    )
-
-
-def _notes(settings: Settings, service: Service) -> list[str]:
-    found = []
-    if settings.keys is None:
-        found.append("there are no keys: whoever can reach this machine's ports may do everything")
-    if settings.database is None:
-        found.append("there is no storage: no templates, no audit trail")
-    elif settings.encryption_key is None:
-        found.append("templates are not encrypted; give --encryption-key-file to have them so")
-    if service.watch is None:
-        found.append("the model file has no population: pairs are not monitored, nor placed")
-    return found

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import check_folder, json_option, print_json, seed_option, working
+from faircal.cli.options import json_option, print_json, seed_option, working
 from faircal.cli.values import registered
 
 
@@ -98,6 +98,7 @@ def command(
     What comes of it says how methods behave on such data, and nothing about real people; reports
     say so. Look at it next with 'faircal check DIR'.
     """
+    from faircal._base.files import check_folder
     from faircal.data import save_dataset
     from faircal.data.simulation import simulate
 

@@ -1,27 +1,19 @@
-"""The data that commands read: the argument DATA, its options, and what long work on it keeps."""
+"""The argument DATA of commands, its options, and those of where work is done."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from faircal._base.errors import ParameterError
 from faircal.cli.help import Part, argument, option
-from faircal.cli.options import check_file, working
+from faircal.cli.options import parse_assignments
 from faircal.cli.values import among
 
-if TYPE_CHECKING:
-    from faircal.data import Dataset, PairStream
-
-#: With more pairs than this, ``fit`` and ``audit`` count them part by part.
-MOST_PAIRS = 10_000_000
-#: Pairs of a part.
-BATCH = 1 << 20
 #: What the argument DATA may be.
 DATA_HELP = (
     "A dataset folder (images, pairs, embeddings), as 'faircal import', 'embed', 'pairs' and "
@@ -45,99 +37,6 @@ class ScoreRange(click.ParamType[Any]):
         except ValueError:
             self.fail(f"expected LOW,HIGH such as 0,100, found {value!r}", param, ctx)
         return low, high
-
-
-def fold_named(data: Dataset, text: str) -> Any:
-    """Return the fold that prints as `text`; the text itself where there is none."""
-    return next((name for name in data.fold_names if str(name) == text), text)
-
-
-def check_one_feature(features: Collection[str], path: Path) -> None:
-    """Raise where there are several features and nobody said which."""
-    from faircal._base.errors import ParameterError
-
-    if len(features) > 1:
-        raise ParameterError(
-            f"{path}: has several features ({', '.join(features)}); choose one with --feature"
-        )
-
-
-@dataclass(frozen=True)
-class Source:
-    """The argument DATA with the options that say how to read it."""
-
-    path: Path
-    score_range: tuple[float, float] | None
-    raw: bool
-    device: str | None = None
-
-    def load(
-        self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
-    ) -> Dataset:
-        """Read the data; `more` goes to `faircal.load`.
-
-        For `measuring` alone scores may be in any range: those of some methods leave the cosine's.
-        """
-        from faircal.data import load
-
-        with working(f"reading {self.path}"):
-            return load(self.path, **self.how(features, measuring), **more)
-
-    def open(
-        self, features: Sequence[str] = (), *, measuring: bool = False, **more: Any
-    ) -> PairStream:
-        """Open the data, to go through its pairs part by part; `more` goes to `open_stream`."""
-        from faircal.data import open_stream
-
-        with working(f"reading {self.path}"):
-            return open_stream(self.path, **self.how(features, measuring), **more)
-
-    def how(self, features: Sequence[str], measuring: bool) -> dict[str, Any]:
-        """Return how to read the data, by the names of `load`."""
-        return {
-            "features": features or None,
-            "score_range": self.score_range or (None if measuring else (-1.0, 1.0)),
-            "normalize": not self.raw,
-            "device": self.device or "cpu",
-        }
-
-    def check_kept(self, out: Path, *others: Path) -> None:
-        """Raise where `out` is a file that is read: DATA, a part of it, or one of `others`."""
-        from faircal._base.errors import ParameterError
-
-        target, data = out.resolve(), self.path.resolve()
-        inside = target.parent in (data, data / "embeddings") and target.exists()
-        read = inside and target.stem in ("images", "pairs", "embeddings", "dataset")
-        read |= inside and target.suffix in (".npy", ".npz")
-        if read or target in (data, *(path.resolve() for path in others)):
-            raise ParameterError(f"--out {out}: is read by this command; choose another path")
-
-    def is_long(self) -> bool:
-        """Whether there are more pairs than are held in memory; what can't be read is not."""
-        from faircal._base.errors import FairCalError
-        from faircal.data.long_tables import open_table
-        from faircal.data.tables import find_table, is_table, table_files
-
-        try:
-            table = self.path if is_table(self.path) else find_table(self.path, "pairs")
-            size = sum(file.stat().st_size for file in table_files([table]))
-            # The shortest line of CSV is "1,0": a short file need not be gone through twice.
-            least = 4 * MOST_PAIRS if table.suffix == ".csv" else 0
-            return size > least and open_table(table).n_rows > MOST_PAIRS
-        except (FairCalError, OSError):
-            return False  # reading it will say what is wrong
-
-    def open_one(self, feature: str | None, **more: Any) -> PairStream:
-        """Open the data with one feature: the one named, or the only one."""
-        stream = self.open([feature] if feature else (), **more)
-        check_one_feature(stream.features, self.path)
-        return stream
-
-    def load_one(self, feature: str | None) -> Dataset:
-        """Read the data with one feature: the one named, or the only one."""
-        data = self.load([feature] if feature else ())
-        check_one_feature(data.features, self.path)
-        return data
 
 
 def reads_data(
@@ -179,7 +78,9 @@ def reads_data(
         device: str | None,
         **rest: Any,
     ) -> Any:
-        return function(source=Source(data, score_range, raw, device), **rest)
+        from faircal.data import PairFiles
+
+        return function(source=PairFiles(data, score_range, not raw, device), **rest)
 
     return reading
 
@@ -189,40 +90,78 @@ stream_option = option(
     part=Part.WORK,
     is_flag=True,
     help="Read the pairs part by part and count their scores in fine bins, in bounded memory. Done "
-    f"by itself above {MOST_PAIRS:,} pairs.",
+    "by itself above 10,000,000 pairs.",
 )
 
 
-def check_checkpoint(path: Path, resume: bool, work: str) -> None:
-    """Raise unless the checkpoint at `path` is there just when it is to be gone on from.
+def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--engine`` and Spark's options; gives ``engine``: a `SparkEngine`, or None."""
 
-    `work` is what was interrupted, in words.
-    """
-    from faircal._base.errors import ParameterError
+    @option(
+        "--engine",
+        "where",
+        part=Part.SPARK,
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        help="Where to run: on this machine, or on a Spark cluster (extra spark). The options "
+        "below go with spark.",
+    )
+    @option(
+        "--master",
+        part=Part.SPARK,
+        metavar="URL",
+        show_default="Spark's own setting, else all cores here",
+        help="Spark's master, such as local[4] or spark://host:7077.",
+    )
+    @option(
+        "--conf",
+        part=Part.SPARK,
+        multiple=True,
+        metavar="KEY=VALUE",
+        show_default="none",
+        help="Setting of the Spark session, such as spark.executor.memory=8g. May be repeated.",
+    )
+    @option(
+        "--embeddings",
+        part=Part.SPARK,
+        type=click.Choice(["auto", "map", "send", "tiles"]),
+        default="auto",
+        help="How workers get at vectors: map them from shared files, send them over the network, "
+        "or tiles: hold two blocks of them at a time. auto finds out.",
+    )
+    @option(
+        "--blocks",
+        part=Part.SPARK,
+        type=click.Path(),
+        metavar="DIR",
+        show_default="none",
+        help="Folder for block files, which all workers see, or an address that Arrow knows "
+        "(s3://…); with it auto is tiles.",
+    )
+    @wraps(function)
+    def running(
+        where: str,
+        master: str | None,
+        conf: tuple[str, ...],
+        embeddings: str,
+        blocks: str | None,
+        **rest: Any,
+    ) -> Any:
+        settings = parse_assignments(conf, "--conf")
+        if where == "spark":
+            from faircal.production.spark.engine import SparkEngine
 
-    check_file(path)
-    if resume and not path.exists():
-        raise ParameterError(f"--resume: there is no {path} to go on from; leave --resume out")
-    if not resume and path.exists():
-        raise ParameterError(
-            f"{path} is there from {work} that was interrupted; go on with --resume, or delete it"
-        )
+            engine = SparkEngine(master, settings, embeddings, blocks)
+            return function(engine=engine, **rest)
+        given = {
+            "--master": master,
+            "--conf": settings,
+            "--blocks": blocks,
+            "--embeddings": embeddings != "auto",
+        }
+        for name, value in given.items():
+            if value:
+                raise ParameterError(f"{name}: goes with --engine spark; add it")
+        return function(engine=None, **rest)
 
-
-@contextmanager
-def kept_in(checkpoint: Path, work: str) -> Iterator[None]:
-    """Say, where `work` is interrupted, whether it can go on.
-
-    Where its data must change, and not merely couldn't be read, the checkpoint is worth nothing.
-    """
-    from faircal._base.errors import DataError
-
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        hint = f"{work} goes on with --resume" if checkpoint.exists() else "nothing is written"
-        raise KeyboardInterrupt(hint) from error
-    except DataError as error:
-        if not isinstance(error.__cause__, OSError):
-            checkpoint.unlink(missing_ok=True)
-        raise
+    return running

@@ -12,32 +12,26 @@ from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     attribute_option,
     calibrated_at_option,
-    check_file,
     feature_option,
     fold_option,
     json_option,
-    note,
+    notes,
     print_json,
+    printable,
+    progress_bars,
     seed_option,
-    working,
 )
-from faircal.cli.source import Source, check_one_feature, fold_named, reads_data
+from faircal.cli.source import reads_data
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from faircal.data import PairFiles
+    from faircal.evaluation.audit.operating import OperatingRates
+    from faircal.evaluation.thresholds.finding import ThresholdResult
+    from faircal.evaluation.thresholds.guarantee import Guarantee, GuaranteeRow, Rule, Scope
 
-    from faircal.cli.threshold_found import Found
-    from faircal.data import Dataset
-    from faircal.evaluation.audit import ScoredPairs
-    from faircal.evaluation.thresholds.guarantee import Guarantee, Rule, Scope
-    from faircal.evaluation.thresholds.strangers import ImposterSet
-    from faircal.methods import Method
-
-#: A share of people that may be taken for others far more often, and be missing among few.
-_KIND = 0.05
 #: Exit code where no threshold can be promised.
 REFUSED = 1
+_SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cluster"}
 
 
 @click.command(
@@ -129,7 +123,7 @@ REFUSED = 1
 @json_option
 def command(
     model: tuple[Path, ...],
-    source: Source,
+    source: PairFiles,
     fpr: float,
     rule: Rule,
     confidence: float,
@@ -164,202 +158,154 @@ def command(
     the exit code is 1. --rule measured takes the threshold at which the counted FPR of all pairs is
     --fpr, as papers do, and promises nothing. 'faircal plan' says how many people a rate takes.
     """
-    from faircal.cli.threshold_found import find_out, fitted_on
-    from faircal.evaluation.audit import ScoredPairs
-    from faircal.evaluation.thresholds.guarantee import counted, guarantee, imposters
-    from faircal.methods import load_method
-
-    _check(model, rule, within, clusters)
-    _check_model(model, source, prior, calibrated_at, out)
-    fitted = load_method(model[0]) if model else None
-    data = source.load([feature] if feature else (), measuring=fitted is None)
-    check_one_feature(data.features, source.path)
-    notes: list[str] = []
-    own = fitted is not None and fitted_on(fitted, data, fold)
-    if fold is not None:
-        notes += data.notes
-        data = data.split(fold_named(data, fold))[1]
-    output = None if fitted is None else fitted.apply(data)
-    pairs = ScoredPairs.of_data(data, output, attribute or data.default_attribute)
-    scores = pairs.ranked
-    if scores is None:  # pragma: no cover  (a dataset has scores)
-        raise click.UsageError("DATA has no scores")
-    everybody = imposters(scores, pairs.genuine, pairs.people)
-    with working("counting"):
-        if rule == "measured":
-            chosen = counted(everybody, fpr=fpr, confidence=confidence)
-        else:
-            sets = _sets(within, everybody, pairs, data, fitted, clusters, seed, fpr, confidence)
-            top = data.score_range[1]
-            chosen = guarantee(
-                everybody,
-                sets,
-                fpr=fpr,
-                confidence=confidence,
-                scope=within,
-                upper=top if scores.max() <= top else math.inf,
-            )
-        chosen = chosen.apart_from(scores)
-        found = find_out(chosen, data, pairs, fitted, prior, calibrated_at, own)
-    for text in notes + _notes(found, fitted, clusters):
-        note(f"note: {text}")
-    written = _write(found, fitted, out, fold)
-    if as_json:
-        for text in found.resolution():
-            note(f"note: {text}")
-        print_json({**found.as_json(), "out": written})
-    else:
-        from faircal.cli.threshold_table import show
-
-        show(found, attribute or data.default_attribute or "pairs")
-        if written is not None:
-            click.echo(f"written: {written}")
-    return REFUSED if chosen.refused else 0
-
-
-def _check(model: tuple[Path, ...], rule: str, within: str, clusters: int | None) -> None:
     from faircal._base.errors import ParameterError
+    from faircal.evaluation.thresholds.finding import find_threshold
 
     if len(model) > 1:
         extra = " ".join(map(str, model))
         raise ParameterError(f"expected [MODEL] DATA, found {extra} before DATA; give one model")
-    if clusters is not None and within != "clusters":
-        raise ParameterError(f"--clusters {clusters}: is for --within clusters; give both")
-    if rule == "measured" and within != "global":
-        raise ParameterError(f"--rule measured: is of all pairs; leave --within {within} out")
-
-
-def _check_model(
-    model: tuple[Path, ...],
-    source: Source,
-    prior: float | None,
-    calibrated_at: float | None,
-    out: Path | None,
-) -> None:
-    """Raise where what needs a model has none, or what is to be written can't be."""
-    from faircal._base.errors import ParameterError
-    from faircal.calibrators.prior import check_share
-
-    for name, value in (("--prior", prior), ("--calibrated-at", calibrated_at), ("--out", out)):
-        if value is not None and not model:
-            raise ParameterError(f"{name} {value}: expected a MODEL before DATA; give one")
-    if prior is not None:
-        check_share(prior, "--prior")
-    if out is not None:
-        check_file(out)
-        source.check_kept(out)
-
-
-def _write(found: Found, model: Method | None, out: Path | None, fold: str | None) -> str | None:
-    """Write the model with the operating point, unless it is refused; return where to."""
-    from dataclasses import replace
-
-    if model is None or out is None:
-        return None
-    if found.chosen.refused:
-        note(f"note: no threshold, so {out} is not written")
-        return None
-    model.about_ = replace(model.about_, operating_point=found.point(fold))
-    model.save(out)
-    return str(out)
-
-
-def _sets(
-    within: str,
-    everybody: ImposterSet,
-    pairs: ScoredPairs,
-    data: Dataset,
-    model: Method | None,
-    clusters: int | None,
-    seed: int,
-    fpr: float,
-    confidence: float,
-) -> dict[str, ImposterSet] | None:
-    from faircal._base.errors import DataError
-    from faircal.evaluation.thresholds.guarantee import cluster_sets, group_sets
-
-    if within == "global":
-        return None
-    if within == "groups":
-        if pairs.groups is None:
-            raise DataError(f"{data.where}: no groups: {data.why_no_groups()}")
-        return group_sets(everybody, pairs.groups, pairs.genuine)
-    centers, code = _clusters(data, model, clusters, seed)
-    misses = ~pairs.genuine
-    left, right = code[data.pairs.left[misses]], code[data.pairs.right[misses]]
-    return cluster_sets(everybody, left, right, centers, fpr=fpr, confidence=confidence)
-
-
-def _clusters(
-    data: Dataset, model: Method | None, clusters: int | None, seed: int
-) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return the centres, and the cluster of each image; −1 of those that are in no pair."""
-    import numpy as np
-
-    from faircal._base.errors import DataError, ParameterError
-    from faircal.compute.clustering import kmeans
-    from faircal.methods.clusters import ClusterMethod
-
-    code = np.full(len(data.images), -1, np.int32)
-    if clusters is None:
-        if not isinstance(model, ClusterMethod):
-            raise ParameterError(
-                "--within clusters: expected a MODEL that has clusters, or their number;"
-                " give --clusters"
-            )
-        images, found, _ = model.image_clusters(data)
-        code[images] = found
-        return model.cluster_centers_, code
-    if data.embeddings is None:
-        raise DataError(f"{data.where}: has no embeddings to cluster; use --within groups")
-    images = data.used_images()
-    vectors, engine = data.embeddings.rows(images), data.embeddings.engine
-    made = kmeans(vectors, clusters, random_state=seed, engine=engine)
-    code[images] = made.assign(vectors, engine)
-    return made.centers, code
-
-
-def _notes(found: Found, model: Method | None, clusters: int | None) -> list[str]:
-    """Say what the promise rests on, and where it does not reach."""
-    chosen, notes = found.chosen, []
-    if not found.people_known:
-        notes.append(
-            "identities are unknown: pairs are taken as independent, and the threshold is too low"
-            " where they share people; add identity (left_identity, right_identity)"
+    with progress_bars() as update:
+        result = find_threshold(
+            source,
+            fpr=fpr,
+            model=model[0] if model else None,
+            confidence=confidence,
+            within=within,
+            rule=rule,
+            clusters=clusters,
+            attribute=attribute,
+            prior=prior,
+            calibrated_at=calibrated_at,
+            feature=feature,
+            fold=fold,
+            seed=seed,
+            out=out,
+            progress=update,
         )
-    if model is not None and found.own_people is not False:
-        notes.append(_of_people(found))
-    if found.exceeded:
-        notes.append(
-            f"{', '.join(found.exceeded)}: measured above {100 * chosen.fpr:g} %, surely. A rate of"
-            " all pairs is not one of every group; --within groups finds one for every group"
-        )
-    if clusters is not None:
-        notes.append("clusters are those of this data: of other people's images they may differ")
-    return notes + _unseen(chosen)
+    notes(result.notes)
+    if as_json:
+        notes(result.resolution())
+        print_json(result.as_json())
+    else:
+        _show(result, attribute or result.data.default_attribute or "pairs")
+    return REFUSED if result.chosen.refused else 0
 
 
-def _of_people(found: Found) -> str:
-    if found.own_people:
-        return (
-            "WARNING: the model was fitted on these very people, on whom its scores are better than"
-            " on others: the threshold is too low. Choose it on people left out:"
-            " 'faircal fit --leave-out FOLD', then --fold FOLD here"
+def _show(result: ThresholdResult, attribute: str) -> None:
+    """Print the tables, then the threshold or why there is none; `attribute` makes the groups."""
+    from faircal.cli.tables import print_table
+
+    chosen = result.chosen
+    if result.rates:
+        at = _rounded_up(chosen.told_threshold)
+        print_table(
+            [
+                attribute,
+                "people",
+                "imposters",
+                "FPR (interval)",
+                "genuine",
+                "FNR (interval)",
+                "TPR",
+            ],
+            [_rates(row) for row in result.rates],
+            title=f"{result.data.name}: measured at threshold {at}, percent",
         )
-    what = "the promise holds" if found.chosen.rule == "promised" else "rates hold"
-    return (
-        f"{what} for people whom the model was not fitted on; on those it was fitted on, scores"
-        " are better than they will be"
+    what = "promised" if chosen.rule == "promised" else "counted, not promised"
+    sure = f"{100 * chosen.confidence:g} % confidence"
+    columns = ("effective people", "imposters", "errors", "FPR", "at most", "own threshold", "is")
+    print_table(
+        [chosen.scope, *columns],
+        [_promise(row) for row in chosen.rows],
+        title=f"FPR of {100 * chosen.fpr:g} %, {what}, at {sure}",
     )
+    why = [f"{row.name} is {row.status}" for row in chosen.refused]
+    for words in [*why, *result.resolution(), *_meaning(result), *_conclusion(chosen)]:
+        click.echo(printable(words))
+    if result.written is not None:
+        click.echo(f"written: {result.written}")
 
 
-def _unseen(chosen: Guarantee) -> list[str]:
-    """Say where a kind of people may be missing from the data altogether."""
-    told = [row for row in chosen.rows if row not in chosen.refused]
-    fewest = min((row.effective_people for row in told), default=math.inf)
-    unseen = (1 - _KIND) ** fewest
-    if chosen.rule == "measured" or unseen <= 1 - chosen.confidence:
+def _rates(row: OperatingRates) -> list[str]:
+    from faircal.cli.tables import NONE, interval, percent
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
+
+    def rate(value: float, low: float, high: float) -> str:
+        if math.isnan(value):
+            return NOT_ENOUGH
+        return f"{percent(value, '.3g')} ({interval(low, high, '.3g')})"
+
+    return [
+        row.name,
+        NONE if row.people is None else str(row.people),
+        str(row.imposters),
+        rate(row.fpr, row.fpr_low, row.fpr_high),
+        str(row.genuine),
+        rate(row.fnr, row.fnr_low, row.fnr_high),
+        percent(1 - row.fnr, ".3g"),
+    ]
+
+
+def _promise(row: GuaranteeRow) -> list[str]:
+    from faircal.cli.tables import NONE, percent
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
+
+    return [
+        row.name,
+        f"{row.effective_people:.0f}",
+        str(row.imposters),
+        NONE if math.isnan(row.rate) else str(row.errors),
+        NOT_ENOUGH if NOT_ENOUGH in row.status else percent(row.rate, ".3g"),
+        percent(row.upper, ".3g"),
+        _rounded_up(row.own_threshold),
+        row.status.partition(":")[0],
+    ]
+
+
+def _meaning(result: ThresholdResult) -> list[str]:
+    """Say what the threshold is as a likelihood ratio and as a probability."""
+    meaning = result.meaning
+    if meaning is None:
         return []
-    kind = f"one person in {1 / _KIND:.0f} is of a kind that is mistaken more often"
-    chance = f"the chance is {100 * unseen:.0f} % that none of them is among {fewest:.0f} people"
-    return [f"the promise is for people like these: if {kind}, {chance}"]
+    share = f"the fit's share of genuine pairs ({meaning.calibrated_at:.3g})"
+    ratio, likely = meaning.log_likelihood_ratio, f"{meaning.probability:.4g}"
+    at = f"at the threshold: log-likelihood ratio {ratio:.3f}, probability {likely} at {share}"
+    if meaning.prior is None:
+        return [at]
+    return [at, f"probability {meaning.at_prior:.4g} at a share of {meaning.prior:g} (--prior)"]
+
+
+def _conclusion(chosen: Guarantee) -> list[str]:
+    """Say the threshold, and what holds at it; or why there is none."""
+    from faircal.metrics.intervals.enough import NOT_ENOUGH
+
+    sure, rate = f"{100 * chosen.confidence:g} %", f"{100 * chosen.fpr:g} %"
+    where = _SCOPES[chosen.scope]
+    names = ", ".join(row.name for row in chosen.refused)
+    if chosen.rule == "measured":
+        if names:
+            return [
+                f"no threshold has a counted FPR of {rate} that can be told: refused for {names}"
+            ]
+        at_most = f"{100 * chosen.rows[0].upper:.3g} %"
+        counted = (
+            f"FPR of at most {rate} counted in all pairs, not promised: with {sure} confidence"
+        )
+        return [f"{counted} it is at most {at_most}", f"threshold: {chosen.threshold!r}"]
+    if not names:
+        how = " (extrapolated)" if chosen.extrapolated else ""
+        promise = f"FPR at most {rate} in {where}, with {sure} confidence{how}"
+        return [promise, f"threshold: {chosen.threshold!r}"]
+    words = [f"no threshold promises an FPR of at most {rate} in {where}: refused for {names}"]
+    if not math.isnan(chosen.told_threshold):
+        words.append(f"for the others alone: {chosen.told_threshold!r}")
+    if not any(NOT_ENOUGH in row.status for row in chosen.refused):
+        words.append(f"--rule measured promises nothing and takes a counted FPR of {rate}")
+    return words
+
+
+def _rounded_up(value: float) -> str:
+    """Return a threshold with five digits, rounded up: a higher one is as safe."""
+    from faircal.cli.tables import number
+
+    return number(math.ceil(value * 1e5) / 1e5 if value == value else value, ".5f")

@@ -4,6 +4,7 @@ from faircal.data.classifier_rows import ClassifierRows, load_classifier_rows
 from faircal.data.dataset import Dataset, Memo
 from faircal.data.dataset_folder import load, save_dataset
 from faircal.data.faults import Fault, crossing_identities, find_faults
+from faircal.data.pair_files import PairFiles
 from faircal.data.stream import PairStream, open_stream
 from faircal.data.types import Embeddings, Feature, Groups, Images, Pairs
 
@@ -16,6 +17,7 @@ __all__ = [
     "Groups",
     "Images",
     "Memo",
+    "PairFiles",
     "PairStream",
     "Pairs",
     "crossing_identities",

@@ -10,8 +10,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from faircal._base.errors import ParameterError
+from faircal._base.files import check_file, write_text
 from faircal._version import __version__
-from faircal.methods import Method
+from faircal.methods import Method, load_model
 from faircal.methods.classifier import FairCalClassifier
 from faircal.model import one_line
 from faircal.report.card_facts import card_facts
@@ -19,10 +21,36 @@ from faircal.report.rendering import render, resource
 from faircal.report.svg import score_histogram
 from faircal.report.wording import percent
 
-__all__ = ["card_facts", "card_html", "card_markdown"]
+__all__ = ["ModelCard", "card_facts", "card_html", "card_markdown", "model_card"]
 
 #: What would be markup, or a table's border, in a text that data or a file brings.
 _MARKUP = re.compile(r"([\\`*\[\]#|~])")
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a model file says of itself, by name and as Markdown."""
+
+    facts: dict[str, Any]
+    markdown: str
+
+
+def model_card(model: str | Path, out: str | Path | None = None) -> ModelCard:
+    """Return the card of a model file; with `out` it is also written, as .md or .html."""
+    model, out = Path(model), None if out is None else Path(out)
+    if out is not None:
+        if out.suffix not in (".md", ".html"):
+            raise ParameterError(
+                f"--out {out}: expected a name that ends in .md or .html; choose one"
+            )
+        if out.resolve() == model.resolve():
+            raise ParameterError(f"--out {out}: is read by this command; choose another path")
+        check_file(out)
+    loaded = load_model(model)
+    card = ModelCard(card_facts(loaded, file=model), card_markdown(loaded, file=model))
+    if out is not None:
+        write_text(out, card.markdown if out.suffix == ".md" else card_html(loaded, file=model))
+    return card
 
 
 def card_markdown(model: Method | FairCalClassifier, *, file: str | Path | None = None) -> str:

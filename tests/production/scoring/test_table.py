@@ -12,7 +12,8 @@ import pytest
 import faircal
 from faircal import DataError, ParameterError
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.production.scoring import Adding, Shift, score_part
+from faircal.methods.prior import Shift
+from faircal.production.scoring import Adding, score_part
 from faircal.production.scoring.table import COLUMNS
 
 

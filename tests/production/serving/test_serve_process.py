@@ -15,10 +15,10 @@ import pytest
 
 import faircal
 from faircal.cli.main import main
-from faircal.cli.serve import _summary
 from faircal.model import OperatingPoint
 from faircal.production.serving import Service, Settings
 from faircal.production.serving.keys import KeyRing
+from faircal.production.serving.starting import summary
 from faircal.production.serving.store import open_store
 
 
@@ -98,7 +98,7 @@ def test_what_is_served_is_told_without_its_secrets(model_path, tmp_path):
         prior=0.01,
     )
     service = Service(settings, store=open_store(str(tmp_path / "s.db")))
-    said = _summary(settings, service)
+    said = summary(settings, service)
     digest = service.model_digest[:16]
     service.close()
     assert said == (

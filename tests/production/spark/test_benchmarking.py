@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import faircal
-from faircal.cli.engine import Engine
 from faircal.cli.main import main
 from faircal.data.dataset_folder import save_dataset
 from faircal.evaluation.benchmark import Settings, run_benchmark
 from faircal.production.spark.benchmarking import DatasetFiles, benchmark, workers
+from faircal.production.spark.engine import SparkEngine
 
 pytest.importorskip("pyspark")
 
@@ -131,7 +131,7 @@ def test_tiles_are_refused(spark, folder, tmp_path):
 @pytest.fixture
 def command(spark, monkeypatch, capfd):
     """Return a function that runs a command, on the session of the tests."""
-    monkeypatch.setattr(Engine, "session", lambda engine: nullcontext(spark))
+    monkeypatch.setattr(SparkEngine, "session", lambda *_: nullcontext(spark))
 
     def run(*words):
         with pytest.raises(SystemExit) as stop:

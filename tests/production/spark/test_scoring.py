@@ -10,7 +10,8 @@ import pytest
 import faircal
 from faircal._base.errors import DataError, ParameterError
 from faircal.data.dataset_folder import save_dataset
-from faircal.production.scoring import Shift, score_part
+from faircal.methods.prior import Shift
+from faircal.production.scoring import score_part
 from faircal.production.spark import estimate, open_pairs, pairs_of, score, write
 
 pytestmark = pytest.mark.usefixtures("spark")

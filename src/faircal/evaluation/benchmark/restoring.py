@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from faircal.evaluation.benchmark.moving import AS_IS, RECALIBRATED, MovedRow
+from faircal.evaluation.benchmark.moving import AS_IS, RECALIBRATED, MovedRow, read_moved
+from faircal.metrics.results import ALL, GLOBAL
 
 #: Feature, method, calibrator, clusters, attribute, strategy.
 _Key = tuple[str, str, str, str, str, str]
@@ -102,6 +104,48 @@ class Restoring:
         return bool(known) and float(np.mean(known)) > (
             0.0 if math.isnan(error) else ERRORS * error
         )
+
+    @property
+    def words(self) -> str:
+        """How many labelled pairs it takes, and what is left then.
+
+        Examples
+        --------
+        >>> points = {0: Point(0, {"1": 0.2, "2": 0.21}), 100: Point(9, {"1": 0.01, "2": 0.02})}
+        >>> Restoring("f", "m", "", "", "", "recalibrated", points).words
+        'still better with all 100 labelled pairs (9 people): 20.5 % as it is, 1.5 % with 100.'
+        """
+        first, most, enough = min(self.points), self.most, self.enough
+        start, last = (f"{100 * self.points[labels].mean:.3g} %" for labels in (first, most))
+        change = f"{start} {f'with {first}' if first else 'as it is'}, {last} with {most}."
+        if first == 0 and not self.gains:
+            text = f"labelled pairs gain nothing that can be told: {change}"
+            least = self.as_good
+            return text + (f" If any are used, use about {least} or more." if least else "")
+        people = self.points[enough].people
+        whose = "" if math.isnan(people) else f" ({people:.0f} people)"
+        how = "still better with all" if enough == most > first else "restored with about"
+        return f"{how} {enough} labelled pairs{whose}: {change}"
+
+    def record(self, metric: str) -> dict[str, Any]:
+        """Return everything by name, for machines; `metric` is that of the points."""
+        names = ("feature", "method", "calibrator", "clusters", "attribute", "strategy")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "metric": metric,
+            "points": [
+                {"labels": labels, "people": at.people, "value": at.mean, "error": at.error}
+                for labels, at in self.points.items()
+            ],
+            "enough": self.enough,
+            "gains": self.gains,
+        }
+
+
+def curves_of(folder: Path) -> dict[str, list[Restoring]]:
+    """Return the curves of a benchmark on two populations: KS of all pairs, and over groups."""
+    rows = read_moved(folder)
+    return {"ks": restoring(rows, "ks", GLOBAL), "ks_mean": restoring(rows, "ks_mean", ALL)}
 
 
 def restoring(rows: Iterable[MovedRow], metric: str, group: str) -> list[Restoring]:

@@ -4,7 +4,7 @@
 methods of one; `no_worse` and `non_inferior` say whether an update may pass.
 """
 
-from faircal.evaluation.compare.compare import compare, differences
+from faircal.evaluation.compare.compare import ComparedRuns, compare, compare_runs, differences
 from faircal.evaluation.compare.matching import can_pair, notes
 from faircal.evaluation.compare.paired import Difference, Estimate, difference, holm
 from faircal.evaluation.compare.runs import ComparedRun
@@ -19,6 +19,7 @@ from faircal.evaluation.compare.verdicts import (
 
 __all__ = [
     "ComparedRun",
+    "ComparedRuns",
     "Comparison",
     "Difference",
     "Estimate",
@@ -26,6 +27,7 @@ __all__ = [
     "can_pair",
     "check_margin",
     "compare",
+    "compare_runs",
     "difference",
     "differences",
     "holm",

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.evaluation.compare.matching import Both, listed, match
+from faircal.evaluation.compare.matching import Both, can_pair, listed, match, notes
 from faircal.evaluation.compare.paired import difference, holm
 from faircal.evaluation.compare.runs import ComparedRun
-from faircal.evaluation.compare.verdicts import Comparison, Verdict, better
+from faircal.evaluation.compare.verdicts import (
+    Comparison,
+    GateVerdict,
+    Verdict,
+    better,
+    check_margin,
+    no_worse,
+    non_inferior,
+)
 from faircal.metrics.intervals import Key
 from faircal.metrics.results import ALL, GLOBAL, Condition
 
@@ -48,7 +57,7 @@ def compare(
 
     Parameters
     ----------
-    run_a, run_b : Run
+    run_a, run_b : ComparedRun
         The same attribute, groups and operating points.
     methods : (str, str), optional
         Which of A with which of B; each with itself unless told, or the only one of each.
@@ -73,7 +82,7 @@ def compare(
     ...     for name, value in (("a", 0.05), ("b", 0.08))
     ... }
     >>> run_a, run_b = (
-    ...     Run(name, {}, {Scored("f", "m", "", "", "sex"): found})
+    ...     ComparedRun(name, {}, {Scored("f", "m", "", "", "sex"): found})
     ...     for name, found in estimates.items()
     ... )
     >>> (found,) = compare(run_a, run_b)
@@ -98,6 +107,80 @@ def compare(
     return correct(found)
 
 
+@dataclass(frozen=True)
+class ComparedRuns:
+    """How two folders of results differ.
+
+    Attributes
+    ----------
+    comparisons : list of Comparison
+    notes : list of str
+        Whether people could be paired, and what differs between the runs besides.
+    gate : GateVerdict, optional
+        Whether the second may take the place of the first.
+    """
+
+    comparisons: list[Comparison]
+    notes: list[str]
+    gate: GateVerdict | None = None
+
+
+def compare_runs(
+    run_a: str | Path,
+    run_b: str | Path,
+    *,
+    methods: Sequence[str] | None = None,
+    metrics: Sequence[str] = (),
+    level: float = 0.95,
+    tolerance: float = 0.0,
+    unpaired: bool = False,
+    gate: Literal["worse", "noninferior"] | None = None,
+    margin: float | None = None,
+) -> ComparedRuns:
+    """Compare two folders of results, as audits and benchmarks write them.
+
+    Parameters
+    ----------
+    run_a, run_b : path
+        The old run and the new one; or the same folder twice, with two `methods`.
+    methods : sequence of two str, optional
+        Method of each run; each with itself unless given.
+    metrics, level, tolerance
+        As for `compare`.
+    unpaired : bool
+        People of the same name in both runs are not the same people.
+    gate : {"worse", "noninferior"}, optional
+        Stop an update that is worse, or that may be worse by `margin` or more.
+    margin : float, optional
+    """
+    if (gate == "noninferior") != (margin is not None):
+        raise ParameterError(
+            "--gate noninferior and --margin go together; give both, such as --gate noninferior"
+            " --margin 0.002"
+        )
+    if margin is not None:
+        check_margin(margin)
+    if methods is not None and len(methods) != 2:
+        raise ParameterError(
+            f"--method: expected one method of each run, A,B; found {','.join(methods)}"
+        )
+    a, b = ComparedRun.read(Path(run_a)), ComparedRun.read(Path(run_b))
+    paired = not unpaired and can_pair(a, b)
+    compared = compare(
+        a,
+        b,
+        methods=None if methods is None else (methods[0], methods[1]),
+        metrics=metrics,
+        level=level,
+        tolerance=tolerance,
+        paired=paired,
+    )
+    result = None
+    if gate is not None:
+        result = no_worse(compared) if margin is None else non_inferior(compared, margin)
+    return ComparedRuns(compared, notes(a, b, paired), result)
+
+
 def differences(
     run: ComparedRun | str | Path,
     reference: str = "baseline",
@@ -112,7 +195,7 @@ def differences(
 
     Parameters
     ----------
-    run : Run or path
+    run : ComparedRun or path
         The folder of a benchmark.
     reference : str
         The method that A is.

@@ -1,6 +1,6 @@
 """Models as ONNX graphs that run without faircal: embeddings in, probabilities out."""
 
-from faircal.production.onnx.checking import Agreement, check_export
+from faircal.production.onnx.checking import Agreement, check_export, export_model
 from faircal.production.onnx.export import Exported, export_onnx
 from faircal.production.onnx.maps import Maps, exports_maps
 from faircal.production.onnx.methods import exports
@@ -12,6 +12,7 @@ __all__ = [
     "Maps",
     "PairInputs",
     "check_export",
+    "export_model",
     "export_onnx",
     "exports",
     "exports_maps",

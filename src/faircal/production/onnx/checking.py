@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import MissingExtraError, ModelFileError
+from faircal._base.files import atomic_path, check_file, existing, file_digest
 from faircal._base.registry import short
 from faircal.calibrators.prior import shift_prior
 from faircal.data import Embeddings, Groups
-from faircal.methods import Method
+from faircal.methods import Method, load_method
 from faircal.methods.clusters import centers_of, space_of
-from faircal.production.onnx.export import share_of
+from faircal.production.onnx.export import Exported, export_onnx, share_of
 
 Float32 = NDArray[np.float32]
 Feed = dict[str, NDArray[Any]]
@@ -142,3 +143,41 @@ def run(path: str | Path, feed: Feed, *outputs: str) -> list[NDArray[Any]]:
             "upgrade it"
         ) from error
     return [np.concatenate(several) for several in zip(*parts, strict=True)]
+
+
+def export_model(
+    model: str | Path, out: str | Path, *, prior: float | None = None
+) -> tuple[Exported, Agreement | None]:
+    """Write a model file as one ONNX graph, once graph and model agree on made-up pairs.
+
+    Parameters
+    ----------
+    model : path
+        Model file.
+    out : path
+        File to write.
+    prior : float, optional
+        Share of genuine pairs that probabilities are for; that of the fit unless given.
+
+    Returns
+    -------
+    Exported
+    Agreement or None
+        None where onnxruntime is not installed, and nothing was asked.
+    """
+    out = Path(out)
+    check_file(out)
+    fitted = load_method(existing(model))
+    digest = file_digest(Path(model))
+    with atomic_path(out) as temporary:
+        written = export_onnx(fitted, temporary, prior=prior, model_sha256=digest)
+        try:
+            agreement = check_export(fitted, temporary, prior=prior)
+        except MissingExtraError:
+            agreement = None
+        if agreement is not None and not agreement.fine:
+            raise ModelFileError(
+                f"{out}: not written: probabilities of graph and model differ by "
+                f"{agreement.largest:.1g}; report it"
+            )
+    return replace(written, path=out), agreement

@@ -1,18 +1,13 @@
 """Scoring pairs of any number with a fitted method: read, scored and written at the same time."""
 
 from faircal.production.scoring.judging import Judge
-from faircal.production.scoring.prior import Shift, estimate_share, fitted_share, probability_at
 from faircal.production.scoring.run import score_stream
 from faircal.production.scoring.table import Adding, needed_columns, score_part
 
 __all__ = [
     "Adding",
     "Judge",
-    "Shift",
-    "estimate_share",
-    "fitted_share",
     "needed_columns",
-    "probability_at",
     "score_part",
     "score_stream",
 ]

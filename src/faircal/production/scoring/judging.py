@@ -21,9 +21,9 @@ from faircal.methods import Method
 from faircal.methods.clusters import ClusterMethod, space_of
 from faircal.methods.enrolled import Enrolled
 from faircal.methods.inputs import Space
+from faircal.methods.prior import fitted_share
 from faircal.metrics import log_likelihood_ratio
 from faircal.model import DEFAULT_POINT, OperatingPoint, Places, Population
-from faircal.production.scoring.prior import fitted_share
 
 Rows = NDArray[np.intp]
 

@@ -25,8 +25,8 @@ from faircal._base.jobs import Progress, silent
 from faircal._base.registry import short
 from faircal.data.stream import ahead
 from faircal.methods import Method
+from faircal.methods.prior import PairParts, Shift
 from faircal.production.scoring.parquet import PartWriter, join_parts, rows_of
-from faircal.production.scoring.prior import PairParts, Shift
 from faircal.production.scoring.table import Adding, score_part
 
 #: Pairs in a part.

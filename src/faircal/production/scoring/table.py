@@ -15,10 +15,10 @@ from faircal.data import Dataset
 from faircal.data.columns import Column
 from faircal.data.tables import decoded
 from faircal.methods import Method, Output
+from faircal.methods.prior import Float64, Shift, fitted_share
 from faircal.metrics import log_likelihood_ratio
 from faircal.model import OperatingPoint, Places
 from faircal.production.scoring.judging import Placing
-from faircal.production.scoring.prior import Float64, Shift, fitted_share
 
 #: What can be added, and the columns that it comes to.
 COLUMNS = {

@@ -16,14 +16,8 @@ from faircal.data import Dataset
 from faircal.data.stream import Cut
 from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
-from faircal.production.scoring import (
-    Adding,
-    Shift,
-    estimate_share,
-    fitted_share,
-    needed_columns,
-    score_part,
-)
+from faircal.methods.prior import Shift, estimate_share, fitted_share
+from faircal.production.scoring import Adding, needed_columns, score_part
 from faircal.production.scoring.parquet import join_parts, rows_of
 from faircal.production.spark.blocks.enrolling import recall_clusters
 from faircal.production.spark.pairs import SparkPairs

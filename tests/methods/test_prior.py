@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from faircal.production.scoring import probability_at
+from faircal.methods.prior import probability_at
 
 RNG = np.random.default_rng(0)
 SCORE = RNG.normal(size=500)

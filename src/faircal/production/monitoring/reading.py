@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -15,25 +16,26 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal._base.files import existing, file_digest
-from faircal.cli.monitor_columns import SIDES, Columns, codes
 from faircal.data import PairStream, open_stream
 from faircal.data.long_tables import TableFile, open_table
 from faircal.data.tables import find_table, require_columns
 from faircal.methods.clusters import space_of
+from faircal.methods.prior import Shift, fitted_share
 from faircal.production.monitoring import Seen
+from faircal.production.monitoring.columns import SIDES, ScoredColumns, codes
 from faircal.production.monitoring.seen import Known
-from faircal.production.scoring import Shift, fitted_share
 from faircal.production.scoring.judging import Placing
 
 if TYPE_CHECKING:
     from faircal.methods import Method
     from faircal.model import Population
 
+
 #: The most pairs in a part, and about how many parts a file is shown as where it is short.
 _MOST, _LEAST, _PARTS = 1 << 18, 2_000, 12
 
 
-class Chunk(NamedTuple):
+class WatchedPairs(NamedTuple):
     """Pairs in the order of time: what was seen of them, and which are known to be what.
 
     `genuine` has an element for each pair that is `labelled`; `told` is the probability that users
@@ -47,7 +49,7 @@ class Chunk(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredTable:
     """A table that ``faircal score`` or the service wrote.
 
     Attributes
@@ -83,7 +85,7 @@ class Scored:
         population: Population,
         shift: Shift | None,
         sha256: str = "",
-    ) -> Scored:
+    ) -> ScoredTable:
         """Open a table; one that lacks a column is refused."""
         table = open_table(path)
         require_columns(table.schema, ("score", "probability"), str(path))
@@ -130,7 +132,7 @@ class Scored:
             found.append(f"{self.path}: {sum(self.passed)} decisions of other models passed over")
         return found
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[WatchedPairs]:
         """Yield the pairs part by part."""
         there = self.table.schema.names
         wanted = [*SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior"]
@@ -143,12 +145,12 @@ class Scored:
             if len(chunk.seen.score):
                 yield chunk
 
-    def _chunk(self, table: pa.Table, start: int) -> Chunk:
+    def _chunk(self, table: pa.Table, start: int) -> WatchedPairs:
         numbers = np.arange(len(table))
         if "kind" in table.column_names:
             numbers = self._verified(table)
             table = table.take(pa.array(numbers))
-        of = Columns(table, str(self.path), start + numbers + 1)
+        of = ScoredColumns(table, str(self.path), start + numbers + 1)
         labelled = of.known("genuine")
         told = of.shares("probability")
         said = of.unshifted(told, self.share)
@@ -166,7 +168,7 @@ class Scored:
         )
         genuine = of.flags("genuine", labelled)
         found = np.zeros(0, bool) if genuine is None else genuine[labelled]
-        return Chunk(seen, told, found, labelled)
+        return WatchedPairs(seen, told, found, labelled)
 
     def _verified(self, table: pa.Table) -> NDArray[np.intp]:
         """Return the rows of the service's decisions that are pairs as they come.
@@ -186,7 +188,7 @@ class Scored:
 
 
 @dataclass(frozen=True, eq=False)
-class Folder:
+class PairFolder:
     """A dataset folder, whose pairs are scored on the way.
 
     With `shift` users are told probabilities for another share of genuine pairs.
@@ -206,9 +208,9 @@ class Folder:
         population: Population,
         feature: str | None,
         shift: Shift | None,
-    ) -> Folder:
+    ) -> PairFolder:
         """Open a folder with one feature: the one named, or the only one."""
-        from faircal.cli.source import check_one_feature
+        from faircal.data.pair_files import check_one_feature
 
         normalize = bool(getattr(model, "normalize_", True))
         named = [feature] if feature else None
@@ -250,7 +252,7 @@ class Folder:
     def __len__(self) -> int:
         return len(self.stream)
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[WatchedPairs]:
         """Yield the pairs part by part, scored."""
         placing, held = Placing.of_model(self.model), self.stream.embeddings
         who, known = self._people()
@@ -274,7 +276,7 @@ class Folder:
                     *(cluster[0], cluster[1], outside[0], outside[1], person[0], person[1], known),
                 )
                 told = said.probability if self.shift is None else self.shift(said.probability)
-                yield Chunk(seen, told, genuine, labelled)
+                yield WatchedPairs(seen, told, genuine, labelled)
 
     def _people(self) -> tuple[NDArray[np.int64] | None, Known]:
         """Return who is in each image: identities, or images where they are not known."""
@@ -294,12 +296,12 @@ def open_all(
     feature: str | None,
     shift: Shift | None,
     sha256: str = "",
-) -> list[Scored | Folder]:
+) -> list[ScoredTable | PairFolder]:
     """Open everything before anything is read, so that what is wrong is said first."""
     return [
-        Folder.open(path, model, population, feature, shift)
+        PairFolder.open(path, model, population, feature, shift)
         if existing(path).is_dir()
-        else Scored.open(path, model, population, shift, sha256)
+        else ScoredTable.open(path, model, population, shift, sha256)
         for path in paths
     ]
 
@@ -328,3 +330,84 @@ def _together(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 def _size(n_rows: int) -> int:
     return min(max(-(-n_rows // _PARTS), _LEAST), _MOST)
+
+
+#: Pairs that are held in memory, about, and that are given at a time.
+_HELD, _PART = 1 << 20, 1 << 16
+#: Not a number of pairs: those are the seeds by which the watch draws places in time, and the same
+#: seed twice would put pairs back where they were.
+_SEED = (0, 1 << 62)
+_PAIR = np.dtype(
+    [
+        ("score", np.float64),
+        ("probability", np.float64),
+        ("left_cluster", np.int32),
+        ("right_cluster", np.int32),
+        ("left_outside", np.int8),
+        ("right_outside", np.int8),
+        ("left_person", np.int64),
+        ("right_person", np.int64),
+        ("told", np.float64),
+        ("genuine", np.int8),  # −1 where nobody knows
+    ]
+)
+
+
+def in_random_order(
+    chunks: Iterable[WatchedPairs], n_pairs: int, held: int = _HELD
+) -> Iterator[WatchedPairs]:
+    """Yield all pairs in an order that is as likely as any other; the same each time.
+
+    Above `held` pairs they are dealt to files on disk first, which hold about so many each.
+    """
+    rng = np.random.default_rng(_SEED)
+    count = max(-(-n_pairs // held), 1)
+    with tempfile.TemporaryDirectory(prefix="faircal-monitor-") as home:
+        paths = [Path(home) / str(i) for i in range(count)]
+        first: Seen | None = None
+        parts: list[NDArray[Any]] = []
+        for chunk in chunks:
+            first = first or chunk.seen
+            rows = _rows(chunk)
+            if count == 1:
+                parts.append(rows)
+                continue
+            dealt = rng.integers(count, size=len(rows))
+            for i, path in enumerate(paths):
+                with path.open("ab") as file:
+                    file.write(rows[dealt == i].tobytes())
+        if first is None:
+            return
+        for path in paths:
+            rows = np.concatenate(parts) if count == 1 else np.fromfile(path, _PAIR)
+            rows = rng.permutation(rows)
+            parts = []
+            for start in range(0, len(rows), _PART):
+                yield _chunk(rows[start : start + _PART], first)
+
+
+def _rows(chunk: WatchedPairs) -> NDArray[Any]:
+    rows = np.full(len(chunk.labelled), -1, _PAIR)
+    for name in _PAIR.names or ():
+        values = getattr(chunk.seen, name, None)
+        if values is not None:
+            rows[name] = values
+    rows["told"] = chunk.told
+    rows["genuine"][chunk.labelled] = chunk.genuine
+    return rows
+
+
+def _chunk(rows: NDArray[Any], like: Seen) -> WatchedPairs:
+
+    known = {
+        name: rows[name].copy()
+        for name in _PAIR.names or ()
+        if getattr(like, name, None) is not None
+    }
+    labelled = rows["genuine"] >= 0
+    return WatchedPairs(
+        Seen(**known, known=like.known),
+        rows["told"].copy(),
+        rows["genuine"][labelled].astype(bool),
+        labelled,
+    )

@@ -1,75 +1,12 @@
-"""What ``faircal choose`` prints: candidates, the choice, and how stable it is."""
+"""What a choice of clusters and calibrator comes to, in words."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
-
-import click
-
-from faircal.cli.options import out, print_table, printable
-
-if TYPE_CHECKING:
-    from rich.console import JustifyMethod
-    from rich.table import Table
-
-    from faircal.evaluation.tuning import Choice, Stability, TriedSetting
+from faircal.evaluation.tuning.choice import Choice, Stability, TriedSetting
 
 
-def show(choice: Choice, what: str) -> None:
-    """Print all that was found; `what` names the data."""
-    console = out()
-    times = "start" if choice.starts == 1 else "starts"
-    held = f"{choice.n_folds} folds of people held out, {choice.starts} {times} of K-means"
-    click.echo(f"{printable(what)}, {held}")
-    print_table(_candidates(choice), names=2)
-    click.echo("Losses are in nats; in 'loss' every region of the embeddings counts the same.")
-    click.echo("'above best' has its standard error over folds; KS is a mean over regions.\n")
-    for text in _choice_words(choice):
-        console.print(text, soft_wrap=not console.is_terminal, markup=False)
-    click.echo(f"\nStability, with {choice.calibrator}, on people held out:")
-    print_table(_stabilities(choice))
-    for text in _stability_words(choice):
-        console.print(text, soft_wrap=not console.is_terminal, markup=False)
-    click.echo()
-
-
-def _table(*columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in columns:
-        side: JustifyMethod = "left" if name in ("calibrator", "") else "right"
-        table.add_column(name, justify=side, no_wrap=True)
-    return table
-
-
-def _candidates(choice: Choice) -> Table:
-    table = _table("clusters", "calibrator", "loss", "above best", "log-loss", "KS, %", "")
-    tried_one = any(row.n_clusters == 1 for row in choice.table)
-    for row in choice.table if tried_one else (choice.baseline, *choice.table):
-        table.add_row(
-            str(row.n_clusters),
-            row.calibrator,
-            f"{row.loss:.4f}",
-            "–" if row is choice.best else _plus_minus(row.worse, row.worse_error),
-            f"{row.log_loss:.4f}",
-            f"{100 * row.ks:.2f}",
-            _mark(choice, row),
-            style="bold" if row is choice.chosen else None,
-        )
-    return table
-
-
-def _mark(choice: Choice, row: TriedSetting) -> str:
-    if row is choice.baseline:  # K = 1
-        return "one map"
-    marks = {"chosen": choice.chosen, "best": choice.best}
-    return ", ".join(mark for mark, of in marks.items() if of is row)
-
-
-def _choice_words(choice: Choice) -> list[str]:
+def choice_words(choice: Choice) -> list[str]:
+    """Say what was chosen, why, and where more or fewer clusters may be tried."""
     chosen, best, plain = choice.chosen, choice.best, choice.baseline
     text = f"Chosen: {_name(chosen)}. "
     if chosen is best:
@@ -112,33 +49,8 @@ def _edges(choice: Choice) -> list[str]:
     return []
 
 
-def _stabilities(choice: Choice) -> Table:
-    columns = (
-        "clusters",
-        "moves by",
-        "95 % below",
-        "turned, %",
-        "Rand",
-        "loss SD",
-        "loss vs fewer K",
-    )
-    table = _table(*columns)
-    for row in choice.stability:
-        if row.calibrator == choice.calibrator:
-            table.add_row(
-                str(row.n_clusters),
-                _number(row.difference, ".4f"),
-                _number(row.difference_95, ".4f"),
-                _number(100 * (1 - row.agreement), ".2f"),
-                _number(row.adjusted_rand, ".2f"),
-                _number(row.loss_spread, ".4f"),
-                _plus_minus(row.change, row.change_error),
-                style="bold" if row.n_clusters == choice.n_clusters else None,
-            )
-    return table
-
-
-def _stability_words(choice: Choice) -> list[str]:
+def stability_words(choice: Choice) -> list[str]:
+    """Say how much depends on the start of K-means, and on the number of clusters."""
     rows = [row for row in choice.stability if row.calibrator == choice.calibrator]
     row = next(row for row in rows if row.n_clusters == choice.n_clusters)
     words = [_start_words(row, choice.starts)]
@@ -181,12 +93,3 @@ def _count_words(choice: Choice, rows: list[Stability]) -> str:
 def _name(row: TriedSetting) -> str:
     noun = "cluster" if row.n_clusters == 1 else "clusters"
     return f"{row.n_clusters} {noun}, {row.calibrator}"
-
-
-def _number(value: float, how: str) -> str:
-    return "–" if math.isnan(value) else format(value, how)
-
-
-def _plus_minus(value: float, error: float) -> str:
-    """Return a difference with its standard error; a dash where there is none."""
-    return "–" if math.isnan(value) else f"{value:+.4f} ± {error:.4f}"

@@ -18,7 +18,7 @@ SIDES = ("left", "right")
 _WHOLE_NUMBER = re.compile(r"0|[1-9]\d{0,17}")
 
 
-class Columns:
+class ScoredColumns:
     """Checked columns of a part of a table; `rows` are their numbers in the file, from 1."""
 
     def __init__(self, table: pa.Table, where: str, rows: NDArray[np.intp]) -> None:

@@ -13,9 +13,9 @@ from faircal.production.monitoring import Watch
 from faircal.production.monitoring.report_pictures import Stretch, shortened
 
 if TYPE_CHECKING:
-    from faircal.cli.monitor_read import Chunk
     from faircal.methods import Method
     from faircal.model import Population
+    from faircal.production.monitoring.reading import WatchedPairs
 
 _KIND, _VERSION = "faircal monitor", 1
 _ANEW = "give another --state, or delete it to begin anew"
@@ -24,7 +24,7 @@ _FILES = 10_000
 
 
 @dataclass
-class Kept:
+class MonitorState:
     """A watch, and what the report shows besides.
 
     Attributes
@@ -58,7 +58,7 @@ class Kept:
         """Look at all pairs together, when all are there; for pairs in no order of time."""
         self.watch = Watch.of(model, false_alarms=self.false_alarms, in_order=False)
 
-    def add(self, chunk: Chunk, source: str, *, joins: bool = False) -> None:
+    def add(self, chunk: WatchedPairs, source: str, *, joins: bool = False) -> None:
         """Count pairs, and feedback where there is some; `joins` the latest stretch of time."""
         told = chunk.told[chunk.labelled]
         self.watch.add(chunk.seen)

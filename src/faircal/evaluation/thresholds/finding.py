@@ -1,0 +1,425 @@
+"""Finding a threshold: what is promised of it, what is measured at it, and what it means."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError, FairCalError, ParameterError
+from faircal._base.files import check_file
+from faircal._base.jobs import Progress, silent, step
+from faircal.calibrators.prior import SHARE_FIGURE, check_share, shift_prior
+from faircal.compute.clustering import kmeans
+from faircal.data import Dataset, PairFiles
+from faircal.data.pair_files import check_one_feature, fold_named
+from faircal.evaluation.audit import ScoredPairs
+from faircal.evaluation.audit.operating import OperatingRates, rates_at
+from faircal.evaluation.thresholds.guarantee import (
+    Guarantee,
+    Rule,
+    Scope,
+    cluster_sets,
+    counted,
+    group_sets,
+    guarantee,
+    imposters,
+)
+from faircal.methods import Method, load_method
+from faircal.methods.clusters import ClusterMethod
+from faircal.methods.prior import fitted_share, probability_at
+from faircal.metrics import log_likelihood_ratio
+from faircal.metrics.results import GLOBAL
+from faircal.model import OperatingPoint
+from faircal.model.operating_point import above
+
+if TYPE_CHECKING:
+    from faircal.evaluation.thresholds.strangers import ImposterSet
+
+#: In the source of an operating point that nobody should use.
+OWN = ", on the people of the fit: too low for others"
+#: A share of people that may be taken for others far more often, and be missing among few.
+_RARE = 0.05
+
+
+class ThresholdMeaning(NamedTuple):
+    """What the threshold says: a probability at one share of genuine pairs or another.
+
+    `probability` holds at the share that the model was fitted at (`calibrated_at`); the
+    log-likelihood ratio (nats) holds at any. `at_prior` is None where no other share was asked for.
+    """
+
+    probability: float
+    calibrated_at: float
+    log_likelihood_ratio: float
+    prior: float | None
+    at_prior: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdResult:
+    """A threshold, or why there is none, and what was measured at it.
+
+    Attributes
+    ----------
+    chosen : Guarantee
+    data : Dataset
+    people_known : bool
+    rates : list of OperatingRates
+        What was measured at the threshold; empty where there is none.
+    meaning : ThresholdMeaning, optional
+        None where the score does not tell the probability.
+    own_people : bool, optional
+        Whether the model was fitted on the people of the pairs; None where nothing tells.
+    notes : tuple of str
+        What the promise rests on, and where it does not reach.
+    written : Path, optional
+        The model file with the operating point, where one was written.
+    """
+
+    chosen: Guarantee
+    data: Dataset
+    people_known: bool
+    rates: list[OperatingRates]
+    meaning: ThresholdMeaning | None
+    own_people: bool | None = None
+    notes: tuple[str, ...] = ()
+    written: Path | None = None
+
+    @property
+    def exceeded(self) -> tuple[str, ...]:
+        """Groups whose FPR is surely above the wanted one, where no group was promised any."""
+        rows = [row.as_json() for row in self.rates]
+        return () if self.chosen.scope == "groups" else above(rows, self.chosen.fpr)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything by name."""
+        chosen = self.chosen
+        return {
+            **asdict(chosen),
+            "below_resolution": bool(chosen.needed),
+            "extrapolated": [row.name for row in chosen.extrapolated],
+            "refused": [row.name for row in chosen.refused],
+            "people_known": self.people_known,
+            "own_people": self.own_people,
+            "exceeded": list(self.exceeded),
+            "rows": [row._asdict() for row in chosen.rows],
+            "needed": [need._asdict() for need in chosen.needed],
+            "measured": [row.as_json() for row in self.rates],
+            "at_threshold": None if self.meaning is None else self.meaning._asdict(),
+            "out": None if self.written is None else str(self.written),
+        }
+
+    def point(self, fold: str | None = None) -> OperatingPoint:
+        """Return what goes into the model file."""
+        chosen, name = self.chosen, self.data.name
+        return OperatingPoint(
+            threshold=chosen.threshold,
+            on="score",
+            source=f"faircal threshold --rule {chosen.rule}{OWN if self.own_people else ''}",
+            fpr=chosen.fpr,
+            confidence=chosen.confidence,
+            within=chosen.scope if chosen.rule == "promised" else "",
+            data=name if fold is None else f"{name}, fold {fold}",
+            data_sha256=self.data.hash(),
+            measured=tuple(row.as_json() for row in self.rates),
+        )
+
+    def resolution(self) -> list[str]:
+        """Say, where the wanted rate is below what the data can resolve, how far and what lacks."""
+        chosen = self.chosen
+        if not chosen.needed:
+            return []
+        every = "" if chosen.scope == "global" else f" in every {chosen.scope.removesuffix('s')}"
+        lowest = f"the lowest they can show{every} is {_percent(chosen.resolved)}"
+        if math.isnan(chosen.resolved):
+            lowest = f"they are of too few people to show any{every}"
+        below = (
+            f"BELOW RESOLUTION: an FPR of {_percent(chosen.fpr)} is lower than these pairs can "
+            f"show by counting; {lowest}"
+        )
+        worst = max(chosen.needed, key=lambda need: need.more_people)
+        who = f"{worst.people:,} people (now {worst.people - worst.more_people:,}) and "
+        where = "all pairs" if worst.name == GLOBAL else worst.name
+        take = (
+            f"to count it, {where} would take about {who if self.people_known else ''}"
+            f"{worst.imposters:,} imposter pairs (now {worst.imposters - worst.more_imposters:,})"
+        )
+        return [below, take]
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What threshold is wanted."""
+
+    fpr: float
+    confidence: float
+    within: Scope
+    rule: Rule
+    clusters: int | None
+    seed: int
+
+    def check(self) -> None:
+        """Raise where wishes do not go together."""
+        if self.clusters is not None and self.within != "clusters":
+            raise ParameterError(f"--clusters {self.clusters}: is for --within clusters; give both")
+        if self.rule == "measured" and self.within != "global":
+            raise ParameterError(
+                f"--rule measured: is of all pairs; leave --within {self.within} out"
+            )
+
+
+def find_threshold(
+    data: PairFiles | str | Path,
+    *,
+    fpr: float,
+    model: str | Path | None = None,
+    confidence: float = 0.95,
+    within: Scope = "global",
+    rule: Rule = "promised",
+    clusters: int | None = None,
+    attribute: str | None = None,
+    prior: float | None = None,
+    calibrated_at: float | None = None,
+    feature: str | None = None,
+    fold: str | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: Progress = silent,
+) -> ThresholdResult:
+    """Find the lowest threshold whose false-positive rate is at most `fpr`, with `confidence`.
+
+    Parameters
+    ----------
+    data : PairFiles or path
+        Labelled pairs of people whom the model was not fitted on.
+    fpr : float
+        The false-positive rate not to exceed.
+    model : path, optional
+        Model file that scores the pairs; else the scores are the data's own.
+    confidence : float
+    within : {"global", "groups", "clusters"}
+        Of what it is promised.
+    rule : {"promised", "measured"}
+        Which rate: what is promised of people to come, or what is counted in the data.
+    clusters : int, optional
+        For `within` clusters: how many to find in the data; those of the model unless given.
+    attribute : str, optional
+        The attribute that makes the groups.
+    prior : float, optional
+        Tell, too, what the threshold is as a probability at this share of genuine pairs.
+    calibrated_at : float, optional
+        Share that the model was fitted at, where its file does not say.
+    feature, fold : str, optional
+        Which scores, and which pairs.
+    seed : int
+    out : path, optional
+        Write the model with this operating point inside.
+    progress : callable
+    """
+    files, out = PairFiles.of(data), None if out is None else Path(out)
+    search = _Search(fpr, confidence, within, rule, clusters, seed)
+    search.check()
+    _check_model(model, files, prior, calibrated_at, out)
+    fitted = None if model is None else load_method(Path(model))
+    loaded = files.load([feature] if feature else (), measuring=fitted is None, progress=progress)
+    check_one_feature(loaded.features, files.path)
+    notes: list[str] = []
+    own = fitted is not None and _fitted_on(fitted, loaded, fold)
+    if fold is not None:
+        notes += loaded.notes
+        loaded = loaded.split(fold_named(loaded, fold))[1]
+    output = None if fitted is None else fitted.apply(loaded)
+    pairs = ScoredPairs.of_data(loaded, output, attribute or loaded.default_attribute)
+    with step(progress, "counting"):
+        chosen = _chosen(search, pairs, loaded, fitted)
+        at = chosen.told_threshold
+        result = ThresholdResult(
+            chosen,
+            loaded,
+            pairs.people is not None,
+            [] if math.isnan(at) else rates_at(pairs, at, level=confidence),
+            None if fitted is None else _meaning(at, pairs, fitted, prior, calibrated_at),
+            own,
+        )
+    notes += _notes(result, fitted, clusters)
+    if fitted is not None and out is not None:
+        if chosen.refused:
+            notes.append(f"no threshold, so {out} is not written")
+        else:
+            fitted.about_ = replace(fitted.about_, operating_point=result.point(fold))
+            fitted.save(out)
+            result = replace(result, written=out)
+    return replace(result, notes=tuple(notes))
+
+
+def _check_model(
+    model: str | Path | None,
+    files: PairFiles,
+    prior: float | None,
+    calibrated_at: float | None,
+    out: Path | None,
+) -> None:
+    """Raise where what needs a model has none, or what is to be written can't be."""
+    for name, value in (("--prior", prior), ("--calibrated-at", calibrated_at), ("--out", out)):
+        if value is not None and model is None:
+            raise ParameterError(f"{name} {value}: expected a MODEL before DATA; give one")
+    if prior is not None:
+        check_share(prior, "--prior")
+    if out is not None:
+        check_file(out)
+        files.check_kept(out)
+
+
+def _chosen(search: _Search, pairs: ScoredPairs, data: Dataset, model: Method | None) -> Guarantee:
+    """Return the threshold by the rule that is asked for."""
+    scores = pairs.ranked
+    if scores is None:  # pragma: no cover  (a dataset has scores)
+        raise DataError(f"{data.where}: has no scores")
+    everybody = imposters(scores, pairs.genuine, pairs.people)
+    if search.rule == "measured":
+        chosen = counted(everybody, fpr=search.fpr, confidence=search.confidence)
+    else:
+        top = data.score_range[1]
+        chosen = guarantee(
+            everybody,
+            _sets(search, everybody, pairs, data, model),
+            fpr=search.fpr,
+            confidence=search.confidence,
+            scope=search.within,
+            upper=top if scores.max() <= top else math.inf,
+        )
+    return chosen.apart_from(scores)
+
+
+def _sets(
+    search: _Search, everybody: ImposterSet, pairs: ScoredPairs, data: Dataset, model: Method | None
+) -> dict[str, ImposterSet] | None:
+    """Return the imposter pairs of each group or cluster that the promise is for."""
+    if search.within == "global":
+        return None
+    if search.within == "groups":
+        if pairs.groups is None:
+            raise DataError(f"{data.where}: no groups: {data.why_no_groups()}")
+        return group_sets(everybody, pairs.groups, pairs.genuine)
+    centers, code = _clusters(data, model, search.clusters, search.seed)
+    misses = ~pairs.genuine
+    left, right = code[data.pairs.left[misses]], code[data.pairs.right[misses]]
+    return cluster_sets(
+        everybody, left, right, centers, fpr=search.fpr, confidence=search.confidence
+    )
+
+
+def _clusters(
+    data: Dataset, model: Method | None, clusters: int | None, seed: int
+) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Return the centres, and the cluster of each image; −1 of those that are in no pair."""
+    code = np.full(len(data.images), -1, np.int32)
+    if clusters is None:
+        if not isinstance(model, ClusterMethod):
+            raise ParameterError(
+                "--within clusters: expected a MODEL that has clusters, or their number;"
+                " give --clusters"
+            )
+        images, of_images, _ = model.image_clusters(data)
+        code[images] = of_images
+        return model.cluster_centers_, code
+    if data.embeddings is None:
+        raise DataError(f"{data.where}: has no embeddings to cluster; use --within groups")
+    images = data.used_images()
+    vectors, engine = data.embeddings.rows(images), data.embeddings.engine
+    made = kmeans(vectors, clusters, random_state=seed, engine=engine)
+    code[images] = made.assign(vectors, engine)
+    return made.centers, code
+
+
+def _fitted_on(model: Method, data: Dataset, fold: str | None) -> bool | None:
+    """Say whether `model` was fitted on these people; None where nothing tells.
+
+    Its file knows the fingerprint of what it was fitted on, and which fold was left out.
+    """
+    made = model.about_.provenance
+    if made is None:
+        return None
+    left_out = made.settings.get("leave_out")
+    if left_out is None:
+        return True if data.hash() == made.data_sha256 else None
+    try:
+        rest = data.split(fold_named(data, str(left_out)))[0]
+    except FairCalError:  # no such fold: other data
+        return None
+    return fold != str(left_out) if rest.hash() == made.data_sha256 else None
+
+
+def _meaning(
+    at: float, pairs: ScoredPairs, model: Method, prior: float | None, calibrated_at: float | None
+) -> ThresholdMeaning | None:
+    """Return what a threshold is as a probability and as a likelihood ratio."""
+    asked = prior is not None or calibrated_at is not None
+    if not asked and SHARE_FIGURE not in model.diagnostics_.figures:
+        return None  # an old model, and nobody needs to know
+    share = fitted_share(model, calibrated_at)
+    if math.isnan(at) or pairs.score is None or pairs.probability is None:
+        return None
+    probability = probability_at(at, pairs.score, pairs.probability)
+    if math.isnan(probability):
+        return None
+    (ratio,) = log_likelihood_ratio([probability], calibrated_at=share)
+    moved = None
+    if prior is not None:
+        moved = float(shift_prior([probability], calibrated_at=share, prior=prior)[0])
+    return ThresholdMeaning(probability, share, float(ratio), prior, moved)
+
+
+def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) -> list[str]:
+    """Say what the promise rests on, and where it does not reach."""
+    chosen, notes = result.chosen, []
+    if not result.people_known:
+        notes.append(
+            "identities are unknown: pairs are taken as independent, and the threshold is too low"
+            " where they share people; add identity (left_identity, right_identity)"
+        )
+    if model is not None and result.own_people is not False:
+        notes.append(_note_on_people(result))
+    if result.exceeded:
+        notes.append(
+            f"{', '.join(result.exceeded)}: measured above {100 * chosen.fpr:g} %, surely. A rate"
+            " of all pairs is not one of every group; --within groups finds one for every group"
+        )
+    if clusters is not None:
+        notes.append("clusters are those of this data: of other people's images they may differ")
+    return notes + _note_on_rare_people(chosen)
+
+
+def _note_on_people(result: ThresholdResult) -> str:
+    if result.own_people:
+        return (
+            "WARNING: the model was fitted on these very people, on whom its scores are better than"
+            " on others: the threshold is too low. Choose it on people left out:"
+            " 'faircal fit --leave-out FOLD', then --fold FOLD here"
+        )
+    what = "the promise holds" if result.chosen.rule == "promised" else "rates hold"
+    return (
+        f"{what} for people whom the model was not fitted on; on those it was fitted on, scores"
+        " are better than they will be"
+    )
+
+
+def _note_on_rare_people(chosen: Guarantee) -> list[str]:
+    """Say where a kind of people may be missing from the data altogether."""
+    reported = [row for row in chosen.rows if row not in chosen.refused]
+    fewest = min((row.effective_people for row in reported), default=math.inf)
+    missing = (1 - _RARE) ** fewest
+    if chosen.rule == "measured" or missing <= 1 - chosen.confidence:
+        return []
+    kind = f"one person in {1 / _RARE:.0f} is of a kind that is mistaken more often"
+    chance = f"the chance is {100 * missing:.0f} % that none of them is among {fewest:.0f} people"
+    return [f"the promise is for people like these: if {kind}, {chance}"]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.3g} %"

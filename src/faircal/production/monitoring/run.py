@@ -1,0 +1,178 @@
+"""Watching files of scored pairs: the work of ``faircal monitor``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import check_file, check_folder, file_digest
+from faircal._base.jobs import Progress, silent, step
+from faircal.methods import Method, load_method
+from faircal.methods.prior import Shift, fitted_share
+from faircal.production.monitoring.reading import PairFolder, ScoredTable, in_random_order, open_all
+from faircal.production.monitoring.report import Monitored, write_monitoring
+from faircal.production.monitoring.state import MonitorState
+
+#: Unless given, and unless a state says otherwise.
+FALSE_ALARMS = 0.01
+
+
+def monitor(
+    model: str | Path,
+    scores: Sequence[str | Path],
+    *,
+    state: str | Path | None = None,
+    false_alarms: float | None = None,
+    ordered: bool = False,
+    prior: float | None = None,
+    feature: str | None = None,
+    out: str | Path | None = None,
+    progress: Progress = silent,
+) -> tuple[Monitored, dict[str, Path]]:
+    """Tell whether pairs in use still are what a model was calibrated for.
+
+    Parameters
+    ----------
+    model : path
+        Model file that the pairs were scored with.
+    scores : sequence of path
+        Scored tables, exports of the service's decisions, or dataset folders, in the order of time.
+    state : path, optional
+        File that keeps counts between calls: each adds what is new.
+    false_alarms : float, optional
+        Chance that all tests together ever raise an alarm while nothing changes; 0.01 unless given.
+    ordered : bool
+        Pairs within each file are in the order of time, too.
+    prior : float, optional
+        Share of genuine pairs that the files were scored for.
+    feature : str, optional
+        Network to use of dataset folders, where there are several.
+    out : path, optional
+        Folder to write a report to.
+    progress : callable
+
+    Returns
+    -------
+    Monitored
+        What was found; ``verdict.due`` says whether recalibration is due.
+    dict of str by Path
+        The files of the report.
+    """
+    model, paths = Path(model), [Path(path) for path in scores]
+    state = None if state is None else Path(state)
+    _check(paths, model, out, state)
+    fitted, kept = _begin(model, state, false_alarms)
+    shift = None if prior is None else Shift(fitted_share(fitted), prior)
+    empty = [path for path in paths if _is_header_only(path)]  # a night without decisions
+    full = [path for path in paths if path not in empty]
+    with step(progress, "opening"):
+        sources = open_all(full, fitted, kept.population, feature, shift, kept.model_sha256)
+    with step(progress, "looking for what was counted before"):
+        _check_new(sources, kept)
+    if state is None and len(sources) == 1 and not (ordered or sources[0].timed):
+        kept.look_once(fitted)  # nothing comes before or after: all of it at once is surest
+    counted = _count(sources, kept, ordered, progress)
+    verdict = kept.watch.verdict()
+    caveats = {finding.details.get("caveat") for finding in verdict.findings}
+    provenance = fitted.about_.provenance
+    monitored = Monitored(
+        verdict=verdict,
+        population=kept.population,
+        timeline=kept.timeline,
+        model={
+            "name": model.name,
+            "method": fitted.title,
+            "sha256": kept.model_sha256,
+            "data": provenance.data if provenance else "",
+            "simulated": bool(provenance and provenance.simulated),
+        },
+        false_alarms=kept.false_alarms,
+        sources=counted,
+        notes=[
+            *(f"{path}: there are no pairs in it" for path in empty),
+            *(text for source in sources for text in source.notes),
+            *sorted(filter(None, caveats)),
+        ],
+    )
+    files = {} if out is None else write_monitoring(out, monitored)
+    if state is not None:  # the last, so that a call that failed can be made again
+        kept.save(state)
+    return monitored, files
+
+
+def _check(scores: Sequence[Path], model: Path, out: str | Path | None, state: Path | None) -> None:
+    """Raise where something can't be written, or would overwrite what is read."""
+    if out is not None:
+        check_folder(Path(out))
+    if state is not None:
+        check_file(state)
+        if state.resolve() in {path.resolve() for path in (model, *scores)}:
+            raise ParameterError(f"--state {state}: is read by this command; choose another path")
+    if len({path.resolve() for path in scores}) < len(scores):
+        raise ParameterError("SCORES: a file is given twice; give each once")
+
+
+def _is_header_only(path: Path) -> bool:
+    """Say whether a file is a CSV table with names of columns and no row."""
+    if path.suffix != ".csv" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b"probability" in file.readline(1 << 16) and not file.readline(1 << 16).strip()
+
+
+def _begin(
+    path: Path, state: Path | None, false_alarms: float | None
+) -> tuple[Method, MonitorState]:
+    """Read the model, and begin to watch it, or go on from a state."""
+    model = load_method(path)
+    population = model.about_.population
+    if population is None or not population.watchable:
+        raise DataError(
+            f"{path}: does not say what its calibration population was like, as models of earlier "
+            "versions don't; fit it again ('faircal fit'; in Python call faircal.describe before "
+            "save)"
+        )
+    digest = file_digest(path)
+    if state is not None and state.exists():
+        return model, MonitorState.load(state, model, population, digest, false_alarms)
+    rate = FALSE_ALARMS if false_alarms is None else false_alarms
+    return model, MonitorState.begin(model, population, digest, rate)
+
+
+def _check_new(sources: Sequence[ScoredTable | PairFolder], kept: MonitorState) -> None:
+    """Raise where something was counted before."""
+    for source in sources:
+        digest = source.digest
+        if digest in kept.files:
+            raise DataError(
+                f"{source.path}: was counted before, in this call or in an earlier one with "
+                "the same --state; leave it out"
+            )
+        kept.files.append(digest)
+
+
+def _count(
+    sources: Sequence[ScoredTable | PairFolder],
+    kept: MonitorState,
+    ordered: bool,
+    progress: Progress,
+) -> dict[str, int]:
+    """Go through all pairs; return how many there were, by path."""
+    counted: dict[str, int] = {}
+    total, done = sum(map(len, sources)), 0
+    for source in sources:
+        counted[str(source.path)] = 0
+        timed = ordered or source.timed
+        parts = source.chunks()
+        if not timed:
+            progress("reading", 0, 1, source.name)
+            parts = in_random_order(parts, len(source))
+        for number, part in enumerate(parts):
+            progress("reading", 0, 0, "")
+            kept.add(part, source.name, joins=bool(number) and not timed)
+            counted[str(source.path)] += len(part.labelled)
+            done += len(part.labelled)
+            progress("counting", done, total, source.name)
+    progress("counting", 0, 0, "")
+    return counted

@@ -1,0 +1,163 @@
+"""Comparing methods by leave-one-fold-out, into a folder with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faircal._base.files import check_folder
+from faircal._base.jobs import Progress, silent, step
+from faircal.data import Dataset, PairFiles
+from faircal.data.simulation import simulate
+from faircal.evaluation.benchmark import Settings, move, run_benchmark
+from faircal.evaluation.benchmark.run import unsaid
+from faircal.methods import METHODS
+from faircal.workflows.reporting import WrittenReport, make_report
+
+if TYPE_CHECKING:
+    from faircal.production.spark.engine import SparkEngine
+
+#: Large enough to resolve a false-positive rate of 0.1 % in each of its eight groups.
+DEMO = "bfw-like"
+#: With methods that train networks: small enough to do that in minutes without a GPU.
+DEMO_OF_ALL = "small"
+
+
+def benchmark(
+    data: Dataset | PairFiles | str | Path,
+    out: str | Path,
+    *,
+    calibrate_on: PairFiles | str | Path | None = None,
+    labels: Sequence[int] = (),
+    people_apart: bool = False,
+    features: Sequence[str] = (),
+    seed: int = 0,
+    jobs: int | None = None,
+    engine: SparkEngine | None = None,
+    resume: bool = False,
+    progress: Progress = silent,
+    note: Callable[[str], None] = unsaid,
+    **settings: Any,
+) -> WrittenReport:
+    """Compare methods by leave-one-fold-out and write results, tables, figures and the page.
+
+    Parameters
+    ----------
+    data : Dataset, PairFiles or path
+        Labelled pairs in folds.
+    out : path
+        Folder to write to.
+    calibrate_on : PairFiles or path, optional
+        Another population, that methods are fitted on in place of the other folds of `data`.
+    labels : sequence of int
+        Numbers of labelled pairs of `data` to try, where methods move to it.
+    people_apart : bool
+        People of one name in both populations are different people.
+    features : sequence of str
+        Networks or score columns to use; all unless given.
+    seed : int
+    jobs : int, optional
+        Cells worked on at a time.
+    engine : SparkEngine, optional
+        Fit and measure on Spark's workers.
+    resume : bool
+        Go on where an interrupted run stopped.
+    progress : callable
+    note : callable
+        Called with what its user should know before the work begins.
+    **settings
+        Fields of `faircal.evaluation.benchmark.Settings`, such as `methods`.
+    """
+    check_folder(Path(out))
+    files = None if isinstance(data, Dataset) else PairFiles.of(data)
+    if engine is not None and files is not None:
+        engine.check(files, calibrate_on=calibrate_on, blocks=engine.blocks)
+    how: dict[str, Any] = {"seed": seed, "progress": progress}
+    loaded = data if isinstance(data, Dataset) else PairFiles.of(data).load(features, **how)
+    moving = None
+    if calibrate_on is not None:
+        source = PairFiles.of(calibrate_on).load(features, **how)
+        loaded, moving = move(source, loaded, labels, people_apart=people_apart)
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
+    }
+    reading = {} if files is None else {**files.how(features), "seed": seed}
+    where = _where(engine, loaded, files, reading, jobs, progress)
+    with written_stays("the benchmark"), where as on:
+        run_benchmark(
+            loaded,
+            out,
+            Settings(seed=seed, **fields),
+            resume=resume,
+            progress=progress,
+            note=note,
+            moving=moving,
+            **on,
+        )
+        return make_report(out, progress=progress)
+
+
+def demo(
+    out: str | Path,
+    *,
+    everything: bool = False,
+    jobs: int | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+    note: Callable[[str], None] = unsaid,
+) -> WrittenReport:
+    """Compare the methods that need no extra on simulated faces; all installed ones if told."""
+    check_folder(Path(out))
+    needs = {name: method.needs for name, method in METHODS.items()}
+    names = tuple(
+        name
+        for name, need in needs.items()
+        if need.extra is None or (everything and need.uninstalled() is None)
+    )
+    if everything:
+        for name in (name for name in needs if name not in names):
+            note(f"note: {name} is left out: it needs {needs[name].uninstalled()}")
+    preset = DEMO_OF_ALL if everything else DEMO
+    with step(progress, f"simulating {preset}"):
+        data = simulate(preset, seed=seed)
+    note(f"{data.name}: {len(data)} pairs; simulated, no real people")
+    settings = Settings(methods=names, seed=seed)
+    run_benchmark(data, out, settings, jobs=jobs, progress=progress, note=note)
+    return make_report(out, progress=progress)
+
+
+@contextmanager
+def written_stays(work: str) -> Iterator[None]:
+    """Say how to go on where the block is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(
+            f"what is written stays, and {work} goes on with --resume"
+        ) from error
+
+
+@contextmanager
+def _where(
+    engine: SparkEngine | None,
+    data: Dataset,
+    files: PairFiles | None,
+    how: Mapping[str, Any],
+    jobs: int | None,
+    progress: Progress,
+) -> Iterator[dict[str, Any]]:
+    """Give what `run_benchmark` is told of where cells are run."""
+    if engine is None:
+        yield {"jobs": jobs}
+        return
+    from faircal.production.spark.benchmarking import DatasetFiles, slots, workers
+    from faircal.production.spark.session import engine_record
+
+    read = None if files is None else DatasetFiles(files.path, how)
+    with (
+        engine.session(progress) as spark,
+        workers(spark, data, read, engine.embeddings) as runner,
+    ):
+        yield {"jobs": jobs or slots(spark), "runner": runner, "more": engine_record(spark)}

@@ -1,0 +1,407 @@
+"""Any classifier's probabilities: a model file, calibrated rows, an audit and a benchmark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import check_file, check_folder, check_table_name, file_digest
+from faircal._base.jobs import Progress, silent, step
+from faircal.calibrators.classes import CLASS_CALIBRATORS
+from faircal.data import ClassifierRows, load_classifier_rows
+from faircal.data.tables import decoded, write_csv, write_parquet
+from faircal.evaluation.classes import audit_classes, write_class_audit
+from faircal.evaluation.classes.audit import Made
+from faircal.evaluation.classes.methods import CLASS_METHODS, UNCALIBRATED
+from faircal.evaluation.classes.run import folds_of, out_of_fold, served
+from faircal.methods import load_model
+from faircal.methods.classifier import FairCalClassifier
+from faircal.methods.classifier.maps import Shrinkage
+from faircal.metrics.measures import check_names
+from faircal.metrics.results import write_clusters
+from faircal.production.describing import describe
+from faircal.workflows.reporting import WrittenReport, make_report
+
+Float64 = NDArray[np.float64]
+
+_NO_GROUPS = "only global figures: the table has no attribute of text; name one with --attribute"
+
+
+@dataclass(frozen=True)
+class LabelledFiles:
+    """A table of a classifier's rows, or a folder, with the names of its columns.
+
+    Attributes
+    ----------
+    path : Path
+    label : str
+        Column of true classes.
+    probabilities : str
+        What the columns of probabilities begin with.
+    features : str
+        What feature columns begin with; or their names, with commas; or an .npy file.
+    identity : str
+        Column with the person or unit that a row comes from, where there is one.
+    """
+
+    path: Path
+    label: str = "label"
+    probabilities: str = "p_"
+    features: str = "feature_"
+    identity: str = "identity"
+
+    @classmethod
+    def of(cls, rows: LabelledFiles | str | Path) -> LabelledFiles:
+        """Return it, or the path as it is read by default."""
+        return rows if isinstance(rows, LabelledFiles) else cls(Path(rows))
+
+    def load(self, progress: Progress = silent, *, need_labels: bool = True) -> ClassifierRows:
+        """Read the table."""
+        with step(progress, f"reading {self.path}"):
+            return load_classifier_rows(**asdict(self), need_labels=need_labels)
+
+    def check_kept(self, out: Path, *others: Path) -> None:
+        """Raise where `out` is a file that is read: the table, a part, or one of `others`."""
+        target, table = out.resolve(), self.path.resolve()
+        read = {path.resolve() for path in (self.path, Path(self.features), *others)}
+        parts = ("rows", "probabilities", "features", "dataset")
+        inside = target.parent == table and target.exists() and target.stem in parts
+        if inside or target in read:
+            raise ParameterError(f"--out {out}: is read by this command; choose another path")
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What ``run.json`` says of how the table was read."""
+        return {name: value for name, value in asdict(self).items() if name != "path"}
+
+
+def classify_fit(
+    rows: LabelledFiles | str | Path,
+    out: str | Path,
+    *,
+    clusters: int = 20,
+    calibrator: str = "dirichlet",
+    shrinkage: Shrinkage = "cv",
+    intended_use: str = "",
+    limits: Sequence[str] = (),
+    seed: int = 0,
+    progress: Progress = silent,
+) -> tuple[FairCalClassifier, ClassifierRows]:
+    """Fit FairCal on a classifier's labelled rows and write a model file.
+
+    Parameters
+    ----------
+    rows : LabelledFiles or path
+        Rows that the classifier was not trained on.
+    out : path
+        Model file to write.
+    clusters, calibrator, shrinkage, seed
+        As for `faircal.FairCalClassifier`.
+    intended_use, limits
+        What the model card is to say.
+    progress : callable
+    """
+    rows, out = LabelledFiles.of(rows), Path(out)
+    check_file(out)
+    rows.check_kept(out)
+    CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
+    data = rows.load(progress)
+    features = data.features_as((), str(out))
+    if clusters > len(data):
+        raise ParameterError(
+            f"--clusters {clusters}: expected at most the {len(data)} rows of {rows.path}; "
+            "use fewer"
+        )
+    model = FairCalClassifier(
+        n_clusters=clusters, calibrator=calibrator, shrinkage=shrinkage, random_state=seed
+    )
+    names = np.array(data.classes)
+    progress(f"fitting on {len(data)} rows", 0, 1, "")
+    model.fit_calibration(
+        data.probabilities,
+        names[data.codes],
+        features=features,
+        feature_names=data.feature_names,
+        classes=names,
+        units=data.units,
+        progress=progress,
+    )
+    settings = {"n_clusters": clusters, "shrinkage": shrinkage, "random_state": seed}
+    describe(
+        model,
+        data,
+        intended_use=intended_use,
+        limits=limits,
+        settings={**settings, "calibrator": calibrator},
+    )
+    model.save(out)
+    return model, data
+
+
+def classify_apply(
+    model: str | Path,
+    rows: LabelledFiles | str | Path,
+    out: str | Path,
+    *,
+    progress: Progress = silent,
+) -> tuple[FairCalClassifier, ClassifierRows]:
+    """Calibrate a classifier's rows with a model file and write a table of probabilities."""
+    rows, model, out = LabelledFiles.of(rows), Path(model), Path(out)
+    check_table_name(out)
+    check_file(out)
+    rows.check_kept(out, model)
+    fitted = load_classifier(model)
+    data = rows.load(progress, need_labels=False)
+    with step(progress, "calibrating"):
+        table = _applied(fitted, data, model)
+    if out.suffix == ".csv":
+        write_csv(out, table)
+    else:
+        write_parquet(out, iter([table]))
+    return fitted, data
+
+
+def classify_audit(
+    rows: LabelledFiles | str | Path,
+    out: str | Path,
+    *,
+    attribute: str | None = None,
+    model: str | Path | None = None,
+    all_files: bool = False,
+    progress: Progress = silent,
+) -> WrittenReport:
+    """Measure a classifier's probabilities by group, into a folder with its report.
+
+    Parameters
+    ----------
+    rows : LabelledFiles or path
+    out : path
+        Folder to write to.
+    attribute : str, optional
+        Attribute that makes the groups; the only one unless given.
+    model : path, optional
+        Model file whose probabilities are measured beside those of the table.
+    all_files : bool
+        Write the tables and figures of the report as files, too.
+    progress : callable
+    """
+    started, rows, out = time.perf_counter(), LabelledFiles.of(rows), Path(out)
+    check_folder(out)
+    model = None if model is None else Path(model)
+    fitted = None if model is None else load_classifier(model)
+    data = rows.load(progress)
+    chosen = attribute_of(data, attribute)
+    probabilities: Any = data.probabilities
+    made, notes = {}, []
+    if fitted is not None and model is not None:
+        with step(progress, "calibrating"):
+            classes = class_names(fitted)
+            order = [classes.index(name) for name in data.classes]
+            calibrated = _calibrated(fitted, data, model)[:, order]
+            probabilities = {UNCALIBRATED: probabilities, "faircal": calibrated}
+        name = fitted.calibrator if isinstance(fitted.calibrator, str) else "custom"
+        made["faircal"] = Made(name, str(fitted.n_clusters_), str(fitted.random_state))
+        origin = fitted.about_.provenance
+        if origin is not None and origin.data_sha256 == data.hash():
+            notes.append(
+                f"{model} was fitted on these very rows: its figures are too good; "
+                "measure it on others"
+            )
+    settings = {
+        "model": model,
+        "model_sha256": None if model is None else file_digest(model),
+    }
+    run = {"settings": settings, "notes": notes}
+    _measure(rows, data, chosen, probabilities, out, run, started, made, progress)
+    return make_report(out, all_files=all_files, progress=progress)
+
+
+def classify_benchmark(
+    rows: LabelledFiles | str | Path,
+    out: str | Path,
+    *,
+    attribute: str | None = None,
+    methods: Sequence[str] = (),
+    folds: int = 5,
+    clusters: int = 20,
+    calibrator: str = "dirichlet",
+    shrinkage: Shrinkage = "cv",
+    seed: int = 0,
+    progress: Progress = silent,
+) -> WrittenReport:
+    """Compare FairCal with other ways to calibrate a classifier, into a folder with its report.
+
+    Parameters
+    ----------
+    rows : LabelledFiles or path
+    out : path
+        Folder to write to.
+    attribute : str, optional
+        Attribute that makes the groups; the only one unless given.
+    methods : sequence of str
+        Of `CLASS_METHODS`; all that the table can serve unless given.
+    folds : int
+        Folds to draw where the table has none.
+    clusters, calibrator, shrinkage, seed
+        As for `faircal.FairCalClassifier`.
+    progress : callable
+    """
+    started, rows, out = time.perf_counter(), LabelledFiles.of(rows), Path(out)
+    check_folder(out)
+    CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
+    data = rows.load(progress)
+    chosen = attribute_of(data, attribute)
+    names, left_out = served(data, tuple(methods), chosen)
+    held = folds_of(data, folds, seed)
+    settings: dict[str, Any] = {
+        "calibrator": calibrator,
+        "n_clusters": clusters,
+        "shrinkage": shrinkage,
+        "seed": seed,
+    }
+    probabilities = out_of_fold(
+        data, names, attribute=chosen, folds=held, progress=progress, **settings
+    )
+    run = {
+        "settings": {"methods": list(names), **settings},
+        "left_out": left_out,
+        "folds": list(held.names),
+        "notes": list(held.notes),
+    }
+    made = {
+        name: Made(
+            calibrator, str(clusters) if CLASS_METHODS[name].needs_features else "", str(seed)
+        )
+        for name in names
+        if name != UNCALIBRATED
+    }
+    _measure(rows, data, chosen, probabilities, out, run, started, made, progress)
+    return make_report(out, progress=progress)
+
+
+def _measure(
+    rows: LabelledFiles,
+    data: ClassifierRows,
+    attribute: str | None,
+    probabilities: Any,
+    out: Path,
+    run: Mapping[str, Any],
+    started: float,
+    made: Mapping[str, Made],
+    progress: Progress,
+) -> None:
+    """Measure probabilities, by method where there are several, and write the results."""
+    with step(progress, "measuring"):
+        audit = audit_classes(
+            probabilities,
+            data.codes,
+            groups=None if attribute is None else data.groups(attribute),
+            identity=data.identity,
+            classes=data.classes,
+            dataset=data.name,
+            attribute=attribute or "",
+            made=made,
+        )
+        methods = {
+            name: {"title": CLASS_METHODS[name].title, "yardstick": CLASS_METHODS[name].yardstick}
+            for name in audit.methods
+            if name in CLASS_METHODS
+        }
+        audit.intervals()  # worked out once, here, so that the time is all of it
+        record = {
+            **run,
+            **({"methods": methods} if methods else {}),
+            "settings": {"attribute": attribute, **rows.columns, **run["settings"]},
+            "notes": [*run["notes"], *([_NO_GROUPS] if attribute is None else [])],
+            "data_sha256": data.hash(),
+            "data_sha256_of": "values",
+            "wall_time_s": round(time.perf_counter() - started, 3),
+        }
+        write_class_audit(out, audit, record)
+        write_clusters(out, [])  # of a benchmark that was here before
+
+
+def attribute_of(data: ClassifierRows, named: str | None) -> str | None:
+    """Return the attribute to group by: the one named, or the only one; None where there is none.
+
+    One that is not in the data, or has no groups, is an error.
+    """
+    if named is None and len(data.grouping) > 1:
+        raise ParameterError(
+            f"{data.name}: has several attributes ({', '.join(data.grouping)}); choose one with "
+            "--attribute, a+b crosses two"
+        )
+    attribute = named or next(iter(data.grouping), None)
+    if attribute is None:
+        return None
+    names = data.groups(attribute).names
+    if not names:
+        raise DataError(
+            f"{data.name}: attribute '{attribute}' has no value in any row; choose another one"
+        )
+    check_names(names)
+    return attribute
+
+
+def load_classifier(path: Path) -> FairCalClassifier:
+    """Read a model file of `classify_fit`; one of face pairs is an error."""
+    model: Any = load_model(path)
+    if not isinstance(model, FairCalClassifier):
+        raise ParameterError(
+            f"{path}: expected a model of 'faircal classify fit', found one for pairs of faces "
+            f"({type(model).__name__}); use 'faircal score' or 'faircal audit' with it"
+        )
+    return model
+
+
+def class_names(model: FairCalClassifier) -> tuple[str, ...]:
+    """Return the classes of a model, as text."""
+    return tuple(str(name) for name in model.classes_)
+
+
+def _calibrated(model: FairCalClassifier, data: ClassifierRows, path: Path) -> Float64:
+    """Return the model's probabilities, in the order of the model's classes; checks the data."""
+    classes = class_names(model)
+    if set(classes) != set(data.classes):
+        raise DataError(
+            f"{data.name}: expected the classes of {path} ({_few(classes)}), found "
+            f"{_few(data.classes)}; use the table's own model or rename its columns"
+        )
+    features = data.features_as(model.feature_names_, str(path))
+    expected = model.cluster_centers_.shape[1]
+    if features.shape[1] != expected:
+        raise DataError(
+            f"{data.name}: expected {expected} features, as {path} was fitted on, found "
+            f"{features.shape[1]}; give the same ones"
+        )
+    return model.calibrate(data.ordered(classes), features=features)
+
+
+def _few(names: tuple[str, ...], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
+
+
+def _applied(model: FairCalClassifier, data: ClassifierRows, path: Path) -> pa.Table:
+    """Return the calibrated rows, with what they have besides features."""
+    probabilities, classes = _calibrated(model, data, path), class_names(model)
+    columns: dict[str, Any] = {f"p_{name}": probabilities[:, i] for i, name in enumerate(classes)}
+    best = pa.array(probabilities.argmax(axis=1))
+    columns["predicted"] = pa.DictionaryArray.from_arrays(best, list(classes)).dictionary_decode()
+    columns["cluster"] = model.clusters(data.features_as(model.feature_names_, str(path)))
+    if data.label is not None:
+        columns["label"] = decoded(data.label)
+    if data.identity is not None:
+        columns["identity"] = decoded(data.identity)
+    if data.fold is not None:
+        columns["fold"] = data.fold
+    for name in sorted(data.attributes.keys() - columns.keys()):
+        columns[name] = decoded(data.attributes[name])
+    return pa.table(columns)

@@ -1,0 +1,205 @@
+"""Fitting a method on labelled pairs, into a model file: in memory, part by part, or on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faircal._base.checkpoints import check_checkpoint, resumable
+from faircal._base.errors import ParameterError
+from faircal._base.files import check_file
+from faircal._base.jobs import Progress, silent
+from faircal.data import Dataset, PairFiles, PairStream
+from faircal.data.pair_files import BATCH, fold_named
+from faircal.methods import METHODS, Method, make_method
+from faircal.production.describing import describe
+
+if TYPE_CHECKING:
+    from faircal.production.spark.engine import SparkEngine
+
+_DESCRIBING = "describing the calibration population"
+
+
+@dataclass(frozen=True)
+class FittedFile:
+    """A model that was fitted and written, and what there is to say of it."""
+
+    model: Method
+    out: Path
+    notes: tuple[str, ...]
+
+
+def fit_model(
+    data: PairFiles | str | Path,
+    out: str | Path,
+    *,
+    method: str = "faircal",
+    clusters: int | None = None,
+    calibrator: str | None = None,
+    attribute: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    feature: str | None = None,
+    leave_out: str | None = None,
+    stream: bool = False,
+    resume: bool = False,
+    engine: SparkEngine | None = None,
+    intended_use: str = "",
+    limits: Sequence[str] = (),
+    seed: int = 0,
+    progress: Progress = silent,
+) -> FittedFile:
+    """Fit a method on labelled pairs and write a model file that says what it was made of.
+
+    Parameters
+    ----------
+    data : PairFiles or path
+    out : path
+        Model file to write.
+    method : str
+        Name of the method.
+    clusters, calibrator, attribute
+        The method's own, where it takes them.
+    settings : mapping, optional
+        Any other parameter of the method.
+    feature : str, optional
+        Network or score column to use, where there are several.
+    leave_out : str, optional
+        Fold to keep for testing.
+    stream : bool
+        Count pairs part by part, as is done by itself where there are very many.
+    resume : bool
+        Go on with a training, or a streamed fit, that was interrupted.
+    engine : SparkEngine, optional
+        Count on Spark's workers.
+    intended_use, limits
+        What the model card is to say.
+    seed : int
+    progress : callable
+    """
+    out, files = Path(out), PairFiles.of(data)
+    if engine is not None:
+        engine.check(files, resume=resume, stream=stream)
+    check_file(out)
+    files.check_kept(out)
+    METHODS[method].needs.check_installed(method)
+    own = {"clusters": clusters, "calibrator": calibrator, "attribute": attribute}
+    parameters = {**_parameters(method, own, seed, files.device), **(settings or {})}
+    model = make_method(method, **parameters)
+    if engine is not None:
+        model.check_streams(elsewhere=True)
+    stream |= model.streams and engine is None and (resume or files.is_long())
+    record = {
+        **parameters,
+        "method": method,
+        "feature": feature,
+        "leave_out": leave_out,
+        "score_range": files.score_range,
+        "raw": not files.normalize,
+        "streamed": stream,
+        "engine": None if engine is None else "spark",
+    }
+    description = {
+        "intended_use": intended_use,
+        "limits": limits,
+        "settings": {key: value for key, value in record.items() if value is not None},
+        "progress": progress,
+    }
+    notes: tuple[str, ...] = ()
+    if engine is not None:
+        _fit_on_spark(model, engine, files, feature, leave_out, description)
+        model.save(out)
+    elif stream:
+        _fit_resumable(
+            model,
+            files.open_one(feature, leave_out=leave_out, batch=BATCH, progress=progress),
+            out,
+            resume,
+            description,
+        )
+    else:
+        pairs = files.load_one(feature, progress=progress)
+        if leave_out is not None:
+            pairs = pairs.split(fold_named(pairs, leave_out))[0]
+            notes = pairs.notes
+        _fit(model, pairs, out, resume, description)
+    return FittedFile(model, out, (*notes, *model.diagnostics_.notes))
+
+
+def _parameters(
+    method: str, own: Mapping[str, Any], seed: int, device: str | None
+) -> dict[str, Any]:
+    """Return the parameters that were given, and seed and device where the method takes them."""
+    taken = METHODS[method]._get_param_names()
+    names = {"clusters": "n_clusters"}
+    parameters: dict[str, Any] = {}
+    for option, value in own.items():
+        if value is not None:
+            name = names.get(option, option)
+            if name not in taken:
+                raise ParameterError(f"method {method} takes no --{option}; leave it out")
+            parameters[name] = value
+    if "random_state" in taken:
+        parameters["random_state"] = seed
+    if "device" in taken and device is not None:
+        parameters["device"] = device
+    return parameters
+
+
+def _fit(
+    model: Method, data: Dataset, out: Path, resume: bool, description: Mapping[str, Any]
+) -> None:
+    """Fit on pairs in memory, describe and save; a training keeps its state while it works."""
+    if model.needs.training:
+        _fit_resumable(model, data, out, resume, description)
+        return
+    progress = description["progress"]
+    work = f"fitting {model.name} on {len(data)} pairs"
+    progress(work, 0, 1, "")
+    model.fit(data, progress=progress)
+    progress(work, 1, 1, "")
+    progress(_DESCRIBING, 0, 1, "")
+    describe(model, data, **description)
+    model.save(out)
+
+
+def _fit_resumable(
+    model: Method,
+    data: Dataset | PairStream,
+    out: Path,
+    resume: bool,
+    description: Mapping[str, Any],
+) -> None:
+    """Fit, and keep the state of the work beside the model file until that is written."""
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    check_checkpoint(checkpoint, resume, "a fit")
+    progress = description["progress"]
+    with resumable(checkpoint, "it"):
+        model.fit(data, progress=progress, checkpoint=checkpoint, resume=resume)
+        progress(_DESCRIBING, 0, 1, "")
+        describe(model, data, **description)
+    model.save(out)
+    checkpoint.unlink(missing_ok=True)
+
+
+def _fit_on_spark(
+    model: Method,
+    engine: SparkEngine,
+    files: PairFiles,
+    feature: str | None,
+    leave_out: str | None,
+    description: Mapping[str, Any],
+) -> None:
+    """Fit on Spark's workers, and describe."""
+    from faircal.production.spark.session import task_progress
+
+    progress = description["progress"]
+    with engine.session(progress) as spark:
+        pairs = engine.open_one(spark, files, feature, progress)
+        if leave_out is not None:
+            pairs = pairs.without(leave_out)
+        with task_progress(spark, progress):
+            model.fit(pairs, progress=progress)
+            progress(_DESCRIBING, 0, 1, "")
+            describe(model, pairs, **description)
