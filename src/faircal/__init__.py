@@ -52,10 +52,16 @@ if TYPE_CHECKING:
         VectorScaling,
     )
     from faircal.calibrators.prior import estimate_prior, shift_prior
-    from faircal.data import Dataset, PairStream, load, open_stream
+    from faircal.data import Dataset, PairFiles, PairStream, load, open_stream, save_dataset
+    from faircal.data.checking import check_data
+    from faircal.data.pairing import make_pairs
     from faircal.data.simulation import simulate
+    from faircal.embedding.pictures_folder import embed_pictures
     from faircal.evaluation.audit import Audit, audit
     from faircal.evaluation.classes import ClassAudit, audit_classes
+    from faircal.evaluation.compare import compare_runs
+    from faircal.evaluation.planning import plan_sample
+    from faircal.evaluation.thresholds.finding import find_threshold
     from faircal.evaluation.tuning import choose
     from faircal.methods import (
         AGENDA,
@@ -72,6 +78,25 @@ if TYPE_CHECKING:
     )
     from faircal.methods.classifier import FairCalClassifier
     from faircal.production.describing import describe
+    from faircal.production.monitoring.run import monitor
+    from faircal.production.onnx import export_model
+    from faircal.production.serving.starting import serve
+    from faircal.production.spark.engine import SparkEngine
+    from faircal.report.card import model_card
+    from faircal.workflows.audit import audit_folder
+    from faircal.workflows.benchmark import benchmark
+    from faircal.workflows.classify import (
+        LabelledFiles,
+        classify_apply,
+        classify_audit,
+        classify_benchmark,
+        classify_fit,
+    )
+    from faircal.workflows.fit import fit_model
+    from faircal.workflows.regions import regions_folder
+    from faircal.workflows.reporting import make_report
+    from faircal.workflows.reproduce import reproduce
+    from faircal.workflows.score import score_file
 
 #: Modules that are names of the package.
 _MODULES = ("figures", "metrics")
@@ -91,28 +116,53 @@ _HOME = {
     "GST": "faircal.methods",
     "HistogramCalibrator": "faircal.calibrators",
     "IsotonicCalibrator": "faircal.calibrators",
+    "LabelledFiles": "faircal.workflows.classify",
     "MatrixScaling": "faircal.calibrators.classes",
     "MultiPASS": "faircal.methods",
     "OneVsRestHistogram": "faircal.calibrators.classes",
     "OneVsRestIsotonic": "faircal.calibrators.classes",
     "Oracle": "faircal.methods",
     "PASS": "faircal.methods",
+    "PairFiles": "faircal.data",
     "PairStream": "faircal.data",
     "PlattCalibrator": "faircal.calibrators",
     "SmoothFairCal": "faircal.methods",
+    "SparkEngine": "faircal.production.spark.engine",
     "SplineCalibrator": "faircal.calibrators",
     "TemperatureCalibrator": "faircal.calibrators",
     "TemperatureScaling": "faircal.calibrators.classes",
     "VectorScaling": "faircal.calibrators.classes",
     "audit": "faircal.evaluation.audit",
     "audit_classes": "faircal.evaluation.classes",
+    "audit_folder": "faircal.workflows.audit",
+    "benchmark": "faircal.workflows.benchmark",
+    "check_data": "faircal.data.checking",
     "choose": "faircal.evaluation.tuning",
+    "classify_apply": "faircal.workflows.classify",
+    "classify_audit": "faircal.workflows.classify",
+    "classify_benchmark": "faircal.workflows.classify",
+    "classify_fit": "faircal.workflows.classify",
+    "compare_runs": "faircal.evaluation.compare",
     "describe": "faircal.production.describing",
+    "embed_pictures": "faircal.embedding.pictures_folder",
     "estimate_prior": "faircal.calibrators.prior",
+    "export_model": "faircal.production.onnx",
+    "find_threshold": "faircal.evaluation.thresholds.finding",
+    "fit_model": "faircal.workflows.fit",
     "load": "faircal.data",
     "load_model": "faircal.methods",
     "log_likelihood_ratio": "faircal.metrics",
+    "make_pairs": "faircal.data.pairing",
+    "make_report": "faircal.workflows.reporting",
+    "model_card": "faircal.report.card",
+    "monitor": "faircal.production.monitoring.run",
     "open_stream": "faircal.data",
+    "plan_sample": "faircal.evaluation.planning",
+    "regions_folder": "faircal.workflows.regions",
+    "reproduce": "faircal.workflows.reproduce",
+    "save_dataset": "faircal.data",
+    "score_file": "faircal.workflows.score",
+    "serve": "faircal.production.serving.starting",
     "shift_prior": "faircal.calibrators.prior",
     "simulate": "faircal.data.simulation",
 }
@@ -136,6 +186,7 @@ __all__ = [
     "FairCalError",
     "HistogramCalibrator",
     "IsotonicCalibrator",
+    "LabelledFiles",
     "MatrixScaling",
     "MissingExtraError",
     "ModelFileError",
@@ -144,10 +195,12 @@ __all__ = [
     "OneVsRestHistogram",
     "OneVsRestIsotonic",
     "Oracle",
+    "PairFiles",
     "PairStream",
     "ParameterError",
     "PlattCalibrator",
     "SmoothFairCal",
+    "SparkEngine",
     "SplineCalibrator",
     "StorageAwayError",
     "StorageError",
@@ -158,15 +211,37 @@ __all__ = [
     "__version__",
     "audit",
     "audit_classes",
+    "audit_folder",
+    "benchmark",
+    "check_data",
     "choose",
+    "classify_apply",
+    "classify_audit",
+    "classify_benchmark",
+    "classify_fit",
+    "compare_runs",
     "describe",
+    "embed_pictures",
     "estimate_prior",
+    "export_model",
     "figures",
+    "find_threshold",
+    "fit_model",
     "load",
     "load_model",
     "log_likelihood_ratio",
+    "make_pairs",
+    "make_report",
     "metrics",
+    "model_card",
+    "monitor",
     "open_stream",
+    "plan_sample",
+    "regions_folder",
+    "reproduce",
+    "save_dataset",
+    "score_file",
+    "serve",
     "shift_prior",
     "simulate",
 ]

@@ -1450,7 +1450,7 @@ def test_anything_else_is_exit_1(world, run_here, monkeypatch):
     def fails(*_, **__):
         raise RuntimeError("the roof\nis on fire")
 
-    monkeypatch.setattr("faircal.data.load", fails)
+    monkeypatch.setattr("faircal.data.pair_files.load", fails)
     done = run_here(["check", "faces"])
     assert done.code == 1
     assert done.err.count("\n") == 1
@@ -1461,8 +1461,8 @@ def test_anything_else_is_exit_1(world, run_here, monkeypatch):
 @pytest.mark.parametrize(
     ("where", "hint"),
     [
-        ("faircal.evaluation.benchmark.run_benchmark", "and the benchmark goes on with --resume"),
-        ("faircal.data.load", "what is written stays"),
+        ("faircal.workflows.benchmark.run_benchmark", "and the benchmark goes on with --resume"),
+        ("faircal.data.pair_files.load", "what is written stays"),
     ],
 )
 def test_interrupted_says_how_to_go_on(world, run_here, monkeypatch, where, hint):

@@ -344,7 +344,7 @@ KILLS_ITSELF = """
 import os, signal
 from faircal.embedding.run import VectorStore
 
-put, calls = Store.put, []
+put, calls = VectorStore.put, []
 
 def put_and_die(self, *found):
     put(self, *found)
@@ -352,7 +352,7 @@ def put_and_die(self, *found):
     if len(calls) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Store.put = put_and_die
+VectorStore.put = put_and_die
 """
 
 

@@ -72,7 +72,7 @@ def test_bad_input(change, said, world, run_here, monkeypatch):
         rng.dirichlet([1, 1], 50), rng.integers(2, size=50), features=rng.normal(size=(50, 2))
     ).save("classifier.faircal")
     if "trained" in change.get("model", ""):
-        monkeypatch.setattr("faircal.methods.load_method", lambda _: _trained())
+        monkeypatch.setattr("faircal.production.onnx.checking.load_method", lambda _: _trained())
         Path("trained.faircal").touch()
     done = run_here(words(**change))
     assert (done.code, len(done.err.splitlines())) == (2, 1)

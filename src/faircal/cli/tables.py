@@ -37,7 +37,8 @@ def print_table(
     left : iterable of int
         Columns of words; the others are of numbers, and stand at the right.
     names : int
-        How many columns, from the left, say what a row is of, and are beside each piece.
+        How many columns, from the left, say what a row is of, and are beside each piece. Where
+        all do, words go to the next line instead.
     blocks : sequence of int
         How many of the other columns, in turn, stay together.
     """
@@ -52,7 +53,7 @@ def print_table(
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else text(cell) for cell in row))
     console = out()
-    for piece in fitted(table, console, names=names, blocks=blocks):
+    for piece in fitted(table, console, names=names, blocks=blocks) or [table]:
         console.print(piece)
 
 

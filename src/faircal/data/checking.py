@@ -38,6 +38,11 @@ def check_data(
     attribute : str, optional
         The attribute that makes the groups.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.check_data("faces/").facts["pairs"]  # doctest: +SKIP
     """
     fatal: list[Fault] = []
     loaded = PairFiles.of(data).load(on_fault=fatal.append, progress=progress)

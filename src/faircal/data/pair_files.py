@@ -35,6 +35,11 @@ class PairFiles:
         Scale embeddings to unit length.
     device : str, optional
         Where heavy work is done: "cpu" (the default) or "cuda".
+
+    Examples
+    --------
+    >>> PairFiles.of("faces/").how([])["normalize"]
+    True
     """
 
     path: Path

@@ -61,6 +61,11 @@ def embed_pictures(
     note : callable
         Called with what its user should know.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.embed_pictures("photos/", "faces/", "dlib")  # doctest: +SKIP
     """
     images, data = existing(images), Path(data)
     check_folder(data)

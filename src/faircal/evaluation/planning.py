@@ -128,6 +128,12 @@ def plan_sample(
         Labelled pairs with identities, which tell how alike pairs that share people are.
     attribute, feature : str, optional
         Which pairs of the pilot, and which scores.
+
+    Examples
+    --------
+    >>> fpr, fnr = plan_sample(0.01, within=0.005).plans
+    >>> fpr.people, fnr.people
+    (94, 323)
     """
     if sum(value is not None for value in (within, ratio, people)) != 1:
         raise ParameterError("expected one of --within, --ratio and --people; give just one")

@@ -36,7 +36,13 @@ class ModelCard:
 
 
 def model_card(model: str | Path, out: str | Path | None = None) -> ModelCard:
-    """Return the card of a model file; with `out` it is also written, as .md or .html."""
+    """Return the card of a model file; with `out` it is also written, as .md or .html.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> print(faircal.model_card("m.faircal").markdown)  # doctest: +SKIP
+    """
     model, out = Path(model), None if out is None else Path(out)
     if out is not None:
         if out.suffix not in (".md", ".html"):

@@ -139,6 +139,14 @@ def audit_folder(
     engine : SparkEngine, optional
         Count on Spark's workers.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> result, report = faircal.audit_folder(
+    ...     "scores.csv", "audit/", attribute="ethnicity"
+    ... )  # doctest: +SKIP
+    >>> result.audits[0].value("fpr", group="Asian F")  # doctest: +SKIP
     """
     started, out, files = time.perf_counter(), Path(out), PairFiles.of(data)
     if engine is not None:

@@ -69,6 +69,13 @@ def benchmark(
         Called with what its user should know before the work begins.
     **settings
         Fields of `faircal.evaluation.benchmark.Settings`, such as `methods`.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> report = faircal.benchmark("faces/", "results/", methods=["faircal"])  # doctest: +SKIP
+    >>> report.paths["report"]  # doctest: +SKIP
+    'results/report.html'
     """
     check_folder(Path(out))
     files = None if isinstance(data, Dataset) else PairFiles.of(data)

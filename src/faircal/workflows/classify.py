@@ -50,6 +50,11 @@ class LabelledFiles:
         What feature columns begin with; or their names, with commas; or an .npy file.
     identity : str
         Column with the person or unit that a row comes from, where there is one.
+
+    Examples
+    --------
+    >>> LabelledFiles.of("rows.csv").label
+    'label'
     """
 
     path: Path
@@ -108,6 +113,11 @@ def classify_fit(
     intended_use, limits
         What the model card is to say.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.classify_fit("rows.csv", "classes.faircal", clusters=20)  # doctest: +SKIP
     """
     rows, out = LabelledFiles.of(rows), Path(out)
     check_file(out)
@@ -153,7 +163,13 @@ def classify_apply(
     *,
     progress: Progress = silent,
 ) -> tuple[FairCalClassifier, ClassifierRows]:
-    """Calibrate a classifier's rows with a model file and write a table of probabilities."""
+    """Calibrate a classifier's rows with a model file and write a table of probabilities.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.classify_apply("classes.faircal", "new.csv", "calibrated.csv")  # doctest: +SKIP
+    """
     rows, model, out = LabelledFiles.of(rows), Path(model), Path(out)
     check_table_name(out)
     check_file(out)
@@ -192,6 +208,11 @@ def classify_audit(
     all_files : bool
         Write the tables and figures of the report as files, too.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.classify_audit("rows.csv", "audit/", attribute="sex")  # doctest: +SKIP
     """
     started, rows, out = time.perf_counter(), LabelledFiles.of(rows), Path(out)
     check_folder(out)
@@ -253,6 +274,11 @@ def classify_benchmark(
     clusters, calibrator, shrinkage, seed
         As for `faircal.FairCalClassifier`.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.classify_benchmark("rows.csv", "results/", attribute="sex")  # doctest: +SKIP
     """
     started, rows, out = time.perf_counter(), LabelledFiles.of(rows), Path(out)
     check_folder(out)

@@ -77,6 +77,11 @@ def fit_model(
         What the model card is to say.
     seed : int
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.fit_model("faces/", "m.faircal", clusters=20, leave_out="5")  # doctest: +SKIP
     """
     out, files = Path(out), PairFiles.of(data)
     if engine is not None:

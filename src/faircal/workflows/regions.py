@@ -85,6 +85,12 @@ def regions_folder(
     pictures : path, optional
         Where the pictures are, to show examples.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> found = faircal.regions_folder("faces/", "regions/", model="m.faircal")  # doctest: +SKIP
+    >>> found.regions.words  # doctest: +SKIP
     """
     started, out, files = time.perf_counter(), Path(out), PairFiles.of(data)
     check_folder(out)

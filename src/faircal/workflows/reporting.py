@@ -45,6 +45,12 @@ def make_report(
         Whether an audit's tables and figures are written as files, too.
     progress : callable
         Called as figures are drawn.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.make_report("results/").paths["report"]  # doctest: +SKIP
+    'results/report.html'
     """
     store = ResultsFolder.read(Path(folder))
     report = write_all(store, all_files=all_files, progress=progress)

@@ -58,6 +58,11 @@ def reproduce(
         As for `faircal.workflows.benchmark.benchmark`.
     **more
         Further arguments of `faircal.evaluation.benchmark.paper_settings`.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.reproduce("rfw", "rfw/", "paper-rfw/", training=False)  # doctest: +SKIP
     """
     check_folder(Path(out))
     loaded = PairFiles.of(data).load(features, seed=seed, progress=progress)

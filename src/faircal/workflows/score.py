@@ -112,6 +112,11 @@ def score_file(
     resume : bool
         Go on where an interrupted run stopped.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.score_file("m.faircal", "faces/", "scored.parquet", fold="5")  # doctest: +SKIP
     """
     model, out, files = Path(model), Path(out), PairFiles.of(data)
     if engine is None or out.suffix:

@@ -73,6 +73,11 @@ def make_pairs(
     BuiltPairs
     Path
         The table that was written.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> pairs, path = faircal.make_pairs("faces/", imposters="matched")  # doctest: +SKIP
     """
     data, out = Path(data), None if out is None else Path(out)
     if folds is not None and folds < 2:

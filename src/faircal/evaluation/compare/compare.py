@@ -152,6 +152,12 @@ def compare_runs(
     gate : {"worse", "noninferior"}, optional
         Stop an update that is worse, or that may be worse by `margin` or more.
     margin : float, optional
+
+    Examples
+    --------
+    >>> import faircal
+    >>> compared = faircal.compare_runs("old/", "new/", gate="worse")  # doctest: +SKIP
+    >>> compared.gate.passed  # doctest: +SKIP
     """
     if (gate == "noninferior") != (margin is not None):
         raise ParameterError(

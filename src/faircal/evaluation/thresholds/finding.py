@@ -220,6 +220,12 @@ def find_threshold(
     out : path, optional
         Write the model with this operating point inside.
     progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> result = faircal.find_threshold("faces/", fpr=0.01, model="m.faircal")  # doctest: +SKIP
+    >>> result.chosen.threshold  # doctest: +SKIP
     """
     files, out = PairFiles.of(data), None if out is None else Path(out)
     search = _Search(fpr, confidence, within, rule, clusters, seed)

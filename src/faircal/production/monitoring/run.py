@@ -58,6 +58,13 @@ def monitor(
         What was found; ``verdict.due`` says whether recalibration is due.
     dict of str by Path
         The files of the report.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> monitored, _ = faircal.monitor("m.faircal", ["today.parquet"])  # doctest: +SKIP
+    >>> monitored.verdict.due  # doctest: +SKIP
+    False
     """
     model, paths = Path(model), [Path(path) for path in scores]
     state = None if state is None else Path(state)

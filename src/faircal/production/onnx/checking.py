@@ -164,6 +164,11 @@ def export_model(
     Exported
     Agreement or None
         None where onnxruntime is not installed, and nothing was asked.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.export_model("m.faircal", "m.onnx")  # doctest: +SKIP
     """
     out = Path(out)
     check_file(out)

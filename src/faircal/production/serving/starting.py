@@ -46,6 +46,11 @@ def serve(
         Called with the address when requests are taken.
     **settings
         Further fields of `faircal.production.serving.Settings`.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.serve("m.faircal", database="none", port=8000)  # doctest: +SKIP
     """
     check_installed()
     from faircal.production.serving.server import run

@@ -29,6 +29,11 @@ class SparkEngine:
         How workers get at vectors: "auto", "map", "send" or "tiles".
     blocks : str, optional
         Folder for block files.
+
+    Examples
+    --------
+    >>> SparkEngine(master="local[2]").embeddings
+    'auto'
     """
 
     master: str | None = None
