@@ -21,10 +21,10 @@ from pylatexenc.latexwalker import (
 from pylatexenc.macrospec import MacroSpec
 from rich.console import Console
 
+from faircal.cli.tables import show
 from faircal.report.cells import SIMULATED, as_csv, markdown
 from faircal.report.paper.latex import document, escape, latex
 from faircal.report.tables import Heading, Line, Table, TableValue
-from faircal.report.terminal import show
 
 HOSTILE = (
     r"a\b",

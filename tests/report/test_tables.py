@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from faircal.cli.tables import show
 from faircal.metrics.results import ResultRow
 from faircal.report.tables import (
     Heading,
@@ -21,7 +22,6 @@ from faircal.report.tables import (
     mark_best,
     rate_text,
 )
-from faircal.report.terminal import show
 
 
 def rows(method, value, *, group="global", condition="", metric="auroc", clusters="", std=0.01):

@@ -264,6 +264,8 @@ def _show_networks() -> None:
         for name, kind in DETECTORS.items()
     ]
     for title, rows in (("Networks", networks), ("Detectors", detectors)):
-        print_table(["name", "what", "weights", "licence"], rows, title=title, left=range(4), names=4)
+        print_table(
+            ["name", "what", "weights", "licence"], rows, title=title, left=range(4), names=4
+        )
     click.echo(f"Presets of .onnx files: {', '.join(PRESETS)}")
     click.echo(f"Weights are looked for in {cache_folder()} ($FAIRCAL_WEIGHTS changes it)")

@@ -127,7 +127,7 @@ def _class_record(store: ResultsFolder) -> dict[str, Any]:
 
 def _show_pairs(report: WrittenReport) -> None:
     """Print the main tables of each attribute, then the paper's claims."""
-    from faircal.report.terminal import show, show_claims
+    from faircal.cli.tables import show, show_claims
 
     store, console = report.store, out()
     if store.simulated:
@@ -149,8 +149,8 @@ def _show_pairs(report: WrittenReport) -> None:
 
 def _show_classes(store: ResultsFolder) -> None:
     """Print the tables that have numbers; differences between methods are for page and files."""
+    from faircal.cli.tables import show
     from faircal.report.subject import subject_of
-    from faircal.report.terminal import show
 
     for attribute, several in _tables(store).items():
         _show_title(store, attribute)

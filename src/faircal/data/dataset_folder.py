@@ -293,6 +293,11 @@ def save_dataset(data: Dataset, path: str | Path) -> Path:
     """Write `data` as a dataset folder; each file appears whole or not at all.
 
     Folds that faircal drew are not written: they are drawn again, and reported, on reading.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.save_dataset(faircal.simulate("small", seed=0), "faces/")  # doctest: +SKIP
     """
     if not data.has_images:
         raise DataError(f"{data.where}: only datasets with images can be written as a folder")

@@ -12,6 +12,7 @@ import pyarrow.csv as pacsv
 import pytest
 from rich.console import Console
 
+from faircal.cli.tables import show
 from faircal.metrics.results import ALL, GLOBAL, read_intervals, read_results
 from faircal.report.cells import markdown
 from faircal.report.classes import class_tables, further_class_tables
@@ -19,7 +20,6 @@ from faircal.report.classes.results import ClassResults
 from faircal.report.classes.tables import class_differences
 from faircal.report.page import write_all
 from faircal.report.paper.latex import latex
-from faircal.report.terminal import show
 
 
 def cell(table, label, column, block=None):

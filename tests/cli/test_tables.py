@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from faircal.report.terminal import fitted
+from faircal.cli.tables import fitted
 
 ROWS = (
     ("Caucasian", "1200", "12.34", "11.11 to 13.57", "5.67", "4.44 to 6.78"),
