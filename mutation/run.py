@@ -38,7 +38,7 @@ real_classes real_smooth about describing scoring onnx
 """
 _PROCESSES = {"run_command", "browser"}
 #: Tests of one mutant, at most, and the CPU seconds that they take together where nothing is wrong.
-_TESTS, _SECONDS = 30, 5.0
+_TESTS, _SECONDS = 60, 10.0
 #: CPU seconds for a fault that makes code slow.
 _GRACE = 10.0
 #: What a fork ends with where the fault is ours, not the mutant's.
