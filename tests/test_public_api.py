@@ -44,7 +44,7 @@ PUBLIC = [
     "SmoothFairCal",
     "SparkEngine",
     "SplineCalibrator",
-    "StorageAwayError",
+    "StorageUnavailableError",
     "StorageError",
     "StorageFullError",
     "TemperatureCalibrator",
@@ -95,7 +95,7 @@ ERRORS = [
     "ModelFileError",
     "NotFittedError",
     "ParameterError",
-    "StorageAwayError",
+    "StorageUnavailableError",
     "StorageError",
     "StorageFullError",
 ]

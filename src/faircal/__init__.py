@@ -27,9 +27,9 @@ from faircal._base.errors import (
     ModelFileError,
     NotFittedError,
     ParameterError,
-    StorageAwayError,
     StorageError,
     StorageFullError,
+    StorageUnavailableError,
 )
 from faircal._version import __version__
 
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
         load_model,
     )
     from faircal.methods.classifier import FairCalClassifier
-    from faircal.production.describing import describe
+    from faircal.production.describe import describe
     from faircal.production.monitoring.run import monitor
     from faircal.production.onnx import export_model
     from faircal.production.serving.starting import serve
@@ -143,7 +143,7 @@ _HOME = {
     "classify_benchmark": "faircal.workflows.classify",
     "classify_fit": "faircal.workflows.classify",
     "compare_runs": "faircal.evaluation.compare",
-    "describe": "faircal.production.describing",
+    "describe": "faircal.production.describe",
     "embed_pictures": "faircal.embedding.pictures_folder",
     "estimate_prior": "faircal.calibrators.prior",
     "export_model": "faircal.production.onnx",
@@ -202,9 +202,9 @@ __all__ = [
     "SmoothFairCal",
     "SparkEngine",
     "SplineCalibrator",
-    "StorageAwayError",
     "StorageError",
     "StorageFullError",
+    "StorageUnavailableError",
     "TemperatureCalibrator",
     "TemperatureScaling",
     "VectorScaling",

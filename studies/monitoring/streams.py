@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import faircal
 from faircal.data import Pairs
 from faircal.methods import Method
-from faircal.production.monitoring import Seen, Watch, survey
+from faircal.production.monitoring import PairsInUse, Watch, calibration_population
 from faircal.production.scoring.judging import Judge
 from studies.monitoring.made import SIZES, World
 
@@ -40,7 +40,7 @@ class Fitted:
         pairs = world.draw_pairs(order[: size.calibration], size.pairs, size.genuine, rng)
         data = world.dataset(pairs)
         model = make(method, world.preset).fit(data)
-        model.about_ = replace(model.about_, population=survey(model, data))
+        model.about_ = replace(model.about_, population=calibration_population(model, data))
         found = Judge.of(model).places(world.vectors)
         if found is None:
             raise TypeError("expected places")
@@ -131,7 +131,7 @@ class Stream:
         places, outside = fitted.places[sides], fitted.outside[sides]
         left, right = (None, None) if who is None else who
         known = "images" if self.known == "images" else "people"
-        seen = Seen(score, probability, *places, *outside, left, right, known)
+        seen = PairsInUse(score, probability, *places, *outside, left, right, known)
         watch.add(seen)
         if self.labels and pairs.genuine is not None:
             rows = rng.random(n) < self.labels

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.production.describing import describe
+from faircal.production.describe import describe
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.app import make_app
 from faircal.production.serving.keys import KeyRing
 from faircal.production.serving.service import Service
-from faircal.production.serving.settings import Settings
+from faircal.production.serving.settings import ServiceSettings
 
 PAGES = runpy.run_path(str(Path(__file__).with_name("test_pages.py")))
 serious, overflow, PHONE = PAGES["serious"], PAGES["overflow"], PAGES["PHONE"]
@@ -70,7 +70,7 @@ def serve(model, tmp_path_factory):
 
     def start(**settings):
         database = str(tmp_path_factory.mktemp("db") / "db.sqlite")
-        found = Served(Service(Settings(model[0], **{"database": database, **settings})))
+        found = Served(Service(ServiceSettings(model[0], **{"database": database, **settings})))
         running.append(found)
         return found
 

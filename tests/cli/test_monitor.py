@@ -16,7 +16,7 @@ import pytest
 import faircal
 from faircal._base.container import pack, unpack
 from faircal.data.dataset_folder import save_dataset
-from faircal.production.monitoring import Seen, survey
+from faircal.production.monitoring import PairsInUse, calibration_population
 from faircal.production.monitoring.columns import codes
 from faircal.production.monitoring.reading import WatchedPairs, in_random_order
 from faircal.production.scoring.judging import Placing
@@ -31,7 +31,7 @@ def made(tmp_path_factory):
     cal, quiet = (data.subset(np.isin(folds, which)) for which in ((1, 2, 3), (4, 5)))
     model = faircal.FairCal(n_clusters=20).fit(cal)
     model.save(home / "old.faircal")
-    model.about_ = replace(model.about_, population=survey(model, cal))
+    model.about_ = replace(model.about_, population=calibration_population(model, cal))
     model.save(home / "model.faircal")
     groups = quiet.images.attributes["ethnicity"].take(quiet.pairs.left)
     drifted = quiet.subset(groups == 0)
@@ -454,7 +454,7 @@ def test_ids_are_the_same_person_in_text_and_numbers_and_empty_ones_nobody():
 def test_random_order_keeps_every_pair_whole(held):
     """Each pair keeps its own values, in memory as on disk."""
     n = np.arange(1000)
-    seen = Seen(n / 1000, n / 2000, left_cluster=n, right_cluster=n + 1, left_person=n)
+    seen = PairsInUse(n / 1000, n / 2000, left_cluster=n, right_cluster=n + 1, left_person=n)
     labelled = n % 2 == 0
     whole = WatchedPairs(seen, n / 3000, n[labelled] % 4 == 0, labelled)
     chunks = list(in_random_order([whole], len(n), held))

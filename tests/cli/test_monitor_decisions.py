@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
+from faircal.production.monitoring.counting import Columns
 
 import faircal
 from faircal.calibrators.prior import shift_prior
 from faircal.methods.prior import fitted_share
-from faircal.production.monitoring.counting import Columns
 from faircal.production.monitoring.reading import ScoredTable, _together, in_random_order
 
 

@@ -22,7 +22,7 @@ from faircal.methods import make_method
 from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import decode, encode
 from faircal.model import OperatingPoint
-from faircal.production.describing import describe
+from faircal.production.describe import describe
 
 FRONT = struct.Struct("<8sIQ")
 MODELS = {

@@ -17,7 +17,7 @@ from faircal.data import ClassifierRows
 from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import decode, encode
 from faircal.model import About, OperatingPoint, Provenance
-from faircal.production.describing import describe
+from faircal.production.describe import describe
 from faircal.report.card import card_facts, card_html, card_markdown
 
 #: Markup, a table's border, a terminal's commands, and letters that turn the text round.

@@ -7,7 +7,7 @@
     ├── ModelFileError     a model file is damaged, foreign or from a newer version
     ├── MissingExtraError  a package is needed that an extra of faircal brings
     └── StorageError       templates or decisions can't be read or kept
-        ├── StorageAwayError   the database does not answer: it may later
+        ├── StorageUnavailableError   the database does not answer: it may later
         ├── StorageFullError   there is no room left
         └── ConflictError      there is such a template already
 
@@ -46,7 +46,7 @@ class StorageError(FairCalError):
     """Templates or decisions can't be read or kept; the message says why and what to do."""
 
 
-class StorageAwayError(StorageError):
+class StorageUnavailableError(StorageError):
     """The database does not answer; trying again later may help."""
 
 

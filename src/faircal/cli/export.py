@@ -12,7 +12,7 @@ from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import json_option, note, notes, print_json, printable, working
 
 if TYPE_CHECKING:
-    from faircal.production.onnx import Agreement, Exported
+    from faircal.production.onnx import ExportAgreement, Exported
 
 
 @click.command(
@@ -78,7 +78,7 @@ def command(model: Path, target: Path, prior: float | None, as_json: bool) -> No
         _show(written, agreement)
 
 
-def _show(written: Exported, agreement: Agreement | None) -> None:
+def _show(written: Exported, agreement: ExportAgreement | None) -> None:
     click.echo(f"graph: {written.path} ({written.bytes / 1e6:.2f} MB)")
     for title, ports in (("takes", written.inputs), ("gives", written.outputs)):
         for name, meaning in ports.items():

@@ -18,7 +18,7 @@ from faircal.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from faircal.production.monitoring.report import Monitored
+    from faircal.production.monitoring.report import MonitoringResult
 
 
 @click.command(
@@ -155,7 +155,7 @@ def command(
     return int(monitored.verdict.due)
 
 
-def _show(monitored: Monitored) -> None:
+def _show(monitored: MonitoringResult) -> None:
     """Print a line a test, the verdict and what to do."""
     from faircal.cli.tables import number, print_table, text
     from faircal.production.monitoring.report import advice, verdict_of

@@ -9,11 +9,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
-from faircal._base.errors import DataError
+from faircal._base.errors import DataError, ModelFileError
+from faircal._version import __version__
 from faircal.model.operating_point import DEFAULT_POINT, OperatingPoint
 from faircal.model.population import Places, Population
 from faircal.model.provenance import Provenance
-from faircal.model.schema import SCHEMA, check_schema, one_line
 
 __all__ = [
     "DEFAULT_POINT",
@@ -28,6 +28,8 @@ __all__ = [
     "own_arrays",
 ]
 
+#: Of the header: 0 had no such entry, 1 says where a model is from (`About`).
+SCHEMA = 1
 #: Before the names of the arrays in a model file that are of the population.
 _PREFIX = "population"
 
@@ -87,3 +89,28 @@ class About:
 def own_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a model file that are the model's own."""
     return {key: value for key, value in arrays.items() if not key.startswith(f"{_PREFIX}.")}
+
+
+def check_schema(header: Mapping[str, Any]) -> None:
+    """Raise where the header is of a version that is not known yet."""
+    schema = header.get("schema", 0)
+    if type(schema) is not int or schema < 0:
+        raise ModelFileError("damaged: its schema is no number; copy or fit it again")
+    if schema > SCHEMA:
+        writer = one_line(header.get("faircal", "?"), 20)
+        raise ModelFileError(
+            f"written by a newer faircal ({writer}) in schema {one_line(schema, 20)}; "
+            f"this one ({__version__}) reads up to {SCHEMA}: upgrade"
+        )
+
+
+def one_line(text: object, most: int = 200) -> str:
+    r"""Return `text` as one short line that can't steer a terminal: a file may say anything.
+
+    Examples
+    --------
+    >>> one_line("two\nlines \x1b[2J")
+    'two lines ?[2J'
+    """
+    line = " ".join(str(text).split())[:most]
+    return "".join(letter if letter.isprintable() else "?" for letter in line)

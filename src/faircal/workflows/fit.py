@@ -14,7 +14,7 @@ from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset, PairFiles, PairStream
 from faircal.data.pair_files import BATCH, fold_named
 from faircal.methods import METHODS, Method, make_method
-from faircal.production.describing import describe
+from faircal.production.describe import describe
 
 if TYPE_CHECKING:
     from faircal.production.spark.engine import SparkEngine

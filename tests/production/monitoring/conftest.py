@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.production.monitoring import Seen, survey
+from faircal.production.monitoring import PairsInUse, calibration_population
 from faircal.production.scoring.judging import Judge
 
 
@@ -15,7 +15,7 @@ class Use(NamedTuple):
     """A model and pairs that it is used on."""
 
     model: object
-    seen: Seen
+    seen: PairsInUse
     genuine: np.ndarray
     group: np.ndarray
 
@@ -25,13 +25,13 @@ class Use(NamedTuple):
         rows = rng.choice(len(self.genuine), n, p=chance)
         taken = {
             name: getattr(self.seen, name)[rows]
-            for name in Seen.__dataclass_fields__
+            for name in PairsInUse.__dataclass_fields__
             if name != "known"
         }
         taken["score"] = np.clip(taken["score"] + higher * ~self.genuine[rows], -1, 1)
         if known == "nobody":
             taken["left_person"] = taken["right_person"] = None
-        return Seen(**taken), self.genuine[rows]
+        return PairsInUse(**taken), self.genuine[rows]
 
 
 @pytest.fixture(scope="session")
@@ -40,11 +40,11 @@ def use():
     first = np.isin(data.pairs.fold, (1, 2, 3))
     cal, test = data.subset(first), data.subset(~first)
     model = faircal.Baseline().fit(cal)
-    model.about_ = replace(model.about_, population=survey(model, cal))
+    model.about_ = replace(model.about_, population=calibration_population(model, cal))
     said = model.apply(test)
     places = Judge.of(model).places(test.embeddings)
     sides = np.stack([test.pairs.left, test.pairs.right])
-    seen = Seen(
+    seen = PairsInUse(
         said.score,
         said.probability,
         *places.cluster[sides],

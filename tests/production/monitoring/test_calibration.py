@@ -5,12 +5,12 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from faircal.production.monitoring.calibration import Labels, count
-from faircal.production.monitoring.tolerance import Tolerance
+from faircal.production.monitoring.calibration import Labels, count_labels
+from faircal.production.monitoring.distance import Tolerance
 
 
 def labels(odds, genuine, person=None):
-    counts = count(expit(odds), genuine, person, 0, 1 << 40)[0]
+    counts = count_labels(expit(odds), genuine, person, 0, 1 << 40)[0]
     return Labels.of(counts, Tolerance())
 
 

@@ -17,14 +17,14 @@ from faircal.production.monitoring.report import (
     DUE,
     QUIET,
     WAIT,
-    Monitored,
+    MonitoringResult,
     advice,
     headline,
     monitoring_page,
     promise,
     write_monitoring,
 )
-from faircal.production.monitoring.report_pictures import MOST, Stretch, pictures, shortened
+from faircal.production.monitoring.report_figures import MOST, Stretch, pictures, shortened
 
 NAN = float("nan")
 WINDOW = {
@@ -84,7 +84,7 @@ TIMELINE = (
 @pytest.fixture
 def found():
     model = {"name": "faces.faircal", "method": "FairCal", "sha256": "ab" * 32}
-    return Monitored(
+    return MonitoringResult(
         verdict(),
         POPULATION,
         TIMELINE,

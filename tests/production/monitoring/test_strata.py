@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from faircal.production.monitoring.strata import BINS, edges_of, rank_in, stratify
+from faircal.production.monitoring.population import BINS, edges_of, stratify
+from faircal.production.monitoring.shares import rank_in
 
 
 def test_imposters_are_spread_evenly_and_genuine_pairs_are_resolved():

@@ -9,7 +9,7 @@ import pytest
 import faircal
 from faircal._base.errors import DataError, ParameterError
 from faircal.model import About
-from faircal.production.monitoring import Seen, Tolerance, Watch
+from faircal.production.monitoring import PairsInUse, Tolerance, Watch
 
 
 def alarms(watch):
@@ -19,10 +19,10 @@ def alarms(watch):
 def cut(seen, rows):
     taken = {
         name: None if getattr(seen, name) is None else getattr(seen, name)[rows]
-        for name in Seen.__dataclass_fields__
+        for name in PairsInUse.__dataclass_fields__
         if name != "known"
     }
-    return Seen(**taken, known=seen.known)
+    return PairsInUse(**taken, known=seen.known)
 
 
 def test_quiet_runs_are_quiet(use):
@@ -209,7 +209,7 @@ def test_little_is_not_enough(use):
 def test_scores_alone_are_watched_too(use):
     seen, _ = use.draw(20_000, np.random.default_rng(11), higher=0.2)
     watch = Watch.of(use.model)
-    watch.add(Seen(seen.score, seen.probability))
+    watch.add(PairsInUse(seen.score, seen.probability))
     assert alarms(watch) == ["scores"]
     assert "not told" in watch.verdict().findings[0].words
 

@@ -258,7 +258,7 @@ class TestFile:
         assert exported("faircal", "spline").bytes < 2 * (tmp_path / "m.faircal").stat().st_size
 
     def test_too_large_for_a_file(self, fitted, tmp_path, monkeypatch):
-        monkeypatch.setattr("faircal.production.onnx.writing.MOST_BYTES", 1000)
+        monkeypatch.setattr("faircal.production.onnx.export.MOST_BYTES", 1000)
         with pytest.raises(ParameterError, match="another calibrator"):
             export_onnx(fitted("faircal", "spline"), tmp_path / "m.onnx")
         assert not list(tmp_path.iterdir())

@@ -119,7 +119,7 @@ def data():
 def fitted_model(data):
     """A model that knows its population."""
     import faircal
-    from faircal.production.describing import describe
+    from faircal.production.describe import describe
 
     model = faircal.FairCal(n_clusters=5).fit(data[0])
     describe(model, data[0])
@@ -183,7 +183,8 @@ def connect():
 @pytest.fixture
 def start(model_path, tmp_path):
     """Return a function that gives a client of a service; settings are given by name."""
-    from faircal.production.serving import Service, Settings
+    from faircal.production.serving.service import Service
+    from faircal.production.serving.settings import ServiceSettings
 
     opened = []
 
@@ -191,7 +192,9 @@ def start(model_path, tmp_path):
         settings = {"database": str(tmp_path / "s.db"), "page": False, **settings}
         if store is not None:
             settings["database"] = None
-        service = Service(Settings(settings.pop("model", model_path), **settings), store=store)
+        service = Service(
+            ServiceSettings(settings.pop("model", model_path), **settings), store=store
+        )
         opened.append(Client(service))
         return opened[-1]
 

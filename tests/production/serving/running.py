@@ -19,9 +19,10 @@ import httpx
 #: standard output and error goes, and Python to run first. So a start takes tenths of a second.
 SPAWNER = """
 import json, os, sys
-import faircal.cli.serve, faircal.production.serving.app, faircal.production.serving.server,
-faircal.report.card from faircal.cli.main import main from faircal.production.serving.app import
-make_app import fastapi, uvicorn, prometheus_client, psycopg_pool, pgvector.psycopg, cryptography
+import faircal.cli.serve, faircal.production.serving.app, faircal.production.serving.server
+import faircal.report.card, fastapi, uvicorn, prometheus_client
+import psycopg_pool, pgvector.psycopg, cryptography
+from faircal.cli.main import main
 
 while line := sys.stdin.readline():
     words, out, err, first = json.loads(line)

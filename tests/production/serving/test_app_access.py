@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from faircal._base.errors import ParameterError
-from faircal.production.serving import Settings
+from faircal.production.serving.access import RateLimits
 from faircal.production.serving.keys import KeyRing
-from faircal.production.serving.limits import Buckets
+from faircal.production.serving.settings import ServiceSettings
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_too_many_requests_are_told_when_to_come_again(start, keys, tmp_path):
 
 def test_buckets_fill_with_time_and_forget_the_quiet():
     now = [0.0]
-    buckets = Buckets(10, 2, clock=lambda: now[0])
+    buckets = RateLimits(10, 2, clock=lambda: now[0])
     assert [buckets.take("a") for _ in range(3)] == pytest.approx([0, 0, 0.1])
     now[0] = 0.1
     assert buckets.take("a") == 0
@@ -104,5 +104,5 @@ def test_buckets_fill_with_time_and_forget_the_quiet():
 
 def test_without_keys_only_this_machine(tmp_path):
     with pytest.raises(ParameterError, match="faircal keys add"):
-        Settings(tmp_path / "m.faircal", host="0.0.0.0")  # noqa: S104
-    assert Settings(tmp_path / "m.faircal", host="::1").host == "::1"
+        ServiceSettings(tmp_path / "m.faircal", host="0.0.0.0")  # noqa: S104
+    assert ServiceSettings(tmp_path / "m.faircal", host="::1").host == "::1"

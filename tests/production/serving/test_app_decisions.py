@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import faircal
-from faircal._base.errors import ParameterError, StorageAwayError
-from faircal.production.serving import Settings
-from faircal.production.serving.keeper import Keeper
-from faircal.production.serving.recorder import Recorder
+from faircal._base.errors import ParameterError, StorageUnavailableError
+from faircal.production.serving.audit_trail import Recorder
+from faircal.production.serving.background_jobs import BackgroundJobs
+from faircal.production.serving.settings import ServiceSettings
 from faircal.production.serving.store import Decision, open_store
 
 
@@ -70,25 +70,25 @@ def test_an_export_goes_on_after_its_last_line(start, vectors):
 
 def test_decisions_that_are_too_old_go_with_their_pairs(start, vectors):
     client = start(keep_days=30)
-    service, keeper = client.service, Keeper(client.service)
+    service, jobs = client.service, BackgroundJobs(client.service)
     many = {side: [pair(vectors, k)[side] for k in range(3)] for side in ("left", "right")}
     batch = client.post("/v1/verify/batch", json=many).json()["id"]
     client.post("/v1/verify", json=pair(vectors))
     service.recorder.flush()
-    keeper._forget()
+    jobs._forget()
     kept = service.store.decisions(None, 10)
     assert kept[0].id == batch
     assert len(kept) == 2
     old = datetime.now(UTC) - timedelta(days=31)
     service.store.record([replace(kept[1], id="old", at=old)])
-    keeper._forget()
+    jobs._forget()
     assert [line.id for line in service.store.decisions(None, 10)] == [line.id for line in kept]
 
 
 @pytest.mark.parametrize("days", [0, -1, float("nan"), float("inf")])
 def test_a_time_to_keep_decisions_is_checked(model_path, days):
     with pytest.raises(ParameterError, match="--keep-decisions"):
-        Settings(model_path, keep_days=days)
+        ServiceSettings(model_path, keep_days=days)
 
 
 def test_a_commit_whose_answer_got_lost_is_not_recorded_twice(tmp_path):
@@ -99,12 +99,12 @@ def test_a_commit_whose_answer_got_lost_is_not_recorded_twice(tmp_path):
         write(decisions, states)
         calls.append(len(decisions))
         if len(calls) == 1:
-            raise StorageAwayError("the connection was cut")
+            raise StorageUnavailableError("the connection was cut")
 
     store.record = record
     recorder = Recorder(store)
     first, second = (Decision(name, datetime.now(UTC), "verify", "k", "m") for name in "ab")
-    with pytest.raises(StorageAwayError):
+    with pytest.raises(StorageUnavailableError):
         recorder._write([first])
     recorder._write([first, second])  # the next group has one more
     assert [line.id for line in store.decisions(None, 10)] == ["a", "b"]

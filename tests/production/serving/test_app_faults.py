@@ -8,10 +8,10 @@ import time
 import pytest
 
 import faircal
-from faircal._base.errors import ModelFileError, StorageAwayError, StorageFullError
-from faircal.production.serving.keeper import Keeper
+from faircal._base.errors import ModelFileError, StorageFullError, StorageUnavailableError
+from faircal.production.serving.audit_trail import TrailWriter
+from faircal.production.serving.background_jobs import BackgroundJobs
 from faircal.production.serving.store import open_store
-from faircal.production.serving.trail import Trail
 
 
 class Faulty:
@@ -42,7 +42,7 @@ def pair(vectors, right=1):
 
 @pytest.mark.parametrize(
     ("fault", "status"),
-    [(StorageAwayError("gone; try later"), 503), (StorageFullError("no room"), 507)],
+    [(StorageUnavailableError("gone; try later"), 503), (StorageFullError("no room"), 507)],
 )
 def test_nothing_is_decided_that_cannot_be_recorded(start, faulty, vectors, fault, status):
     client = start(store=faulty)
@@ -75,24 +75,24 @@ def test_nothing_is_decided_that_cannot_be_recorded(start, faulty, vectors, faul
 
 def test_a_full_queue_refuses():
     hold = threading.Event()
-    trail = Trail(lambda records: hold.wait(5), flush=0.001, most=3)
+    trail = TrailWriter(lambda records: hold.wait(5), flush=0.001, most=3)
     for k in range(3):
         trail.put(k)
-    with pytest.raises(StorageAwayError, match="slower"):
+    with pytest.raises(StorageUnavailableError, match="slower"):
         trail.put(3)
     hold.set()
     assert trail.close()
 
 
 def test_the_trail_keeps_the_order_and_survives_whatever_writing_raises():
-    seen, faults = [], [RuntimeError("secret"), StorageAwayError("gone")]
+    seen, faults = [], [RuntimeError("secret"), StorageUnavailableError("gone")]
 
     def write(records):
         if faults:
             raise faults.pop()
         seen.extend(records)
 
-    trail = Trail(write, flush=0.001)
+    trail = TrailWriter(write, flush=0.001)
     trail.put("a")
     assert trail.flush(5)
     trail.put("b")
@@ -101,13 +101,13 @@ def test_the_trail_keeps_the_order_and_survives_whatever_writing_raises():
 
 
 def test_another_model_is_taken_and_the_old_one_ends_what_it_began(client, data, vectors):
-    before = client.service.loaded
+    before = client.service.in_use
     faircal.Baseline().fit(data[0]).save(client.service.settings.model)
     said = client.post("/v1/model", json={}).json()
     assert said["swapped"]
     assert said["model"] == client.service.model_digest != before.digest
     assert client.post("/v1/verify", json=pair(vectors)).json()["model"] == said["model"]
-    one = client.service.verify(vectors[0], vectors[1], loaded=before)
+    one = client.service.verify(vectors[0], vectors[1], in_use=before)
     assert one.model == before.digest
     assert client.service.counts.swaps == 1
 
@@ -143,18 +143,18 @@ def test_a_file_that_does_not_load_changes_nothing(client, vectors, spoil):
     assert client.post("/v1/model", json={}).status_code in (409, 422)
 
 
-def test_the_keeper_takes_a_changed_file_once_and_a_bad_one_never(client, data):
+def test_the_jobs_takes_a_changed_file_once_and_a_bad_one_never(client, data):
     service, path = client.service, client.service.settings.model
-    keeper = Keeper(service)
-    keeper._poll()
+    jobs = BackgroundJobs(service)
+    jobs._poll()
     assert service.counts.swaps == 0
     faircal.Baseline().fit(data[0]).save(path)
-    keeper._poll()
-    keeper._poll()
+    jobs._poll()
+    jobs._poll()
     assert service.counts.swaps == 1
     path.write_bytes(b"bad")
-    keeper._poll()
-    keeper._poll()
+    jobs._poll()
+    jobs._poll()
     assert (service.counts.swaps, service.counts.refused_swaps) == (1, 1)
 
 
@@ -195,9 +195,10 @@ def test_what_was_seen_is_kept_over_a_restart(start, data, vectors):
 
 
 def test_an_unreadable_model_is_one_line(tmp_path):
-    from faircal.production.serving import Service, Settings
+    from faircal.production.serving.service import Service
+    from faircal.production.serving.settings import ServiceSettings
 
     path = tmp_path / "m.faircal"
     path.write_bytes(b"nonsense")
     with pytest.raises(ModelFileError, match=r"m\.faircal"):
-        Service(Settings(path))
+        Service(ServiceSettings(path))

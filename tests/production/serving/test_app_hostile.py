@@ -11,9 +11,10 @@ import zlib
 import numpy as np
 import pytest
 
-from faircal.production.serving import Service, Settings
 from faircal.production.serving.bodies import only
 from faircal.production.serving.problems import Refused
+from faircal.production.serving.service import Service
+from faircal.production.serving.settings import ServiceSettings
 
 D = 128
 #: A number that is in no answer and no log unless something of the request is.
@@ -27,7 +28,9 @@ def client(fitted_model, connect, tmp_path_factory):
     """One service for all of them: what one leaves behind, the others meet."""
     folder = tmp_path_factory.mktemp("hostile")
     fitted_model.save(folder / "m.faircal")
-    service = Service(Settings(folder / "m.faircal", database=str(folder / "s.db"), page=False))
+    service = Service(
+        ServiceSettings(folder / "m.faircal", database=str(folder / "s.db"), page=False)
+    )
     opened = connect(service)
     yield opened
     opened.close()

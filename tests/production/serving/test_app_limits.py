@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from faircal.production.serving import front
 from faircal.production.serving.keys import KeyRing
+from faircal.production.serving.routes import context
 
 
 def while_others_send(client, others, request):
@@ -65,7 +65,7 @@ def test_slow_batches_keep_no_single_pair_out(start, vectors):
 
 
 def test_no_queue_grows_behind_a_database_that_hangs(start, monkeypatch):
-    monkeypatch.setattr(front, "_MOST_CALLS", 2)
+    monkeypatch.setattr(context, "_MOST_CALLS", 2)
     client, answers = start(), threading.Event()
     monkeypatch.setattr(client.service.store, "count", lambda: answers.wait(20) and 0)
 

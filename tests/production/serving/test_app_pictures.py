@@ -12,9 +12,10 @@ import pytest
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.embedding.preprocessing import Preprocessing
-from faircal.production.serving import Service, Settings
 from faircal.production.serving import pictures as module
 from faircal.production.serving.pictures import Embedder
+from faircal.production.serving.service import Service
+from faircal.production.serving.settings import ServiceSettings
 from tests.production.serving.running import Running
 
 Image = pytest.importorskip("PIL.Image")
@@ -96,7 +97,7 @@ def test_no_face_is_told(network, monkeypatch):
 def test_a_network_of_another_dimension_is_refused_at_the_start(model_path, network):
     network.wide = 64
     with pytest.raises(ParameterError, match="64-d"):
-        Service(Settings(model_path, network="made-up", detector="none"))
+        Service(ServiceSettings(model_path, network="made-up", detector="none"))
 
 
 # ------------------------------------------------------------- photographs, a real network

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from faircal.production.serving.identify import posteriors
+from faircal.production.serving.verification import posteriors
 
 
 def enrol(client, name, vector, **more):

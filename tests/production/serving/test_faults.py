@@ -21,13 +21,13 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal._base.errors import StorageAwayError
+from faircal._base.errors import StorageUnavailableError
 from faircal.data import Embeddings
-from faircal.production.describing import describe
+from faircal.production.describe import describe
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.app import make_app
-from faircal.production.serving.keeper import Keeper
-from faircal.production.serving.logs import _withheld
+from faircal.production.serving.background_jobs import BackgroundJobs
+from faircal.production.serving.server import _withheld
 from tests.production.serving.running import Spawner, eventually, small_disk
 
 #: Seconds in which an answer must come, whatever is wrong; on a busy machine.
@@ -453,7 +453,7 @@ def test_what_is_done_is_recorded_even_where_recording_has_failed_meanwhile(clie
 
     def enrol(*args, **options):
         kept(*args, **options)
-        service.recorder._trail._failure = StorageAwayError("gone meanwhile")
+        service.recorder._trail._failure = StorageUnavailableError("gone meanwhile")
 
     service.store.enrol = enrol
     made = client.post("/v1/templates", json={"id": "anna", "embedding": vectors[0].tolist()})
@@ -463,25 +463,25 @@ def test_what_is_done_is_recorded_even_where_recording_has_failed_meanwhile(clie
 
 
 def test_what_the_model_before_says_late_is_not_counted_for_the_new_one(client, models, vectors):
-    service, before = client.service, client.service.loaded
+    service, before = client.service, client.service.in_use
     service.settings.model.write_bytes(models[0][0].read_bytes())
     assert service.reload()
     for number in range(20):
-        service.verify(vectors[0], vectors[number], loaded=before)
+        service.verify(vectors[0], vectors[number], in_use=before)
     service.verify(vectors[0], vectors[1])
     assert client.get("/v1/monitor").json()["pairs"] == 1
 
 
 def test_a_model_that_changes_while_the_service_starts_is_found(client, models):
     client.service.settings.model.write_bytes(models[0][1].read_bytes())
-    keeper = Keeper(client.service)  # is made when the model was read
-    keeper._poll()
+    jobs = BackgroundJobs(client.service)  # is made when the model was read
+    jobs._poll()
     assert client.service.model_digest == list(models[1])[1]
 
 
 def test_a_signal_may_come_before_the_service_is_ready(client):
     app = make_app(client.service)
-    app.state.keeper.reload()
+    app.state.jobs.reload()
 
 
 def test_others_logs_are_one_line_without_what_they_say():

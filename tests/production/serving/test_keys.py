@@ -40,11 +40,11 @@ def test_who_presents_a_key(ring, path):
     tokens = {
         name: ring.add(name, scopes) for name, scopes in (("a", ["verify"]), ("b", ["enrol"]))
     }
-    loaded = KeyRing.load(path)
-    assert {name: loaded.who(token).name for name, token in tokens.items()} == {"a": "a", "b": "b"}
-    assert loaded.who(tokens["b"]).scopes == {"enrol"}
+    in_use = KeyRing.load(path)
+    assert {name: in_use.who(token).name for name, token in tokens.items()} == {"a": "a", "b": "b"}
+    assert in_use.who(tokens["b"]).scopes == {"enrol"}
     wrong = ["", "x", tokens["a"][:-1], tokens["a"] + " ", tokens["a"].swapcase(), "é\ud800"]
-    assert [loaded.who(each) for each in wrong] == [None] * len(wrong)
+    assert [in_use.who(each) for each in wrong] == [None] * len(wrong)
 
 
 def test_the_hash_itself_opens_nothing(ring, path):

@@ -16,20 +16,27 @@ import pytest
 from fastapi import FastAPI
 
 import faircal
-from faircal._base.errors import DataError, StorageAwayError, StorageFullError
+from faircal._base.errors import DataError, StorageFullError, StorageUnavailableError
 from faircal.model import About, OperatingPoint, Population
-from faircal.production.describing import describe
+from faircal.production.describe import describe
 from faircal.production.monitoring import Verdict
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.keys import KeyRing
 from faircal.production.serving.page import page_router
-from faircal.production.serving.page.form import read_share
-from faircal.production.serving.page.numbers import read_file, read_numbers
-from faircal.production.serving.page.view import UNKNOWN, UNLIKE, among, answer, rule
-from faircal.production.serving.page.words import evidence, one_in, share_in_words
+from faircal.production.serving.page.answer import (
+    UNKNOWN,
+    UNLIKE,
+    among,
+    answer,
+    evidence,
+    one_in,
+    rule,
+    share_in_words,
+)
+from faircal.production.serving.page.form import read_file, read_numbers, read_share
 from faircal.production.serving.service import Service
-from faircal.production.serving.settings import Settings
-from faircal.production.serving.verified import Verified
+from faircal.production.serving.settings import ServiceSettings
+from faircal.production.serving.verification import Verification
 
 
 class Client:
@@ -77,7 +84,7 @@ def serve(fitted, tmp_path):
     def start(model=None, store=None, **settings):
         path = tmp_path / "m.faircal"
         (model or fitted[0]).save(path)
-        service = Service(Settings(path, **settings), store=store)
+        service = Service(ServiceSettings(path, **settings), store=store)
         services.append(service)
         app = FastAPI()
         app.include_router(page_router(service))
@@ -176,9 +183,9 @@ def test_a_face_from_elsewhere_is_warned_of(serve, fitted):
 def test_that_recalibration_is_due_is_said_above_the_answer(serve, fitted, tmp_path):
     client, service = serve()
     words = "Recalibration is due: <scores> (after 500 pairs)."
-    service.watching.verdict = Verdict(False, (), 500, 0, words)
+    service.monitor.verdict = Verdict(False, (), 500, 0, words)
     assert 'id="due"' not in client.get("/").text
-    service.watching.verdict = Verdict(True, (), 500, 0, words)
+    service.monitor.verdict = Verdict(True, (), 500, 0, words)
     for page in (client.get("/"), post(client, filled(fitted[1]["same"]))):
         said = plain(page)
         assert words in said
@@ -188,7 +195,7 @@ def test_that_recalibration_is_due_is_said_above_the_answer(serve, fitted, tmp_p
     ring = KeyRing.at(tmp_path / "keys.json")
     ring.add("gate", ["verify"])
     client, service = serve(keys=tmp_path / "keys.json")
-    service.watching.verdict = Verdict(True, (), 500, 0, words)
+    service.monitor.verdict = Verdict(True, (), 500, 0, words)
     assert 'id="due"' not in client.get("/").text  # what is counted is for those who have a key
 
 
@@ -335,7 +342,10 @@ def test_errors_never_hold_the_numbers():
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(StorageAwayError("the database is away; try later"), 503), (StorageFullError("full"), 507)],
+    [
+        (StorageUnavailableError("the database is away; try later"), 503),
+        (StorageFullError("full"), 507),
+    ],
 )
 def test_trouble_with_the_store_keeps_the_form(serve, fitted, monkeypatch, error, status):
     client, service = serve()
@@ -513,7 +523,7 @@ def test_counters_without_a_database_that_answers(serve, fitted, monkeypatch, tm
     client, service = serve(database=str(tmp_path / "db.sqlite"))
 
     def away():
-        raise StorageAwayError("away")
+        raise StorageUnavailableError("away")
 
     monkeypatch.setattr(service.store, "count", away)
     assert client.get("/live").json()["templates"] == "–"
@@ -544,7 +554,7 @@ def verified(**more):
     numbers = {"similarity": 0.5, "score": 0.5, "probability": 0.9, "log_likelihood_ratio": 2.0}
     rest = {"id": "i", "same": True, "point": OperatingPoint(0.4), "clusters": (0, 2)}
     last = {"outside": (False, False), "model": "m", "prior": 0.5}
-    return Verified(**{**numbers, **rest, **last, **more})
+    return Verification(**{**numbers, **rest, **last, **more})
 
 
 def population(genuine, imposter):

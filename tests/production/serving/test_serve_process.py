@@ -16,8 +16,9 @@ import pytest
 import faircal
 from faircal.cli.main import main
 from faircal.model import OperatingPoint
-from faircal.production.serving import Service, Settings
 from faircal.production.serving.keys import KeyRing
+from faircal.production.serving.service import Service
+from faircal.production.serving.settings import ServiceSettings
 from faircal.production.serving.starting import summary
 from faircal.production.serving.store import open_store
 
@@ -90,7 +91,7 @@ def test_what_is_served_is_told_without_its_secrets(model_path, tmp_path):
     model.about_ = replace(model.about_, operating_point=point)
     model.save(model_path)
     key = KeyRing.at(tmp_path / "keys.json").add("gate", ["verify"])
-    settings = Settings(
+    settings = ServiceSettings(
         model_path,
         database="postgresql://me:pass-word@host/faces",
         encryption_key=b"k" * 32,

@@ -10,8 +10,8 @@ import pytest
 
 from faircal._base.errors import DataError, MissingExtraError, ParameterError, StorageError
 from faircal.production.serving.store import open_store, read_key
-from faircal.production.serving.store.base import MOST_DIMENSIONS, check_id, check_vector
-from faircal.production.serving.store.seal import Seal
+from faircal.production.serving.store.encryption import TemplateCipher
+from faircal.production.serving.store.records import MOST_DIMENSIONS, check_id, check_vector
 
 KEY = bytes(range(32))
 
@@ -77,15 +77,15 @@ def test_without_the_extra_postgresql_says_how_to_install_it(monkeypatch):
 def test_without_the_extra_encryption_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'faircal\[serve\]'"):
-        Seal(KEY)
+        TemplateCipher(KEY)
 
 
 def test_what_is_sealed_opens_only_where_it_belongs_and_unchanged():
-    seal = Seal(KEY)
-    sealed = seal.close(b"secret", "templates:anna")
+    cipher = TemplateCipher(KEY)
+    sealed = cipher.encrypt(b"secret", "templates:anna")
     assert b"secret" not in sealed
-    assert sealed != seal.close(b"secret", "templates:anna")
-    assert seal.open(sealed, "templates:anna") == b"secret"
+    assert sealed != cipher.encrypt(b"secret", "templates:anna")
+    assert cipher.decrypt(sealed, "templates:anna") == b"secret"
     changed = bytes([sealed[0] ^ 1]) + sealed[1:]
     for other, belongs in (
         (sealed, "templates:ben"),
@@ -94,15 +94,15 @@ def test_what_is_sealed_opens_only_where_it_belongs_and_unchanged():
         (b"", "templates:anna"),
     ):
         with pytest.raises(StorageError, match="can't be decrypted"):
-            seal.open(other, belongs)
+            cipher.decrypt(other, belongs)
     with pytest.raises(StorageError, match="templates:anna can't be decrypted"):
-        Seal(bytes(32)).open(sealed, "templates:anna")
+        TemplateCipher(bytes(32)).decrypt(sealed, "templates:anna")
 
 
 def test_aes_gcm_is_what_an_independent_implementation_reads():
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    sealed = Seal(KEY).close(b"secret", "templates:anna")
+    sealed = TemplateCipher(KEY).encrypt(b"secret", "templates:anna")
     nonce, text, tag = sealed[:12], sealed[12:-16], sealed[-16:]
     reader = Cipher(algorithms.AES256(KEY), modes.GCM(nonce, tag)).decryptor()
     reader.authenticate_additional_data(b"templates:anna")

@@ -11,7 +11,7 @@ import pytest
 
 from faircal._base.errors import ConflictError, DataError, ParameterError, StorageError
 from faircal.production.serving.store import Decision, TemplateInfo, open_store
-from faircal.production.serving.store.base import MOST_DIMENSIONS
+from faircal.production.serving.store.records import MOST_DIMENSIONS
 
 START = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 OTHER_KEY = bytes(32)
@@ -93,7 +93,7 @@ def test_ids_are_compared_exactly(store):
         store.enrol(name, vector)
     for name, vector in zip(names, given, strict=True):
         np.testing.assert_array_equal(store.vectors([name])[name], vector)
-    assert [info.id for info in store.list(None, 100)] == sorted(names)
+    assert [info.id for info in store.templates(None, 100)] == sorted(names)
     assert store.delete("A")
     assert store.info("a") is not None
 
@@ -130,12 +130,12 @@ def test_the_longest_vectors_can_be_kept_and_searched(store):
 def test_templates_are_listed_page_by_page(store):
     for name in ("c", "a", "d", "b"):
         store.enrol(name, [1, 2])
-    assert [info.id for info in store.list(None, 2)] == ["a", "b"]
-    assert [info.id for info in store.list("b", 2)] == ["c", "d"]
-    assert [info.id for info in store.list("bb", 1)] == ["c"]
-    assert store.list("d", 2) == []
+    assert [info.id for info in store.templates(None, 2)] == ["a", "b"]
+    assert [info.id for info in store.templates("b", 2)] == ["c", "d"]
+    assert [info.id for info in store.templates("bb", 1)] == ["c"]
+    assert store.templates("d", 2) == []
     with pytest.raises(ParameterError, match="limit"):
-        store.list(None, 0)
+        store.templates(None, 0)
 
 
 def test_search_gives_the_best_by_cosine(store):
@@ -182,7 +182,7 @@ def test_processes_see_each_others_changes(store, place, monkeypatch):
         other.delete("anna")
         other.enrol("ben", [1, 1], replace=True)
         assert store.search([1, 0], 2) == [("ben", pytest.approx(0.5**0.5))]
-        monkeypatch.setattr("faircal.production.serving.store.templates._REMEMBERED", 1)
+        monkeypatch.setattr("faircal.production.serving.store.base._REMEMBERED", 1)
         for name in ("c", "d", "e"):
             store.enrol(name, [1, 0])
             store.delete(name)
@@ -282,14 +282,14 @@ def test_old_decisions_can_be_forgotten(store):
 
 
 def test_many_old_decisions_go_part_by_part(store, monkeypatch):
-    monkeypatch.setattr("faircal.production.serving.store.trail._PART", 2)
+    monkeypatch.setattr("faircal.production.serving.store.base._PART", 2)
     parts = []
 
     def others(pause):  # between two parts somebody else can write
         parts.append(len(store.decisions(None, 10)))
         store.put_state("other", bytes([len(parts)]))
 
-    monkeypatch.setattr("faircal.production.serving.store.trail.sleep", others)
+    monkeypatch.setattr("faircal.production.serving.store.base.sleep", others)
     store.record([decision(number) for number in range(6)])
     assert store.forget_before(START + timedelta(seconds=5)) == 5
     assert parts == [4, 2]

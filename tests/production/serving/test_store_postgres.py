@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from psycopg_pool import PoolTimeout
 
-from faircal._base.errors import StorageAwayError, StorageError, StorageFullError
+from faircal._base.errors import StorageError, StorageFullError, StorageUnavailableError
 from faircal.production.serving.store import open_store
 
 KEY = bytes(range(32))
@@ -38,7 +38,7 @@ def back_again(store):
     while True:
         try:
             return store.check()
-        except StorageAwayError:
+        except StorageUnavailableError:
             if monotonic() > end:
                 raise
             sleep(0.05)
@@ -55,11 +55,11 @@ def test_a_server_that_goes_away_is_told_and_found_again(postgres, url, key):
             lambda: store.search([1, 2], 1),
         ):
             start = monotonic()
-            with pytest.raises(StorageAwayError, match="does not answer"):
+            with pytest.raises(StorageUnavailableError, match="does not answer"):
                 ask()
             assert monotonic() - start < BOUND
         start = monotonic()
-        with pytest.raises(StorageAwayError):
+        with pytest.raises(StorageUnavailableError):
             open_store(url, key)
         assert monotonic() - start < BOUND
     finally:
@@ -79,7 +79,7 @@ def test_while_it_is_away_only_one_caller_waits(store, monkeypatch):
         raise PoolTimeout
 
     def ask():
-        with pytest.raises(StorageAwayError, match="does not answer"):
+        with pytest.raises(StorageUnavailableError, match="does not answer"):
             store.check()
         told.append(1)
         if len(told) == 19:
@@ -112,7 +112,7 @@ def test_a_server_that_hangs_is_told(postgres, store):
         os.kill(pid, signal.SIGSTOP)
     try:
         start = monotonic()
-        with pytest.raises(StorageAwayError, match="does not answer"):
+        with pytest.raises(StorageUnavailableError, match="does not answer"):
             store.enrol("ben", [1, 2])
         assert monotonic() - start < BOUND
     finally:

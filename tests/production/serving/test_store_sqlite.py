@@ -11,9 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from faircal._base.errors import ParameterError, StorageAwayError, StorageError, StorageFullError
+from faircal._base.errors import (
+    ParameterError,
+    StorageError,
+    StorageFullError,
+    StorageUnavailableError,
+)
 from faircal.production.serving.store import Decision, open_store
-from faircal.production.serving.store.rows import moment
+from faircal.production.serving.store.records import moment
 from tests.production.serving.running import small_disk
 
 KEY = bytes(range(32))
@@ -177,7 +182,7 @@ def test_a_file_that_is_deleted_in_use_is_noticed_before_anything_is_lost(store,
     store.enrol("anna", [1, 2])
     path.rename(path.with_suffix(".old"))
     for ask in (lambda: store.enrol("ben", [1, 2]), store.check, store.count):
-        with pytest.raises(StorageAwayError, match="moved or deleted while in use"):
+        with pytest.raises(StorageUnavailableError, match="moved or deleted while in use"):
             ask()
     path.with_suffix(".old").rename(path)
     store.enrol("ben", [1, 2])
@@ -188,7 +193,7 @@ def test_another_process_that_writes_for_long_is_told(store, path):
     store._writer.execute("PRAGMA busy_timeout = 1")
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StorageAwayError, match="another process has been writing"):
+        with pytest.raises(StorageUnavailableError, match="another process has been writing"):
             store.enrol("anna", [1, 2])
         assert store.count() == 0
         other.execute("ROLLBACK")
@@ -214,7 +219,7 @@ def works_after_being_full(store, path, done):
             ]
         )
     assert store.decisions(None, 5) == []
-    assert {info.id for info in store.list(None, 10_000)} == set(done)
+    assert {info.id for info in store.templates(None, 10_000)} == set(done)
     assert len(store.vectors(done)) == len(done)
     assert is_sound(path)
 

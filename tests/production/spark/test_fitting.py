@@ -16,7 +16,7 @@ from faircal.cli.main import main
 from faircal.data import load, open_stream
 from faircal.data.dataset_folder import save_dataset
 from faircal.methods import METHODS, make_method
-from faircal.production.describing import describe
+from faircal.production.describe import describe
 
 pytest.importorskip("pyspark")
 

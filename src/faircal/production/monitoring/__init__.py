@@ -1,9 +1,9 @@
 """Monitoring: whether pairs in use are still like those of calibration."""
 
-from faircal.production.monitoring.seen import Seen
-from faircal.production.monitoring.surveying import survey
-from faircal.production.monitoring.tolerance import Tolerance
-from faircal.production.monitoring.verdict import Finding, Verdict
+from faircal.production.monitoring.distance import Tolerance
+from faircal.production.monitoring.findings import Finding, Verdict
+from faircal.production.monitoring.pairs_in_use import PairsInUse
+from faircal.production.monitoring.population import calibration_population
 from faircal.production.monitoring.watch import Watch
 
-__all__ = ["Finding", "Seen", "Tolerance", "Verdict", "Watch", "survey"]
+__all__ = ["Finding", "PairsInUse", "Tolerance", "Verdict", "Watch", "calibration_population"]

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from faircal.production.monitoring.distance import Beyond, beyond
-from faircal.production.monitoring.lots import Float64, Int64, lots_of
-from faircal.production.monitoring.tolerance import Tolerance
+from faircal.production.monitoring.distance import Exceedance, Tolerance, beyond
+from faircal.production.monitoring.shares import Float64, Int64, lots_of
 
 #: Log-odds are counted in bins of this width, up to these; lots; labels in a row that share a lot.
 _WIDTH, _MOST, LOTS, _IN_A_ROW = 0.25, 12.0, 16, 4
@@ -24,7 +23,7 @@ FEWEST = 8
 _PRIOR = np.array([1 / 25.0, 4.0])
 
 
-class Recalibrated(NamedTuple):
+class Recalibration(NamedTuple):
     """Log-odds that fit the labels: ``told + intercept + (slope − 1) (told − center)``.
 
     `center` is the mean of the log-odds told, each as much as the label can tell there: pairs in
@@ -38,7 +37,7 @@ class Recalibrated(NamedTuple):
     freedom: float
 
 
-def count(
+def count_labels(
     probability: Float64,
     genuine: NDArray[np.bool_],
     person: Int64 | None,
@@ -96,7 +95,7 @@ class Labels:
         there = np.flatnonzero(by_bin.sum(axis=1))
         return expit(_CENTERS[there]), by_bin[there].sum(axis=1), by_bin[there, 1]
 
-    def recalibrate(self) -> Recalibrated:
+    def recalibrate(self) -> Recalibration:
         """Fit intercept and slope by maximum likelihood, held weakly to 0 and 1.
 
         The covariance is that over lots, or that of independent labels where it is larger.
@@ -124,9 +123,9 @@ class Labels:
         ratio = float(np.trace(over @ np.linalg.inv(inverse))) / 2
         covariance = over if ratio > 1 else inverse
         slope, freedom = 1 + float(at[1]), max(effective - 1, 1.0)
-        return Recalibrated(float(at[0]), slope, center, covariance, freedom)
+        return Recalibration(float(at[0]), slope, center, covariance, freedom)
 
-    def compare(self) -> tuple[Beyond, Recalibrated]:
+    def compare(self) -> tuple[Exceedance, Recalibration]:
         """Say how far off probabilities are, in units of what is tolerated."""
         fitted = self.recalibrate()
         scale = 1 / np.array([self.tolerance.intercept, self.tolerance.slope])

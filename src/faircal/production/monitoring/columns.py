@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal.data.columns import UNKNOWN, as_arrow, as_floats, as_text, first_true, parse_genuine
-from faircal.production.monitoring.seen import Known, number_of
+from faircal.production.monitoring.pairs_in_use import Known, number_of
 
 SIDES = ("left", "right")
 _WHOLE_NUMBER = re.compile(r"0|[1-9]\d{0,17}")

@@ -1,4 +1,4 @@
-"""One window of pairs in use, held against the calibration population."""
+"""The calibration population as pairs in use are held against it: worked out once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,50 @@ from typing import NamedTuple
 import numpy as np
 
 from faircal.model import Population
-from faircal.production.monitoring.distance import Beyond, beyond
-from faircal.production.monitoring.lots import FEWEST_LOTS, Float64, Int64, Shares
-from faircal.production.monitoring.reference import Classes, Reference
-from faircal.production.monitoring.tolerance import Tolerance
+from faircal.production.monitoring.distance import Exceedance, Tolerance, beyond
+from faircal.production.monitoring.shares import FEWEST_LOTS, Float64, Int64, Shares
+
+
+class SharesByClass(NamedTuple):
+    """Shares of imposter and of genuine pairs, or of their images."""
+
+    imposter: Shares
+    genuine: Shares
+
+    def mixed(self, share: float) -> Shares:
+        """Return those of both, `share` of them genuine."""
+        return self.imposter.mixed(self.genuine, share)
+
+
+@dataclass(frozen=True)
+class CalibrationShares:
+    """Shares of calibration by class."""
+
+    population: Population
+
+    @cached_property
+    def scores(self) -> tuple[SharesByClass, ...]:
+        """Scores in bins of all pairs, and in those of strata where there are any."""
+        of = self.population
+        return tuple(
+            SharesByClass(
+                *(Shares.of(of.ranked_lots[way, k], of.ranked_counts[way, k]) for k in (0, 1))
+            )
+            for way in range(1 + of.stratified)
+        )
+
+    @cached_property
+    def places(self) -> SharesByClass:
+        """Images in regions."""
+        of = self.population
+        return SharesByClass(*map(Shares.of_images, of.place_lots, of.place_pairs))
+
+    @cached_property
+    def outside(self) -> SharesByClass:
+        """Images within and outside."""
+        of = self.population
+        return SharesByClass(*map(Shares.of_images, of.outside_lots, of.outside_pairs))
+
 
 #: Lots that people in use are dealt to.
 LOTS = 32
@@ -28,14 +68,14 @@ _WAYS = (("all_scores", 0.2), ("scores", 0.8))
 _ROUNDS = 4
 
 
-class Layout(NamedTuple):
+class CountLayout(NamedTuple):
     """Where counts of a block stand: S bins of scores, R regions, `LOTS` lots."""
 
     bins: int
     regions: int
 
     @classmethod
-    def of(cls, population: Population) -> Layout:
+    def of(cls, population: Population) -> CountLayout:
         """Return that for a population."""
         return cls(population.ranked_counts.shape[2], population.place_lots.shape[2])
 
@@ -67,19 +107,19 @@ class Layout(NamedTuple):
         return found
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """What is found of one thing: how far from calibration, shares found and expected.
 
     There is not `enough` where a handful of people makes up all pairs: nothing can be told then.
     """
 
-    beyond: Beyond
+    beyond: Exceedance
     found: Float64
     expected: Float64
     enough: bool
 
 
-class _Scores(NamedTuple):
+class _ScoreFit(NamedTuple):
     """Scores found, those expected at the share of genuine pairs that fits best, and a metric."""
 
     found: Shares
@@ -88,7 +128,7 @@ class _Scores(NamedTuple):
     by: Float64
 
     @classmethod
-    def fit(cls, found: Shares, classes: Classes) -> _Scores:
+    def fit(cls, found: Shares, classes: SharesByClass) -> _ScoreFit:
         """Find the share by least squares between distribution functions, weighed by pairs."""
         imposter, genuine = classes
         line, rest = genuine.share - imposter.share, found.share - imposter.share
@@ -108,14 +148,14 @@ class _Scores(NamedTuple):
 class Window:
     """Counts of a window, and the population they are held against."""
 
-    reference: Reference
+    reference: CalibrationShares
     tables: dict[str, Int64]
     tolerance: Tolerance
 
     @classmethod
-    def of(cls, reference: Reference, counts: Int64, tolerance: Tolerance) -> Window:
+    def of(cls, reference: CalibrationShares, counts: Int64, tolerance: Tolerance) -> Window:
         """Read `counts`."""
-        return cls(reference, Layout.of(reference.population).read(counts), tolerance)
+        return cls(reference, CountLayout.of(reference.population).read(counts), tolerance)
 
     @cached_property
     def known(self) -> str:
@@ -135,10 +175,10 @@ class Window:
         return self.reference.population.stratified and 2 * strata > everything
 
     @cached_property
-    def _fitted(self) -> tuple[_Scores, ...]:
+    def _fitted(self) -> tuple[_ScoreFit, ...]:
         """Scores in bins of all pairs, and in those of strata where these are known."""
         return tuple(
-            _Scores.fit(Shares.of(lots, counts), classes)
+            _ScoreFit.fit(Shares.of(lots, counts), classes)
             for lots, counts, classes in zip(
                 self.tables["ranked_lots"][: 1 + self._by_stratum],
                 self.tables["ranked"],
@@ -152,7 +192,7 @@ class Window:
         """The share of genuine pairs that fits the scores best."""
         return self._fitted[-1].share
 
-    def scores(self) -> Compared:
+    def scores(self) -> Comparison:
         """Hold scores against genuine and imposter pairs of calibration, mixed as fits best.
 
         The distance is that between distribution functions, root mean square over pairs. Scores
@@ -175,7 +215,7 @@ class Window:
         """Pairs whose clusters are known."""
         return int(self.tables["place_pairs"].sum())
 
-    def clusters(self) -> Compared:
+    def clusters(self) -> Comparison:
         """Hold regions' shares against those of calibration.
 
         The distance is half the relative change of a region's share, root mean square over images:
@@ -192,7 +232,7 @@ class Window:
         """Pairs of which it is known whether their images are outside."""
         return int(self.tables["outside_pairs"].sum())
 
-    def outside(self) -> Compared:
+    def outside(self) -> Comparison:
         """Hold the share of images outside against that of calibration; fewer is no fault."""
         expected = self.reference.outside.mixed(self.share_genuine)
         found = Shares.of_images(self.tables["outside_lots"], self.tables["outside_pairs"])
@@ -200,13 +240,13 @@ class Window:
         compared = self._compare("outside", found, expected, by, self.tolerance.outside)
         if found.share[1] > expected.share[1]:
             return compared
-        return compared._replace(beyond=Beyond(0.0, 1.0))
+        return compared._replace(beyond=Exceedance(0.0, 1.0))
 
     # ------------------------------------------------------------------- shared
 
     def _compare(
         self, name: str, found: Shares, expected: Shares, by: Float64, tolerance: float
-    ) -> Compared:
+    ) -> Comparison:
         difference = by @ (found.share - expected.share)
         mine, theirs = found.covariance(by), expected.covariance(by)
         population = self.reference.population
@@ -220,4 +260,4 @@ class Window:
         enough = min(found.freedom, expected.freedom) >= FEWEST_LOTS - 1
         if not enough:
             told = told._replace(p_value=1.0)
-        return Compared(told, found.share, expected.share, enough)
+        return Comparison(told, found.share, expected.share, enough)

@@ -1,17 +1,53 @@
-"""Whether a distance is surely beyond a tolerance, when both of its ends vary with people."""
+"""How far pairs in use may be from calibration before it matters."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
+from faircal._base.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What is let pass. An alarm says that a distance is surely larger, not only that it is there.
+
+    Attributes
+    ----------
+    clusters : float
+        Half the relative change of regions' shares, root mean square: 0.01 is 2 % more or less.
+    scores : float
+        Distance of the distribution functions of scores, root mean square.
+    outside : float
+        More images out of the population, as a share of all.
+    intercept, slope : float
+        Of log-odds: how far they may be off for pairs in doubt, and by what part they may be
+        surer, or less sure, than is right.
+    """
+
+    clusters: float = 0.01
+    scores: float = 0.005
+    outside: float = 0.02
+    intercept: float = 0.5
+    slope: float = 0.25
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            least = 0.0 if name in ("clusters", "scores", "outside") else 1e-6
+            if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+                raise ParameterError(
+                    f"tolerance {name}: expected a number of at least {least:g}, found {value!r}"
+                )
+
+
 Float64 = NDArray[np.float64]
 
 
-class Beyond(NamedTuple):
+class Exceedance(NamedTuple):
     """A distance, less what chance brings, and the chance of such a one at the tolerance."""
 
     distance: float
@@ -22,7 +58,7 @@ def beyond(
     difference: Float64,
     covariances: tuple[tuple[Float64, float], ...],
     tolerance: float,
-) -> Beyond:
+) -> Exceedance:
     """Test whether the length of the true difference is more than `tolerance`.
 
     The squared length Q of the difference found has the mean Δ² + tr Σ, so Q − tr Σ estimates Δ²;
@@ -49,7 +85,7 @@ def beyond(
     )
     trace = float(traces.sum())
     if not trace > 0:
-        return Beyond(np.sqrt(square), float(square <= tolerance**2))
+        return Exceedance(np.sqrt(square), float(square <= tolerance**2))
     squared = min(max(float(squares.sum()) + cross, trace**2 / len(difference)), trace**2)
     mean = trace + tolerance**2
     largest = min(2 * squared / trace, np.sqrt(squared))
@@ -57,7 +93,7 @@ def beyond(
     known = np.array([freedom for _, freedom in covariances])
     doubt = float((2 * squares / known).sum())
     chance = fdtrc(2 * mean**2 / variance, 2 * mean**2 / max(doubt, 1e-300), square / mean)
-    return Beyond(float(np.sqrt(max(square - trace, 0.0))), float(chance))
+    return Exceedance(float(np.sqrt(max(square - trace, 0.0))), float(chance))
 
 
 def _square(part: Float64, freedom: float) -> float:

@@ -1,19 +1,96 @@
-"""Looks in words and numbers."""
+"""What monitoring says: one finding for each thing that is watched, and what follows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 from faircal.model import Population
 from faircal.production.monitoring.calibration import FEWEST, Labels
-from faircal.production.monitoring.comparing import Compared, Window
-from faircal.production.monitoring.records import Record
-from faircal.production.monitoring.reference import Reference
-from faircal.production.monitoring.tolerance import Tolerance
-from faircal.production.monitoring.verdict import Finding, Name
+from faircal.production.monitoring.comparing import CalibrationShares, Comparison, Window
+from faircal.production.monitoring.distance import Tolerance
+from faircal.production.monitoring.windows import WindowRecord
+
+Name = Literal["clusters", "scores", "outside", "calibration"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is watched.
+
+    Attributes
+    ----------
+    name : {"clusters", "scores", "outside", "calibration"}
+    title : str
+        For people: ``Cluster occupancy``.
+    statistic : float
+        How far pairs in use are from calibration, less what chance alone brings; NaN where not
+        looked at yet. ``details["tolerance"]`` is how far they may be.
+    p_value, level : float
+        Of the look that counts: the first that raised the alarm, else the latest. Small where the
+        distance is surely beyond the tolerance; an alarm is a `p_value` of at most `level`, the
+        part of the false-alarm rate that was set aside for this look. NaN before the first look.
+    alarm : bool
+        Once raised it stays: begin a new watch when the model was calibrated again.
+    enough : bool
+        Whether there was enough to look at, at least once: pairs, and people in them.
+    words : str
+        All of it in a sentence or two.
+    details : dict
+        Numbers behind it, as JSON knows them. ``window_end``, ``window_pairs`` (of calibration
+        ``window_labels``), ``tolerance``, ``share_genuine``; ``known`` (``people``, ``images``,
+        ``nobody``) and a ``caveat``; of clusters ``regions`` and of scores ``bins``, shares
+        ``found`` and ``expected``; of outside ``found`` and ``expected``; of calibration
+        ``intercept`` and ``slope`` with errors, ``remedy``, and ``curve``: ``probability``,
+        ``labels``, ``genuine``.
+    """
+
+    name: Name
+    title: str
+    statistic: float
+    p_value: float
+    level: float
+    alarm: bool
+    enough: bool
+    words: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON knows it: NaN becomes None."""
+        found = asdict(self)
+        for key in ("statistic", "p_value", "level"):
+            found[key] = None if found[key] != found[key] else found[key]
+        return found
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all findings come to.
+
+    Attributes
+    ----------
+    due : bool
+        Whether recalibration is due: any alarm.
+    findings : tuple of Finding
+        In the order clusters, scores, outside, calibration; always all four.
+    pairs, feedback : int
+        Pairs seen, and labels.
+    words : str
+    """
+
+    due: bool
+    findings: tuple[Finding, ...]
+    pairs: int
+    feedback: int
+    words: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON knows it."""
+        return {**asdict(self), "findings": [found.as_json() for found in self.findings]}
+
 
 NAMES: tuple[Name, ...] = get_args(Name)
 _TITLES = {
@@ -38,18 +115,18 @@ _CAVEATS = {
 _CHANCE = "; chance brings as much, with people so few"
 
 
-class Rates(Protocol):
+class _WatchState(Protocol):
     """What is needed of a watch."""
 
     population: Population
-    reference: Reference
+    reference: CalibrationShares
     tolerance: Tolerance
     false_alarms: float
     pairs: int
     labels: int
 
 
-def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
+def finding(name: Name, record: WindowRecord | None, rates: _WatchState) -> Finding:
     """Put a look in words; None stands for none yet."""
     population, tolerance = rates.population, rates.tolerance
     if record is None:
@@ -57,7 +134,7 @@ def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
     if name == "calibration":
         return _calibration(record, tolerance, rates)
     window = Window.of(rates.reference, record.counts, tolerance)
-    compared: Compared = getattr(window, name)()
+    compared: Comparison = getattr(window, name)()
     limit = float(getattr(tolerance, name))
     details: dict[str, Any] = {
         "tolerance": limit,
@@ -85,7 +162,7 @@ def finding(name: Name, record: Record | None, rates: Rates) -> Finding:
     )
 
 
-def _nothing(name: Name, population: Population, rates: Rates) -> Finding:
+def _nothing(name: Name, population: Population, rates: _WatchState) -> Finding:
     if name == "calibration":
         labels = "label" if rates.labels == 1 else "labels"
         words = (
@@ -103,7 +180,7 @@ def _nothing(name: Name, population: Population, rates: Rates) -> Finding:
     return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
 
 
-def _front(record: Record, what: str, enough: bool, moved: bool) -> str:
+def _front(record: WindowRecord, what: str, enough: bool, moved: bool) -> str:
     span = f"{what} {record.end - record.length + 1:,} to {record.end:,}"
     if record.alarm:
         return f"Alarm at {span}: "
@@ -112,7 +189,7 @@ def _front(record: Record, what: str, enough: bool, moved: bool) -> str:
     return f"{'Moved, not surely' if moved else 'Quiet'}; last look at {span}: "
 
 
-def _clusters(found: Compared, limit: float, _: Window, details: dict[str, Any]) -> str:
+def _clusters(found: Comparison, limit: float, _: Window, details: dict[str, Any]) -> str:
     details["regions"] = {"found": _list(found.found), "expected": _list(found.expected)}
     most = int(np.argmax(np.abs(found.found - found.expected)))
     return (
@@ -122,7 +199,7 @@ def _clusters(found: Compared, limit: float, _: Window, details: dict[str, Any])
     )
 
 
-def _scores(found: Compared, limit: float, window: Window, details: dict[str, Any]) -> str:
+def _scores(found: Comparison, limit: float, window: Window, details: dict[str, Any]) -> str:
     details["bins"] = {"found": _list(found.found), "expected": _list(found.expected)}
     details["largest_gap"] = float(np.abs(np.cumsum(found.found - found.expected)).max())
     return (
@@ -133,7 +210,7 @@ def _scores(found: Compared, limit: float, window: Window, details: dict[str, An
     )
 
 
-def _outside(found: Compared, limit: float, _: Window, details: dict[str, Any]) -> str:
+def _outside(found: Comparison, limit: float, _: Window, details: dict[str, Any]) -> str:
     details["found"], details["expected"] = float(found.found[1]), float(found.expected[1])
     return (
         f"{found.found[1]:.2%} of images lie further from every cluster than those of calibration "
@@ -141,7 +218,7 @@ def _outside(found: Compared, limit: float, _: Window, details: dict[str, Any]) 
     )
 
 
-def _calibration(record: Record, tolerance: Tolerance, rates: Rates) -> Finding:
+def _calibration(record: WindowRecord, tolerance: Tolerance, rates: _WatchState) -> Finding:
     labels = Labels.of(record.counts, tolerance)
     told, fitted = labels.compare()
     probability, count, genuine = labels.curve()

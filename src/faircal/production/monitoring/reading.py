@@ -21,9 +21,9 @@ from faircal.data.long_tables import TableFile, open_table
 from faircal.data.tables import find_table, require_columns
 from faircal.methods.clusters import space_of
 from faircal.methods.prior import Shift, fitted_share
-from faircal.production.monitoring import Seen
+from faircal.production.monitoring import PairsInUse
 from faircal.production.monitoring.columns import SIDES, ScoredColumns, codes
-from faircal.production.monitoring.seen import Known
+from faircal.production.monitoring.pairs_in_use import Known
 from faircal.production.scoring.judging import Placing
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class WatchedPairs(NamedTuple):
     were told.
     """
 
-    seen: Seen
+    seen: PairsInUse
     told: NDArray[np.float64]
     genuine: NDArray[np.bool_]
     labelled: NDArray[np.bool_]
@@ -157,7 +157,7 @@ class ScoredTable:
         if said is None:
             shift = self.shift
             said = told if shift is None else Shift(shift.prior, shift.calibrated_at)(told)
-        seen = Seen(
+        seen = PairsInUse(
             score=of.scores("score", self.limits),
             probability=said,
             left_cluster=of.whole("left_cluster", self.clusters),
@@ -270,7 +270,7 @@ class PairFolder:
                 )
                 labelled = np.full(len(pairs), pairs.genuine is not None)
                 genuine = np.zeros(0, bool) if pairs.genuine is None else pairs.genuine
-                seen = Seen(
+                seen = PairsInUse(
                     said.score,
                     said.probability,
                     *(cluster[0], cluster[1], outside[0], outside[1], person[0], person[1], known),
@@ -364,7 +364,7 @@ def in_random_order(
     count = max(-(-n_pairs // held), 1)
     with tempfile.TemporaryDirectory(prefix="faircal-monitor-") as home:
         paths = [Path(home) / str(i) for i in range(count)]
-        first: Seen | None = None
+        first: PairsInUse | None = None
         parts: list[NDArray[Any]] = []
         for chunk in chunks:
             first = first or chunk.seen
@@ -397,7 +397,7 @@ def _rows(chunk: WatchedPairs) -> NDArray[Any]:
     return rows
 
 
-def _chunk(rows: NDArray[Any], like: Seen) -> WatchedPairs:
+def _chunk(rows: NDArray[Any], like: PairsInUse) -> WatchedPairs:
 
     known = {
         name: rows[name].copy()
@@ -406,7 +406,7 @@ def _chunk(rows: NDArray[Any], like: Seen) -> WatchedPairs:
     }
     labelled = rows["genuine"] >= 0
     return WatchedPairs(
-        Seen(**known, known=like.known),
+        PairsInUse(**known, known=like.known),
         rows["told"].copy(),
         rows["genuine"][labelled].astype(bool),
         labelled,

@@ -16,7 +16,7 @@ from faircal._version import __version__
 from faircal.metrics.results import REPORT, versions, without_nan, write_rows
 from faircal.model import Population
 from faircal.production.monitoring import Finding, Verdict
-from faircal.production.monitoring.report_pictures import TITLES, Stretch, pictures
+from faircal.production.monitoring.report_figures import TITLES, Stretch, pictures
 from faircal.report.rendering import render, resource
 
 RECORD, TABLE = "monitor.json", "monitor.csv"
@@ -32,7 +32,7 @@ class MonitorRow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Monitored:
+class MonitoringResult:
     """All that a report of monitoring shows.
 
     Attributes
@@ -89,7 +89,7 @@ class Monitored:
                     yield MonitorRow("timeline", str(i), name, float(value))
 
 
-def write_monitoring(folder: str | Path, found: Monitored) -> dict[str, Path]:
+def write_monitoring(folder: str | Path, found: MonitoringResult) -> dict[str, Path]:
     """Write page, record and table into `folder`; return their paths by name."""
     home = output_folder(folder)
     paths = {"report": home / REPORT, "record": home / RECORD, "table": home / TABLE}
@@ -99,7 +99,7 @@ def write_monitoring(folder: str | Path, found: Monitored) -> dict[str, Path]:
     return paths
 
 
-def monitoring_page(found: Monitored) -> str:
+def monitoring_page(found: MonitoringResult) -> str:
     """Return the page: self-contained, opens offline, has no script."""
     drawn = pictures(found.verdict, found.population, found.timeline)
     said = headline(found.verdict)
@@ -122,7 +122,7 @@ def monitoring_page(found: Monitored) -> str:
     )
 
 
-def _facts(found: Monitored) -> list[tuple[str, str]]:
+def _facts(found: MonitoringResult) -> list[tuple[str, str]]:
     """Return what the verdict rests on, as (name, value) pairs."""
     model, population = found.model, found.population
     of = {"people": "people", "images": "images, as people were not known"}

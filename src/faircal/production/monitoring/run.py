@@ -11,7 +11,7 @@ from faircal._base.jobs import Progress, silent, step
 from faircal.methods import Method, load_method
 from faircal.methods.prior import Shift, fitted_share
 from faircal.production.monitoring.reading import PairFolder, ScoredTable, in_random_order, open_all
-from faircal.production.monitoring.report import Monitored, write_monitoring
+from faircal.production.monitoring.report import MonitoringResult, write_monitoring
 from faircal.production.monitoring.state import MonitorState
 
 #: Unless given, and unless a state says otherwise.
@@ -29,7 +29,7 @@ def monitor(
     feature: str | None = None,
     out: str | Path | None = None,
     progress: Progress = silent,
-) -> tuple[Monitored, dict[str, Path]]:
+) -> tuple[MonitoringResult, dict[str, Path]]:
     """Tell whether pairs in use still are what a model was calibrated for.
 
     Parameters
@@ -54,7 +54,7 @@ def monitor(
 
     Returns
     -------
-    Monitored
+    MonitoringResult
         What was found; ``verdict.due`` says whether recalibration is due.
     dict of str by Path
         The files of the report.
@@ -83,7 +83,7 @@ def monitor(
     verdict = kept.watch.verdict()
     caveats = {finding.details.get("caveat") for finding in verdict.findings}
     provenance = fitted.about_.provenance
-    monitored = Monitored(
+    monitored = MonitoringResult(
         verdict=verdict,
         population=kept.population,
         timeline=kept.timeline,

@@ -10,7 +10,7 @@ from faircal._base.container import cut, divided, pack, unpack
 from faircal._base.errors import DataError, FairCalError, ModelFileError
 from faircal._base.files import atomic_path
 from faircal.production.monitoring import Watch
-from faircal.production.monitoring.report_pictures import Stretch, shortened
+from faircal.production.monitoring.report_figures import Stretch, shortened
 
 if TYPE_CHECKING:
     from faircal.methods import Method

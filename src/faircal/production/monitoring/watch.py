@@ -14,16 +14,17 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.methods import Method
 from faircal.model import Population
 from faircal.production.monitoring import calibration
-from faircal.production.monitoring.comparing import Layout, Window
-from faircal.production.monitoring.counting import Columns, check, count
-from faircal.production.monitoring.findings import NAMES, finding, summary
-from faircal.production.monitoring.ladder import Ladder
-from faircal.production.monitoring.lots import Int64
-from faircal.production.monitoring.records import Record
-from faircal.production.monitoring.reference import Reference
-from faircal.production.monitoring.seen import Seen
-from faircal.production.monitoring.tolerance import Tolerance
-from faircal.production.monitoring.verdict import Verdict
+from faircal.production.monitoring.comparing import CalibrationShares, CountLayout, Window
+from faircal.production.monitoring.distance import Tolerance
+from faircal.production.monitoring.findings import NAMES, Verdict, finding, summary
+from faircal.production.monitoring.pairs_in_use import (
+    PairArrays,
+    PairsInUse,
+    check_pairs,
+    count_pairs,
+)
+from faircal.production.monitoring.shares import Int64
+from faircal.production.monitoring.windows import WindowLadder, WindowRecord
 
 State = dict[str, NDArray[Any] | float | int | str]
 
@@ -65,17 +66,17 @@ class Watch:
     --------
     >>> import faircal
     >>> from dataclasses import replace
-    >>> from faircal.production.monitoring import survey
+    >>> from faircal.production.monitoring import calibration_population
     >>> cal, test = faircal.simulate("small", seed=0, people=1000).split(test_fold=5)
     >>> model = faircal.Baseline().fit(cal)
-    >>> model.about_ = replace(model.about_, population=survey(model, cal))
+    >>> model.about_ = replace(model.about_, population=calibration_population(model, cal))
     >>> watch = Watch.of(model)
     >>> said = model.apply(test)
-    >>> watch.add(Seen(said.score, said.probability))
+    >>> watch.add(PairsInUse(said.score, said.probability))
     >>> watch.verdict().due
     False
     >>> another_camera = np.clip(said.score + 0.1 * ~test.genuine, -1, 1)
-    >>> watch.add(Seen(another_camera, said.probability))
+    >>> watch.add(PairsInUse(another_camera, said.probability))
     >>> [found.name for found in watch.verdict().findings if found.alarm]
     ['scores']
     """
@@ -86,23 +87,23 @@ class Watch:
     in_order: bool = True
     pairs: int = 0
     labels: int = 0
-    reference: Reference = field(init=False)
-    _ladder: Ladder = field(init=False)
-    _label_ladder: Ladder = field(init=False)
+    reference: CalibrationShares = field(init=False)
+    _ladder: WindowLadder = field(init=False)
+    _label_ladder: WindowLadder = field(init=False)
     _part: Int64 = field(init=False)
     _label_part: Int64 = field(init=False)
-    _waiting: list[Seen] = field(init=False, default_factory=list)
+    _waiting: list[PairsInUse] = field(init=False, default_factory=list)
     _waiting_pairs: int = field(init=False, default=0)
-    _records: dict[str, Record] = field(init=False, default_factory=dict)
+    _records: dict[str, WindowRecord] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         rate = self.false_alarms
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < 1:
             raise ParameterError(f"false_alarms: expected a rate between 0 and 1, found {rate!r}")
-        self.reference = Reference(self.population)
-        size = Layout.of(self.population).size
-        self._ladder, self._part = Ladder(size), np.zeros(size, np.int64)
-        self._label_ladder = Ladder(calibration.SIZE)
+        self.reference = CalibrationShares(self.population)
+        size = CountLayout.of(self.population).size
+        self._ladder, self._part = WindowLadder(size), np.zeros(size, np.int64)
+        self._label_ladder = WindowLadder(calibration.SIZE)
         self._label_part = np.zeros(calibration.SIZE, np.int64)
 
     @classmethod
@@ -125,9 +126,9 @@ class Watch:
 
     # ------------------------------------------------------------------ counting
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: PairsInUse) -> None:
         """Take note of pairs, in the order they came."""
-        check(seen, len(self.population.region))
+        check_pairs(seen, len(self.population.region))
         if not len(seen):
             return
         self._waiting.append(seen)
@@ -138,10 +139,10 @@ class Watch:
     def _count(self) -> None:
         if not self._waiting:
             return
-        columns = Columns.join(self._waiting, seed=self.pairs)
+        columns = PairArrays.join(self._waiting, seed=self.pairs)
         self._waiting, self._waiting_pairs = [], 0
         size = BLOCK if self.in_order else _ENDLESS
-        blocks = count(columns, self.population, self.pairs, size)
+        blocks = count_pairs(columns, self.population, self.pairs, size)
         self.pairs += len(columns)
         self._part = self._push(self._ladder, self._part, blocks, self.pairs, size, self._look)
 
@@ -176,7 +177,7 @@ class Watch:
         said, turned_out = said[order], turned_out[order].astype(bool)
         who = None if who is None else who[order]
         size = LABELS if self.in_order else _ENDLESS
-        blocks = calibration.count(said, turned_out, who, self.labels, size)
+        blocks = calibration.count_labels(said, turned_out, who, self.labels, size)
         self.labels += len(said)
         self._label_part = self._push(
             self._label_ladder, self._label_part, blocks, self.labels, size, self._look_at_labels
@@ -184,22 +185,22 @@ class Watch:
 
     @staticmethod
     def _push(
-        ladder: Ladder,
+        ladder: WindowLadder,
         part: Int64,
         blocks: Int64,
         seen: int,
         size: int,
-        look: Callable[[Record], None],
+        look: Callable[[WindowRecord], None],
     ) -> Int64:
         """Push blocks that are full, look where it is due; return the one that is not full yet."""
         blocks[0] += part
         full = len(blocks) - (seen % size != 0)
         for block in blocks[:full]:
             for due in ladder.push(block):
-                look(Record(due.end * size, due.blocks * size, due.share, due.counts))
+                look(WindowRecord(due.end * size, due.blocks * size, due.share, due.counts))
         return blocks[-1].copy() if full < len(blocks) else np.zeros_like(part)
 
-    def _look(self, record: Record) -> None:
+    def _look(self, record: WindowRecord) -> None:
         window = Window.of(self.reference, record.counts, self.tolerance)
         self._keep("scores", record, window.scores().beyond.p_value)
         if 2 * window.placed >= record.length:
@@ -207,12 +208,12 @@ class Watch:
         if 2 * window.flagged >= record.length:
             self._keep("outside", record, window.outside().beyond.p_value)
 
-    def _look_at_labels(self, record: Record) -> None:
+    def _look_at_labels(self, record: WindowRecord) -> None:
         labels = calibration.Labels.of(record.counts, self.tolerance)
         if labels.enough:
             self._keep("calibration", record, labels.compare()[0].p_value)
 
-    def _keep(self, name: str, record: Record, p_value: float) -> None:
+    def _keep(self, name: str, record: WindowRecord, p_value: float) -> None:
         """Keep the first look that raises the alarm; before it, the latest of the longest."""
         before = self._records.get(name)
         if before is not None and before.alarm:
@@ -229,9 +230,9 @@ class Watch:
         if not self.in_order:
             self._records = {}
             if self.pairs >= BLOCK:
-                self._look(Record(self.pairs, self.pairs, 1.0, self._part))
+                self._look(WindowRecord(self.pairs, self.pairs, 1.0, self._part))
             if self.labels >= LABELS:
-                self._look_at_labels(Record(self.labels, self.labels, 1.0, self._label_part))
+                self._look_at_labels(WindowRecord(self.labels, self.labels, 1.0, self._label_part))
         findings = tuple(finding(name, self._records.get(name), self) for name in NAMES)
         due = any(found.alarm for found in findings)
         return Verdict(due, findings, self.pairs, self.labels, summary(findings, self.pairs))
@@ -283,9 +284,11 @@ class Watch:
         in_order = bool(state["in_order"])
         made = cls(population, float(state["false_alarms"]), tolerance, in_order)
         made.pairs, made.labels = int(state["pairs"]), int(state["labels"])
-        size = Layout.of(population).size
-        made._ladder = Ladder.restore(size, unprefixed("ladder", state))
-        made._label_ladder = Ladder.restore(calibration.SIZE, unprefixed("label_ladder", state))
+        size = CountLayout.of(population).size
+        made._ladder = WindowLadder.restore(size, unprefixed("ladder", state))
+        made._label_ladder = WindowLadder.restore(
+            calibration.SIZE, unprefixed("label_ladder", state)
+        )
         made._part = np.array(state["part"], np.int64).reshape(size)
         made._label_part = np.array(state["label_part"], np.int64).reshape(calibration.SIZE)
         full = (made.pairs // BLOCK, made.labels // LABELS) if in_order else (0, 0)
@@ -295,7 +298,7 @@ class Watch:
             kept = unprefixed(f"record.{name}", state)
             if kept:
                 expected = calibration.SIZE if name == "calibration" else size
-                made._records[name] = Record.restore(kept, expected)
+                made._records[name] = WindowRecord.restore(kept, expected)
         return made
 
 

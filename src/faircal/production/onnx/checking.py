@@ -30,7 +30,7 @@ _BATCH = 10_000
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ExportAgreement:
     """How far apart the probabilities of a graph and of its model are.
 
     Attributes
@@ -57,7 +57,7 @@ def check_export(
     prior: float | None = None,
     pairs: int = 10_000,
     random_state: int = 0,
-) -> Agreement:
+) -> ExportAgreement:
     """Ask a graph and its model about the same made-up pairs, of people alike and unlike.
 
     Parameters
@@ -72,7 +72,7 @@ def check_export(
     """
     rng = np.random.default_rng(random_state)
     apart = differences(model, path, made_up(model, pairs, rng), rng, prior)
-    return Agreement(pairs, float(apart.max()))
+    return ExportAgreement(pairs, float(apart.max()))
 
 
 def made_up(model: Method, pairs: int, rng: np.random.Generator) -> Float32:
@@ -147,7 +147,7 @@ def run(path: str | Path, feed: Feed, *outputs: str) -> list[NDArray[Any]]:
 
 def export_model(
     model: str | Path, out: str | Path, *, prior: float | None = None
-) -> tuple[Exported, Agreement | None]:
+) -> tuple[Exported, ExportAgreement | None]:
     """Write a model file as one ONNX graph, once graph and model agree on made-up pairs.
 
     Parameters
@@ -162,7 +162,7 @@ def export_model(
     Returns
     -------
     Exported
-    Agreement or None
+    ExportAgreement or None
         None where onnxruntime is not installed, and nothing was asked.
 
     Examples

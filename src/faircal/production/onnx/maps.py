@@ -26,7 +26,7 @@ from faircal.calibrators import (
 )
 from faircal.calibrators.base import MOST_LOG_ODDS
 from faircal.methods.bank import CalibratorBank
-from faircal.production.onnx.graph import DOUBLE, WHOLE, Graph, Value, sigmoid
+from faircal.production.onnx.graph import DOUBLE, WHOLE, Graph, GraphValue, sigmoid
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -45,23 +45,23 @@ class Maps(ABC):
         self.graph, self.fitted = graph, fitted
         self.score_range = fitted[0].score_range
 
-    def probability(self, score: Value, which: Value | None = None) -> Value:
+    def probability(self, score: GraphValue, which: GraphValue | None = None) -> GraphValue:
         """Return P(genuine) of each score, (n,), by the map of the set `which`, (n,), or the only.
 
         Sets are whole numbers from 0.
         """
         return self._predict(score.clipped(*self.score_range), which).clipped(0.0, 1.0)
 
-    def log_odds(self, score: Value) -> Value:
+    def log_odds(self, score: GraphValue) -> GraphValue:
         """Return the log-odds of each score by the only map, (n,), between ±`MOST_LOG_ODDS`."""
         found = self._log_odds(score.clipped(*self.score_range))
         return found.clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
 
     @abstractmethod
-    def _predict(self, score: Value, which: Value | None) -> Value:
+    def _predict(self, score: GraphValue, which: GraphValue | None) -> GraphValue:
         """Return probabilities of scores within the range."""
 
-    def _log_odds(self, score: Value) -> Value:
+    def _log_odds(self, score: GraphValue) -> GraphValue:
         found = self._predict(score, None).clipped(0.0, 1.0)
         return (found / (1.0 - found)).log()
 
@@ -105,13 +105,13 @@ class LogisticMaps(Maps):
         rows = [one.coefficients for one in fitted if isinstance(one, LogisticCalibrator)]
         self.tables = [graph.constant(column, DOUBLE) for column in np.transpose(rows)]
 
-    def _predict(self, score: Value, which: Value | None) -> Value:
+    def _predict(self, score: GraphValue, which: GraphValue | None) -> GraphValue:
         return sigmoid(self._eta(score, which))
 
-    def _log_odds(self, score: Value) -> Value:
+    def _log_odds(self, score: GraphValue) -> GraphValue:
         return self._eta(score, None)
 
-    def _eta(self, score: Value, which: Value | None) -> Value:
+    def _eta(self, score: GraphValue, which: GraphValue | None) -> GraphValue:
         # Without sets a table is a vector of one number, which goes with any score.
         *slopes, eta = (table if which is None else table.take(which) for table in self.tables)
         for slope, term in zip(slopes, self._terms(score), strict=True):
@@ -119,10 +119,10 @@ class LogisticMaps(Maps):
         return eta
 
     @abstractmethod
-    def _terms(self, score: Value) -> tuple[Value, ...]:
+    def _terms(self, score: GraphValue) -> tuple[GraphValue, ...]:
         """Return what the slopes are multiplied with, each (n,)."""
 
-    def _within(self, score: Value) -> Value:
+    def _within(self, score: GraphValue) -> GraphValue:
         """Return z, the score mapped onto [0, 1], a little away from both ends."""
         low, high = self.score_range
         return ((score - low) / (high - low)).clipped(EPS, 1.0 - EPS)
@@ -132,7 +132,7 @@ class LogisticMaps(Maps):
 class BetaMaps(LogisticMaps):
     """log z and −log(1 − z)."""
 
-    def _terms(self, score: Value) -> tuple[Value, ...]:
+    def _terms(self, score: GraphValue) -> tuple[GraphValue, ...]:
         z = self._within(score)
         return z.log(), -(1.0 - z).log()
 
@@ -141,7 +141,7 @@ class BetaMaps(LogisticMaps):
 class TemperatureMaps(LogisticMaps):
     """The logit of z."""
 
-    def _terms(self, score: Value) -> tuple[Value, ...]:
+    def _terms(self, score: GraphValue) -> tuple[GraphValue, ...]:
         z = self._within(score)
         return (z.log() - (1.0 - z).log(),)
 
@@ -150,7 +150,7 @@ class TemperatureMaps(LogisticMaps):
 class PlattMaps(LogisticMaps):
     """The score itself."""
 
-    def _terms(self, score: Value) -> tuple[Value, ...]:
+    def _terms(self, score: GraphValue) -> tuple[GraphValue, ...]:
         return (score,)
 
 
@@ -173,13 +173,15 @@ class TableMaps(Maps):
     def _places(fitted: Calibrator) -> tuple[np.ndarray, np.ndarray]:
         """Return places, ascending, and a value for each."""
 
-    def _bounds(self, which: Value | None) -> tuple[Value, Value]:
+    def _bounds(self, which: GraphValue | None) -> tuple[GraphValue, GraphValue]:
         """Return where the places of each pair's set begin and end."""
         if which is None:
             return self.starts, self.ends
         return self.starts.take(which), self.ends.take(which)
 
-    def _last(self, score: Value, start: Value, end: Value, *, below: bool) -> Value:
+    def _last(
+        self, score: GraphValue, start: GraphValue, end: GraphValue, *, below: bool
+    ) -> GraphValue:
         """Return the last place at or `below` each score, or the first where there is none: (n,).
 
         Found by halving, in as many steps as the longest set needs; no table is made.
@@ -203,7 +205,7 @@ class HistogramMaps(TableMaps):
         state = fitted.get_state()
         return state["edges"][:-1], state["values"]
 
-    def _predict(self, score: Value, which: Value | None) -> Value:
+    def _predict(self, score: GraphValue, which: GraphValue | None) -> GraphValue:
         return self.values.take(self._last(score, *self._bounds(which), below=True))
 
 
@@ -216,7 +218,7 @@ class LinearMaps(TableMaps):
         state = fitted.get_state()
         return state["knots"], state["values"]
 
-    def _predict(self, score: Value, which: Value | None) -> Value:
+    def _predict(self, score: GraphValue, which: GraphValue | None) -> GraphValue:
         start, end = self._bounds(which)
         here = self._last(score, start, end, below=False)
         there = (here + 1).least(end - 1)

@@ -1,32 +1,145 @@
-"""Methods as graphs: what each ranks by and P(genuine), given the two images of each pair.
-
-A method that is to be exported says what its graph is by `exports`, from any file::
-
-    @exports(Doubtful)
-    def doubtful(model, pairs):
-        return pairs.similarity, 0.0 * pairs.similarity + model.share_
-
-Those of faircal do so below.
-"""
+"""What every graph begins with: two vectors a pair, unit length, cosine, nearest centre."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircal._base.errors import ParameterError
 from faircal.calibrators.base import Calibrator
 from faircal.methods import FSN, GST, Baseline, FairCal, Method, Oracle, SmoothFairCal
 from faircal.methods.smooth.landscape import Landscape
 from faircal.methods.smooth.method import Profiler
-from faircal.production.onnx.graph import DOUBLE, Graph, Value, sigmoid
+from faircal.production.onnx.graph import DOUBLE, SINGLE, WHOLE, Graph, GraphValue, sigmoid
 from faircal.production.onnx.maps import bank_maps, make_maps
-from faircal.production.onnx.pairs import PairInputs, Side
+
+#: What lengths that are not known beforehand are called.
+PAIRS, DIMENSION = "pairs", "dimension"
+SideName = Literal["left", "right"]
+
+
+class GraphSide:
+    """One image of each pair.
+
+    Parameters
+    ----------
+    graph : Graph
+    name : {"left", "right"}
+    dimension : int, optional
+        Of embeddings, where the model knows it.
+    normalize : bool
+        Whether the model uses vectors of unit length.
+    """
+
+    def __init__(
+        self, graph: Graph, name: SideName, dimension: int | None, normalize: bool
+    ) -> None:
+        shape = (PAIRS, dimension or DIMENSION)
+        self.graph, self.name, self.normalize = graph, name, normalize
+        self.given = graph.input(name, SINGLE, shape, f"embedding of the {name} image")
+        self._nearest: list[tuple[NDArray[Any], GraphValue]] = []
+
+    @cached_property
+    def exact(self) -> GraphValue:
+        """As given, in double precision, (n, d)."""
+        return self.given.cast(DOUBLE)
+
+    @cached_property
+    def norm(self) -> GraphValue:
+        """Euclidean length, (n,), rounded to single precision: faircal keeps it so."""
+        squares = (self.exact * self.exact).sum(1)
+        return self.graph.op("Sqrt", squares).cast(SINGLE)
+
+    @cached_property
+    def usable(self) -> GraphValue:
+        """Whether a vector has a direction: not where it is zero, infinite or NaN, (n,)."""
+        return (self.norm > 0.0) & (self.norm < np.inf)
+
+    @cached_property
+    def vectors(self) -> GraphValue:
+        """As the model uses them, (n, d), single precision."""
+        return self.given / self.norm.reshaped(-1, 1) if self.normalize else self.given
+
+    @cached_property
+    def rows(self) -> GraphValue:
+        """The same numbers in double precision, (n, d)."""
+        return self.vectors.cast(DOUBLE) if self.normalize else self.exact
+
+    def nearest(self, centers: NDArray[Any]) -> GraphValue:
+        """Return the nearest of `centers` (K, d) to each image, (n,); the first of equals."""
+        for known, found in self._nearest:
+            if np.array_equal(known, centers):
+                return found
+        exact = centers.astype(np.float64)
+        # x·c − ½|c|² is largest for the nearest.
+        near = self.rows @ exact.T - np.einsum("ij,ij->i", exact, exact) / 2  # (n, K)
+        found = self.graph.op("ArgMax", near, kind=WHOLE, axis=1, keepdims=0)
+        self._nearest.append((centers, found))
+        return found
+
+    def distance(self, centers: NDArray[np.float32]) -> GraphValue:
+        """Return how far images are from their nearest centres, (n,), single precision."""
+        away = self.vectors - self.graph.constant(centers, SINGLE).take(self.nearest(centers))
+        return self.graph.op("Sqrt", (away * away).sum(1))
+
+
+class PairInputs:
+    """All that a method's graph can ask for; what it does not ask for is no input of the graph.
+
+    Attributes
+    ----------
+    graph : Graph
+    left, right : Side
+    group_names : tuple of str
+        Those that the codes of groups stand for; none where no groups were asked for.
+    """
+
+    def __init__(self, graph: Graph, dimension: int | None, normalize: bool) -> None:
+        self.graph = graph
+        self.left = GraphSide(graph, "left", dimension, normalize)
+        self.right = GraphSide(graph, "right", dimension, normalize)
+        self.group_names: tuple[str, ...] = ()
+
+    @cached_property
+    def similarity(self) -> GraphValue:
+        """The cosine, (n,), in [−1, 1]."""
+        dots = (self.left.exact * self.right.exact).sum(1)
+        lengths = self.left.norm.cast(DOUBLE) * self.right.norm.cast(DOUBLE)
+        return (dots / lengths).clipped(-1.0, 1.0)
+
+    @cached_property
+    def usable(self) -> GraphValue:
+        """Whether both vectors have a direction, (n,)."""
+        return self.left.usable & self.right.usable
+
+    def clusters(self, centers: NDArray[Any]) -> tuple[GraphValue, GraphValue]:
+        """Return the nearest centres of both images, (n,) each."""
+        return self.left.nearest(centers), self.right.nearest(centers)
+
+    def groups(self, names: tuple[str, ...]) -> tuple[GraphValue, GraphValue]:
+        """Return the group of both images that are of one, (n,), and which pairs are of two, (n,).
+
+        Groups come as places in `names`. A place after the last is a group that the model does not
+        know, a negative one is unknown. The first value is a place in `names`, or their number
+        where the pair is of no group.
+        """
+        self.group_names = names
+        meaning = "place of the group's name in metadata 'groups'; -1 where it is unknown"
+        left, right = (
+            self.graph.input(f"{side}_group", WHOLE, (PAIRS,), meaning)
+            for side in ("left", "right")
+        )
+        same, known = left.equals(right), (left >= 0) & (right >= 0)
+        group = (same & known & (left < len(names))).where(left, len(names))
+        return group, ~same & known
+
 
 #: What a method's graph gives: score and probability of each pair, (n,) each.
-Said = tuple[Value, Value]
+Said = tuple[GraphValue, GraphValue]
 Build = Callable[[Any, PairInputs], Said]
 B = TypeVar("B", bound=Build)
 
@@ -60,7 +173,7 @@ def build_of(model: Method) -> Build:
     return build
 
 
-def _only(graph: Graph, calibrator: Calibrator, score: Value) -> Value:
+def _only(graph: Graph, calibrator: Calibrator, score: GraphValue) -> GraphValue:
     return make_maps(graph, [calibrator]).probability(score)
 
 
@@ -123,7 +236,9 @@ def _smooth(model: SmoothFairCal, pairs: PairInputs) -> Said:
     return probability, probability
 
 
-def _profile(side: Side, profiler: Profiler, landscape: Landscape) -> tuple[Value, Value, Value]:
+def _profile(
+    side: GraphSide, profiler: Profiler, landscape: Landscape
+) -> tuple[GraphValue, GraphValue, GraphValue]:
     """Return an image's own shift and tilt, (n, 2), and its memberships e and g, (n, J) each."""
     centers, width = landscape.centers, profiler.linear.shape[1]
     # All that is linear in the vectors is one product: shift, tilt and places; then regions.
@@ -139,12 +254,12 @@ def _profile(side: Side, profiler: Profiler, landscape: Landscape) -> tuple[Valu
     return own, e, e @ landscape.mixture.coupling
 
 
-def _likelihoods(places: Value, landscape: Landscape) -> Value:
+def _likelihoods(places: GraphValue, landscape: Landscape) -> GraphValue:
     """Return how likely each component makes images at `places` (n, k), the likeliest 1: (n, J)."""
     mixture = landscape.mixture
     n, k, _ = mixture.factors.shape
     factors = mixture.factors.transpose(2, 0, 1).reshape(k, n * k)
     middle = np.einsum("jab,jb->ja", mixture.factors, mixture.means).reshape(n * k)
     away = (places @ factors - middle).reshaped(0, n, k)  # (n, J, k)
-    found: Value = (away * away).sum(2) * -0.5 + mixture.constants
+    found: GraphValue = (away * away).sum(2) * -0.5 + mixture.constants
     return (found - found.max(1)).exp()

@@ -26,23 +26,24 @@ def make_app(service: Service) -> FastAPI:
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
 
-    from faircal.production.serving.front import Front
-    from faircal.production.serving.gate import Gate
-    from faircal.production.serving.keeper import Keeper
-    from faircal.production.serving.routes.decisions import decisions_router
-    from faircal.production.serving.routes.health import health_router
-    from faircal.production.serving.routes.model import model_router
-    from faircal.production.serving.routes.templates import templates_router
-    from faircal.production.serving.routes.verify import verify_router
+    from faircal.production.serving.access import RequestGate
+    from faircal.production.serving.background_jobs import BackgroundJobs
+    from faircal.production.serving.routes.context import RouteContext
+    from faircal.production.serving.routes.operation import (
+        decisions_router,
+        health_router,
+        model_router,
+    )
+    from faircal.production.serving.routes.verify import templates_router, verify_router
 
-    front, keeper = Front(service), Keeper(service)
+    context, jobs = RouteContext(service), BackgroundJobs(service)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:  # noqa: ARG001
-        keeper.start()
+        jobs.start()
         yield
-        keeper.close()
-        front.close()
+        jobs.close()
+        context.close()
         service.close()
 
     app = FastAPI(
@@ -54,16 +55,16 @@ def make_app(service: Service) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
     )
-    app.state.keeper = keeper  # before it is started: a signal may come first
+    app.state.jobs = jobs  # before it is started: a signal may come first
     for make in (verify_router, templates_router, decisions_router, model_router, health_router):
-        app.include_router(make(front))
+        app.include_router(make(context))
     if service.settings.page:
         from faircal.production.serving.page import page_router
 
-        app.include_router(page_router(service, front.access))
+        app.include_router(page_router(service, context.access))
     app.add_middleware(
-        Gate,
-        metrics=front.metrics,
+        RequestGate,
+        metrics=context.metrics,
         counts=service.counts,
         access_log=service.settings.access_log,
     )
@@ -103,7 +104,7 @@ async def _invalid(request: Any, error: Any) -> Any:  # noqa: ARG001
 
 
 def _response(refused: Any) -> Any:
-    from faircal.production.serving.front import answer
+    from faircal.production.serving.routes.context import answer
 
     return answer(refused.as_json(), refused.status, refused.headers)
 

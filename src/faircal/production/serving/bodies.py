@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from faircal.production.serving.problems import Refused, unprocessable
-from faircal.production.serving.store.base import MOST_DIMENSIONS
+from faircal.production.serving.store.records import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -24,7 +24,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 JSON = "application/json"
 
 
-class Reader:
+class BodyReader:
     """Reads bodies; all that are under way together stay within a budget of bytes.
 
     Parameters
@@ -42,7 +42,7 @@ class Reader:
         length = _declared(request)
         if length is not None and length > limit:
             raise _too_large(limit)
-        held = _Held(self)
+        held = _BudgetShare(self)
         try:
             try:  # what is declared takes nothing of the budget: it may never come
                 async with asyncio.timeout(PATIENCE):
@@ -56,10 +56,10 @@ class Reader:
             self._left += held.size
 
 
-class _Held:
+class _BudgetShare:
     """What a request has taken of the budget."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: BodyReader) -> None:
         self._reader, self.size = reader, 0
 
     def grow(self, size: int) -> None:
@@ -73,7 +73,7 @@ class _Held:
         self.size = size
 
 
-async def _fill(request: Request, limit: int, held: _Held) -> bytearray:
+async def _fill(request: Request, limit: int, held: _BudgetShare) -> bytearray:
     from starlette.requests import ClientDisconnect
 
     body = bytearray()

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.production.serving.problems import unprocessable
-from faircal.production.serving.store.base import LONGEST_ID, MOST_DIMENSIONS
+from faircal.production.serving.store.records import LONGEST_ID, MOST_DIMENSIONS
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
 
 Vector = NDArray[np.float32]
 
 _NUMBERS = {float, int}
 
 
-class Template(NamedTuple):
+class TemplateRef(NamedTuple):
     """One that is enrolled."""
 
     id: str
 
 
-class Picture(NamedTuple):
+class PictureBytes(NamedTuple):
     """The bytes of one."""
 
     data: bytes
@@ -72,13 +76,13 @@ def check_length(found: int, where: str, dimension: int | None) -> None:
         raise unprocessable(f"expected at most {MOST_DIMENSIONS} numbers", where, "dimension")
 
 
-def side(value: Any, where: str, dimension: int | None) -> Vector | Template | Picture:
+def side(value: Any, where: str, dimension: int | None) -> Vector | TemplateRef | PictureBytes:
     """Return what one side of a pair is: an embedding, a template's id, or a picture."""
     if type(value) is list:
         return vector(value, where, dimension)
     if type(value) is dict and len(value) == 1:
         if "template" in value:
-            return Template(template_id(value["template"], f"{where}.template"))
+            return TemplateRef(template_id(value["template"], f"{where}.template"))
         if "image" in value:
             return picture(value["image"], f"{where}.image")
     raise unprocessable(
@@ -86,7 +90,7 @@ def side(value: Any, where: str, dimension: int | None) -> Vector | Template | P
     )
 
 
-def probe(found: dict[str, Any], dimension: int | None) -> Vector | Picture:
+def probe(found: dict[str, Any], dimension: int | None) -> Vector | PictureBytes:
     """Return the embedding or the picture of a request that has one of them."""
     if ("embedding" in found) == ("image" in found):
         raise unprocessable("expected either embedding or image; send one of them", "embedding")
@@ -95,12 +99,12 @@ def probe(found: dict[str, Any], dimension: int | None) -> Vector | Picture:
     return vector(found["embedding"], "embedding", dimension)
 
 
-def picture(value: Any, where: str) -> Picture:
+def picture(value: Any, where: str) -> PictureBytes:
     """Return a picture out of its base64."""
     if type(value) is not str:
         raise unprocessable("expected the picture's bytes in base64; send them so", where)
     try:
-        return Picture(base64.b64decode(value, validate=True))
+        return PictureBytes(base64.b64decode(value, validate=True))
     except (binascii.Error, ValueError):
         raise unprocessable("expected base64; encode the picture's bytes so", where) from None
 
@@ -142,9 +146,28 @@ def flag(found: dict[str, Any], name: str, default: bool | None = None) -> bool:
     return value
 
 
-def whole(found: dict[str, Any], name: str, default: int, most: int) -> int:
+def whole_number(found: dict[str, Any], name: str, default: int, most: int) -> int:
     """Return a whole number from 1 to `most`."""
     value = found.get(name, default)
     if type(value) is not int or not 1 <= value <= most:
         raise unprocessable(f"expected a whole number from 1 to {most}", name)
     return value
+
+
+def query_text(request: Request, name: str) -> str | None:
+    """Return a text, None where there is none."""
+    value = request.query_params.get(name)
+    if value is not None and (len(value) > LONGEST_ID or not value.isprintable()):
+        raise unprocessable(f"expected printable text of at most {LONGEST_ID} characters", name)
+    return value or None
+
+
+def query_whole(request: Request, name: str, default: int, most: int) -> int:
+    """Return a whole number from 1 to `most`."""
+    value = request.query_params.get(name)
+    if value is None:
+        return default
+    good = value.isascii() and value.isdecimal() and len(value) <= 9
+    if not good or not 1 <= int(value) <= most:
+        raise unprocessable(f"expected a whole number from 1 to {most}", name)
+    return int(value)

@@ -15,9 +15,9 @@ from faircal._base.errors import (
     MissingExtraError,
     ModelFileError,
     ParameterError,
-    StorageAwayError,
     StorageError,
     StorageFullError,
+    StorageUnavailableError,
 )
 
 
@@ -57,7 +57,7 @@ class Refused(Exception):  # noqa: N818  (an answer, rather than an error of our
 
 #: The first kind that fits: status, code, headers.
 _ANSWERS: tuple[tuple[type[FairCalError], int, str, dict[str, str]], ...] = (
-    (StorageAwayError, 503, "storage_away", {"Retry-After": "1"}),
+    (StorageUnavailableError, 503, "storage_away", {"Retry-After": "1"}),
     (StorageFullError, 507, "storage_full", {}),
     (ConflictError, 409, "conflict", {}),
     (StorageError, 503, "storage", {"Retry-After": "5"}),
@@ -83,3 +83,8 @@ def answer_to(error: FairCalError, where: str | None = None) -> Refused:
 def unprocessable(message: str, where: str | None = None, code: str = "data") -> Refused:
     """Return the answer to a body that can't be used."""
     return Refused(422, code, message, where)
+
+
+def too_many(max_pairs: int) -> Refused:
+    """Return the answer to a batch of too many pairs."""
+    return Refused(413, "too_many", f"expected at most {max_pairs:,} pairs; send several batches")

@@ -1,7 +1,8 @@
-"""One process that listens: address, signals, and an end that loses nothing."""
+"""What the service writes to standard error: a line each, and nothing of what was sent."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import logging
@@ -12,11 +13,110 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from faircal._base.errors import ParameterError
 from faircal.production.serving.app import make_app
-from faircal.production.serving.protocol import LimitedProtocol
 from faircal.production.serving.service import Service
+
+_FORMAT = "%(asctime)s %(levelname)s %(message)s"
+
+
+def start_logging(level: str) -> None:
+    """Send what the service and its server say to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(_FORMAT))
+    handler.addFilter(_one_line)
+    for name in ("faircal", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level.upper())
+    # They tell of every start, odd client and failed connection; what counts we tell ourselves.
+    for name in ("uvicorn.error", "psycopg.pool"):
+        logging.getLogger(name).setLevel("CRITICAL" if level != "debug" else "DEBUG")
+    others = logging.StreamHandler(sys.stderr)
+    others.setFormatter(logging.Formatter(_FORMAT))
+    others.addFilter(_withheld)
+    logging.getLogger().handlers = [others]
+
+
+def _withheld(record: logging.LogRecord) -> bool:
+    """Say who of all others said something, not what: it could quote what was sent."""
+    kind = record.exc_info[0] if record.exc_info else None
+    record.msg = f"{record.name} says something" + (f" ({kind.__name__})" if kind else "")
+    record.args = None
+    return _one_line(record)
+
+
+def _one_line(record: logging.LogRecord) -> bool:
+    """Keep messages to one line, and leave traces out: they could quote what was sent."""
+    record.msg, record.args = " ".join(record.getMessage().split()), None
+    record.exc_info = record.exc_text = record.stack_info = None
+    return True
+
+
+#: Bytes of a request line and its headers.
+MAX_HEAD = 64 * 1024
+#: Seconds within which they must have come.
+HEAD_PATIENCE = 20.0
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection; one that dawdles over its head, or never ends it, is closed."""
+
+    _in_head, _head_bytes = True, 0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came."""
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if not self._in_head or self.transport.is_closing():
+            return
+        if self._head_bytes > MAX_HEAD:
+            self.send_400_response("Headers too large.")
+        elif self._timer is None:
+            self._wait()
+
+    def on_message_begin(self) -> None:
+        """Begin to read a head."""
+        self._in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """End a head."""
+        self._in_head, self._head_bytes = False, 0
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._head_bytes = 0
+        super().on_message_complete()
+
+    def _wait(self) -> None:
+        self._timer = self.loop.call_later(HEAD_PATIENCE, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self.transport.close()
+
 
 #: Seconds that requests under way have to end, after SIGTERM.
 DRAIN = 20
@@ -79,7 +179,7 @@ class _Server(uvicorn.Server):
             signal.SIGINT: self.handle_exit,
         }
         if hasattr(signal, "SIGHUP"):
-            handlers[signal.SIGHUP] = lambda *_: self._app.state.keeper.reload()
+            handlers[signal.SIGHUP] = lambda *_: self._app.state.jobs.reload()
         before = {number: signal.signal(number, how) for number, how in handlers.items()}
         try:
             yield

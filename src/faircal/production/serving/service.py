@@ -16,16 +16,23 @@ from faircal._base.errors import DataError, FairCalError, ModelFileError, Parame
 from faircal.data import Embeddings, Groups
 from faircal.production.monitoring import Verdict, Watch
 from faircal.production.scoring.judging import Judge
-from faircal.production.serving.counts import Counts
-from faircal.production.serving.identify import Candidate, candidates_of
+from faircal.production.serving.audit_trail import Recorder
 from faircal.production.serving.keys import Key, KeyRing
-from faircal.production.serving.loaded import Loaded, check_groups, groups_of
-from faircal.production.serving.recorder import Recorder
-from faircal.production.serving.settings import Settings
+from faircal.production.serving.live_monitor import LiveMonitor
+from faircal.production.serving.metrics import ServiceCounts
+from faircal.production.serving.model_in_use import ModelInUse, check_groups, pair_groups
+from faircal.production.serving.settings import ServiceSettings
 from faircal.production.serving.store import open_store
-from faircal.production.serving.store.base import Decision, Store
-from faircal.production.serving.verified import Verified, VerifiedBatch, image_numbers, new_id
-from faircal.production.serving.watching import Watching
+from faircal.production.serving.store.base import Store
+from faircal.production.serving.store.records import Decision
+from faircal.production.serving.verification import (
+    BatchVerification,
+    IdentificationCandidate,
+    Verification,
+    image_numbers,
+    new_id,
+    rank_candidates,
+)
 
 if TYPE_CHECKING:
     from faircal.production.serving.pictures import Embedder
@@ -40,7 +47,7 @@ _LEFT, _RIGHT = np.array([0]), np.array([1])
 _log = logging.getLogger("faircal.production.serving")
 
 
-class Identified(NamedTuple):
+class Identification(NamedTuple):
     """Who of those enrolled a face may be of.
 
     `enrolled` is how many there are, `nobody` how likely it is that none of them was seen.
@@ -48,9 +55,9 @@ class Identified(NamedTuple):
 
     id: str
     enrolled: int
-    candidates: list[Candidate]
+    candidates: list[IdentificationCandidate]
     nobody: float
-    loaded: Loaded
+    in_use: ModelInUse
 
 
 class Service:
@@ -75,54 +82,54 @@ class Service:
     recorder : Recorder
     """
 
-    def __init__(self, settings: Settings, *, store: Store | None = None) -> None:
+    def __init__(self, settings: ServiceSettings, *, store: Store | None = None) -> None:
         self.settings = settings
-        self._loaded = Loaded.read(settings)
+        self._in_use = ModelInUse.read(settings)
         self._ring = None if settings.keys is None else KeyRing.load(settings.keys)
         self._embedder = _open_embedder(settings)
-        _check_network(self._embedder, self._loaded)
+        _check_network(self._embedder, self._in_use)
         self._swapping = threading.Lock()
         self.store = store
         if store is None and settings.database is not None:
             self.store = open_store(settings.database, settings.encryption_key)
-        self._check_templates(self._loaded)
+        self._check_templates(self._in_use)
         self.recorder = Recorder(self.store)
-        self.counts = Counts()
-        self.watching = Watching(settings.false_alarms, f"{settings.host}:{settings.port}")
-        self.watching.begin(self._loaded, self.watching.kept(self.store, self._loaded))
+        self.counts = ServiceCounts()
+        self.monitor = LiveMonitor(settings.false_alarms, f"{settings.host}:{settings.port}")
+        self.monitor.begin(self._in_use, self.monitor.kept(self.store, self._in_use))
         self.started = time.time()
 
     # --------------------------------------------------------------- the model
 
     @property
-    def loaded(self) -> Loaded:
+    def in_use(self) -> ModelInUse:
         """The model in use: take it once a request."""
-        return self._loaded
+        return self._in_use
 
     @property
     def judge(self) -> Judge:
         """What judges pairs now."""
-        return self._loaded.judge
+        return self._in_use.judge
 
     @property
     def model_digest(self) -> str:
         """SHA-256 of the model file in use."""
-        return self._loaded.digest
+        return self._in_use.digest
 
     @property
     def watch(self) -> Watch | None:
         """What monitors the pairs; None where the model file has no population."""
-        return self.watching.watch
+        return self.monitor.watch
 
     @property
     def verdict(self) -> Verdict | None:
         """What monitoring said last."""
-        return self.watching.verdict
+        return self.monitor.verdict
 
     @property
     def dimension(self) -> int | None:
         """Length of the embeddings; None where the model does not tell."""
-        return self._loaded.dimension
+        return self._in_use.dimension
 
     def reload(self) -> bool:
         """Read the model file again and use it from now on; False where it is the same.
@@ -134,33 +141,33 @@ class Service:
         """
         with self._swapping:
             try:
-                loaded = Loaded.read(self.settings)
-                if loaded.digest == self._loaded.digest:
+                in_use = ModelInUse.read(self.settings)
+                if in_use.digest == self._in_use.digest:
                     return False
-                _check_network(self._embedder, loaded)
-                if loaded.dimension != self._loaded.dimension:
-                    self._check_templates(loaded)
+                _check_network(self._embedder, in_use)
+                if in_use.dimension != self._in_use.dimension:
+                    self._check_templates(in_use)
             except FairCalError as error:
                 self.counts.add(refused_swaps=1)
                 _log.warning("the model file is not taken, the old one stays: %s", error)
                 raise ModelFileError(f"{error}; the model in use stays") from error
             if self.store is not None:
-                self.watching.save(self.store)
-            state = self.watching.kept(self.store, loaded)  # it may have been in use before
-            self._loaded = loaded
-            self.watching.begin(loaded, state)
+                self.monitor.save(self.store)
+            state = self.monitor.kept(self.store, in_use)  # it may have been in use before
+            self._in_use = in_use
+            self.monitor.begin(in_use, state)
             self.counts.add(swaps=1)
-            _log.info("another model is in use: %s", loaded.digest[:16])
+            _log.info("another model is in use: %s", in_use.digest[:16])
             return True
 
-    def _check_templates(self, loaded: Loaded) -> None:
+    def _check_templates(self, in_use: ModelInUse) -> None:
         """Raise where templates are enrolled that the model can't compare."""
-        if self.store is None or loaded.dimension is None:
+        if self.store is None or in_use.dimension is None:
             return
-        for template in self.store.list(None, 1):
-            if template.dimension != loaded.dimension:
+        for template in self.store.templates(None, 1):
+            if template.dimension != in_use.dimension:
                 raise ModelFileError(
-                    f"{self.settings.model}: it takes {loaded.dimension}-d embeddings, and the "
+                    f"{self.settings.model}: it takes {in_use.dimension}-d embeddings, and the "
                     f"enrolled templates are {template.dimension}-d; use another database, or "
                     "delete them and enrol anew"
                 )
@@ -197,8 +204,8 @@ class Service:
         key: str = "",
         left_id: str | None = None,
         right_id: str | None = None,
-        loaded: Loaded | None = None,
-    ) -> Verified:
+        in_use: ModelInUse | None = None,
+    ) -> Verification:
         """Judge two embeddings, put the decision into the audit trail, let the watch see it.
 
         Parameters
@@ -212,28 +219,28 @@ class Service:
             Name of the API key, for the trail.
         left_id, right_id : str, optional
             Templates that the embeddings are of, for the trail.
-        loaded : Loaded, optional
+        in_use : Loaded, optional
             The model that the request has taken; that in use unless told.
 
         Raises
         ------
         DataError
             Where an embedding can't be used.
-        StorageAwayError, StorageFullError
+        StorageUnavailableError, StorageFullError
             Where the decision could not be recorded: it is not made.
         """
         self.recorder.check()
-        loaded = (loaded or self._loaded).at(prior)
+        in_use = (in_use or self._in_use).at(prior)
         groups = None
-        if loaded.needs_groups:
-            check_groups(loaded, left_group, right_group)
-            groups = groups_of([left_group], [right_group])
-        pair = loaded.embeddings(_stacked(left, right))
-        judged = loaded.compare(pair, _LEFT, _RIGHT, groups)
-        verified = Verified.of(judged, loaded.judge.point, loaded.digest, loaded.prior)
+        if in_use.needs_groups:
+            check_groups(in_use, left_group, right_group)
+            groups = pair_groups([left_group], [right_group])
+        pair = in_use.embeddings(_stacked(left, right))
+        judged = in_use.compare(pair, _LEFT, _RIGHT, groups)
+        verified = Verification.of(judged, in_use.judge.point, in_use.digest, in_use.prior)
         self.recorder.pair(verified, key=key, left=left_id, right=right_id)
         self.counts.saw(verified)
-        self.watching.saw(verified, left_id, right_id)
+        self.monitor.saw(verified, left_id, right_id)
         return verified
 
     def verify_many(
@@ -247,30 +254,30 @@ class Service:
         key: str = "",
         left_ids: Sequence[str] | None = None,
         right_ids: Sequence[str] | None = None,
-        loaded: Loaded | None = None,
-    ) -> VerifiedBatch:
+        in_use: ModelInUse | None = None,
+    ) -> BatchVerification:
         """Judge pairs of rows of `embeddings`; otherwise as `verify`, ids one for each pair."""
         self.recorder.check()
-        loaded = (loaded or self._loaded).at(prior)
-        if loaded.needs_groups and groups is None:
-            check_groups(loaded, None, None)
-        judged = loaded.compare(embeddings, left, right, groups)
-        point = loaded.judge.point
-        batch = VerifiedBatch(
+        in_use = (in_use or self._in_use).at(prior)
+        if in_use.needs_groups and groups is None:
+            check_groups(in_use, None, None)
+        judged = in_use.compare(embeddings, left, right, groups)
+        point = in_use.judge.point
+        batch = BatchVerification(
             new_id(),
             judged,
             left,
             right,
             point,
-            loaded.digest,
-            loaded.prior,
+            in_use.digest,
+            in_use.prior,
             left_ids,
             right_ids,
             image_numbers(embeddings.vectors),
         )
         self.recorder.batch(batch, key=key)
         self.counts.saw_many(batch)
-        self.watching.saw_many(batch)
+        self.monitor.saw_many(batch)
         return batch
 
     def identify(
@@ -280,37 +287,37 @@ class Service:
         limit: int = 5,
         enrolled_prior: float = 0.5,
         key: str = "",
-        loaded: Loaded | None = None,
-    ) -> Identified:
+        in_use: ModelInUse | None = None,
+    ) -> Identification:
         """Say who of those enrolled a face may be of; see `identify.posteriors`."""
         self.recorder.check()
-        store, loaded = self.storage(), loaded or self._loaded
-        if loaded.needs_groups:
-            raise DataError(f"method {loaded.model.name} needs groups: it can verify, not identify")
+        store, in_use = self.storage(), in_use or self._in_use
+        if in_use.needs_groups:
+            raise DataError(f"method {in_use.model.name} needs groups: it can verify, not identify")
         enrolled = store.count()
         found = store.search(probe, max(_JUDGED, 20 * limit)) if enrolled else []
         known = store.vectors([name for name, _ in found])
         names = [name for name, _ in found if name in known]  # one may have been deleted
-        best, nobody = candidates_of(
-            loaded, probe, names, [known[name] for name in names], enrolled, enrolled_prior
+        best, nobody = rank_candidates(
+            in_use, probe, names, [known[name] for name in names], enrolled, enrolled_prior
         )
-        made = self.recorder.other("identify", loaded, key=key, best=best[0] if best else None)
+        made = self.recorder.other("identify", in_use, key=key, best=best[0] if best else None)
         self.counts.add(identify=1)
-        return Identified(made, enrolled, best[:limit], nobody, loaded)
+        return Identification(made, enrolled, best[:limit], nobody, in_use)
 
     def enrol(self, name: str, vector: Vector, *, replace: bool = False, key: str = "") -> None:
         """Keep a template; it is durable when this returns."""
         self.recorder.check()
-        store, loaded = self.storage(), self._loaded
-        if loaded.dimension is None:
-            for other in store.list(None, 1):
+        store, in_use = self.storage(), self._in_use
+        if in_use.dimension is None:
+            for other in store.templates(None, 1):
                 if other.dimension != len(vector):
                     raise DataError(
                         f"expected {other.dimension} numbers, as other templates have, found "
                         f"{len(vector)}; use one network for all"
                     )
         store.enrol(name, vector, replace=replace)
-        self.recorder.other("enrol", loaded, key=key, template=name)
+        self.recorder.other("enrol", in_use, key=key, template=name)
         self.counts.add(enrol=1)
 
     def delete(self, name: str, *, key: str = "") -> bool:
@@ -318,7 +325,7 @@ class Service:
         self.recorder.check()
         if not self.storage().delete(name):
             return False
-        self.recorder.other("delete", self._loaded, key=key, template=name)
+        self.recorder.other("delete", self._in_use, key=key, template=name)
         self.counts.add(delete=1)
         return True
 
@@ -331,11 +338,11 @@ class Service:
         told = self.recorder.label(self.storage(), decision, genuine)
         if told is None:
             return None
-        found, ours = told.decision, told.decision.model == self._loaded.digest
+        found, ours = told.decision, told.decision.model == self._in_use.digest
         if told.first and found.kind == "verify" and found.probability is not None:
             self.counts.add(feedback=1)
             if ours:
-                self.watching.feedback(found.probability, genuine, found.left or found.right)
+                self.monitor.feedback(found.probability, genuine, found.left or found.right)
         return found
 
     def storage(self) -> Store:
@@ -359,17 +366,17 @@ class Service:
 
     def status(self) -> dict[str, Any]:
         """Return live counters, and what monitoring said last."""
-        verdict = self.watching.verdict
+        verdict = self.monitor.verdict
         return {
             **self.counts.numbers(),
-            "model": self._loaded.digest,
-            "method": self._loaded.model.name,
-            "dimension": self._loaded.dimension,
+            "model": self._in_use.digest,
+            "method": self._in_use.model.name,
+            "dimension": self._in_use.dimension,
             "started_at": datetime.fromtimestamp(self.started, UTC).isoformat(),
             "uptime_seconds": time.time() - self.started,
             "trail_waiting": self.recorder.waiting,
             "trail_failures": self.recorder.failures,
-            "monitored": self.watching.watch is not None,
+            "monitored": self.monitor.watch is not None,
             "recalibration_due": None if verdict is None else verdict.due,
             "monitor": None if verdict is None else verdict.words,
         }
@@ -382,12 +389,12 @@ class Service:
         if not self.recorder.close():
             lost = self.recorder.waiting
             _log.error("%d decisions that were answered could not be recorded, and are lost", lost)
-        self.watching.save(store)
+        self.monitor.save(store)
         self.store = None
         store.close()
 
 
-def _open_embedder(settings: Settings) -> Embedder | None:
+def _open_embedder(settings: ServiceSettings) -> Embedder | None:
     if settings.network is None:
         return None
     from faircal.production.serving.pictures import Embedder
@@ -395,12 +402,12 @@ def _open_embedder(settings: Settings) -> Embedder | None:
     return Embedder(settings.network, settings.detector, settings.preset, settings.max_picture)
 
 
-def _check_network(embedder: Embedder | None, loaded: Loaded) -> None:
-    if embedder is None or loaded.dimension in (None, embedder.dimension):
+def _check_network(embedder: Embedder | None, in_use: ModelInUse) -> None:
+    if embedder is None or in_use.dimension in (None, embedder.dimension):
         return
     raise ParameterError(
         f"--network {embedder.name}: gives {embedder.dimension}-d embeddings, the model takes "
-        f"{loaded.dimension}-d ones; use the network the model was made for"
+        f"{in_use.dimension}-d ones; use the network the model was made for"
     )
 
 

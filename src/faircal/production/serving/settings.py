@@ -24,7 +24,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServiceSettings:
     """How a model is served.
 
     Attributes

@@ -10,9 +10,8 @@ from typing import Any
 from faircal._base.files import existing
 from faircal.production.serving.app import check_installed
 from faircal.production.serving.keys import KeyRing
-from faircal.production.serving.logs import start_logging
 from faircal.production.serving.service import Service
-from faircal.production.serving.settings import Settings
+from faircal.production.serving.settings import ServiceSettings
 from faircal.production.serving.store import read_key
 
 #: For `database`: keep nothing.
@@ -45,7 +44,7 @@ def serve(
     ready : callable
         Called with the address when requests are taken.
     **settings
-        Further fields of `faircal.production.serving.Settings`.
+        Further fields of `faircal.production.serving.ServiceSettings`.
 
     Examples
     --------
@@ -53,10 +52,10 @@ def serve(
     >>> faircal.serve("m.faircal", database="none", port=8000)  # doctest: +SKIP
     """
     check_installed()
-    from faircal.production.serving.server import run
+    from faircal.production.serving.server import run, start_logging
 
     model = existing(model)
-    chosen = Settings(
+    chosen = ServiceSettings(
         model=model,
         database=_database(model, database),
         encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
@@ -78,9 +77,9 @@ def _database(model: Path, given: str | None) -> str | None:
     return str(model.with_suffix(".db")) if given is None else given
 
 
-def summary(settings: Settings, service: Service) -> str:
+def summary(settings: ServiceSettings, service: Service) -> str:
     """Say what is served, in one line; a database's URL may have a password in it, and is not."""
-    loaded, point = service.loaded, service.judge.point
+    in_use, point = service.in_use, service.judge.point
     promise = f"FPR {point.fpr:g} promised, {point.within}" if point.promised else "no promise"
     scheme, mark, _ = (settings.database or NONE).partition("://")
     kind = "PostgreSQL" if mark and scheme.startswith("postgres") else "SQLite"
@@ -88,13 +87,13 @@ def summary(settings: Settings, service: Service) -> str:
     database = NONE if settings.database is None else f"{kind} ({sealed})"
     keys = NONE if settings.keys is None else len(KeyRing.load(settings.keys).keys)
     return (
-        f"model {loaded.digest[:16]} ({loaded.model.name}), same where {point.on} >= "
-        f"{point.threshold:.6g} ({promise}), prior {loaded.prior:.6g}, database {database}, "
+        f"model {in_use.digest[:16]} ({in_use.model.name}), same where {point.on} >= "
+        f"{point.threshold:.6g} ({promise}), prior {in_use.prior:.6g}, database {database}, "
         f"keys {keys}"
     )
 
 
-def start_notes(settings: Settings, service: Service) -> list[str]:
+def start_notes(settings: ServiceSettings, service: Service) -> list[str]:
     """Say what is missing that a service should have."""
     notes = []
     if settings.keys is None:

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from faircal.production.serving.gate import Access
+from faircal.production.serving.access import Access
+from faircal.production.serving.page.compare import FormErrors
 from faircal.production.serving.page.form import Declined
-from faircal.production.serving.page.verify import Wrong
 from faircal.production.serving.problems import Refused
 from faircal.production.serving.service import Service
 
@@ -47,7 +47,7 @@ def admit(access: Access, request: Request, key: str, scope: str | None) -> str:
         words = "this key is not known here" if key else asked
         if refused.code == "scope":
             words = "this key is not good for verifying; use another"
-        raise Wrong(refused.status, key=words) from None
+        raise FormErrors(refused.status, key=words) from None
     request.scope["faircal.key"] = name  # for the access log
     return name
 

@@ -14,15 +14,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from faircal._version import __version__
-from faircal.production.serving.bodies import Reader
-from faircal.production.serving.gate import Access
+from faircal.production.serving.access import Access
+from faircal.production.serving.bodies import BodyReader
+from faircal.production.serving.page.answer import answer, sentence
+from faircal.production.serving.page.compare import FormErrors, PageContent, compare, live
 from faircal.production.serving.page.form import (
     CARD,
     COMPARE,
     LOOK,
     MOST_TEXT,
     Declined,
-    Filled,
+    PageForm,
     read_form,
 )
 from faircal.production.serving.page.guard import (
@@ -33,9 +35,6 @@ from faircal.production.serving.page.guard import (
     knows_key,
     policy,
 )
-from faircal.production.serving.page.live import live
-from faircal.production.serving.page.verify import Page, Wrong, compare
-from faircal.production.serving.page.view import answer, sentence
 from faircal.production.serving.problems import Refused
 from faircal.production.serving.service import Service
 
@@ -67,12 +66,12 @@ def page_router(service: Service, access: Access | None = None) -> APIRouter:
     told = service.settings
     most_bytes = min(told.max_body, 2 * told.max_picture + 2 * MOST_TEXT)
     # Not the API's: forms are read before their keys are known, and must not fill its memory.
-    bodies = Reader(_FORMS * most_bytes)
+    bodies = BodyReader(_FORMS * most_bytes)
 
     @router.get("/")
     def show() -> Response:
-        empty = Filled.empty(service.takes_pictures)
-        return draw.page(empty, Page(service.judge, known=not service.has_keys))
+        empty = PageForm.empty(service.takes_pictures)
+        return draw.page(empty, PageContent(service.judge, known=not service.has_keys))
 
     @router.post("/")
     async def verify(request: Request) -> Response:
@@ -125,28 +124,28 @@ class _Drawing:
         self._environment.filters["sentence"] = sentence
         self._environment.globals |= {"version": __version__, "static": _address}
 
-    async def asked(self, request: Request, filled: Filled, gate: Access) -> Response:
+    async def asked(self, request: Request, filled: PageForm, gate: Access) -> Response:
         """Answer who asks by the form, where the key is good for it."""
         try:
             scope = "verify" if filled.wanted == COMPARE else None
             who = admit(gate, request, filled.key, scope)
-        except Wrong as wrong:
-            page = Page(self._service.judge, None, wrong.fields, wrong.status, known=False)
+        except FormErrors as wrong:
+            page = PageContent(self._service.judge, None, wrong.fields, wrong.status, known=False)
             return await run_in_threadpool(self.page, filled, page)
         return await run_in_threadpool(self.wanted, filled, who)
 
-    def wanted(self, filled: Filled, who: str) -> Response:
+    def wanted(self, filled: PageForm, who: str) -> Response:
         """Do what was asked for, and show what comes of it."""
         if filled.wanted == CARD:
             return self.card()
         if filled.wanted == LOOK:
-            return self.page(filled, Page(self._service.judge), looked=True)
+            return self.page(filled, PageContent(self._service.judge), looked=True)
         found = compare(self._service, filled, who)
         if found.said is None:
             return self.page(filled, found)
         return self.page(filled, found, answer=answer(found.said, found.judge))
 
-    def page(self, filled: Filled, shown: Page, **more: Any) -> Response:
+    def page(self, filled: PageForm, shown: PageContent, **more: Any) -> Response:
         """Return the page, with what was filled in and what is wrong with it."""
         context = shown.context(self._service, filled) | {"answer": None, "looked": False} | more
         return self._render("page.html", shown.status, **context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,18 +11,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from faircal.production.serving import fields
-from faircal.production.serving.arrow import groups_in, prior_in, read_table, side_of, write_batch
+from faircal.production.serving.batch_arrow import (
+    groups_in,
+    prior_in,
+    read_table,
+    side_of,
+    write_batch,
+)
+from faircal.production.serving.batch_json import BatchSide, join_sides, read_batch
 from faircal.production.serving.bodies import ARROW, JSON, kind_of, only, parse
-from faircal.production.serving.front import Front, answer
-from faircal.production.serving.jsonbatch import read_batch
-from faircal.production.serving.loaded import Loaded
-from faircal.production.serving.pairs import Side, joined
-from faircal.production.serving.routes.schemas import BATCH, VERIFY
+from faircal.production.serving.fields import query_text, query_whole
+from faircal.production.serving.model_in_use import ModelInUse
+from faircal.production.serving.problems import Refused
+from faircal.production.serving.routes.context import RouteContext, answer
+from faircal.production.serving.routes.schemas import (
+    BATCH,
+    ENROL,
+    IDENTIFY,
+    LIST,
+    NAME,
+    VERIFY,
+    VERIFY_TEMPLATE,
+)
 from faircal.production.serving.service import Service, Vector
-from faircal.production.serving.verified import VerifiedBatch, point_json
+from faircal.production.serving.store.records import TemplateInfo
+from faircal.production.serving.verification import BatchVerification, new_id, point_json
 
 if TYPE_CHECKING:
     from faircal.data import Groups
+
 
 #: Length of embeddings that JSON has room for where the model does not tell.
 _COMMON = 512
@@ -33,7 +51,7 @@ def judged(
     found: dict[str, Any],
     pair: tuple[Vector, Vector],
     key: str,
-    loaded: Loaded,
+    in_use: ModelInUse,
     left_id: str | None = None,
     right_id: str | None = None,
 ) -> dict[str, Any]:
@@ -46,16 +64,16 @@ def judged(
         key=key,
         left_id=left_id,
         right_id=right_id,
-        loaded=loaded,
+        in_use=in_use,
     )
     verdict = service.verdict
     due = None if service.watch is None else verdict is not None and verdict.due
     return {**verified.as_json(), "recalibration_due": due}
 
 
-def verify_router(front: Front) -> APIRouter:
+def verify_router(context: RouteContext) -> APIRouter:
     """Return the routes that judge pairs."""
-    router, service = APIRouter(tags=["verify"]), front.service
+    router, service = APIRouter(tags=["verify"]), context.service
 
     @router.post("/v1/verify", openapi_extra=VERIFY, summary="Judge one pair")
     async def verify(request: Request) -> Response:
@@ -65,18 +83,18 @@ def verify_router(front: Front) -> APIRouter:
         for any. The decision is made at `operating_point`; one on the score does not depend on
         `prior`.
         """
-        key = front.access.admit(request, "verify")
-        found = await front.json(request)
+        key = context.access.admit(request, "verify")
+        found = await context.json(request)
         only(found, *_FIELDS)
-        loaded = service.loaded
-        sides = [fields.side(found.get(s), s, loaded.dimension) for s in ("left", "right")]
-        ids = [side.id if isinstance(side, fields.Template) else None for side in sides]
+        in_use = service.in_use
+        sides = [fields.side(found.get(s), s, in_use.dimension) for s in ("left", "right")]
+        ids = [side.id if isinstance(side, fields.TemplateRef) else None for side in sides]
         # Nothing is awaited where both are embeddings: no thread is worth a quarter millisecond.
         left, right = [
-            side if isinstance(side, np.ndarray) else await front.vector(side, name)
+            side if isinstance(side, np.ndarray) else await context.vector(side, name)
             for name, side in zip(("left", "right"), sides, strict=True)
         ]
-        return answer(judged(service, found, (left, right), key.name, loaded, *ids))
+        return answer(judged(service, found, (left, right), key.name, in_use, *ids))
 
     @router.post("/v1/verify/batch", openapi_extra=BATCH, summary="Judge many pairs")
     async def verify_batch(request: Request) -> Response:
@@ -85,29 +103,29 @@ def verify_router(front: Front) -> APIRouter:
         The answer is of the same kind unless `Accept` names the other one. Its `id` names the
         batch in the audit trail, `ID.0`, `ID.1`, … its pairs, for feedback.
         """
-        key = front.access.admit(request, "verify")
+        key = context.access.admit(request, "verify")
         kind = kind_of(request, JSON, ARROW)
-        async with front.reader.body(request, service.settings.max_body) as body:
-            loaded = service.loaded
+        async with context.reader.body(request, service.settings.max_body) as body:
+            in_use = service.in_use
             read = _from_arrow if kind == ARROW else _from_json
-            made = await front.work(read, body, service.settings.max_pairs, loaded.dimension)
+            made = await context.work(read, body, service.settings.max_pairs, in_use.dimension)
             left, right, groups, prior = made
             if left.ids or right.ids:
-                known = await front.ask(front.store().vectors, list({*left.ids, *right.ids}))
+                known = await context.ask(context.store().vectors, list({*left.ids, *right.ids}))
                 left, right = left.enrolled(known), right.enrolled(known)
             accept = request.headers.get("accept", "")
             wanted = ARROW if ARROW in accept else JSON if JSON in accept else kind
 
             def judge() -> bytes:
-                batch = _judged(front, loaded, left, right, groups, prior, key.name)
+                batch = _judged(context, in_use, left, right, groups, prior, key.name)
                 return write_batch(batch) if wanted == ARROW else _as_json(batch)
 
-            return Response(await front.work(judge), media_type=wanted)
+            return Response(await context.work(judge), media_type=wanted)
 
     return router
 
 
-Made = tuple[Side, Side, "Groups | None", float | None]
+Made = tuple[BatchSide, BatchSide, "Groups | None", float | None]
 
 
 def _from_json(body: bytearray, max_pairs: int, dimension: int | None) -> Made:
@@ -120,16 +138,16 @@ def _from_arrow(body: bytearray, max_pairs: int, dimension: int | None) -> Made:
 
 
 def _judged(
-    front: Front,
-    loaded: Loaded,
-    left: Side,
-    right: Side,
+    context: RouteContext,
+    in_use: ModelInUse,
+    left: BatchSide,
+    right: BatchSide,
     groups: Groups | None,
     prior: float | None,
     key: str,
-) -> VerifiedBatch:
-    embeddings, i, j = joined(left, right, loaded.dimension, loaded.normalize)
-    return front.service.verify_many(
+) -> BatchVerification:
+    embeddings, i, j = join_sides(left, right, in_use.dimension, in_use.normalize)
+    return context.service.verify_many(
         embeddings,
         i,
         j,
@@ -138,11 +156,11 @@ def _judged(
         key=key,
         left_ids=left.templates,
         right_ids=right.templates,
-        loaded=loaded,
+        in_use=in_use,
     )
 
 
-def _as_json(batch: VerifiedBatch) -> bytes:
+def _as_json(batch: BatchVerification) -> bytes:
     from pydantic_core import to_json
 
     found: dict[str, Any] = {
@@ -155,3 +173,141 @@ def _as_json(batch: VerifiedBatch) -> bytes:
     for name, values in batch.columns().items():
         found[name] = None if values is None else values.tolist()
     return to_json(found)
+
+
+#: Templates of one list, and candidates of one identification.
+_MOST_LISTED, _MOST_CANDIDATES = 1000, 100
+
+
+def templates_router(context: RouteContext) -> APIRouter:
+    """Return the routes that enrol, list, delete and compare templates."""
+    router, service = APIRouter(tags=["templates"]), context.service
+
+    @router.post("/v1/templates", status_code=201, openapi_extra=ENROL, summary="Enrol")
+    async def enrol(request: Request) -> Response:
+        """Keep a template; when the answer comes it is on disk.
+
+        The id is any printable text; without one, one is made. The same id again is refused
+        unless `replace` is true.
+        """
+        key = context.access.admit(request, "enrol")
+        found = await context.json(request)
+        only(found, "id", "embedding", "image", "replace")
+        context.store()
+        replace = fields.flag(found, "replace", False)
+        name = fields.template_id(found["id"], "id") if "id" in found else new_id()
+        probe = fields.probe(found, service.dimension)
+        vector = await context.vector(probe, "image")
+        await context.ask(service.enrol, name, vector, replace=replace, key=key.name)
+        made = await context.ask(context.store().info, name)
+        return answer(_told(made) if made is not None else {"id": name}, 201)
+
+    @router.get("/v1/templates", openapi_extra=LIST, summary="List templates")
+    async def templates(request: Request) -> Response:
+        """List templates in the order of their ids; vectors are never told."""
+        context.access.admit(request, "enrol")
+        after = query_text(request, "after")
+        limit = query_whole(request, "limit", 100, _MOST_LISTED)
+        store = context.store()
+        found = await context.ask(store.templates, after, limit)
+        following = found[-1].id if len(found) == limit else None
+        return answer(
+            {
+                "templates": [_told(each) for each in found],
+                "next": following,
+                "count": await context.ask(store.count),
+            }
+        )
+
+    @router.get("/v1/templates/{name:path}", openapi_extra=NAME, summary="Tell of a template")
+    async def template(request: Request) -> Response:
+        """Say when a template was enrolled; its vector is never told."""
+        context.access.admit(request, "enrol")
+        found = await context.ask(context.store().info, _named(request))
+        if found is None:
+            raise _unknown()
+        return answer(_told(found))
+
+    @router.delete(
+        "/v1/templates/{name:path}", status_code=204, openapi_extra=NAME, summary="Delete"
+    )
+    async def delete(request: Request) -> Response:
+        """Delete a template and overwrite its bytes."""
+        key = context.access.admit(request, "enrol")
+        context.store()
+        if not await context.ask(service.delete, _named(request), key=key.name):
+            raise _unknown()
+        return Response(status_code=204)
+
+    # The id may itself end in "/verify": it is whatever lies between.
+    @router.post(
+        "/v1/templates/{name:path}/verify",
+        openapi_extra=VERIFY_TEMPLATE,
+        summary="Judge a face against a template",
+    )
+    async def verify_template(request: Request) -> Response:
+        """Say whether a face is of the person who is enrolled under an id."""
+        key = context.access.admit(request, "verify")
+        found = await context.json(request)
+        only(found, "embedding", "image", "left_group", "right_group", "prior")
+        name, in_use = _named(request), service.in_use
+        enrolled = await context.vector(fields.TemplateRef(name), "template")
+        probe = await context.vector(fields.probe(found, in_use.dimension), "image")
+        said = judged(service, found, (enrolled, probe), key.name, in_use, name)
+        return answer({**said, "template": name})
+
+    @router.post("/v1/identify", openapi_extra=IDENTIFY, summary="Who of those enrolled is it?")
+    async def identify(request: Request) -> Response:
+        """Rank those enrolled by how likely a face is of them.
+
+        `probability` is that of the pair, as if only the two had been compared: it does not know
+        how many are enrolled, and among many strangers some pair looks alike. `posterior` accounts
+        for all N: each is as likely beforehand, together `enrolled_prior` (0.5 unless told), and
+        with likelihood ratios LR, P(i) = (π/N) LRᵢ / ((1−π) + (π/N) Σ LR); `nobody` is the rest.
+        The most similar templates (1,000 or more) are judged, those left out count as LR 0.
+        """
+        key = context.access.admit(request, "verify")
+        found = await context.json(request)
+        only(found, "embedding", "image", "limit", "enrolled_prior")
+        context.store()
+        limit = fields.whole_number(found, "limit", 5, _MOST_CANDIDATES)
+        share = fields.share(found, "enrolled_prior")
+        in_use = service.in_use
+        probe = await context.vector(fields.probe(found, in_use.dimension), "image")
+        said = await context.ask(
+            service.identify,
+            probe,
+            limit=limit,
+            enrolled_prior=0.5 if share is None else share,
+            key=key.name,
+            in_use=in_use,
+        )
+        return answer(
+            {
+                "id": said.id,
+                "candidates": [asdict(each) for each in said.candidates],
+                "nobody": said.nobody,
+                "enrolled": said.enrolled,
+                "enrolled_prior": 0.5 if share is None else share,
+                "operating_point": point_json(said.in_use.judge.point),
+                "model": said.in_use.digest,
+            }
+        )
+
+    return router
+
+
+def _told(info: TemplateInfo) -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "enrolled_at": info.enrolled_at.isoformat(),
+        "dimension": info.dimension,
+    }
+
+
+def _named(request: Request) -> str:
+    return fields.template_id(request.path_params["name"], "id")
+
+
+def _unknown() -> Refused:
+    return Refused(404, "template", "no such template; see GET /v1/templates", "id")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from faircal._base.errors import ParameterError
-from faircal.production.serving.store.base import Decision, Store, TemplateInfo
-from faircal.production.serving.store.seal import read_key
+from faircal.production.serving.store.base import Store
+from faircal.production.serving.store.encryption import read_key
+from faircal.production.serving.store.records import Decision, TemplateInfo
 
 __all__ = ["Decision", "Store", "TemplateInfo", "open_store", "read_key"]
 

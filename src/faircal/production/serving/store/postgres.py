@@ -2,42 +2,213 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from faircal._base.errors import DataError, MissingExtraError, StorageAwayError, StorageError
-from faircal.production.serving.store.base import check_limit, check_vector
-from faircal.production.serving.store.templates import Templates
+from faircal._base.errors import (
+    DataError,
+    MissingExtraError,
+    ParameterError,
+    StorageError,
+    StorageFullError,
+    StorageUnavailableError,
+)
+from faircal.production.serving.store.base import StatementResult, Store
+from faircal.production.serving.store.records import check_limit, check_vector, tables
 
 try:
+    import psycopg
     from pgvector import Vector
     from pgvector.psycopg import register_vector
+    from psycopg.conninfo import conninfo_to_dict
     from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
-
-    from faircal.production.serving.store.connection import LONG, SHORT, Impatient
-    from faircal.production.serving.store.server import Session, begin, told, where
 except ImportError as error:
     raise MissingExtraError(
         "a store in PostgreSQL needs psycopg and pgvector, which are not installed: "
         "pip install 'faircal[postgres]'"
     ) from error
 
-#: Name of our advisory lock for writing. Writing one after the other makes numbers grow in the
-#: order in which they can be seen, which gallery and audit trail rely on.
-_CHANGING = 0x4643616C02
+_T = TypeVar("_T")
+
+#: Seconds after which a server that does not answer is away: for short statements, and for those
+#: that read or clean much.
+SHORT, LONG = 1.5, 60.0
+
+
+class ImpatientConnection(psycopg.Connection[Any]):
+    """A connection that closes when nothing came back for `patience` seconds.
+
+    A timeout of the server's own does not help where the server is what hangs.
+    """
+
+    patience = SHORT
+
+    def wait(self, gen: Generator[Any, Any, _T], *args: Any, **options: Any) -> _T:
+        """Wait for the server as psycopg does, but not forever."""
+        return super().wait(self._bounded(gen), *args, **options)
+
+    def _bounded(self, gen: Generator[Any, Any, _T]) -> Generator[Any, Any, _T]:
+        """Pass on what psycopg waits for; it comes back with nothing every 0.1 s."""
+        end = monotonic() + self.patience
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if ready:
+                    end = monotonic() + self.patience
+                elif monotonic() > end:
+                    self.close()
+                    raise psycopg.OperationalError("no answer")
+                wanted = gen.send(ready)
+        except StopIteration as done:
+            value: _T = done.value
+            return value
+
+
+#: Names of our advisory locks: for making tables, one process at a time, and for writing. Writing
+#: one after the other makes numbers grow in the order in which they can be seen, which the index
+#: and the audit trail rely on.
+_MAKING, _CHANGING = 0x4643616C01, 0x4643616C02
 
 #: Cleaning after deletions rests for this many times as long as it took.
 _REST = 9
 
+_TYPES = {
+    "text": 'text COLLATE "C"',  # ids in the order of their characters, as SQLite has it
+    "bytes": "bytea",
+    "counter": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    "real": "double precision",
+    "bool": "boolean",
+    "index": "decisions_at ON faircal.decisions (at)",
+    # vectors beside their ids, as far as a page has room: elsewhere a search would fetch each one
+    "inline": " WITH (toast_tuple_target = 8160)",
+}
 
-class PostgresStore(Templates):
+
+class PostgresTransaction:
+    """Runs statements on a connection."""
+
+    def __init__(self, connection: ImpatientConnection) -> None:
+        self.connection = connection
+
+    def __call__(self, statement: str, values: Sequence[Any] = ()) -> StatementResult:
+        """Run a statement with its values."""
+        return cast(
+            StatementResult, self.connection.execute(_in_psycopg(statement), values, binary=True)
+        )
+
+    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement once for each row."""
+        with self.connection.cursor() as cursor:
+            cursor.executemany(_in_psycopg(statement), rows)
+
+
+@cache
+def _in_psycopg(statement: str) -> Any:
+    return statement.replace("?", "%s")
+
+
+def database_name(url: str) -> str:
+    """Return which database a URL means, without its password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:  # what it says may hold the password
+        raise ParameterError(
+            "store: expected postgresql://USER@HOST/DATABASE; found something else; check the URL"
+        ) from None
+    return f"PostgreSQL at {parts.get('host', 'localhost')}"
+
+
+@contextmanager
+def in_our_words(place: str, away: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Say an error of PostgreSQL in our words: its own may hold values."""
+    try:
+        yield
+    except away as error:
+        raise _unavailable(place) from error
+    except psycopg.Error as error:
+        raise _storage_error(place, error) from error
+
+
+def _unavailable(place: str) -> StorageUnavailableError:
+    return StorageUnavailableError(
+        f"{place}: does not answer, or lets nobody in; check server, database, user and password, "
+        "then try again"
+    )
+
+
+def _storage_error(place: str, error: psycopg.Error) -> StorageError:
+    state = error.sqlstate
+    if state == "53100":
+        return StorageFullError(
+            f"{place}: no room left on the server; nothing was written; make room there"
+        )
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return _unavailable(place)
+    return StorageError(
+        f"{place}: {type(error).__name__} ({state}); check the URL, permissions and server log"
+    )
+
+
+def create_tables(url: str, place: str, store: Store) -> None:
+    """Make the tables where there are none; refuse a schema that is not ours, or its key."""
+    with (
+        in_our_words(place),
+        ImpatientConnection.connect(url, connect_timeout=2, autocommit=True) as connection,
+        connection.transaction(),
+    ):
+        connection.patience = LONG
+        run = PostgresTransaction(connection)
+        run("SELECT pg_advisory_xact_lock(?)", (_MAKING,))
+        if not _is_there(run, place):
+            run("CREATE SCHEMA IF NOT EXISTS faircal")
+            kind = "bytea"
+            if not store.encrypted:
+                _require_pgvector(connection, place)
+                kind = "vector"
+            for statement in tables(_TYPES | {"vector": kind}):
+                run(statement)
+            store.introduce(run)
+        store.recognise(run, place)
+
+
+def _is_there(run: PostgresTransaction, place: str) -> bool:
+    """Tell whether our tables are there; raise where others are."""
+    rows = run(
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace "
+        "WHERE s.nspname = 'faircal'"
+    ).fetchall()
+    names = {name for (name,) in rows}
+    if names and not {"meta", "templates", "decisions", "removed", "states"} <= names:
+        raise StorageError(
+            f"{place}: has a schema faircal of another program; give another database"
+        )
+    return bool(names)
+
+
+def _require_pgvector(connection: ImpatientConnection, place: str) -> None:
+    try:
+        with connection.transaction():
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
+        raise StorageError(
+            f"{place}: pgvector is not installed on the server; install it there, "
+            "or give a key (an encrypted store needs none)"
+        ) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StorageError(
+            f"{place}: pgvector is not in the database; have its owner run CREATE EXTENSION vector"
+        ) from error
+
+
+class PostgresStore(Store):
     """Templates and decisions in the schema ``faircal`` of a PostgreSQL database.
 
     Connections come from a pool that tests and renews them, so a server that was away is found
@@ -48,15 +219,15 @@ class PostgresStore(Templates):
 
     def __init__(self, url: str, key: bytes | None = None) -> None:
         super().__init__(key)
-        self.where = where(url)
+        self.where = database_name(url)
         self._away = False
         self._probing = Lock()
         self._cleaning = Lock()
         self._unclean, self._rested = False, 0.0
-        begin(url, self.where, self)
+        create_tables(url, self.where, self)
         self._pool = ConnectionPool(
             url,
-            connection_class=Impatient,
+            connection_class=ImpatientConnection,
             kwargs={"connect_timeout": 2, "application_name": "faircal", "autocommit": True},
             min_size=1,
             max_size=8,
@@ -73,30 +244,30 @@ class PostgresStore(Templates):
             self.close()
             raise
 
-    def _configure(self, connection: Impatient) -> None:
+    def _configure(self, connection: ImpatientConnection) -> None:
         """Make a new connection ours: durable commits, bounded statements, vectors as arrays."""
-        if self._seal is None:
+        if self._cipher is None:
             register_vector(connection)
         if connection.execute("SHOW synchronous_commit").fetchone() == ("off",):
             connection.execute("SET synchronous_commit = on")
         connection.execute(f"SET statement_timeout = {int(LONG * 1000)}")
 
     @contextmanager
-    def _session(self, patient: bool) -> Iterator[Session]:
+    def _session(self, patient: bool) -> Iterator[PostgresTransaction]:
         """Give a connection that was just tested."""
         try:
             with (
-                told(self.where, (PoolTimeout, PoolClosed)),
+                in_our_words(self.where, (PoolTimeout, PoolClosed)),
                 self._turn(),
                 self._pool.connection() as connection,
             ):
                 self._away = False
                 connection.patience = LONG if patient else SHORT
                 try:
-                    yield Session(connection)
+                    yield PostgresTransaction(connection)
                 finally:
                     connection.patience = SHORT
-        except StorageAwayError:
+        except StorageUnavailableError:
             self._away = True
             raise
 
@@ -105,7 +276,7 @@ class PostgresStore(Templates):
         """Let one caller wait for a server that is away, and tell the others at once."""
         probing = self._away
         if probing and not self._probing.acquire(blocking=False):
-            raise StorageAwayError(f"{self.where}: does not answer; try again later")
+            raise StorageUnavailableError(f"{self.where}: does not answer; try again later")
         try:
             yield
         finally:
@@ -113,7 +284,7 @@ class PostgresStore(Templates):
                 self._probing.release()
 
     @contextmanager
-    def _reading(self, patient: bool = False) -> Iterator[Session]:
+    def _reading(self, patient: bool = False) -> Iterator[PostgresTransaction]:
         with self._session(patient) as run:
             if not patient:
                 yield run
@@ -123,25 +294,25 @@ class PostgresStore(Templates):
                 yield run
 
     @contextmanager
-    def _writing(self, patient: bool = False) -> Iterator[Session]:
+    def _writing(self, patient: bool = False) -> Iterator[PostgresTransaction]:
         with self._session(patient) as run, run.connection.transaction():
             run("SELECT pg_advisory_xact_lock(?)", (_CHANGING,))
             yield run
 
-    def _among(self, ids: Sequence[str]) -> builtins.list[str]:
+    def _among(self, ids: Sequence[str]) -> list[str]:
         return list(ids)
 
-    def _pack(self, id: str, vector: NDArray[np.float32]) -> Any:  # noqa: A002
-        return Vector(vector) if self._seal is None else super()._pack(id, vector)
+    def _pack(self, name: str, vector: NDArray[np.float32]) -> Any:
+        return Vector(vector) if self._cipher is None else super()._pack(name, vector)
 
-    def _unpack(self, id: str, kept: Any) -> NDArray[np.float32]:  # noqa: A002
-        if self._seal is None:
+    def _unpack(self, name: str, kept: Any) -> NDArray[np.float32]:
+        if self._cipher is None:
             return np.asarray(kept.to_numpy(), dtype=np.float32)
-        return super()._unpack(id, kept)
+        return super()._unpack(name, kept)
 
-    def search(self, probe: ArrayLike, limit: int = 10) -> builtins.list[tuple[str, float]]:
+    def search(self, probe: ArrayLike, limit: int = 10) -> list[tuple[str, float]]:
         """Return the `limit` templates most like `probe` (d,) with their cosines, best first."""
-        if self._seal is not None:
+        if self._cipher is not None:
             return super().search(probe, limit)
         found = Vector(check_vector(probe, "probe"))
         check_limit(limit)
@@ -163,7 +334,7 @@ class PostgresStore(Templates):
 
     def _sync(self) -> None:
         """Bring the gallery to where the database is; pgvector needs none."""
-        if self._seal is None:
+        if self._cipher is None:
             self._one("SELECT 1 FROM faircal.meta LIMIT 1", ())
         else:
             super()._sync()
@@ -191,7 +362,7 @@ class PostgresStore(Templates):
             self._cleaning.release()
 
     def check(self) -> None:
-        """Raise `StorageAwayError` where the server does not answer; end unfinished cleaning."""
+        """Raise `StorageUnavailableError` where nothing answers; end unfinished cleaning."""
         super().check()
         self._clean()
 
@@ -201,4 +372,4 @@ class PostgresStore(Templates):
         with suppress(StorageError):
             self._clean()
         self._pool.close()
-        self._gallery.clear()
+        self._index.clear()

@@ -14,9 +14,14 @@ from queue import Empty, Full, LifoQueue
 from threading import Lock
 from typing import Any, ClassVar
 
-from faircal._base.errors import ParameterError, StorageAwayError, StorageError, StorageFullError
-from faircal.production.serving.store.rows import SCHEMA, tables
-from faircal.production.serving.store.templates import Templates
+from faircal._base.errors import (
+    ParameterError,
+    StorageError,
+    StorageFullError,
+    StorageUnavailableError,
+)
+from faircal.production.serving.store.base import Store
+from faircal.production.serving.store.records import SCHEMA, tables
 
 #: "FCal": how `file` and we know our databases from others.
 _APPLICATION = 0x4643616C
@@ -43,7 +48,7 @@ _GONE = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-class SqliteStore(Templates):
+class SqliteStore(Store):
     """Templates and decisions in a SQLite file in WAL mode.
 
     One connection writes, under a lock; others read beside it. A commit is on disk when it returns
@@ -68,7 +73,7 @@ class SqliteStore(Templates):
         self._readers: LifoQueue[sqlite3.Connection] = LifoQueue(maxsize=8)
         self._closed = False
         self._unclean = False
-        with self._told():
+        with self._in_our_words():
             self._writer = self._connect()
         try:
             self._begin()
@@ -100,7 +105,7 @@ class SqliteStore(Templates):
 
     def _begin(self) -> None:
         """Make the tables of a new file; refuse a file that is not ours."""
-        with self._told():
+        with self._in_our_words():
             self._writer.execute("PRAGMA schema_version").fetchone()  # a database at all?
             self._refuse_foreign()
             self._writer.execute("PRAGMA journal_mode = WAL")
@@ -134,7 +139,7 @@ class SqliteStore(Templates):
             )
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _in_our_words(self) -> Iterator[None]:
         """Say an error of SQLite in our words; its own never hold values."""
         try:
             yield
@@ -148,11 +153,11 @@ class SqliteStore(Templates):
                 f"{self.path}: no room left on the disk; nothing was written; make room"
             )
         if code in _BUSY:
-            return StorageAwayError(
+            return StorageUnavailableError(
                 f"{self.path}: another process has been writing for {_PATIENCE:g} s; try again"
             )
         if code in _GONE or self._closed:
-            return StorageAwayError(
+            return StorageUnavailableError(
                 f"{self.path}: can't be opened or written; check the disk and permissions"
             )
         if code in _DAMAGED:
@@ -180,16 +185,16 @@ class SqliteStore(Templates):
             same = False
         if self._closed or not same:
             why = "is closed" if self._closed else "was moved or deleted while in use"
-            raise StorageAwayError(f"{self.path}: {why}; start the service again")
+            raise StorageUnavailableError(f"{self.path}: {why}; start the service again")
 
     @contextmanager
-    def _reading(self, patient: bool = False) -> Iterator[_Session]:  # noqa: ARG002
+    def _reading(self, patient: bool = False) -> Iterator[SqliteTransaction]:  # noqa: ARG002
         self._here()
-        with self._told():
+        with self._in_our_words():
             connection = self._reader()
             try:
                 connection.execute("BEGIN")
-                yield _Session(connection)
+                yield SqliteTransaction(connection)
             finally:
                 self._give_back(connection)
 
@@ -218,12 +223,12 @@ class SqliteStore(Templates):
                 self._readers.get_nowait().close()
 
     @contextmanager
-    def _writing(self, patient: bool = False) -> Iterator[_Session]:  # noqa: ARG002
-        with self._lock, self._told():
+    def _writing(self, patient: bool = False) -> Iterator[SqliteTransaction]:  # noqa: ARG002
+        with self._lock, self._in_our_words():
             self._here()
             self._writer.execute("BEGIN IMMEDIATE")
             try:
-                yield _Session(self._writer)
+                yield SqliteTransaction(self._writer)
                 self._writer.execute("COMMIT")
             except BaseException as error:
                 self._undo(failed=isinstance(error, sqlite3.Error))
@@ -242,14 +247,14 @@ class SqliteStore(Templates):
         return not busy
 
     def _erase(self) -> None:
-        with self._lock, self._told():
+        with self._lock, self._in_our_words():
             self._unclean = not self._checkpoint()
 
     def _among(self, ids: Sequence[str]) -> str:
         return json.dumps(list(ids))
 
     def check(self) -> None:
-        """Raise `StorageAwayError` where the file can't be read; end unfinished erasing."""
+        """Raise `StorageUnavailableError` where the file can't be read; end unfinished erasing."""
         super().check()
         if self._unclean:
             self._erase()
@@ -260,22 +265,24 @@ class SqliteStore(Templates):
             self._closed = True
             self._writer.close()
         self._close_readers()
-        self._gallery.clear()
+        self._index.clear()
 
 
-class _Session:
+class SqliteTransaction:
     """Runs statements on a connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def __call__(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        return self._connection.execute(_said(statement), values)
+        """Run a statement with its values."""
+        return self._connection.execute(_in_sqlite(statement), values)
 
     def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._connection.executemany(_said(statement), rows)
+        """Run a statement once for each row."""
+        self._connection.executemany(_in_sqlite(statement), rows)
 
 
 @cache
-def _said(statement: str) -> str:
+def _in_sqlite(statement: str) -> str:
     return statement.replace("faircal.", "main.")

@@ -1,0 +1,316 @@
+"""Who is in calibration pairs: counted in memory, or part by part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.errors import NotFittedError, ParameterError
+from faircal._base.jobs import Progress, silent
+from faircal.calibrators.prior import SHARE_FIGURE
+from faircal.data import ClassifierRows, Dataset, PairStream
+from faircal.data.summary import MOST_COUNTED, AttributeCounts, DataSummary
+from faircal.data.types import Images
+from faircal.methods import Method
+from faircal.methods.classifier import FairCalClassifier
+from faircal.metrics.intervals.planning import FEWEST_PEOPLE
+from faircal.metrics.results import versions
+from faircal.model import About, Population, Provenance
+from faircal.production.monitoring import calibration_population
+
+
+class RemotePairs(Protocol):
+    """Pairs that are gone through somewhere else, such as on a cluster, and were counted there."""
+
+    name: str
+    feature: str
+    provenance: Mapping[str, Any]
+    images: Images | None
+    census: DataSummary
+
+    def __len__(self) -> int:
+        """How many pairs there are."""
+
+    def sample(self, most: int, seed: int = 0) -> Dataset:
+        """Return some of the pairs, here."""
+
+    def fingerprint(self) -> str:
+        """Return what tells whether this is the same data as another time."""
+
+
+@dataclass
+class CalibrationCounts:
+    """Who is in the pairs."""
+
+    pairs: int = 0
+    genuine: int = 0
+    images: int | None = None
+    people: int | None = None
+    groups: dict[str, AttributeCounts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: Dataset | PairStream | RemotePairs, progress: Progress) -> CalibrationCounts:
+        """Count; of a folder's pairs the images are shared by all parts."""
+        if isinstance(data, Dataset | PairStream):
+            census = DataSummary.of(data, "counting calibration pairs", progress)
+        else:
+            census = data.census
+        found = cls(census.pairs, census.genuine)
+        if data.images is not None and len(census.used):
+            found._add_images(data.images, census.images)
+        else:
+            found.people = len(census.names) if census.names else None
+            found.groups = census.sides
+        found.groups = {
+            name: of for name, of in found.groups.items() if 0 < len(of.images) <= MOST_COUNTED
+        }
+        return found
+
+    def _add_images(self, images: Any, used: NDArray[np.intp]) -> None:
+        self.images = len(used)
+        identity = images.identity
+        whom = None if identity is None or not identity.names else identity.take(used)
+        self.people = None if whom is None else len(np.unique(whom[whom >= 0]))
+        for name, column in images.attributes.items():
+            if len(column.names) > MOST_COUNTED:
+                continue
+            self.groups[name] = of = AttributeCounts.of(column, column.take(used))
+            if whom is not None:
+                for code, value in enumerate(column.names):
+                    theirs = whom[(column.take(used) == code) & (whom >= 0)]
+                    of.people[value] = len(np.unique(theirs))
+
+    def counts(self) -> dict[str, int | None]:
+        """Return the numbers by name."""
+        return {
+            "pairs": self.pairs,
+            "genuine": self.genuine,
+            "imposters": self.pairs - self.genuine,
+            "images": self.images,
+            "people": self.people,
+        }
+
+
+#: People of calibration, and images of a group whose people nobody knows, that are no longer few.
+_FEW_PEOPLE, _FEW_IMAGES = 100, 100
+#: Names in a sentence.
+_NAMED = 6
+
+
+def limits_of_pairs(
+    model: Method, feature: str, counted: CalibrationCounts, simulated: bool
+) -> Iterator[str]:
+    """Say what a model of pairs can't do, and what nobody can tell of it."""
+    if simulated:
+        yield "The people are simulated: nothing of this holds for real ones."
+    yield from _of_method(model, feature)
+    yield from _of_people(counted.people)
+    if not counted.groups:
+        yield (
+            "No attribute came with the data: who its people were, and whether groups are "
+            "treated alike, can't be told."
+        )
+    unit = "images" if counted.images is not None else "sides of pairs"
+    for name, of in counted.groups.items():
+        yield from _of_group(name, of, unit)
+    yield from _of_counts(model, counted)
+
+
+def limits_of_rows(groups: dict[str, AttributeCounts], classes: dict[str, int]) -> Iterator[str]:
+    """Say what a calibrated classifier can't do; `classes` are rows by class."""
+    yield "It calibrates the probabilities of one classifier; those of another mean nothing to it."
+    for name, of in groups.items():
+        yield from _of_group(name, of, "rows")
+    few = _listing(f"{name} ({n})" for name, n in classes.items() if n < FEWEST_PEOPLE)
+    if few:
+        yield f"Fewer than {FEWEST_PEOPLE} rows of the class {few}."
+
+
+def _of_method(model: Method, feature: str) -> Iterator[str]:
+    if feature:
+        yield f"Made for embeddings or scores of “{feature}”; those of another network are strange."
+    if model.needs.groups_to_apply:
+        attribute = getattr(model, "attribute_", None) or "an attribute"
+        yield f"In use it must be told {attribute} of both images of every pair."
+    if model.yardstick:
+        yield "A yardstick for studies: it uses what a deployment must not ask for."
+    rate = model.get_params(deep=False).get("target_fpr")
+    if model.fitted_to_rate and rate is not None:
+        yield f"Fitted to a false-positive rate of {_percent(rate)}; at others groups may differ."
+
+
+def _of_people(people: int | None) -> Iterator[str]:
+    if people is None:
+        yield "Nobody knows who is in the images: how many people this rests on can't be told."
+    elif people < _FEW_PEOPLE:
+        yield f"It rests on {people} people, which are few: others may differ from them."
+
+
+def _of_group(name: str, of: AttributeCounts, of_what: str) -> Iterator[str]:
+    missing = [value for value, count in of.images.items() if not count]
+    if missing:
+        yield f"{name}: nobody of {_listing(missing)} was among the calibration pairs."
+    if of.people:
+        few = {value: n for value, n in of.people.items() if n < FEWEST_PEOPLE}
+        unit, least = "people", FEWEST_PEOPLE
+    else:
+        few = {value: n for value, n in of.images.items() if n < _FEW_IMAGES}
+        unit, least = of_what, _FEW_IMAGES
+    named = _listing(f"{value} ({few[value]})" for value in few if value not in missing)
+    if named:
+        yield f"{name}: fewer than {least} {unit} of {named}; what holds for them can't be told."
+    everything = sum(of.images.values()) + of.unknown
+    if of.unknown:
+        yield f"{name} is not known of {_percent(of.unknown / everything)} of the {of_what}."
+
+
+def _of_counts(model: Method, counted: CalibrationCounts) -> Iterator[str]:
+    share = model.diagnostics_.figures.get(SHARE_FIGURE, counted.genuine / max(counted.pairs, 1))
+    yield (
+        f"Probabilities hold where {_percent(share)} of the pairs are genuine, as in calibration; "
+        "where the share is another, they must be moved to it (--prior)."
+    )
+    imposters = counted.pairs - counted.genuine
+    # With none among n, 3 / n is the most that the rate can be with 95 % confidence.
+    if imposters and 3 / imposters < 1:
+        yield (
+            f"Its {imposters:,} imposter pairs can't show a false-positive rate below about "
+            f"{_percent(3 / imposters)}."
+        )
+
+
+def _listing(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
+    return ", ".join(every[:_NAMED]) + more
+
+
+def _percent(share: float) -> str:
+    """Print a fraction as percent, with two digits that count at least."""
+    near = min(share, 1 - share)
+    digits = max(1, -1 - math.floor(math.log10(near))) if near > 0 else 0
+    return f"{100 * share:.{digits}f} %"
+
+
+def describe(
+    model: Method | FairCalClassifier,
+    data: Dataset | PairStream | RemotePairs | ClassifierRows,
+    *,
+    intended_use: str = "",
+    limits: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress = silent,
+) -> About:
+    """Tell a fitted model what it was made of and what for; `save` then writes it, too.
+
+    Parameters
+    ----------
+    model : Method or FairCalClassifier
+        Fitted on `data`. Its ``about_`` is replaced; an operating point stays.
+    data : Dataset, PairStream, SparkPairs or ClassifierRows
+        What it was fitted on. A stream is gone through twice more.
+    intended_use : str
+        What the model is for, in the words of whoever answers for it.
+    limits : sequence of str
+        What it is not for, or can't do. What faircal knows itself is added: few people, groups
+        that are missing, identities that nobody knows, the share of genuine pairs.
+    settings : mapping, optional
+        How the fit was called.
+    progress : callable
+
+    Returns
+    -------
+    About
+        What was told. The same model, data and words give the same: there is no time in it.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.FairCal(n_clusters=20).fit(cal)
+    >>> about = describe(model, cal, intended_use="opening the office door")
+    >>> about.provenance.limits[0]
+    'The people are simulated: nothing of this holds for real ones.'
+    """
+    told = [intended_use, *limits] if not isinstance(limits, str) else [limits, None]
+    if not all(isinstance(text, str) for text in told):
+        raise ParameterError("intended_use and limits: expected a text, and a list of texts")
+    if isinstance(model, FairCalClassifier):
+        if not isinstance(data, ClassifierRows):
+            raise ParameterError("expected the Labelled rows that the classifier was fitted on")
+        found, population = _of_rows(model, data), None
+    else:
+        found, population = _of_pairs(model, data, progress)
+    provenance = Provenance(
+        data=data.name,
+        data_sha256=data.hash()
+        if isinstance(data, Dataset | ClassifierRows)
+        else data.fingerprint(),
+        feature=getattr(data, "feature", ""),
+        counts=found.counts,
+        groups=found.groups,
+        simulated=found.simulated,
+        settings=_plain(settings or {}),
+        versions=versions(),
+        intended_use=intended_use,
+        limits=(*limits, *found.limits),
+    )
+    model.about_ = About(provenance, population, model.about_.operating_point)
+    return model.about_
+
+
+class _DataFacts(NamedTuple):
+    """What is known of calibration data."""
+
+    counts: Mapping[str, int | None]
+    groups: Mapping[str, Mapping[str, int]]
+    simulated: bool
+    limits: tuple[str, ...]
+
+
+def _of_pairs(model: Method, data: Any, progress: Progress) -> tuple[_DataFacts, Population]:
+    if isinstance(data, ClassifierRows):
+        raise ParameterError("expected the Dataset or PairStream that the model was fitted on")
+    if not model._fitted:
+        raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
+    counted = CalibrationCounts.of(data, progress)
+    simulated = bool(data.provenance.get("simulated", False))
+    limits = tuple(limits_of_pairs(model, data.feature, counted, simulated))
+    groups = {name: of.images for name, of in counted.groups.items()}
+    return _DataFacts(counted.counts(), groups, simulated, limits), calibration_population(
+        model, data
+    )
+
+
+def _of_rows(model: FairCalClassifier, data: ClassifierRows) -> _DataFacts:
+    model._check_fitted()
+    units = None if data.identity is None else len(np.unique(data.identity.apart))
+    counts = {"rows": len(data), "classes": len(data.classes), "units": units}
+    groups = {
+        name: AttributeCounts.of(column, column.codes)
+        for name, column in data.attributes.items()
+        if 0 < len(column.names) <= MOST_COUNTED
+    }
+    codes = np.empty(0, np.int64) if data.codes is None else data.codes
+    each = np.bincount(codes, minlength=len(data.classes)).tolist()
+    classes = dict(zip(data.classes, each, strict=True))
+    limits = tuple(limits_of_rows(groups, classes))
+    return _DataFacts(counts, {name: of.images for name, of in groups.items()}, False, limits)
+
+
+def _plain(value: Any) -> Any:
+    """Return settings as JSON knows them; what it does not know is put in words."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, str | int | float | None) else str(value)

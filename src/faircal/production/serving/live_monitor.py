@@ -1,0 +1,257 @@
+"""What the service has seen, brought to the watch in groups, and its state kept over restarts."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.container import cut, divided, pack, unpack
+from faircal._base.errors import FairCalError, StorageError
+from faircal.calibrators.prior import shift_prior
+from faircal.methods import Method
+from faircal.production.monitoring import PairsInUse, Verdict, Watch
+from faircal.production.monitoring.pairs_in_use import number_of
+from faircal.production.serving.model_in_use import ModelInUse
+from faircal.production.serving.store.base import Store
+from faircal.production.serving.verification import BatchVerification, Verification
+
+#: Pairs of batches that are counted at a feeding, about one a second; of more, some at random: to
+#: count a pair can take longer than to judge it.
+MOST_PAIRS = 20_000
+#: Pairs of one image that are counted of a batch: more of the same face tell next to nothing.
+MOST_OF_ONE = 8
+#: Pairs and batches that may wait to be counted, a database being slow; the oldest are left out.
+_MOST_WAITING, _MOST_BATCHES = 100_000, 100
+
+_log = logging.getLogger("faircal.production.serving")
+
+
+class WaitingPair(NamedTuple):
+    """A pair that was put aside, and the templates in it."""
+
+    verified: Verification
+    left: str | None
+    right: str | None
+
+
+class LiveMonitor:
+    """A `Watch` that is fed from many threads.
+
+    Pairs are put aside (`saw`) at next to no cost, and counted later (`feed`), off the event loop.
+    A model without a population can't be watched: `watch` is None then.
+
+    Parameters
+    ----------
+    false_alarms : float
+    where : str
+        Where the service listens: what the watch remembers is kept by model and place, so that
+        processes with one database do not overwrite each other's.
+    """
+
+    def __init__(self, false_alarms: float, where: str = "") -> None:
+        self._false_alarms, self._where = false_alarms, where
+        self._lock = threading.Lock()
+        self._singles: deque[WaitingPair] = deque(maxlen=_MOST_WAITING)
+        self._batches: deque[BatchVerification] = deque(maxlen=_MOST_BATCHES)
+        self._digest, self._share = "", 0.5
+        self._rng = np.random.default_rng(0)
+        self.watch: Watch | None = None
+        self.verdict: Verdict | None = None
+
+    def begin(self, in_use: ModelInUse, state: bytes | None = None) -> None:
+        """Watch another model; go on from `state` where it is of this model."""
+        with self._lock:
+            self._singles.clear()
+            self._batches.clear()
+            self._digest, self._share, self.verdict = in_use.digest, in_use.calibrated_at, None
+            model = in_use.model
+            self.watch = self._restored(model, in_use.digest, state) or self._new(model)
+
+    def kept(self, store: Store | None, in_use: ModelInUse) -> bytes | None:
+        """Return what the watch of a model remembered, where that was kept."""
+        try:
+            return None if store is None else store.get_state(self._name(in_use.digest))
+        except StorageError as error:
+            _log.warning("what monitoring had seen before can't be read: %s", error)
+            return None
+
+    def _name(self, digest: str) -> str:
+        return f"watch/{digest[:16]}/{self._where[-150:]}"
+
+    def _new(self, model: Method) -> Watch | None:
+        if model.about_.population is None:
+            return None
+        try:
+            return Watch.of(model, false_alarms=self._false_alarms)
+        except FairCalError as error:
+            _log.warning("pairs are not monitored: %s", error)
+            return None
+
+    def _restored(self, model: Method, digest: str, blob: bytes | None) -> Watch | None:
+        if blob is None:
+            return None
+        try:
+            header, body = unpack(blob)
+            if header["model"] != digest or header["false_alarms"] != self._false_alarms:
+                return None
+            return Watch.restore(model, {**header["values"], **cut(header["arrays"], body)})
+        except (FairCalError, LookupError, TypeError, ValueError):
+            _log.warning("what monitoring had seen before can't be read; it begins anew")
+            return None
+
+    def saw(
+        self, verified: Verification, left: str | None = None, right: str | None = None
+    ) -> None:
+        """Put a pair aside; `left` and `right` are ids of templates, where it has some."""
+        if self.watch is not None:
+            self._singles.append(WaitingPair(verified, left, right))
+
+    def saw_many(self, batch: BatchVerification) -> None:
+        """Put the pairs of a batch aside."""
+        if self.watch is not None:
+            self._batches.append(batch)
+
+    def feed(self) -> None:
+        """Let the watch count what was put aside."""
+        with self._lock:
+            # A request that began with the model before may end after it was replaced.
+            now = self._digest
+            took = [self._singles.popleft() for _ in range(len(self._singles))]
+            singles = [each for each in took if each.verified.model == now]
+            taken = [self._batches.popleft() for _ in range(len(self._batches))]
+            batches = [each for each in taken if each.model == now]
+            if self.watch is None:
+                return
+            if singles:
+                self.watch.add(_seen(singles, self._share))
+            found = [(batch, self._some(batch)) for batch in batches]
+            keep = MOST_PAIRS / max(sum(len(rows) for _, rows in found), 1)
+            for batch, rows in found:
+                some = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
+                self.watch.add(_seen_batch(batch, self._share, some))
+
+    def _some(self, batch: BatchVerification) -> NDArray[np.intp]:
+        """Return pairs of a batch, at random where an image is in more than `MOST_OF_ONE`."""
+        rows = np.arange(len(batch))
+        if batch.images is None:
+            return rows
+        for side in (batch.left, batch.right):
+            rows = self._rng.permutation(rows)
+            rows = rows[_how_often(batch.images[side[rows]]) < MOST_OF_ONE]
+        return np.sort(rows)
+
+    def feedback(self, probability: float, genuine: bool, template: str | None = None) -> None:
+        """Let the watch know whether a pair was genuine, and of a template in it."""
+        person = _people([template])
+        with self._lock:
+            if self.watch is not None:
+                self.watch.feedback(np.array([probability]), np.array([genuine]), person)
+
+    def look(self) -> Verdict | None:
+        """Return what the watch says now; None where nothing is watched."""
+        self.feed()
+        with self._lock:
+            self.verdict = None if self.watch is None else self.watch.verdict()
+            return self.verdict
+
+    def save(self, store: Store) -> None:
+        """Keep what the watch remembers."""
+        self.feed()
+        with self._lock:
+            if self.watch is None:
+                return
+            values, arrays = divided(self.watch.get_state())
+            header = {"model": self._digest, "false_alarms": self._false_alarms, "values": values}
+            blob, name = pack(header, arrays), self._name(self._digest)
+        try:
+            store.put_state(name, blob)
+        except StorageError as error:
+            _log.warning("what monitoring has seen can't be kept: %s", error)
+
+
+def _seen(pairs: list[WaitingPair], share: float) -> PairsInUse:
+    verified = [pair.verified for pair in pairs]
+
+    def side(name: str, k: int) -> NDArray[Any] | None:
+        values = [getattr(each, name) for each in verified]
+        return None if None in values else np.array([value[k] for value in values])
+
+    said = [_unshifted(np.array([each.probability]), each.prior, share)[0] for each in verified]
+    return PairsInUse(
+        np.array([each.score for each in verified]),
+        np.array(said),
+        side("clusters", 0),
+        side("clusters", 1),
+        side("outside", 0),
+        side("outside", 1),
+        _people([pair.left for pair in pairs]),
+        _people([pair.right for pair in pairs]),
+    )
+
+
+def _seen_batch(batch: BatchVerification, share: float, rows: NDArray[np.intp]) -> PairsInUse:
+    columns = {
+        name: None if values is None else values[rows] for name, values in batch.columns().items()
+    }
+    both = batch.left_ids is not None and batch.right_ids is not None
+    return PairsInUse(
+        columns["score"],
+        _unshifted(np.asarray(columns["probability"]), batch.prior, share),
+        columns["left_cluster"],
+        columns["right_cluster"],
+        columns["left_outside"],
+        columns["right_outside"],
+        _who(batch.left_ids, batch.images, batch.left, rows),
+        _who(batch.right_ids, batch.images, batch.right, rows),
+        "people" if both else "images",
+    )
+
+
+def _how_often(numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return how often each number came before.
+
+    >>> _how_often(np.array([7, 5, 7, 7]))
+    array([0, 0, 1, 2])
+    """
+    order = np.argsort(numbers, kind="stable")
+    _, counts = np.unique(numbers, return_counts=True)
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    found = np.empty(len(numbers), dtype=np.intp)
+    found[order] = np.arange(len(numbers)) - starts
+    return found
+
+
+def _who(
+    ids: Sequence[str] | None,
+    images: NDArray[np.int64] | None,
+    side: NDArray[np.intp],
+    rows: NDArray[np.intp],
+) -> NDArray[np.int64] | None:
+    """Return who is on a side of pairs: their templates, else their images.
+
+    One face held against a thousand makes a thousand pairs that are far from independent.
+    """
+    if ids is not None:
+        return _people([ids[row] for row in rows])
+    return None if images is None else images[side[rows]]
+
+
+def _unshifted(probability: NDArray[np.float64], prior: float, share: float) -> NDArray[np.float64]:
+    """Return probabilities as the model itself gave them, at the share of its fit."""
+    if prior == share:
+        return probability
+    return shift_prior(probability, calibrated_at=prior, prior=share)
+
+
+def _people(templates: Sequence[str | None]) -> NDArray[np.int64] | None:
+    """Return a number for each template, −1 where there is none; None where there are none."""
+    if not any(templates):
+        return None
+    numbers = {name: -1 if name is None else number_of(name) for name in set(templates)}
+    return np.array([numbers[name] for name in templates], dtype=np.int64)

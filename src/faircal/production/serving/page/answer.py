@@ -1,0 +1,446 @@
+"""Numbers in words: probabilities as counts of pairs, likelihood ratios as strength of evidence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from faircal.model import OperatingPoint, Population, Provenance
+from faircal.production.scoring.judging import Judge
+from faircal.production.serving.page.form import SIDES
+from faircal.production.serving.verification import Verification
+from faircal.report.svg import score_histogram
+
+#: From how many times likelier (or less likely) evidence is called what. Steps of ten and names
+#: as forensic laboratories use them.
+_STRENGTH = (
+    (1e6, "extremely strong"),
+    (1e4, "very strong"),
+    (1e3, "strong"),
+    (1e2, "moderately strong"),
+    (10.0, "moderate"),
+    (2.0, "weak"),
+)
+#: Beyond this many to one no count is told.
+MOST = 10_000
+
+
+def share_in_words(share: float) -> str:
+    """Say a share as so many of a round number.
+
+    Examples
+    --------
+    >>> for share in (0.973, 0.5, 0.0123, 0.00004, 0.9996, 1.0):
+    ...     print(share_in_words(share))
+    about 97 in 100
+    about 50 in 100
+    about 1 in 100
+    fewer than 1 in 10,000
+    about 9,996 in 10,000
+    more than 9,999 in 10,000
+    """
+    rare = min(share, 1 - share)
+    if rare < 1 / MOST:
+        return f"fewer than 1 in {MOST:,}" if share < 0.5 else f"more than {MOST - 1:,} in {MOST:,}"
+    of = next(of for of in (100, 1000, MOST) if round(rare * of) >= 1)
+    count = round(rare * of)
+    return f"about {count if share < 0.5 else of - count:,} in {of:,}"
+
+
+def one_in(share: float) -> str:
+    """Say a share of genuine pairs as people tell a chance.
+
+    Examples
+    --------
+    >>> one_in(0.5), one_in(0.001), one_in(0.3), one_in(0.9)
+    ('1 pair in 2', '1 pair in 1,000', '30 % of pairs', '90 % of pairs')
+    """
+    times = 1 / share
+    if times >= 1.5 and abs(times - round(times)) < 0.005 * times:
+        return f"1 pair in {round(times):,}"
+    return f"{100 * share:.3g} % of pairs"
+
+
+def decimals(value: float, digits: int = 3) -> str:
+    """Return a number with a minus that is one, and no minus before nothing but zeros.
+
+    Examples
+    --------
+    >>> decimals(-0.41239), decimals(-0.0001)
+    ('−0.412', '0.000')
+    """
+    text = f"{value:.{digits}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("-", "−")
+
+
+def times(ratio: float) -> str:
+    """Say how many times, in two figures; never more than a million.
+
+    Examples
+    --------
+    >>> times(1.26), times(38.2), times(12_345.0), times(5e9)
+    ('1.3', '38', '12,000', 'more than a million')
+    """
+    if ratio > 1e6:
+        return "more than a million"
+    if ratio < 10:
+        return f"{ratio:.1f}"
+    step = 10 ** (math.floor(math.log10(ratio)) - 1)
+    return f"{round(ratio / step) * step:,}"
+
+
+def evidence(log_likelihood_ratio: float, most: float = math.inf) -> str:
+    """Say what a log-likelihood ratio (nats) means; beyond `most` to one only that it is more.
+
+    Examples
+    --------
+    >>> evidence(math.log(250))
+    'Moderately strong evidence that it is one person: a pair like this is about 250 times likelier
+    among pairs of one person than among pairs of two.'
+    >>> evidence(-20.0, most=700)
+    'Moderately strong evidence that they are two people: a pair like this is more than 700 times
+    likelier among pairs of two people than among pairs of one.'
+    >>> evidence(0.1)
+    'No evidence either way: a pair like this is about as likely among pairs of one person as among
+    pairs of two.'
+    """
+    one, two, who = "pairs of one person", "pairs of two", "it is one person"
+    if log_likelihood_ratio < 0:
+        one, two, who = "pairs of two people", "pairs of one", "they are two people"
+    ratio = math.exp(min(abs(log_likelihood_ratio), 700))
+    told = min(ratio, most)
+    name = next((name for least, name in _STRENGTH if told >= least), "")
+    if not name:
+        return (
+            "No evidence either way: a pair like this is about as likely among pairs of one "
+            "person as among pairs of two."
+        )
+    often = times(told)
+    if not often.startswith("more"):
+        often = f"{'about' if told == ratio else 'more than'} {often}"
+    return (
+        f"{name.capitalize()} evidence that {who}: a pair like this is {often} times likelier "
+        f"among {one} than among {two}."
+    )
+
+
+#: Powers of ten of a likelihood ratio that the scale shows at either end.
+_END = 6
+_WIDE, _ROOM = 360, 4
+
+
+def dots(share: float) -> Markup:
+    """Draw a hundred pairs, as many of them filled as are of one person.
+
+    Examples
+    --------
+    >>> str(dots(0.97)).count('class="full"')
+    97
+    """
+    full = round(100 * share)
+    drawn = "".join(
+        f'<circle class="{"full" if i < full else "bare"}" '
+        f'cx="{10 + 20 * (i % 10)}" cy="{10 + 20 * (i // 10)}" r="7"/>'
+        for i in range(100)
+    )
+    return Markup(  # noqa: S704 - nothing but numbers is put in
+        '<svg class="dots" viewBox="0 0 200 200" aria-hidden="true" focusable="false">'
+        f"{drawn}</svg>"
+    )
+
+
+def scale(log_likelihood_ratio: float) -> Markup:
+    """Draw where a log-likelihood ratio (nats) lies, from a million to one against, to one for.
+
+    Examples
+    --------
+    >>> 'class="here" x1="180.0"' in scale(0.0)
+    True
+    """
+
+    def across(power: float) -> float:
+        part = (min(max(power, -_END), _END) + _END) / (2 * _END)
+        return _ROOM + part * (_WIDE - 2 * _ROOM)
+
+    here = across(log_likelihood_ratio / math.log(10))
+    start, middle, end = across(-_END), across(0), across(_END)
+    ticks = "".join(
+        f'<line class="tick" x1="{across(power):.1f}" x2="{across(power):.1f}" y1="24" y2="36"/>'
+        for power in range(1 - _END, _END)
+    )
+    names = (
+        (start, 14, "start", "end", "two people"),
+        (end, 14, "end", "end", "one person"),
+        (start, 55, "start", "odd", "1 : 1 million"),
+        (middle, 55, "middle", "odd", "1 : 1"),
+        (end, 55, "end", "odd", "1 million : 1"),
+    )
+    words = "".join(
+        f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{anchor}">{name}</text>'
+        for x, y, anchor, kind, name in names
+    )
+    return Markup(  # noqa: S704 - nothing but numbers is put in
+        f'<svg class="scale" viewBox="0 0 {_WIDE} 60" aria-hidden="true" focusable="false">'
+        f'<rect class="track" x="{start:.1f}" y="24" width="{end - start:.1f}" height="12"/>'
+        f'<rect class="reach" x="{min(here, middle):.1f}" y="24" '
+        f'width="{abs(here - middle):.1f}" height="12"/>{ticks}'
+        f'<line class="here" x1="{here:.1f}" x2="{here:.1f}" y1="19" y2="41"/>{words}</svg>'
+    )
+
+
+def faces(same: bool) -> Markup:
+    """Draw the decision: two circles that overlap, or stand apart.
+
+    Examples
+    --------
+    >>> faces(True) == faces(False)
+    False
+    """
+    left, right = (17, 33) if same else (17, 47)
+    return Markup(  # noqa: S704 - nothing but numbers is put in
+        '<svg class="mark" viewBox="0 0 64 40" aria-hidden="true" focusable="false">'
+        f'<circle cx="{left}" cy="20" r="14"/><circle cx="{right}" cy="20" r="14"/></svg>'
+    )
+
+
+#: Outside of the population no probability is worth its name: said in these words.
+UNLIKE = (
+    "unlike those the model was calibrated on: do not rely on the probability, the evidence or the "
+    "decision."
+)
+UNKNOWN = (
+    "The model file does not say on whom it was calibrated: nobody can tell whether these faces "
+    "are like those."
+)
+#: Groups that are named in a sentence.
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is said of one pair: texts, and pictures of the same."""
+
+    same: bool
+    title: str
+    rule: str
+    chance: str
+    share: str
+    warnings: list[str]
+    evidence: str
+    beyond: str
+    numbers: list[tuple[str, str]]
+    among: list[str]
+    histogram: Markup | None
+    dots: Markup
+    scale: Markup
+    mark: Markup
+
+
+def answer(said: Verification, judge: Judge) -> Answer:
+    """Put what is said of a pair into words and pictures."""
+    population = judge.model.about_.population
+    ratio = said.log_likelihood_ratio
+    most = _countable(ratio, population)
+    return Answer(
+        same=said.same,
+        title="Same person" if said.same else "Different people",
+        rule=rule(said.point),
+        chance=share_in_words(said.probability).replace(
+            " in ", "\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}"
+        ),
+        share=one_in(said.prior),
+        warnings=_warnings(said),
+        evidence=evidence(ratio, most),
+        beyond=_beyond(ratio, most, population),
+        numbers=_numbers(said),
+        among=[] if population is None else among(said.similarity, population),
+        histogram=None if population is None else _histogram(said, population),
+        dots=dots(said.probability),
+        scale=scale(ratio),
+        mark=faces(said.same),
+    )
+
+
+def rule(point: OperatingPoint) -> str:
+    """Say when a pair is taken for one person.
+
+    Examples
+    --------
+    >>> rule(OperatingPoint(0.5, "probability", "default"))
+    'a pair is taken for one person where its probability is at least 0.5'
+    >>> rule(OperatingPoint(0.41234, fpr=0.001, confidence=0.95, within="global"))
+    'a pair is taken for one person where its score is at least 0.4123, so that at most 0.1 % of
+    pairs of two people are (95 % sure)'
+    """
+    text = f"a pair is taken for one person where its {point.on} is at least {point.threshold:.4g}"
+    if point.promised and point.fpr is not None:
+        text += f", so that at most {100 * point.fpr:.3g} % of pairs of two people are"
+        if point.confidence is not None:
+            text += f" ({100 * point.confidence:.3g} % sure)"
+        if point.exceeded:  # all pairs together keep to it, and these do not
+            text += f"; measured above that among {_listed(point.exceeded)}"
+    return text
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Say names, of many only the first few."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _warnings(said: Verification) -> list[str]:
+    if said.outside is None:
+        return [UNKNOWN]
+    unlike = [name for name, out in zip(SIDES.values(), said.outside, strict=True) if out]
+    if len(unlike) == len(SIDES):
+        return [f"Both faces are {UNLIKE}"]
+    return [f"The {name} is {UNLIKE}" for name in unlike]
+
+
+def _countable(ratio: float, population: Population | None) -> float:
+    """Return the largest likelihood ratio that calibration pairs could show by counting.
+
+    A share under 3 / n can't be told from none (the rule of three).
+    """
+    if population is None:
+        return math.inf
+    return max(int(_others(ratio, population).sum()) / 3, 2.0)
+
+
+def _others(ratio: float, population: Population) -> NDArray[np.int64]:
+    """Return the pairs of the kind that the evidence speaks against."""
+    return population.imposter_counts if ratio > 0 else population.genuine_counts
+
+
+def _beyond(ratio: float, most: float, population: Population | None) -> str:
+    """Say where a likelihood ratio is larger than the calibration pairs can show."""
+    if population is None or abs(ratio) <= math.log(most):
+        return ""
+    pairs, kind = int(_others(ratio, population).sum()), "two people" if ratio > 0 else "one person"
+    return f"How much likelier, its {pairs:,} calibration pairs of {kind} are too few to tell."
+
+
+def _numbers(said: Verification) -> list[tuple[str, str]]:
+    if said.score == said.similarity:
+        found = [("Score (cosine)", decimals(said.score, 4))]
+    else:
+        found = [
+            ("Similarity (cosine)", decimals(said.similarity, 4)),
+            ("Score (what the model ranks by)", decimals(said.score, 4)),
+        ]
+    nats = said.log_likelihood_ratio
+    tens = decimals(nats / math.log(10), 2)
+    found += [
+        ("Probability", _probability(said.probability)),
+        ("Log-likelihood ratio", f"{decimals(nats, 2)} nats ({tens} in powers of ten)"),
+    ]
+    if said.clusters is not None:
+        one, other = said.clusters  # from 0 on, as everywhere else
+        found.append(("Clusters", f"both in {one}" if one == other else f"{one} and {other}"))
+    return found
+
+
+def _probability(value: float) -> str:
+    """Return a probability in four digits that never rounds to certainty."""
+    if 0 < value < 1 / MOST:
+        return f"under {1 / MOST:.4f}"
+    if 1 - 1 / MOST < value < 1:
+        return f"over {1 - 1 / MOST:.4f}"
+    return f"{value:.4f}"
+
+
+def among(similarity: float, population: Population) -> list[str]:
+    """Say where a similarity lies among the calibration pairs: the histogram in words.
+
+    Bins are taken whole, and the one that it falls into counts as being beyond it, on both sides.
+    """
+    at = int(np.searchsorted(population.score_edges, similarity, side="right")) - 1
+    at = min(max(at, 0), len(population.imposter_counts) - 1)
+    return [
+        _tail(
+            population.genuine_counts,
+            slice(None, at + 1),
+            "one person",
+            "as alike as this, or less",
+        ),
+        _tail(
+            population.imposter_counts, slice(at, None), "two people", "as alike as this, or more"
+        ),
+    ]
+
+
+def _tail(counts: NDArray[np.int64], part: slice, who: str, what: str) -> str:
+    total, found = int(counts.sum()), int(counts[part].sum())
+    if not total:
+        return f"The model knows no calibration pairs of {who}."
+    if not found:
+        return f"None of its {total:,} calibration pairs of {who} are {what}."
+    share = share_in_words(found / total)
+    if found == total:
+        share = "all"
+    return f"Of its {total:,} calibration pairs of {who}, {share} are {what}."
+
+
+def _histogram(said: Verification, population: Population) -> Markup:
+    point = said.point
+    # A threshold on something else than the cosine has no place on its axis.
+    on_axis = point.on == "score" and said.score == said.similarity
+    return Markup(  # noqa: S704 - svg.py escapes all text
+        score_histogram(
+            population.score_edges,
+            population.genuine_counts,
+            population.imposter_counts,
+            mark=said.similarity,
+            threshold=point.threshold if on_axis else None,
+            title="This pair among the calibration pairs",
+            x_label="similarity (cosine)",
+            width=380,
+            height=220,
+        )
+    )
+
+
+def model_facts(judge: Judge, digest: str) -> list[tuple[str, str]]:
+    """Say in a few lines what model is in use; its card says the rest."""
+    model, about = judge.model, judge.model.about_
+    made = about.provenance
+    found = [("Method", model.title)]
+    if made is not None:
+        found += [
+            ("Calibrated on", _data(made)),
+            ("Face network", "" if made.feature in _NO_NETWORK else made.feature),
+            ("Counted", _counted(made.counts)),
+            ("Meant for", made.intended_use),
+        ]
+    found += [
+        ("Decision", sentence(rule(judge.point))),
+        ("Share of genuine pairs", f"calibrated where {one_in(judge.calibrated_at)} is genuine"),
+        ("Model file", f"SHA-256 {digest[:12]}…"),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+#: What embeddings are called where nobody named the network.
+_NO_NETWORK = ("embedding", "score")
+
+
+def _data(made: Provenance) -> str:
+    name = made.data or "data without a name"
+    return f"{name} (simulated)" if made.simulated and "simulated" not in name else name
+
+
+def _counted(counts: Any) -> str:
+    wanted = {"pairs": "pairs", "people": "people", "images": "images"}
+    return ", ".join(f"{counts[key]:,} {word}" for key, word in wanted.items() if counts.get(key))
+
+
+def sentence(text: str) -> str:
+    """Return words as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}."

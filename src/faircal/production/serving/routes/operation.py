@@ -1,0 +1,236 @@
+"""``/healthz``, ``/readyz`` and ``/metrics``: for those who watch over the service."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from faircal._base.errors import FairCalError
+from faircal.metrics.results import without_nan
+from faircal.production.serving.bodies import only
+from faircal.production.serving.fields import flag, query_text, query_whole, template_id
+from faircal.production.serving.model_in_use import ModelInUse
+from faircal.production.serving.problems import Refused
+from faircal.production.serving.routes.context import RouteContext, answer
+from faircal.production.serving.routes.schemas import (
+    DECISION,
+    DECISIONS,
+    FEEDBACK,
+    GET,
+    OPEN,
+    RELOAD,
+)
+from faircal.production.serving.store.base import Store
+from faircal.production.serving.store.records import Decision
+
+#: Seconds within which the database must answer.
+PATIENCE = 2.0
+
+
+def health_router(context: RouteContext) -> APIRouter:
+    """Return the routes for supervisors; the first two ask for no key."""
+    router, service = APIRouter(tags=["health"]), context.service
+
+    @router.get("/healthz", openapi_extra=OPEN, summary="Is it alive?")
+    async def healthz(request: Request) -> Response:  # noqa: ARG001
+        """Answer, which is all that can be asked of it."""
+        return answer({"status": "alive"})
+
+    @router.get("/readyz", openapi_extra=OPEN, summary="Can it decide?")
+    async def readyz(request: Request) -> Response:  # noqa: ARG001
+        """Say whether decisions can be made and recorded now; 503 where not."""
+        try:
+            service.recorder.check()
+            if service.store is not None:
+                async with asyncio.timeout(PATIENCE):
+                    await context.ask(service.store.check)
+        except TimeoutError:
+            raise _not_ready("the database does not answer in time") from None
+        except FairCalError as error:
+            raise _not_ready(str(error)) from error
+        return answer({"status": "ready"})
+
+    @router.get("/metrics", openapi_extra=GET, summary="Numbers for Prometheus")
+    async def metrics(request: Request) -> Response:
+        """Return counters; open where the service has no keys, else any key will do."""
+        context.access.admit(request, None)
+        text = await context.ask(context.metrics.text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return router
+
+
+def _not_ready(message: str) -> Refused:
+    return Refused(503, "not_ready", message, headers={"Retry-After": "2"})
+
+
+def model_router(context: RouteContext) -> APIRouter:
+    """Return the routes of the model and its monitoring."""
+    router, service = APIRouter(tags=["model"]), context.service
+
+    @router.get("/v1/model", openapi_extra=GET, summary="The model's card")
+    async def model(request: Request) -> Response:
+        """Tell what the model is, where it is from, and where it decides."""
+        context.access.admit(request, None)
+        return answer(await context.work(_about, service.in_use))
+
+    @router.post("/v1/model", openapi_extra=RELOAD, summary="Read the model file again")
+    async def reload(request: Request) -> Response:
+        """Use the model file as it is now; requests under way end with the old one.
+
+        The service reads no other file than the one it was started with; `path` may be given to
+        make sure that it is this one. One that can't be used is refused, and the old one stays.
+        """
+        context.access.admit(request, "admin")
+        found = await context.json(request)
+        only(found, "path")
+        if found.get("path") not in (None, str(service.settings.model)):
+            raise Refused(
+                403, "path", "the service reads the file that it was started with only", "path"
+            )
+        swapped = await context.work(service.reload)
+        return answer({"swapped": swapped, "model": service.model_digest})
+
+    @router.get("/v1/monitor", openapi_extra=GET, summary="Does the model still fit?")
+    async def monitor(request: Request) -> Response:
+        """Tell whether pairs in use are what the model was calibrated for."""
+        context.access.admit(request, None)
+        verdict = await context.work(service.monitor.look)
+        if verdict is None:
+            words = "the model file has no population to compare with; fit it again"
+            return answer({"monitored": False, "due": None, "words": words})
+        return answer(without_nan({"monitored": True, **verdict.as_json()}))
+
+    return router
+
+
+def _about(in_use: ModelInUse) -> dict[str, Any]:
+    found: dict[str, Any] = without_nan(
+        {
+            "model": in_use.digest,
+            "prior": in_use.prior,
+            "calibrated_at": in_use.calibrated_at,
+            "dimension": in_use.dimension,
+            "operating_point": in_use.judge.point.as_json(),
+            "card": in_use.facts,
+        }
+    )
+    return found
+
+
+#: Lines of one answer in JSON; in CSV all of them come unless told.
+_MOST_LINES, _ALL = 1000, 1_000_000_000
+_NAMES = [field.name for field in fields(Decision)]
+
+
+def decisions_router(context: RouteContext) -> APIRouter:
+    """Return the routes of the audit trail."""
+    router, service = APIRouter(tags=["decisions"]), context.service
+
+    @router.post("/v1/feedback", openapi_extra=FEEDBACK, summary="Tell how it was")
+    async def feedback(request: Request) -> Response:
+        """Tell whether the pair of a decision was genuine; monitoring checks calibration by it."""
+        context.access.admit(request, "verify")
+        found = await context.json(request)
+        only(found, "decision", "genuine")
+        context.store()
+        name = template_id(found.get("decision"), "decision")
+        genuine = flag(found, "genuine")
+        line = await context.ask(service.feedback, name, genuine)
+        if line is None:
+            raise _unknown()
+        return answer({"decision": line.id, "genuine": genuine})
+
+    @router.get("/v1/decisions", openapi_extra=DECISIONS, summary="The audit trail")
+    async def decisions(request: Request) -> Response:
+        """Return lines of the audit trail, oldest first.
+
+        In JSON a batch is one line without a score. In CSV (`format=csv`) each pair of a batch is
+        a line, and all lines come: it is what `faircal monitor` reads.
+        """
+        context.access.admit(request, "admin")
+        # A pair of a batch stands for the batch: what an export ended with is where to go on.
+        store, after = (
+            context.store(),
+            (query_text(request, "after") or "").partition(".")[0] or None,
+        )
+        await context.ask(service.recorder.flush, 2.0)
+        if request.query_params.get("format") == "csv":
+            limit = query_whole(request, "limit", _ALL, _ALL)
+            lines = service.recorder.lines(store, after, limit, whole=True)
+            first = await context.ask(_some, lines)  # a store that is away is told in time
+            return StreamingResponse(_csv(first, lines), media_type="text/csv; charset=utf-8")
+        limit = query_whole(request, "limit", 100, _MOST_LINES)
+        found = await context.ask(_listed, context, store, after, limit)
+        following = found[-1]["id"] if len(found) == limit else None
+        return answer({"decisions": found, "next": following})
+
+    @router.get("/v1/decisions/{name}", openapi_extra=DECISION, summary="One line, or a batch")
+    async def decision(request: Request) -> Response:
+        """Return one decision; for a batch, those of all its pairs."""
+        context.access.admit(request, "admin")
+        store, name = context.store(), template_id(request.path_params["name"], "decision")
+        found = await context.ask(_one, context, store, name)
+        if not found:
+            raise _unknown()
+        return answer({"decisions": found})
+
+    return router
+
+
+def _some(lines: Iterator[Decision]) -> list[Decision]:
+    found = []
+    for line in lines:
+        found.append(line)
+        if len(found) >= _MOST_LINES:
+            break
+    return found
+
+
+def _listed(
+    context: RouteContext, store: Store, after: str | None, limit: int
+) -> list[dict[str, Any]]:
+    return [_told(each) for each in context.service.recorder.lines(store, after, limit)]
+
+
+def _one(context: RouteContext, store: Store, name: str) -> list[dict[str, Any]]:
+    found = store.decision(name)
+    return [] if found is None else [_told(each) for each in context.service.recorder.pairs(found)]
+
+
+def _told(decision: Decision) -> dict[str, Any]:
+    return {**asdict(decision), "at": decision.at.isoformat()}
+
+
+def _csv(first: list[Decision], rest: Iterator[Decision]) -> Iterator[str]:
+    """Yield the lines of a CSV file; called in threads by the framework."""
+    yield ",".join(_NAMES) + "\r\n"
+    while first:
+        text = io.StringIO()
+        csv.writer(text).writerows(_row(line) for line in first)
+        yield text.getvalue()
+        first = _some(rest)
+
+
+def _row(decision: Decision) -> list[Any]:
+    told = _told(decision)
+    return [_cell(told[name]) for name in _NAMES]
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    # A spreadsheet would run what begins so.
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t" and value else value
+
+
+def _unknown() -> Refused:
+    return Refused(404, "decision", "no such decision; see GET /v1/decisions", "decision")

@@ -1,0 +1,209 @@
+"""What a store keeps: templates and decisions, how they become rows, and what may be kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from faircal._base.errors import DataError, ParameterError
+
+#: What a decision can be about.
+Kind = Literal["verify", "identify", "enrol", "delete"]
+
+#: Longest id of a template or a decision, in characters.
+LONGEST_ID = 200
+
+#: Most numbers in a vector: what pgvector's type takes.
+MOST_DIMENSIONS = 16_000
+
+
+@dataclass(frozen=True)
+class TemplateInfo:
+    """What may be told of an enrolled template: all but its vector."""
+
+    id: str
+    enrolled_at: datetime
+    dimension: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One line of the audit trail: who asked what, and what was answered. Nothing biometric.
+
+    `left` and `right` are ids of templates, None where a vector or picture came with the request;
+    `key` is the name of the API key; `on` is what the threshold is on, score or probability;
+    `genuine` is the truth, where somebody told it afterwards.
+    `left_cluster` and `left_outside` say where the left image lies in the model's population, None
+    where it knows none; `prior` is the share of genuine pairs that `probability` holds for.
+    """
+
+    id: str
+    at: datetime
+    kind: Kind
+    key: str
+    model: str
+    score: float | None = None
+    probability: float | None = None
+    threshold: float | None = None
+    on: str | None = None
+    same: bool | None = None
+    left_cluster: int | None = None
+    right_cluster: int | None = None
+    left_outside: bool | None = None
+    right_outside: bool | None = None
+    prior: float | None = None
+    left: str | None = None
+    right: str | None = None
+    genuine: bool | None = None
+
+
+def check_id(value: object, what: str = "template") -> str:
+    """Return an id that may be kept: printable text of 1 to 200 characters, compared exactly.
+
+    >>> check_id("passport 17/Müller")
+    'passport 17/Müller'
+    """
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_ID or not value.isprintable():
+        raise ParameterError(
+            f"id of a {what}: expected printable text of 1 to {LONGEST_ID} characters; "
+            "found something else"
+        )
+    return value
+
+
+def check_vector(vector: ArrayLike, what: str = "vector") -> NDArray[np.float32]:
+    """Return an embedding (d,) as float32; it must be finite and not all zeros."""
+    try:
+        found = np.array(vector, dtype=np.float32, order="C")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what}: expected numbers; found something else") from error
+    if found.ndim != 1 or not 1 <= found.size <= MOST_DIMENSIONS:
+        raise DataError(
+            f"{what}: expected 1 to {MOST_DIMENSIONS} numbers in a row; found shape {found.shape}"
+        )
+    if not np.isfinite(found).all() or not found.any():
+        raise DataError(f"{what}: expected finite numbers that are not all 0; give another one")
+    return found
+
+
+def check_limit(limit: int) -> int:
+    """Return a number of rows to give that is at least 1."""
+    if limit < 1:
+        raise ParameterError(f"limit: expected 1 or more; found {limit}")
+    return limit
+
+
+#: Version of the tables; a database of a later one is refused.
+SCHEMA = 1
+
+#: A template's `n` is never given twice, so greater means later; `removed` tells other processes
+#: which numbers went (numbers only: an id that was deleted is nowhere).
+_TABLES = """
+CREATE TABLE faircal.meta (name {text} PRIMARY KEY, value {bytes} NOT NULL);
+CREATE TABLE faircal.templates (
+    n {counter}, id {text} NOT NULL UNIQUE, embedding {vector} NOT NULL,
+    dimension integer NOT NULL, enrolled_at bigint NOT NULL
+){inline};
+CREATE TABLE faircal.removed (seq {counter}, n bigint NOT NULL);
+CREATE TABLE faircal.decisions (
+    seq {counter}, id {text} NOT NULL UNIQUE, at bigint NOT NULL, kind {text} NOT NULL,
+    key_name {text} NOT NULL, model {text} NOT NULL, score {real}, probability {real},
+    threshold {real}, threshold_on {text}, same {bool}, left_cluster integer, right_cluster integer,
+    left_outside {bool}, right_outside {bool}, prior {real}, left_id {text}, right_id {text},
+    genuine {bool}
+);
+CREATE INDEX {index};
+CREATE TABLE faircal.states (name {text} PRIMARY KEY, value {bytes} NOT NULL)
+"""
+
+#: Columns of a decision, in the order of its fields.
+DECISION = (
+    "id, at, kind, key_name, model, score, probability, threshold, threshold_on, same, "
+    "left_cluster, right_cluster, left_outside, right_outside, prior, left_id, right_id, genuine"
+)
+_FIELDS = tuple(field.name for field in fields(Decision))
+_FLAGS = ("same", "left_outside", "right_outside", "genuine")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def tables(words: Mapping[str, str]) -> list[str]:
+    """Return the statements that make the tables, in a database's own words for types."""
+    return _TABLES.format_map(words).split(";")
+
+
+def microseconds(moment: datetime) -> int:
+    """Return a moment as whole microseconds since 1970, UTC.
+
+    >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    if moment.tzinfo is None:
+        raise ParameterError("a moment without a time zone was given; use datetime.now(UTC)")
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(count: int) -> datetime:
+    """Return the moment that `microseconds` gave the number of."""
+    return _EPOCH + count * _MICROSECOND
+
+
+def now() -> int:
+    """Return this moment in microseconds."""
+    return microseconds(datetime.now(UTC))
+
+
+def to_info(row: Sequence[Any]) -> TemplateInfo:
+    """Return what a row (id, enrolled_at, dimension) says of a template."""
+    return TemplateInfo(row[0], moment(row[1]), row[2])
+
+
+def from_decision(one: Decision) -> tuple[Any, ...]:
+    """Return the row of a decision, in the order of `DECISION`."""
+    return (
+        check_id(one.id, "decision"),
+        microseconds(one.at),
+        one.kind,
+        one.key,
+        one.model,
+        _number(one.score),
+        _number(one.probability),
+        _number(one.threshold),
+        one.on,
+        _flag(one.same),
+        _whole(one.left_cluster),
+        _whole(one.right_cluster),
+        _flag(one.left_outside),
+        _flag(one.right_outside),
+        _number(one.prior),
+        one.left,
+        one.right,
+        _flag(one.genuine),
+    )
+
+
+def to_decision(row: Sequence[Any]) -> Decision:
+    """Return the decision of a row."""
+    told = dict(zip(_FIELDS, row, strict=True))
+    flags = {name: _flag(told[name]) for name in _FLAGS}
+    return Decision(**{**told, **flags, "at": moment(told["at"])})
+
+
+def _number(value: float | None) -> float | None:
+    """Return a float that every database keeps alike: no NaN, no NumPy scalar."""
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def _whole(value: int | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _flag(value: Any) -> bool | None:
+    return None if value is None else bool(value)
