@@ -44,9 +44,9 @@ PUBLIC = [
     "SmoothFairCal",
     "SparkEngine",
     "SplineCalibrator",
-    "StorageUnavailableError",
     "StorageError",
     "StorageFullError",
+    "StorageUnavailableError",
     "TemperatureCalibrator",
     "TemperatureScaling",
     "VectorScaling",
@@ -95,9 +95,9 @@ ERRORS = [
     "ModelFileError",
     "NotFittedError",
     "ParameterError",
-    "StorageUnavailableError",
     "StorageError",
     "StorageFullError",
+    "StorageUnavailableError",
 ]
 CALLABLE = [name for name in PUBLIC if name not in (*ERRORS, "__version__", "figures", "metrics")]
 

@@ -17,7 +17,7 @@ PHONE, SHEET = PAGES["PHONE"], PAGES["SHEET"]
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     model = {"name": "faces.faircal", "method": "FairCal", "sha256": "ab" * 32}
-    found = MADE["Monitored"](
+    found = MADE["MonitoringResult"](
         MADE["verdict"](),
         MADE["POPULATION"],
         MADE["TIMELINE"],

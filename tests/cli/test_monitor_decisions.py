@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
-from faircal.production.monitoring.counting import Columns
 
 import faircal
 from faircal.calibrators.prior import shift_prior
 from faircal.methods.prior import fitted_share
+from faircal.production.monitoring.pairs_in_use import PairArrays
 from faircal.production.monitoring.reading import ScoredTable, _together, in_random_order
 
 
@@ -86,7 +86,7 @@ def test_random_order_is_not_undone_by_the_watch(model, tmp_path):
     score = np.linspace(0, 1, 3000)
     source = opened(model, tmp_path, score=score, probability=score)
     (chunk,) = in_random_order(source.chunks(), len(source))
-    columns = Columns.join([chunk.seen], seed=0)
+    columns = PairArrays.join([chunk.seen], seed=0)
     places = np.empty(len(score))
     places[columns.slot] = columns.score
     assert abs(np.corrcoef(places, score)[0, 1]) < 0.1
