@@ -17,7 +17,7 @@ from benchmarks.figure import Figure, aside, ratio
 from benchmarks.machine import bare_seconds, multiplying
 from benchmarks.timing import command, cores, faircal_command, once, race
 from faircal.data.dataset_folder import save_dataset
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.benchmark.experiments import CLUSTERS
 
 METHODS = ("baseline", "gst", "fsn", "faircal", "oracle")
@@ -26,8 +26,8 @@ FOLDS = 5
 PASSES = 50
 
 
-def settings(quick: bool) -> Settings:
-    return Settings(methods=METHODS, clusters=(data.n_clusters(quick),))
+def settings(quick: bool) -> BenchmarkSettings:
+    return BenchmarkSettings(methods=METHODS, clusters=(data.n_clusters(quick),))
 
 
 def figures(quick: bool) -> list[Figure]:

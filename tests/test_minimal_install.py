@@ -119,7 +119,7 @@ def test_the_hook_blocks(tmp_path):
 def test_main_job_without_extras(tmp_path):
     script = """
         import faircal
-        from faircal.evaluation.benchmark import Settings, run_benchmark
+        from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
         from faircal.cli.main import main
         from faircal.report import write_report
 

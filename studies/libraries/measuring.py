@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import faircal
 from faircal.evaluation.thresholds.guarantee import guarantee
-from faircal.evaluation.thresholds.strangers import ImposterSet
+from faircal.evaluation.thresholds.imposters import ImposterSet
 from studies.libraries.asking import ask
 from studies.libraries.claims import read
 from studies.uncertainty.design import Design, make_design

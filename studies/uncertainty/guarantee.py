@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from faircal.evaluation.thresholds.strangers import ImposterSet
+from faircal.evaluation.thresholds.imposters import ImposterSet
 from studies.uncertainty.design import make_design
 from studies.uncertainty.part import Kept, Part, Spec
 from studies.uncertainty.populations import POPULATIONS

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 import faircal
 from faircal.cli.main import main
-from faircal.evaluation.benchmark import Settings, Sweep, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, Sweep, run_benchmark
 from faircal.evaluation.classes import audit_classes, write_class_audit
 from faircal.methods import METHODS, make_method
 from faircal.metrics import Ranking, probability_edges, rates_at_threshold, score_edges
@@ -76,7 +76,7 @@ class Report(NamedTuple):
 
 def _benchmark(folder, data, methods, attributes, more=None, **settings):
     """Run a benchmark; then fit its methods once more, fold by fold, and pool the test folds."""
-    chosen = Settings(methods=methods, clusters=(5,), attributes=attributes, **settings)
+    chosen = BenchmarkSettings(methods=methods, clusters=(5,), attributes=attributes, **settings)
     run_benchmark(data, folder, chosen, jobs=1, more=more)
     views = {
         (feature, attribute): {

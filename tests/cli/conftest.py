@@ -14,7 +14,7 @@ import pytest
 
 from faircal.cli.main import main
 from faircal.data import load
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.methods import make_method
 
 PEOPLE, SHOTS, DIMENSION = 8, 3, 4
@@ -85,7 +85,7 @@ def sound_world(tmp_path_factory):
     pq.write_table(table, home / "scores.parquet")
     for method, settings in (("faircal", {"n_clusters": 3}), ("oracle", {}), ("baseline", {})):
         make_method(method, **settings).fit(data).save(home / f"{method}.faircal")
-    run_benchmark(data, home / "results", Settings(methods=("baseline",)), jobs=1)
+    run_benchmark(data, home / "results", BenchmarkSettings(methods=("baseline",)), jobs=1)
     (home / "notes.txt").write_text("not a folder\n")
     return home
 

@@ -11,7 +11,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from faircal.evaluation.audit import run
+from faircal.evaluation.audit import stream as run
 from faircal.evaluation.curves import read_curves
 from faircal.metrics.results import read_results, read_run
 
@@ -208,14 +208,14 @@ class TestGoingOn:
     def test_after_a_sudden_end(self, table, audit, whole, interrupt_at, monkeypatch):
         monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
         with pytest.MonkeyPatch.context() as patch:
-            write = run._Kept.write
+            write = run._StreamCheckpoint.write
 
             def dying(self, *, now=False):
                 write(self, now=now)
                 if self.done >= 1200:
                     raise ZeroDivisionError
 
-            patch.setattr(run._Kept, "write", dying)
+            patch.setattr(run._StreamCheckpoint, "write", dying)
             audit(table, "--stream", code=1)
         _, folder = audit(table, "--resume")
         assert contents(folder) == whole
@@ -267,7 +267,7 @@ class TestGoingOn:
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("faircal.evaluation.audit.run._count", interrupt)
+        monkeypatch.setattr("faircal.evaluation.audit.stream._count", interrupt)
         done, folder = audit(table, "--stream", code=1)
         assert done.err.splitlines()[-1] == "faircal: interrupted; nothing is written"
         assert not folder.exists()

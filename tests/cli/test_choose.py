@@ -14,7 +14,7 @@ import faircal
 from faircal.cli.choose import _fit_command, _show
 from faircal.data import PairFiles
 from faircal.evaluation.tuning.choice import decide
-from faircal.evaluation.tuning.trials import Tried
+from faircal.evaluation.tuning.cross_validation import TrialResult
 
 SIZES = {"people": 80, "images": 400, "pairs": 1200, "dimension": 16}
 QUICK = ["--clusters", "2,6", "--starts", "2", "--folds", "3"]
@@ -112,7 +112,7 @@ class TestWords:
     @staticmethod
     def said(capsys, losses, plain, rand=0.5):
         def tried(one):
-            return Tried(one * np.array([[1.0, 1.01]] * 2), 0.1, 0.02, 0.01, 0.05, 0.99, rand)
+            return TrialResult(one * np.array([[1.0, 1.01]] * 2), 0.1, 0.02, 0.01, 0.05, 0.99, rand)
 
         given = {(k, "beta"): tried(loss) for k, loss in losses.items()}
         _show(decide(given, {"beta": tried(plain)}, 1.0), "faces: 9 pairs")

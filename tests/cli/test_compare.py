@@ -10,7 +10,7 @@ import pytest
 
 import faircal
 from faircal.data import save_dataset
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 
 SIZE = {"people": 160, "images": 640, "pairs": 2800, "dimension": 16}
 
@@ -33,7 +33,9 @@ def runs(tmp_path_factory, run_command):
     home = tmp_path_factory.mktemp("compare")
     data = faircal.simulate("small", seed=0, **SIZE)
     save_dataset(data, home / "data")
-    settings = Settings(methods=("baseline", "faircal"), clusters=(10,), attributes=("gender",))
+    settings = BenchmarkSettings(
+        methods=("baseline", "faircal"), clusters=(10,), attributes=("gender",)
+    )
     run_benchmark(data, home / "bench", settings, jobs=1)
     by = ["--attribute", "gender"]
     run_command("audit", "data", *by, "--out", "audit", cwd=home, figures=False)

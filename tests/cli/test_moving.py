@@ -11,8 +11,12 @@ import pytest
 
 import faircal
 from faircal.data import save_dataset
-from faircal.evaluation.benchmark.moving import read_moved
-from faircal.evaluation.benchmark.restoring import Point, Restoring, restoring
+from faircal.evaluation.benchmark.transfer import (
+    LabellingCurve,
+    LabellingPoint,
+    labelling_curves,
+    read_moved,
+)
 from faircal.report import ResultsFolder
 from faircal.report.figures import standard_figures
 
@@ -36,7 +40,7 @@ def moved(both, run_command):
 
 
 def test_table_and_words_say_what_the_curves_do(moved):
-    curves = restoring(read_moved(moved.folder), "ks", "global")
+    curves = labelling_curves(read_moved(moved.folder), "ks", "global")
     again = next(c for c in curves if (c.method, c.strategy) == ("faircal", "recalibrated"))
     at = again.points[200]
     assert f"{100 * at.mean:.2f} ± {100 * at.error:.2f}" in moved.out
@@ -47,11 +51,11 @@ def test_table_and_words_say_what_the_curves_do(moved):
 
 def test_labels_that_gain_nothing_are_not_asked_for():
     points = {
-        0: Point(0, {"1": 0.01, "2": 0.01}),
-        100: Point(9, {"1": 0.05, "2": 0.06}),
-        900: Point(80, {"1": 0.01, "2": 0.012}),
+        0: LabellingPoint(0, {"1": 0.01, "2": 0.01}),
+        100: LabellingPoint(9, {"1": 0.05, "2": 0.06}),
+        900: LabellingPoint(80, {"1": 0.01, "2": 0.012}),
     }
-    curve = Restoring("f", "m", "", "", "", "recalibrated", points)
+    curve = LabellingCurve("f", "m", "", "", "", "recalibrated", points)
     told = curve.words
     assert told.startswith("labelled pairs gain nothing that can be told: 1 % as it is")
     assert told.endswith("If any are used, use about 900 or more.")
@@ -64,7 +68,7 @@ def test_the_figure_shows_the_curves_of_each_method(moved):
     with (moved.folder / "figures/moving.csv").open(newline="") as file:
         drawn = list(csv.DictReader(file))
     assert {row["panel"] for row in drawn} == {"Baseline", "FairCal"}
-    curves = restoring(read_moved(moved.folder), "ks_mean", "all")
+    curves = labelling_curves(read_moved(moved.folder), "ks_mean", "all")
     fresh = next(c for c in curves if (c.method, c.strategy) == ("baseline", "fresh"))
     found = {
         int(row["labels"]): float(row["value"])

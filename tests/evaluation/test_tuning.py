@@ -14,8 +14,13 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data import Images
 from faircal.data.folds import draw_folds
 from faircal.evaluation.tuning.choice import decide
-from faircal.evaluation.tuning.run import _notes
-from faircal.evaluation.tuning.trials import PairRegions, Trials, Tried, _moved
+from faircal.evaluation.tuning.cross_validation import (
+    PairRegions,
+    TrialResult,
+    Trials,
+    _moved,
+    _notes,
+)
 
 PLACES, PEOPLE = 4, 160
 FOLDS, STARTS = 4, 2
@@ -62,7 +67,7 @@ def choice(small):
 def tried(*loss, spread=0.0):
     """Return a candidate with these losses by fold, and starts that far apart."""
     by_start = np.array(loss) + np.array([[-spread], [spread]])
-    return Tried(by_start, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+    return TrialResult(by_start, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
 
 
 class TestRule:

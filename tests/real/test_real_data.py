@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import faircal
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.methods import make_method
 from faircal.metrics import Ranking, auroc, tpr_at_fpr
 
@@ -77,7 +77,7 @@ def lfw_data():
 
 @pytest.fixture(scope="module")
 def lfw(lfw_data, tmp_path_factory):
-    settings = Settings(methods=METHODS, attributes=(ATTRIBUTE,))
+    settings = BenchmarkSettings(methods=METHODS, attributes=(ATTRIBUTE,))
     found = means(run_benchmark(lfw_data, tmp_path_factory.mktemp("lfw"), settings, jobs=1))
     return lfw_data, found
 
@@ -87,7 +87,7 @@ def rfw(tmp_path_factory):
     table = DATA / "rfw-scores" / "scores.csv"
     if not table.is_file():
         pytest.skip(f"no real data at {table}")
-    settings = Settings(methods=METHODS, attributes=("ethnicity",))
+    settings = BenchmarkSettings(methods=METHODS, attributes=("ethnicity",))
     data = faircal.load(table)
     return data, means(run_benchmark(data, tmp_path_factory.mktemp("rfw"), settings, jobs=1))
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import faircal
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "lfw-mobilefacenet"
-SETTINGS = Settings(
+SETTINGS = BenchmarkSettings(
     methods=("baseline", "faircal", "smooth", "oracle"), attributes=("ethnicity+gender",)
 )
 

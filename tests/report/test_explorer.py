@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import Curves
 from faircal.methods import Baseline, Oracle
 from faircal.metrics import Ranking, rates_at_threshold
@@ -209,7 +209,7 @@ def test_folds_are_pooled_and_methods_share_the_probability(pairs, tmp_path):
         },
         attributes={"group": np.tile(group, 2)},
     )
-    run_benchmark(data, tmp_path, Settings(methods=("oracle", "baseline")), jobs=1)
+    run_benchmark(data, tmp_path, BenchmarkSettings(methods=("oracle", "baseline")), jobs=1)
     (view,) = explorer(ResultsFolder.read(tmp_path))["views"]
     assert view["methods"] == ["Baseline", "Oracle"]  # the yardstick last
     assert list(view["scales"]) == ["probability", "fpr"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.audit.label_noise import NoiseRow, write_noise
-from faircal.evaluation.audit.matrix import MATRIX, MatrixRow
+from faircal.evaluation.audit.label_noise import LabelNoiseRow, write_noise
+from faircal.evaluation.audit.rates import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RECORD, REGIONS, RegionRow
 from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.metrics.results import write_intervals, write_results, write_rows, write_run
@@ -152,7 +152,7 @@ def test_the_matrix_withholds_what_it_cannot_tell(audited):
 
 def test_label_noise_is_shown(audited):
     front = ("f", "a+b", "all", CONDITION, "fpr_gap", 0.05)
-    gap = NoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
+    gap = LabelNoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
     nan = float("nan")
     rows = [
         gap,
@@ -176,7 +176,7 @@ def test_label_noise_is_shown(audited):
 
 def test_label_noise_of_two_features_is_told_apart(audited, tmp_path):
     front = ("f", "a+b", "all", CONDITION, "fpr_gap", 0.05)
-    one = NoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
+    one = LabelNoiseRow(*front, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
     found, _ = audited(scored(), noise=[one, one._replace(feature="g")])
     write_results(tmp_path, [*found.rows, *(row._replace(feature="g") for row in found.rows)])
     (table,) = label_noise_tables(ResultsFolder.read(tmp_path))

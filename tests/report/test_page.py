@@ -18,7 +18,7 @@ import pytest
 
 import faircal
 from faircal.cli.main import main
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import CURVES
 from faircal.methods import METHODS
 from faircal.metrics.results import Interval, read_results, write_intervals
@@ -68,7 +68,7 @@ def folder(tmp_path_factory):
     data = faircal.simulate("small", seed=0, people=80, pairs=2000)
     methods = ("baseline", "faircal", "oracle")
     attributes = ("gender", "ethnicity")
-    settings = Settings(methods=methods, clusters=(5,), attributes=attributes)
+    settings = BenchmarkSettings(methods=methods, clusters=(5,), attributes=attributes)
     run_benchmark(data, folder, settings, jobs=1)
     write_report(folder)
     return folder
@@ -214,7 +214,7 @@ def test_names_from_the_data_cannot_break_out(tmp_path, monkeypatch):
     file = tmp_path / f"{evil.replace('/', '')}.csv"  # names the dataset
     pacsv.write_csv(pa.table(table), file)
     monkeypatch.setattr(METHODS["oracle"], "title", evil)
-    settings = Settings(methods=("baseline", "oracle"))
+    settings = BenchmarkSettings(methods=("baseline", "oracle"))
     run_benchmark(faircal.load(file), tmp_path / "out", settings, jobs=1)
     text = write_report(tmp_path / "out").read_text("utf-8")
     page = Page(text)
@@ -243,7 +243,9 @@ def test_each_feature_stands_over_its_own_numbers(tmp_path, no_figures):
         good = 0.9 if i % 2 else -0.9
         lines.append(f"{i % 2},{i // 2 % 2},{good},{rng.uniform(-1, 1)}")
     table.write_text("\n".join(lines) + "\n")
-    run_benchmark(faircal.load(table), tmp_path / "b", Settings(methods=("baseline",)), jobs=1)
+    run_benchmark(
+        faircal.load(table), tmp_path / "b", BenchmarkSettings(methods=("baseline",)), jobs=1
+    )
     page = Page(write_report(tmp_path / "b").read_text("utf-8"))
     assert page.text["h4"] == ["zebra", "aardvark"]
     aurocs = page.text["td"][0], page.text["td"][3]  # three columns a feature

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 import faircal
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.metrics import wilson
 from faircal.metrics.results import write_intervals, write_results, write_run
@@ -334,7 +334,10 @@ def bench(tmp_path_factory):
     methods = ("baseline", "fsn", "faircal", "oracle")
     data = faircal.simulate("small", seed=0, people=400)
     run_benchmark(
-        data, folder, Settings(methods=methods, clusters=(5, 10), calibrators=("beta",)), jobs=1
+        data,
+        folder,
+        BenchmarkSettings(methods=methods, clusters=(5, 10), calibrators=("beta",)),
+        jobs=1,
     )
     return ResultsFolder.read(folder)
 

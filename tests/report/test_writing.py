@@ -12,7 +12,7 @@ import pytest
 
 import faircal
 from faircal.cli.main import main
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics.measures import Rankings
 from faircal.report import Results, ResultsFolder, write_all
@@ -124,7 +124,7 @@ def test_nothing_of_another_run_is_left(command, tmp_path):
     assert "matplotlib" not in said.err  # it is installed; there is just nothing to draw
     assert {path.name for path in (out / "figures").iterdir()} == {"mine.png"}
     data = faircal.simulate("small", seed=0, people=80, images=400, pairs=1200, dimension=16)
-    run_benchmark(data, out, Settings(methods=("baseline",)), jobs=1)
+    run_benchmark(data, out, BenchmarkSettings(methods=("baseline",)), jobs=1)
     write_all(ResultsFolder.read(out))
     left = {path.name for path in out.iterdir()}
     assert not left & {"audit.json", "matrix.csv", "clusters.csv", "members.csv"}
@@ -204,7 +204,9 @@ def test_pictures_come_from_their_folder_only(tmp_path):
 def test_json_of_a_reproduction_has_claims_and_counts(command, tmp_path):
     data = faircal.simulate("small", seed=0, people=80, images=400, pairs=1200, dimension=16)
     told = {"kind": "reproduce", "paper": "rfw", "published": {"embedding": "facenet-webface"}}
-    settings = Settings(methods=("baseline", "faircal"), clusters=(5,), attributes=("ethnicity",))
+    settings = BenchmarkSettings(
+        methods=("baseline", "faircal"), clusters=(5,), attributes=("ethnicity",)
+    )
     for simulated in (True, False):
         run_benchmark(data, tmp_path, settings, jobs=1, more=told | {"simulated": simulated})
         said = json.loads(command("report", tmp_path, "--json").out)

@@ -27,7 +27,7 @@ from faircal.cli.source import engine_options, reads_data, stream_option
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
-    from faircal.evaluation.audit.label_noise import LabelNoise, NoiseRow
+    from faircal.evaluation.audit.label_noise import LabelNoise, LabelNoiseRow
     from faircal.production.spark.engine import SparkEngine
     from faircal.report.findings import VariantResults
     from faircal.report.rates import Rate, RatesAtPoint
@@ -286,6 +286,6 @@ def _show_noise(noise: LabelNoise) -> None:
     click.echo(f"All values are in {LABEL_NOISE}.")
 
 
-def _in_doubt(row: NoiseRow) -> bool:
+def _in_doubt(row: LabelNoiseRow) -> bool:
     """Whether what the true groups would show can't be relied on."""
     return row.corrected == row.corrected and not row.reliable

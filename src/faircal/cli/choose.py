@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from faircal.data import PairFiles
-    from faircal.evaluation.tuning import Choice, TriedSetting
+    from faircal.evaluation.tuning import Choice, TrialCandidate
 
 
 @click.command(
@@ -152,7 +152,7 @@ def _fit_command(source: PairFiles, options: dict[str, object]) -> str:
 def _show(choice: Choice, what: str) -> None:
     """Print candidates, the choice, and how stable it is; `what` names the data."""
     from faircal.cli.tables import NONE, number, percent, print_table, say
-    from faircal.evaluation.tuning.words import choice_words, stability_words
+    from faircal.evaluation.tuning.choice import choice_words, stability_words
 
     times = "start" if choice.starts == 1 else "starts"
     held = f"{choice.n_folds} folds of people held out, {choice.starts} {times} of K-means"
@@ -212,7 +212,7 @@ def _bold(bold: bool, *cells: str) -> list[Text]:
     return [text(cell, "bold" if bold else "") for cell in cells]
 
 
-def _mark(choice: Choice, row: TriedSetting) -> str:
+def _mark(choice: Choice, row: TrialCandidate) -> str:
     if row is choice.baseline:  # K = 1
         return "one map"
     marks = {"chosen": choice.chosen, "best": choice.best}

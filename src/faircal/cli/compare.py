@@ -173,7 +173,7 @@ def command(
 def _show(comparisons: Sequence[Comparison]) -> None:
     """Print a table for each feature, attribute and couple of methods."""
     from faircal.cli.tables import print_table
-    from faircal.evaluation.compare import whom
+    from faircal.evaluation.compare import group_title
     from faircal.report.wording import metric_title
 
     def where(each: Comparison) -> tuple[str, str, str, str]:
@@ -187,7 +187,7 @@ def _show(comparisons: Sequence[Comparison]) -> None:
             [
                 [
                     "" if i and titles[i - 1] == titles[i] else titles[i],
-                    whom(row.group),
+                    group_title(row.group),
                     *_cells(row),
                     _verdict(row),
                 ]

@@ -13,7 +13,7 @@ from faircal.cli.options import note, notes, out, print_json
 from faircal.cli.tables import NONE, number, print_table, say, text
 
 if TYPE_CHECKING:
-    from faircal.evaluation.benchmark.restoring import Restoring
+    from faircal.evaluation.benchmark.transfer import LabellingCurve
     from faircal.report import ResultsFolder, Table
     from faircal.workflows.reporting import WrittenReport
 
@@ -104,7 +104,7 @@ def _record(report: WrittenReport) -> dict[str, Any]:
         claims = [asdict(claim) | {"holds": claim.holds} for claim in paper.claims]
         record |= {"claims": claims, "agreement": paper.counts}
     if "moving" in store.run:
-        from faircal.evaluation.benchmark.restoring import curves_of
+        from faircal.evaluation.benchmark.transfer import curves_of
 
         curves = curves_of(store.folder)
         record["moving"] = [
@@ -171,7 +171,7 @@ def _show_title(store: ResultsFolder, attribute: str) -> None:
 
 def _show_moving(store: ResultsFolder) -> None:
     """Print KS by labelled pairs, of all pairs and as mean over groups, and what follows."""
-    from faircal.evaluation.benchmark.restoring import curves_of
+    from faircal.evaluation.benchmark.transfer import curves_of
 
     both = curves_of(store.folder)
     for metric, curves in both.items():
@@ -201,7 +201,7 @@ def _show_moving(store: ResultsFolder) -> None:
     click.echo()
 
 
-def _points(curve: Restoring, steps: list[int]) -> Iterator[str]:
+def _points(curve: LabellingCurve, steps: list[int]) -> Iterator[str]:
     for labels in steps:
         at = curve.points.get(labels)
         if at is None:
@@ -210,7 +210,7 @@ def _points(curve: Restoring, steps: list[int]) -> Iterator[str]:
             yield f"{number(100 * at.mean, '.2f')} ± {number(100 * at.error, '.2f')}"
 
 
-def _named(curve: Restoring, curves: list[Restoring]) -> str:
+def _named(curve: LabellingCurve, curves: list[LabellingCurve]) -> str:
     """Return a method's title with what tells it apart from others of the table."""
     from faircal.report.tables import method_title
 

@@ -25,7 +25,7 @@ from faircal.cli.source import reads_data
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
-    from faircal.evaluation.audit.operating import OperatingRates
+    from faircal.evaluation.audit.rates import OperatingRates
     from faircal.evaluation.thresholds.finding import ThresholdResult
     from faircal.evaluation.thresholds.guarantee import Guarantee, GuaranteeRow, Rule, Scope
 

@@ -75,7 +75,7 @@ class Curves:
 
     Attributes
     ----------
-    sources : list of Source
+    sources : list of ScoreSource
         Whose scores there are, with an empty `fold`.
 
     Examples

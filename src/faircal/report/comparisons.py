@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faircal.evaluation.compare import ComparedRuns, Comparison, GateVerdict, whom
+from faircal.evaluation.compare import ComparedRuns, Comparison, GateVerdict, group_title
 from faircal.report.tables import unit_of
 from faircal.report.wording import metric_title
 
@@ -46,7 +46,7 @@ def _noticeable(compared: Sequence[Comparison]) -> list[str]:
         least = min(rows, key=lambda each: each.detectable)
         ends = dict.fromkeys((least.group, worst.group))
         said = [
-            f"{_size(row.detectable, metric, '.2g')} ({whom(row.group)})"
+            f"{_size(row.detectable, metric, '.2g')} ({group_title(row.group)})"
             for row in (least, worst)[: len(ends)]
         ]
         lines.append(f"  {metric_title(metric, condition)}: {' to '.join(said)}")
@@ -85,7 +85,7 @@ def _gate_words(
 def _named(gate: GateVerdict) -> str:
     kinds = _by_metric(gate.against)
     return "; ".join(
-        f"{metric_title(*kind)} of {', '.join(dict.fromkeys(whom(row.group) for row in rows))}"
+        f"{metric_title(*kind)} of {', '.join(dict.fromkeys(group_title(r.group) for r in rows))}"
         for kind, rows in kinds.items()
     )
 

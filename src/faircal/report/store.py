@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from faircal._base.errors import DataError
-from faircal.evaluation.audit.label_noise import NoiseRow, read_noise
-from faircal.evaluation.audit.matrix import MATRIX, MatrixRow
+from faircal.evaluation.audit.label_noise import LabelNoiseRow, read_noise
+from faircal.evaluation.audit.rates import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RegionRow, read_record, read_regions
-from faircal.evaluation.benchmark.moving import MovedRow, read_moved
+from faircal.evaluation.benchmark.transfer import MovedRow, read_moved
 from faircal.evaluation.classes import ClassDifference, read_differences
 from faircal.evaluation.compare import ComparedRun, Comparison, differences
 from faircal.evaluation.curves import Curves, read_curves
@@ -169,7 +169,7 @@ class ResultsFolder:
         return read_rows(self.folder / MATRIX, MatrixRow) if self.kind == "audit" else []
 
     @cached_property
-    def label_noise(self) -> list[NoiseRow]:
+    def label_noise(self) -> list[LabelNoiseRow]:
         """``label_noise.csv`` of an audit: how far wrong labels move the gaps."""
         return read_noise(self.folder) if self.kind == "audit" else []
 

@@ -24,7 +24,7 @@ from faircal.evaluation.audit import (
     files_digest,
 )
 from faircal.evaluation.audit.label_noise import LabelNoise, label_noise, write_noise
-from faircal.evaluation.audit.matrix import MatrixRow, imposter_matrix, write_matrix
+from faircal.evaluation.audit.rates import MatrixRow, imposter_matrix, write_matrix
 from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.methods import Method, load_method
 from faircal.metrics.measures import RATES

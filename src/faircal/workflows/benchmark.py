@@ -11,8 +11,8 @@ from faircal._base.files import check_folder
 from faircal._base.jobs import Progress, silent, step
 from faircal.data import Dataset, PairFiles
 from faircal.data.simulation import simulate
-from faircal.evaluation.benchmark import Settings, move, run_benchmark
-from faircal.evaluation.benchmark.run import unsaid
+from faircal.evaluation.benchmark import BenchmarkSettings, move, run_benchmark
+from faircal.evaluation.benchmark.run import ignore_note
 from faircal.methods import METHODS
 from faircal.workflows.reporting import WrittenReport, make_report
 
@@ -38,7 +38,7 @@ def benchmark(
     engine: SparkEngine | None = None,
     resume: bool = False,
     progress: Progress = silent,
-    note: Callable[[str], None] = unsaid,
+    note: Callable[[str], None] = ignore_note,
     **settings: Any,
 ) -> WrittenReport:
     """Compare methods by leave-one-fold-out and write results, tables, figures and the page.
@@ -68,7 +68,7 @@ def benchmark(
     note : callable
         Called with what its user should know before the work begins.
     **settings
-        Fields of `faircal.evaluation.benchmark.Settings`, such as `methods`.
+        Fields of `faircal.evaluation.benchmark.BenchmarkSettings`, such as `methods`.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def benchmark(
         run_benchmark(
             loaded,
             out,
-            Settings(seed=seed, **fields),
+            BenchmarkSettings(seed=seed, **fields),
             resume=resume,
             progress=progress,
             note=note,
@@ -113,7 +113,7 @@ def demo(
     jobs: int | None = None,
     seed: int = 0,
     progress: Progress = silent,
-    note: Callable[[str], None] = unsaid,
+    note: Callable[[str], None] = ignore_note,
 ) -> WrittenReport:
     """Compare the methods that need no extra on simulated faces; all installed ones if told."""
     check_folder(Path(out))
@@ -130,7 +130,7 @@ def demo(
     with step(progress, f"simulating {preset}"):
         data = simulate(preset, seed=seed)
     note(f"{data.name}: {len(data)} pairs; simulated, no real people")
-    settings = Settings(methods=names, seed=seed)
+    settings = BenchmarkSettings(methods=names, seed=seed)
     run_benchmark(data, out, settings, jobs=jobs, progress=progress, note=note)
     return make_report(out, progress=progress)
 

@@ -13,7 +13,7 @@ from faircal.data import Dataset, PairFiles
 from faircal.data.dataset_folder import picture_home
 from faircal.evaluation.benchmark import EXPERIMENTS, paper_settings, run_benchmark
 from faircal.evaluation.benchmark.experiments import CLUSTERS
-from faircal.evaluation.benchmark.run import unsaid
+from faircal.evaluation.benchmark.run import ignore_note
 from faircal.report.paper import check_networks
 from faircal.workflows.benchmark import written_stays
 from faircal.workflows.reporting import WrittenReport, make_report
@@ -33,7 +33,7 @@ def reproduce(
     resume: bool = False,
     seed: int = 0,
     progress: Progress = silent,
-    note: Callable[[str], None] = unsaid,
+    note: Callable[[str], None] = ignore_note,
     **more: Any,
 ) -> WrittenReport:
     """Repeat the paper's experiment on RFW, BFW or IJB-C.

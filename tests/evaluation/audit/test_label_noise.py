@@ -10,16 +10,20 @@ import pytest
 from faircal import DataError, ParameterError
 from faircal.data import Groups
 from faircal.evaluation.audit import ScoredPairs, audit_pairs
-from faircal.evaluation.audit.label_mixing import Mixing, confusion
 from faircal.evaluation.audit.label_noise import (
     LABEL_NOISE,
-    NoiseRow,
+    LabelNoiseRow,
     label_noise,
     over_groups,
     read_noise,
     write_noise,
 )
-from faircal.evaluation.audit.relabelling import Relabelled, RelabelledCounts
+from faircal.evaluation.audit.wrong_labels import (
+    LabelledPeople,
+    LabelMixing,
+    RelabelledCounts,
+    confusion,
+)
 from faircal.metrics import ks
 
 NAMES = ("A", "B", "C")
@@ -63,19 +67,19 @@ class TestMixing:
         rng = np.random.default_rng(0)
         true = rng.choice(3, 400_000, p=SHARES)
         labelled = mislabel(rng, true, 0.1)
-        mixing = Mixing.of(np.bincount(labelled, minlength=3).astype(float), 0.1)
+        mixing = LabelMixing.of(np.bincount(labelled, minlength=3).astype(float), 0.1)
         for h in range(3):
             counted = np.bincount(true[labelled == h], minlength=3) / (labelled == h).sum()
             np.testing.assert_allclose(mixing.truly[h], counted, atol=0.01)
 
     def test_taking_back_undoes_mixing(self):
-        mixing = Mixing.of(np.array([500.0, 300.0, 200.0]), 0.1)
+        mixing = LabelMixing.of(np.array([500.0, 300.0, 200.0]), 0.1)
         back = mixing.one_label(mixing.truly @ FNR)
         np.testing.assert_allclose(back.rates, FNR)
         assert back.reliable
 
     def test_pairs_across_groups_measured_or_not(self):
-        mixing = Mixing.of(np.array([500.0, 300.0, 200.0]), 0.1)
+        mixing = LabelMixing.of(np.array([500.0, 300.0, 200.0]), 0.1)
         mixed = np.diag(mixing.truly @ FPR @ mixing.truly.T)
         rates = FPR.copy()
         np.fill_diagonal(rates, mixed)
@@ -90,18 +94,18 @@ class TestMixing:
     def test_too_much_noise_is_not_relied_on(self):
         even = np.array([500.0, 500.0])
         rates = np.array([0.1, 0.12])
-        assert Mixing.of(even, 0.05).one_label(rates).reliable
-        assert not Mixing.of(even, 0.4).one_label(rates).reliable
-        assert not Mixing.of(even, 0.5).one_label(rates).reliable
+        assert LabelMixing.of(even, 0.05).one_label(rates).reliable
+        assert not LabelMixing.of(even, 0.4).one_label(rates).reliable
+        assert not LabelMixing.of(even, 0.5).one_label(rates).reliable
         # A rate below 0 would be needed.
-        clipped = Mixing.of(even, 0.2).one_label(np.array([0.0, 0.5]))
+        clipped = LabelMixing.of(even, 0.2).one_label(np.array([0.0, 0.5]))
         assert clipped.rates[0] == 0
         assert not clipped.reliable
         # So small a group cannot be left by so many wrong labels.
-        assert not Mixing.of(np.array([999.0, 1.0]), 0.3).possible
+        assert not LabelMixing.of(np.array([999.0, 1.0]), 0.3).possible
 
     def test_groups_without_a_rate_are_left_out(self):
-        mixing = Mixing.of(np.array([500.0, 300.0, 200.0]), 0.1)
+        mixing = LabelMixing.of(np.array([500.0, 300.0, 200.0]), 0.1)
         found = mixing.one_label(np.array([0.1, np.nan, 0.2]))
         assert np.isnan(found.rates[1])
         assert not np.isnan(found.rates[[0, 2]]).any()
@@ -136,7 +140,7 @@ class TestDraws:
         rng = np.random.default_rng(2)
         genuine, score, group, left, right = world(rng, 20_000, 2000)
         pairs = scored(genuine, score, group, left, right)
-        people = Relabelled.of(pairs, pairs.groups)
+        people = LabelledPeople.of(pairs, pairs.groups)
         moved = people.mislabelled(0.2, rng)
         of_person = np.full(2000, -1)
         of_person[left[genuine]] = moved[genuine]
@@ -154,7 +158,7 @@ class TestDraws:
         left, right = np.array([0, -1, 0, -1], np.int32), np.array([-1, 0, -1, 1], np.int32)
         people = Groups(("ann", "bea"), left, right)
         pairs = ScoredPairs(np.array([True, True, False, True]), np.zeros(4), None, groups, people)
-        made = Relabelled.of(pairs, groups)
+        made = LabelledPeople.of(pairs, groups)
         assert made._left.tolist()[:2] == made._right.tolist()[:2] == [0, 0]
         assert made._left[2] == 0 != made._right[2]
         assert made._left[3] == made._right[3] == 1
@@ -164,7 +168,7 @@ class TestDraws:
         genuine, score, group, left, right = world(rng, 5000, 300)
         group[:60] = -1
         pairs = scored(genuine, score, group, left, right)
-        moved = Relabelled.of(pairs, pairs.groups).mislabelled(0.5, rng)
+        moved = LabelledPeople.of(pairs, pairs.groups).mislabelled(0.5, rng)
         assert (moved[pairs.groups.unknown] == -1).all()
         assert (moved[~pairs.groups.unknown] >= 0).any()
 
@@ -249,7 +253,9 @@ class TestBadInput:
 
 
 class TestTable:
-    ROW = NoiseRow("f", "a", "all", "", "fpr_gap", 0.05, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0)
+    ROW = LabelNoiseRow(
+        "f", "a", "all", "", "fpr_gap", 0.05, 0.04, 0.03, 0.02, 0.035, 0.045, 0.044, 1.0
+    )
 
     def test_reads_back_and_is_removed(self, tmp_path):
         write_noise(tmp_path, [self.ROW])

@@ -9,7 +9,7 @@ import pytest
 
 import faircal
 from faircal.evaluation.audit import ScoredPairs
-from faircal.evaluation.audit.operating import rates_at
+from faircal.evaluation.audit.rates import rates_at
 
 
 @pytest.fixture(scope="module")

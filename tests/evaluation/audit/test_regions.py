@@ -12,8 +12,8 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset
 from faircal.data.folds import people_of
 from faircal.evaluation.audit import region_search, regions
-from faircal.evaluation.audit.region_search import deal, fitting
-from faircal.evaluation.audit.region_testing import HalfOfPeople, _WeightSums
+from faircal.evaluation.audit.region_search import split_people, usable_resolutions
+from faircal.evaluation.audit.region_tests import HalfOfPeople, _WeightSums
 from faircal.evaluation.audit.regions import (
     RegionRow,
     distinct,
@@ -121,14 +121,14 @@ def test_the_variance_counts_couples_of_pairs_that_share_people():
 def test_halves_share_no_person_and_are_even():
     data = population(61, 0.0, seed=2)
     people = people_of(data.pairs, data.images)[0]
-    halves = deal(data, people, seed=0)
+    halves = split_people(data, people, seed=0)
     sides = [
         set(people[data.pairs.left[h.pairs]]) | set(people[data.pairs.right[h.pairs]])
         for h in halves
     ]
     assert not sides[0] & sides[1]
     assert abs(halves[0].people - halves[1].people) <= 1
-    assert not np.array_equal(halves[0].pairs, deal(data, people, seed=1)[0].pairs)
+    assert not np.array_equal(halves[0].pairs, split_people(data, people, seed=1)[0].pairs)
 
 
 def test_an_unfair_region_is_found(unfair):
@@ -277,7 +277,7 @@ def test_bad_input_is_one_clear_line():
     with pytest.raises(ParameterError, match="resolutions"):
         find_regions(data, resolutions=(1,))
     with pytest.raises(ParameterError, match="found none"):
-        fitting((), 1)
+        usable_resolutions((), 1)
     scores = Dataset(
         pairs={"left": [0, 0], "right": [1, 2], "genuine": [1, 0], "score": [0.5, 0.1]},
         attributes={"identity": ["a", "a", "b"]},

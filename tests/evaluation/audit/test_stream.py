@@ -126,7 +126,7 @@ def test_bounds_hold_with_coarse_bins(pairs, rate):
     score, probability, genuine, groups = map(np.array, zip(*pairs, strict=True))
     sample = {"genuine": genuine, "score": score, "probability": probability, "groups": groups}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faircal.evaluation.audit.stream._FINE_GROUPS", -1)
+        patch.setattr("faircal.evaluation.audit.counted._FINE_GROUPS", -1)
         found = audited(sample, (1,), threshold=0.1, rates=(rate,)).finish()
     check(found, audit(**sample, threshold=0.1, rates=(rate,)))
 

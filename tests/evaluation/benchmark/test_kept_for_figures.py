@@ -7,14 +7,20 @@ import pytest
 
 import faircal
 from faircal import DataError, ParameterError
-from faircal.evaluation.benchmark import EXPERIMENTS, Settings, Sweep, paper_settings, run_benchmark
+from faircal.evaluation.benchmark import (
+    EXPERIMENTS,
+    BenchmarkSettings,
+    Sweep,
+    paper_settings,
+    run_benchmark,
+)
 from faircal.evaluation.benchmark.settings import make_plan
 from faircal.evaluation.curves import CURVES, ScoreSource, read_curves
 from faircal.metrics import Ranking, rates_at_threshold
 from faircal.metrics.results import MEMBERS, read_clusters, read_members, read_results, read_run
 
 BOTH = "ethnicity+gender"
-SETTINGS = Settings(
+SETTINGS = BenchmarkSettings(
     methods=("baseline", "fsn", "faircal", "oracle"),
     clusters=(4,),
     sweeps={"faircal": Sweep(("beta", "isotonic"), (2, 4))},
@@ -69,10 +75,10 @@ class TestSweeps:
             ({"faircal": Sweep(("histogram:bins=3",), (4,))}, "n_bins"),
         ):
             with pytest.raises(ParameterError, match=match):
-                make_plan(data, Settings(clusters=(4,), sweeps=sweeps))
+                make_plan(data, BenchmarkSettings(clusters=(4,), sweeps=sweeps))
 
     def test_more_clusters_than_images_in_a_sweep(self, data):
-        settings = Settings(clusters=(4,), sweeps={"fsn": Sweep(("beta",), (4, 4000))})
+        settings = BenchmarkSettings(clusters=(4,), sweeps={"fsn": Sweep(("beta",), (4, 4000))})
         with pytest.raises(ParameterError, match="4000 clusters"):
             make_plan(data, settings)
 
@@ -110,9 +116,9 @@ class TestCurves:
         np.testing.assert_array_equal(found.fnr, counted.fnr)
 
     def test_the_default_is_main_wherever_it_stands_in_the_lists(self):
-        swept = Settings(clusters=(5, 100, 500), calibrators=("isotonic", "beta"))
+        swept = BenchmarkSettings(clusters=(5, 100, 500), calibrators=("isotonic", "beta"))
         assert (swept.main_clusters, swept.main_calibrator) == (100, "beta")
-        other = Settings(clusters=(7, 5), calibrators=("isotonic", "platt"))
+        other = BenchmarkSettings(clusters=(7, 5), calibrators=("isotonic", "platt"))
         assert (other.main_clusters, other.main_calibrator) == (7, "isotonic")
 
 
@@ -183,7 +189,9 @@ class TestClusters:
 
     def test_without_members_no_image_is_named(self, data, folder, tmp_path):
         (tmp_path / MEMBERS).write_text("left by an earlier run")
-        run_benchmark(data, tmp_path, Settings(methods=("faircal",), clusters=(4,)), jobs=1)
+        run_benchmark(
+            data, tmp_path, BenchmarkSettings(methods=("faircal",), clusters=(4,)), jobs=1
+        )
         assert read_members(tmp_path) == []
         assert not (tmp_path / MEMBERS).exists()
 
@@ -192,7 +200,7 @@ class TestResume:
     def test_a_cell_that_becomes_main_is_run_again_for_its_curves(self, data, tmp_path):
         methods = ("faircal",)
         for clusters, main in (((3, 4), "4"), ((3,), "3")):
-            settings = Settings(methods=methods, clusters=clusters)
+            settings = BenchmarkSettings(methods=methods, clusters=clusters)
             run_benchmark(data, tmp_path, settings, jobs=1, resume=main == "3")
             assert {s.clusters for s in read_curves(tmp_path).sources} == {main}
 
@@ -266,7 +274,7 @@ class TestExperiments:
             paper_settings(data, EXPERIMENTS["rfw"])
 
     def test_the_record_says_what_it_is_told_besides(self, data, tmp_path):
-        settings = Settings(methods=("baseline",))
+        settings = BenchmarkSettings(methods=("baseline",))
         run_benchmark(data, tmp_path, settings, jobs=1, more={"kind": "reproduce", "paper": "rfw"})
         run = read_run(tmp_path)
         assert (run["kind"], run["paper"], run["pairs"]) == ("reproduce", "rfw", 1500)

@@ -12,16 +12,28 @@ import pytest
 import faircal
 from faircal._base.errors import DataError, ParameterError
 from faircal.data.folds import people_of
-from faircal.evaluation.benchmark import Settings, move, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, move, run_benchmark
 from faircal.evaluation.benchmark.cell import rankings_of
-from faircal.evaluation.benchmark.labels import count_people, draw_labelled, label_counts
-from faircal.evaluation.benchmark.moving import MovedRow, read_moved, recalibration
-from faircal.evaluation.benchmark.populations import shared_features
-from faircal.evaluation.benchmark.restoring import Point, Restoring, restoring
+from faircal.evaluation.benchmark.populations import (
+    count_people,
+    draw_labelled,
+    label_counts,
+    shared_features,
+)
+from faircal.evaluation.benchmark.transfer import (
+    LabellingCurve,
+    LabellingPoint,
+    MovedRow,
+    labelling_curves,
+    read_moved,
+    recalibration,
+)
 from faircal.metrics import ks
 from faircal.metrics.results import read_results
 
-SETTINGS = Settings(methods=("baseline", "faircal"), clusters=(40,), attributes=("ethnicity",))
+SETTINGS = BenchmarkSettings(
+    methods=("baseline", "faircal"), clusters=(40,), attributes=("ethnicity",)
+)
 LABELS = (30, 200, 900)
 SIZE = {"people": 80, "images": 400, "pairs": 1500, "dimension": 16}
 
@@ -173,13 +185,13 @@ class TestAlike:
         self, here, there, with_attributes, tmp_path
     ):
         plain = with_attributes(here)
-        settings = Settings(methods=("oracle",), attributes=("ethnicity",))
+        settings = BenchmarkSettings(methods=("oracle",), attributes=("ethnicity",))
         with pytest.raises(DataError, match=r"oracle cannot run.*no column 'ethnicity'"):
             run_benchmark(there, tmp_path, settings, moving=move(plain, there)[1])
         assert not list(tmp_path.iterdir())
 
     def test_clusters_are_of_the_source(self, here, there, tmp_path):
-        settings = Settings(methods=("faircal",), clusters=(401,))
+        settings = BenchmarkSettings(methods=("faircal",), clusters=(401,))
         with pytest.raises(ParameterError, match="in all there are 400 images for 401 clusters"):
             run_benchmark(there, tmp_path, settings, moving=move(here, there)[1])
 
@@ -235,7 +247,7 @@ class TestRun:
             assert (tmp_path / name).read_bytes() == (moved / name).read_bytes()
 
     def test_other_labels_or_another_source_are_another_run(self, here, there, tmp_path):
-        settings = Settings(methods=("baseline",))
+        settings = BenchmarkSettings(methods=("baseline",))
         run_benchmark(there, tmp_path, settings, jobs=1, moving=move(here, there, LABELS)[1])
         for other in (move(here, there, (30,))[1], move(here.split(1)[0], there, LABELS)[1]):
             with pytest.raises(ParameterError, match="differ"):
@@ -253,14 +265,18 @@ class TestRun:
             sizes.add(len(part))
             return rankings_of(output, part, attribute)
 
-        monkeypatch.setattr("faircal.evaluation.benchmark.moving.rankings_of", counting)
-        settings = Settings(methods=("baseline",), threshold_on=threshold_on, rates=(0.01,))
+        monkeypatch.setattr("faircal.evaluation.benchmark.transfer.rankings_of", counting)
+        settings = BenchmarkSettings(
+            methods=("baseline",), threshold_on=threshold_on, rates=(0.01,)
+        )
         run_benchmark(there, tmp_path, settings, jobs=1, moving=move(here, there, (30,))[1])
         assert (30 in sizes) == (threshold_on == "calibration")
         assert sizes - {30}
 
     def test_thresholds_of_calibration_pairs_are_those_of_the_source(self, here, there, tmp_path):
-        settings = Settings(methods=("baseline",), threshold_on="calibration", rates=(0.01,))
+        settings = BenchmarkSettings(
+            methods=("baseline",), threshold_on="calibration", rates=(0.01,)
+        )
         run_benchmark(there, tmp_path, settings, jobs=1, moving=move(here, there, LABELS)[1])
         where = {"metric": "threshold", "condition": "global_fpr=0.01", "fold": "1"}
         rows = read_moved(tmp_path)
@@ -274,10 +290,10 @@ class TestRun:
 class TestRestoring:
     def curve(self, **by_labels):
         points = {
-            int(n[1:]): Point(math.nan, dict(zip("123", v, strict=True)))
+            int(n[1:]): LabellingPoint(math.nan, dict(zip("123", v, strict=True)))
             for n, v in by_labels.items()
         }
-        return Restoring("f", "m", "", "", "", "recalibrated", points)
+        return LabellingCurve("f", "m", "", "", "", "recalibrated", points)
 
     def test_enough_is_where_the_folds_no_longer_tell_a_difference(self):
         curve = self.curve(
@@ -310,7 +326,7 @@ class TestRestoring:
             )
         ]
         rows.append(rows[0]._replace(metric="ks"))
-        again, fresh = restoring(rows, "ks_mean", "all")
+        again, fresh = labelling_curves(rows, "ks_mean", "all")
         assert list(again.points) == [0, 100]
         assert again.points[100].mean == pytest.approx(0.2)
         assert again.points[100].error == pytest.approx(0.1)

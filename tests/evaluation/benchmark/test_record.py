@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.compare import ComparedRun
 from faircal.report.findings import VariantResults, caution, effective_people, people
 from faircal.report.store import ResultsFolder
@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
         },
     )
     home = tmp_path_factory.mktemp("record")
-    settings = Settings(methods=("baseline",), attributes=("glasses", "beard"))
+    settings = BenchmarkSettings(methods=("baseline",), attributes=("glasses", "beard"))
     run_benchmark(data, home, settings, jobs=1)
     return home
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.benchmark import Settings, run, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run, run_benchmark
 from faircal.methods import METHODS
 from faircal.metrics import Ranking, fpr_at_threshold, ks, threshold_at_fpr, tpr_at_threshold
 from faircal.metrics.results import ResultRow, as_table, summarise
 
 ATTRIBUTE = "ethnicity+gender"
 PLAIN = tuple(name for name, method in METHODS.items() if not method.needs.training)
-SETTINGS = Settings(methods=PLAIN, clusters=(8,), attributes=(ATTRIBUTE,))
+SETTINGS = BenchmarkSettings(methods=PLAIN, clusters=(8,), attributes=(ATTRIBUTE,))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,9 @@ def test_two_jobs_give_the_same_bytes(data, finished, tmp_path):
 
 
 def test_another_seed_gives_other_clusters(data, finished, tmp_path):
-    settings = Settings(methods=("faircal",), clusters=(8,), attributes=(ATTRIBUTE,), seed=9)
+    settings = BenchmarkSettings(
+        methods=("faircal",), clusters=(8,), attributes=(ATTRIBUTE,), seed=9
+    )
     rows = run_benchmark(data, tmp_path, settings, jobs=1)
     (one,) = pick(rows, metric="auroc", group="global", fold="mean")
     (other,) = pick(finished[1], method="faircal", metric="auroc", group="global", fold="mean")
@@ -135,18 +137,18 @@ def test_resuming_a_finished_run_computes_nothing(data, finished, monkeypatch):
 
 
 def test_resume_may_add_methods_but_not_change_what_the_cells_depend_on(data, tmp_path):
-    first = Settings(methods=("baseline",), attributes=(ATTRIBUTE,))
+    first = BenchmarkSettings(methods=("baseline",), attributes=(ATTRIBUTE,))
     run_benchmark(data, tmp_path, first, jobs=1)
-    more = Settings(methods=("baseline", "gst"), attributes=(ATTRIBUTE,))
+    more = BenchmarkSettings(methods=("baseline", "gst"), attributes=(ATTRIBUTE,))
     rows = run_benchmark(data, tmp_path, more, jobs=1, resume=True)
     assert {row.method for row in rows} == {"baseline", "gst"}
     with pytest.raises(faircal.ParameterError, match="differ from those of the run to resume"):
-        other = Settings(methods=("baseline",), attributes=(ATTRIBUTE,), seed=1)
+        other = BenchmarkSettings(methods=("baseline",), attributes=(ATTRIBUTE,), seed=1)
         run_benchmark(data, tmp_path, other, resume=True)
 
 
 def test_without_resume_a_run_starts_afresh(data, tmp_path, monkeypatch):
-    settings = Settings(methods=("baseline",))
+    settings = BenchmarkSettings(methods=("baseline",))
     run_benchmark(data, tmp_path, settings, jobs=1)
     ran = []
     run_cell = run.run_cell
@@ -158,9 +160,9 @@ def test_without_resume_a_run_starts_afresh(data, tmp_path, monkeypatch):
 def test_what_an_earlier_run_left_stays_until_the_new_one_has_succeeded(
     data, tmp_path, monkeypatch
 ):
-    run_benchmark(data, tmp_path, Settings(methods=("baseline",)), jobs=1)
+    run_benchmark(data, tmp_path, BenchmarkSettings(methods=("baseline",)), jobs=1)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    other = Settings(methods=("baseline",), seed=1)
+    other = BenchmarkSettings(methods=("baseline",), seed=1)
     with monkeypatch.context() as patch:
         patch.setattr(run, "run_cell", lambda *_: faircal.load("/nowhere"))
         with pytest.raises(faircal.DataError, match="no such file"):
@@ -193,7 +195,9 @@ def test_a_failing_cell_raises_its_own_error_and_writes_no_results(data, tmp_pat
 
 
 def test_retune_fits_anew_for_each_reported_rate_only(data, finished, tmp_path):
-    settings = Settings(methods=("fsn",), clusters=(8,), attributes=(ATTRIBUTE,), retune=True)
+    settings = BenchmarkSettings(
+        methods=("fsn",), clusters=(8,), attributes=(ATTRIBUTE,), retune=True
+    )
     rows = run_benchmark(data, tmp_path, settings, jobs=1)
     cal, test = data.split(3)
     output = faircal.FSN(n_clusters=8, target_fpr=0.01).fit(cal).apply(test)
@@ -209,7 +213,9 @@ def test_retune_fits_anew_for_each_reported_rate_only(data, finished, tmp_path):
 
 
 def test_thresholds_from_the_calibration_folds(data, tmp_path):
-    settings = Settings(methods=("baseline",), attributes=(ATTRIBUTE,), threshold_on="calibration")
+    settings = BenchmarkSettings(
+        methods=("baseline",), attributes=(ATTRIBUTE,), threshold_on="calibration"
+    )
     rows = run_benchmark(data, tmp_path, settings, jobs=1)
     cal, test = data.split(4)
     threshold = threshold_at_fpr(Ranking.of(cal.scores, cal.genuine), 0.01)
@@ -221,7 +227,7 @@ def test_thresholds_from_the_calibration_folds(data, tmp_path):
 
 
 def test_sweeps_over_clusters_calibrators_and_attributes(data, tmp_path):
-    settings = Settings(
+    settings = BenchmarkSettings(
         methods=("baseline", "faircal"),
         calibrators=("beta", "isotonic"),
         clusters=(1, 4),
@@ -267,7 +273,7 @@ def test_the_record_says_how_it_was_made(finished):
 
 def test_data_without_groups_is_measured_globally(data, tmp_path, with_attributes):
     bare = with_attributes(data)
-    rows = run_benchmark(bare, tmp_path, Settings(clusters=(4,)), jobs=1)
+    rows = run_benchmark(bare, tmp_path, BenchmarkSettings(clusters=(4,)), jobs=1)
     assert {row.group for row in rows} == {"global"}
     assert {row.attribute for row in rows} == {""}
     assert {row.method for row in rows} == {"baseline", "fsn", "faircal", "smooth"}
@@ -289,7 +295,7 @@ def test_the_record_says_what_is_doubtful(data, tmp_path, with_attributes):
     values[:200] = ""
     attributes = {"identity": images.identity.codes, "gender": values}
     doubtful = with_attributes(data, attributes, fold=np.arange(len(data)) % 5)
-    run_benchmark(doubtful, tmp_path, Settings(methods=("baseline",)), jobs=1)
+    run_benchmark(doubtful, tmp_path, BenchmarkSettings(methods=("baseline",)), jobs=1)
     record = json.loads((tmp_path / "run.json").read_text())
     unknown = int(doubtful.groups("gender").unknown.sum())
     assert record["groups"]["gender"]["unknown_pairs"] == unknown > 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.benchmark.settings import Settings, make_plan
+from faircal.evaluation.benchmark.settings import BenchmarkSettings, make_plan
 from faircal.methods import METHODS
 
 TRAINED = {name for name, method in METHODS.items() if method.needs.training}
@@ -34,7 +34,7 @@ def data():
 
 
 def test_default_methods_are_those_that_the_data_can_serve():
-    plan = make_plan(scores_only(), Settings())
+    plan = make_plan(scores_only(), BenchmarkSettings())
     assert list(dict.fromkeys(cell.method for cell in plan.cells)) == ["baseline", "gst", "oracle"]
     assert set(plan.left_out) == TRAINED | {"fsn", "faircal", "smooth"}
     assert "embeddings" in plan.left_out["faircal"]
@@ -42,7 +42,7 @@ def test_default_methods_are_those_that_the_data_can_serve():
 
 def test_a_method_asked_for_by_name_that_cannot_run_is_an_error():
     with pytest.raises(faircal.DataError, match="method faircal cannot run: it needs embeddings"):
-        make_plan(scores_only(), Settings(methods=("faircal",)))
+        make_plan(scores_only(), BenchmarkSettings(methods=("faircal",)))
 
 
 @pytest.mark.parametrize(
@@ -75,43 +75,45 @@ def test_a_method_asked_for_by_name_that_cannot_run_is_an_error():
 )
 def test_wrong_settings(data, settings, message):
     with pytest.raises(faircal.FairCalError, match=message):
-        make_plan(data, Settings(**settings))
+        make_plan(data, BenchmarkSettings(**settings))
 
 
 def test_one_fold_is_not_enough(data):
     one = data.subset(data.pairs.fold == 1)
     with pytest.raises(faircal.DataError, match="expected two or more folds, found 1"):
-        make_plan(one, Settings())
+        make_plan(one, BenchmarkSettings())
 
 
 def test_more_clusters_than_calibration_images(data):
     with pytest.raises(faircal.ParameterError, match=r"without fold 1 there are \d+ images"):
-        make_plan(data, Settings(clusters=(10, 5000)))
-    make_plan(data, Settings(methods=("baseline",), clusters=(5000,)))  # it has no clusters
+        make_plan(data, BenchmarkSettings(clusters=(10, 5000)))
+    make_plan(
+        data, BenchmarkSettings(methods=("baseline",), clusters=(5000,))
+    )  # it has no clusters
 
 
 def test_a_class_that_lives_in_one_fold_only(data):
     one = data.subset(data.genuine == (data.pairs.fold == 3))
     with pytest.raises(faircal.DataError, match="without fold 3, expected genuine and imposter"):
-        make_plan(one, Settings())
+        make_plan(one, BenchmarkSettings())
 
 
 def test_the_fingerprint_changes_with_data_and_settings_but_not_with_methods(data):
-    base = make_plan(data, Settings()).fingerprint
-    assert make_plan(data, Settings(methods=("gst",))).fingerprint == base
-    assert make_plan(data, Settings(seed=1)).fingerprint != base
-    assert make_plan(data, Settings(threshold_on="calibration")).fingerprint != base
-    assert make_plan(faircal.simulate("small", seed=1), Settings()).fingerprint != base
+    base = make_plan(data, BenchmarkSettings()).fingerprint
+    assert make_plan(data, BenchmarkSettings(methods=("gst",))).fingerprint == base
+    assert make_plan(data, BenchmarkSettings(seed=1)).fingerprint != base
+    assert make_plan(data, BenchmarkSettings(threshold_on="calibration")).fingerprint != base
+    assert make_plan(faircal.simulate("small", seed=1), BenchmarkSettings()).fingerprint != base
 
 
 def test_cells_have_distinct_keys(data):
-    plan = make_plan(data, Settings(clusters=(2, 3), calibrators=("beta", "platt")))
+    plan = make_plan(data, BenchmarkSettings(clusters=(2, 3), calibrators=("beta", "platt")))
     assert len({cell.key for cell in plan.cells}) == len(plan.cells)
 
 
 def test_a_column_that_makes_no_groups_leaves_the_group_methods_out(data, with_attributes):
     bare = with_attributes(data, {"path": [f"{i}.jpg" for i in range(len(data.images))]})
-    plan = make_plan(bare, Settings(clusters=(4,)))
+    plan = make_plan(bare, BenchmarkSettings(clusters=(4,)))
     assert set(plan.left_out) == TRAINED | {"gst", "oracle"}
     assert "no column makes groups by itself (path: " in plan.left_out["oracle"]
 
@@ -124,6 +126,6 @@ def test_methods_without_a_calibrator_run_once(data, monkeypatch):
             pass
 
     monkeypatch.setitem(METHODS._things, "plain", Plain)
-    plan = make_plan(data, Settings(methods=("plain",), calibrators=("beta", "platt")))
+    plan = make_plan(data, BenchmarkSettings(methods=("plain",), calibrators=("beta", "platt")))
     assert {cell.calibrator for cell in plan.cells} == {""}
     assert len(plan.cells) == 5

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 import faircal
 from faircal import DataError, Dataset
 from faircal.data.columns import Column
-from faircal.evaluation.benchmark import Settings, cell, run, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, cell, run, run_benchmark
 from faircal.evaluation.benchmark.settings import make_plan
 from faircal.methods import METHODS, make_method
 
@@ -38,7 +38,9 @@ def settings(short_schedules):
 
     def build(*methods, **more):
         parameters = {name: short_schedules[name] for name in methods if name in TRAINED}
-        return Settings(**{"methods": methods, "parameters": parameters, "clusters": (5,)} | more)
+        return BenchmarkSettings(
+            **{"methods": methods, "parameters": parameters, "clusters": (5,)} | more
+        )
 
     return build
 
@@ -309,16 +311,18 @@ def test_what_cannot_be_trained_is_left_out(data, tmp_path, short_schedules):
     one = Column(np.zeros_like(column.codes), ("F", "M"))
     images = replace(data.images, attributes={**data.images.attributes, "gender": one})
     flat = Dataset.assemble("flat", images, data.pairs, dict(data.features))
-    plan = make_plan(flat, Settings())
+    plan = make_plan(flat, BenchmarkSettings())
     assert plan.left_out == {
         "multipass": "it needs two or more groups to tell apart, and gender has one"
     }
     with pytest.raises(DataError, match="method multipass cannot run: it needs two or more"):
-        make_plan(flat, Settings(methods=("multipass",)))
+        make_plan(flat, BenchmarkSettings(methods=("multipass",)))
     nobody = replace(
         data.images, identity=Column(np.full(len(data.images), -1, dtype=np.int32), ())
     )
-    plan = make_plan(Dataset.assemble("x", nobody, data.pairs, dict(data.features)), Settings())
+    plan = make_plan(
+        Dataset.assemble("x", nobody, data.pairs, dict(data.features)), BenchmarkSettings()
+    )
     assert list(plan.left_out) == ["agenda", "pass", "multipass"]
     assert "10 or more images" in plan.left_out["agenda"]
 
@@ -377,7 +381,7 @@ def test_lists_and_mappings_are_part_of_a_cell(
 ):
     base = short_schedules[method]
     several = [
-        Settings(methods=(method,), parameters={method: base | {parameter: value}})
+        BenchmarkSettings(methods=(method,), parameters={method: base | {parameter: value}})
         for value in values
     ]
     plans = [make_plan(data, settings) for settings in several]
@@ -458,27 +462,27 @@ def columns(data, *names):
 )
 def test_multipass_needs_attributes_to_take_one_by_one(attributes, named, data):
     reason = f"it takes two or more attributes one by one, and there is one: {named}"
-    plan = make_plan(data, Settings(clusters=(5,), attributes=attributes))
+    plan = make_plan(data, BenchmarkSettings(clusters=(5,), attributes=attributes))
     assert plan.left_out == {"multipass": reason}
     with pytest.raises(faircal.DataError, match=f"method multipass cannot run: {reason}"):
-        make_plan(data, Settings(methods=("multipass",), attributes=attributes))
+        make_plan(data, BenchmarkSettings(methods=("multipass",), attributes=attributes))
 
 
 def test_data_with_one_attribute_leaves_multipass_out(data, with_attributes):
     one = with_attributes(data, columns(data, "identity", "gender"))
-    plan = make_plan(one, Settings(clusters=(5,)))
+    plan = make_plan(one, BenchmarkSettings(clusters=(5,)))
     assert set(plan.left_out) == {"multipass"}
     assert {"agenda", "pass", "ftc"} <= {cell.method for cell in plan.cells}
 
 
 def test_without_identities_ftc_alone_is_trained(data, with_attributes, settings, tmp_path):
     anonymous = with_attributes(data, columns(data, "ethnicity", "gender"))
-    plan = make_plan(anonymous, Settings(clusters=(5,)))
+    plan = make_plan(anonymous, BenchmarkSettings(clusters=(5,)))
     assert set(plan.left_out) == {"agenda", "pass", "multipass"}
     for reason in plan.left_out.values():
         assert reason == "it needs to know who is in each image, and there is no column 'identity'"
     with pytest.raises(faircal.DataError, match="method pass cannot run: it needs to know who"):
-        make_plan(anonymous, Settings(methods=("pass",)))
+        make_plan(anonymous, BenchmarkSettings(methods=("pass",)))
     rows = run_benchmark(anonymous, tmp_path, settings("ftc"), jobs=1)
     assert {row.method for row in rows} == {"ftc"}
 
@@ -496,11 +500,11 @@ def test_a_score_table_trains_nothing(data):
         },
         attributes={"group": ["a", "b"] * n, "identity": np.arange(2 * n) // 4},
     )
-    plan = make_plan(table, Settings())
+    plan = make_plan(table, BenchmarkSettings())
     for name in TRAINED:
         assert plan.left_out[name] == "it needs embeddings, and the data has scores only"
         with pytest.raises(faircal.DataError, match=f"method {name} cannot run: it needs embed"):
-            make_plan(table, Settings(methods=(name,)))
+            make_plan(table, BenchmarkSettings(methods=(name,)))
 
 
 @pytest.mark.parametrize(
@@ -516,4 +520,4 @@ def test_a_score_table_trains_nothing(data):
 )
 def test_wrong_parameters_are_found_before_anything_is_trained(parameters, message, data):
     with pytest.raises(faircal.ParameterError, match=message):
-        make_plan(data, Settings(clusters=(5,), parameters=parameters))
+        make_plan(data, BenchmarkSettings(clusters=(5,), parameters=parameters))

@@ -8,7 +8,7 @@ from scipy.stats import t as student
 
 from faircal._base.errors import ParameterError
 from faircal.evaluation.classes import audit_classes
-from faircal.evaluation.classes.noise import Noise
+from faircal.evaluation.classes.intervals import UnitNoise
 from faircal.metrics import Ranking, wilson
 from faircal.metrics.classes import CLASS_METRICS
 
@@ -197,7 +197,7 @@ def test_noise_of_a_curve_varies_as_units_do(n):
     p, codes, _ = draw(n, seed=7)
     units = np.random.default_rng(0).permutation(n) // 2
     probability, true = sharpen(p, 2)[:, 0], codes == 0
-    noise = Noise.of(units, replicates=4000)
+    noise = UnitNoise.of(units, replicates=4000)
     curve = noise.curve(Ranking.of(probability, true), n // 2)
     gaps = probability - true
     moved = np.array([gaps.mean()])  # the end of the curve: the mean gap

@@ -19,7 +19,7 @@ from faircal.evaluation.compare import (
     runs,
 )
 from faircal.evaluation.compare.runs import ScoreKey
-from faircal.evaluation.compare.verdicts import better
+from faircal.evaluation.compare.verdicts import improvement_sign
 from faircal.metrics.results import (
     Interval,
     Replicated,
@@ -59,8 +59,20 @@ OLD = run("old", m=estimates(F=0.010, M=0.012))
 
 
 def test_verdicts_follow_the_direction_of_the_metric():
-    assert better("ks") == better("fpr") == better("nll") == better("tpr_gap") == -1
-    assert better("auroc") == better("tpr") == better("fdr") == better("auroc_mean") == 1
+    assert (
+        improvement_sign("ks")
+        == improvement_sign("fpr")
+        == improvement_sign("nll")
+        == improvement_sign("tpr_gap")
+        == -1
+    )
+    assert (
+        improvement_sign("auroc")
+        == improvement_sign("tpr")
+        == improvement_sign("fdr")
+        == improvement_sign("auroc_mean")
+        == 1
+    )
     new = run("new", m=estimates(F=0.012, M=0.0115))
     found = {each.group: each for each in compare(OLD, new)}
     assert found["F"].verdict == "worse"  # the same noise in both: any difference shows

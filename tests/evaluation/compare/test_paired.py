@@ -10,8 +10,7 @@ from scipy import stats
 
 from faircal.data import Groups
 from faircal.evaluation.compare import Estimate, difference, holm
-from faircal.evaluation.compare.estimates import of_values
-from faircal.evaluation.compare.paired import common_noise
+from faircal.evaluation.compare.paired import common_noise, of_values
 from faircal.metrics import gini
 from faircal.metrics.intervals import Uncertainty
 from faircal.metrics.measures import Rankings, at_threshold, measure

@@ -20,9 +20,9 @@ from faircal.evaluation.thresholds.guarantee import (
     group_sets,
     guarantee,
     imposters,
-    needed_for,
+    requirement,
 )
-from faircal.evaluation.thresholds.strangers import ImposterSet
+from faircal.evaluation.thresholds.imposters import ImposterSet
 
 
 def twos(n):
@@ -248,7 +248,7 @@ def test_what_is_needed_is_about_enough(person):
 
     few = drawn(30)
     assert few.allowed(rate, 0.05) < 0
-    need = needed_for("all", few, rate, 0.05)
+    need = requirement("all", few, rate, 0.05)
     assert need.more_people == need.people - 30
     assert need.imposters / len(few.scores) == pytest.approx(need.people / 30, rel=0.05)
     assert drawn(math.ceil(1.3 * need.people)).allowed(rate, 0.05) >= 0
@@ -256,10 +256,10 @@ def test_what_is_needed_is_about_enough(person):
 
 
 def test_what_a_handful_needs():
-    need = needed_for("few", ImposterSet(np.zeros(3), *twos(3)), 0.01, 0.05)
+    need = requirement("few", ImposterSet(np.zeros(3), *twos(3)), 0.01, 0.05)
     assert (need.people, need.more_people) == (25, 19)
     assert need.imposters >= 300
-    nobody = needed_for("none", ImposterSet(np.zeros(0), *twos(0)), 0.01, 0.05)
+    nobody = requirement("none", ImposterSet(np.zeros(0), *twos(0)), 0.01, 0.05)
     assert (nobody.people, nobody.more_people, nobody.more_imposters) == (25, 25, 300)
 
 

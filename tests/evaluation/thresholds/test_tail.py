@@ -9,9 +9,8 @@ import pytest
 from scipy import stats
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.evaluation.thresholds._tail_families import FAMILIES, LINEAR, PARETO
-from faircal.evaluation.thresholds._tail_fit import TailPeople, fit_rung
 from faircal.evaluation.thresholds.tail import fit_tail
+from faircal.evaluation.thresholds.tail_fit import LAWS, LINEAR, PARETO, TailPeople, fit_above
 
 RATE = 1e-5
 
@@ -55,7 +54,7 @@ def test_linear_hazard_does_not_fall() -> None:
     assert LINEAR.fit(heavy)[1] == 0.0
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize("family", LAWS, ids=lambda family: family.name)
 def test_derivatives_are_those_of_the_likelihood(family) -> None:
     """Of log density = log hazard - log_share, by differences."""
     x = np.array([0.2, 0.9, 2.5])
@@ -81,7 +80,7 @@ def test_derivatives_are_those_of_the_likelihood(family) -> None:
 @pytest.mark.parametrize("which", [0, 1])
 def test_leaving_out_a_person_is_fitting_without_them(which: int) -> None:
     scores, left, right = gaussian(0, n=60)
-    rung = fit_rung(scores, TailPeople.of(left, right), 0.05)
+    rung = fit_above(scores, TailPeople.of(left, right), 0.05)
     over = scores > rung.threshold
     excess = (scores[over] - rung.threshold) / rung.unit
     person = int(np.argmax(np.bincount(left[over]))) if which else 5
@@ -184,8 +183,8 @@ def test_goodness_of_fit_has_its_level_under_shared_people() -> None:
     people, alone = 0, 0
     for seed in range(60):
         scores, left, right = gaussian(seed, n=80, images=2, person=0.25)
-        people += fit_rung(scores, TailPeople.of(left, right), 0.03).fits[1].p_value < 0.05
-        alone += fit_rung(scores, TailPeople.of(None, None), 0.03).fits[1].p_value < 0.05
+        people += fit_above(scores, TailPeople.of(left, right), 0.03).fits[1].p_value < 0.05
+        alone += fit_above(scores, TailPeople.of(None, None), 0.03).fits[1].p_value < 0.05
     assert people <= 7
     assert alone > people
 
@@ -195,7 +194,7 @@ def test_goodness_of_fit_of_independent_pairs_is_uniform() -> None:
     p_values = []
     for _ in range(100):
         scores = stats.genpareto(-0.1).rvs(2000, random_state=rng)
-        p_values.append(fit_rung(scores, TailPeople.of(None, None), 0.5).fits[0].p_value)
+        p_values.append(fit_above(scores, TailPeople.of(None, None), 0.5).fits[0].p_value)
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
 
 

@@ -11,13 +11,15 @@ import pytest
 import faircal
 from faircal.cli.main import main
 from faircal.data.dataset_folder import save_dataset
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.production.spark.benchmarking import DatasetFiles, benchmark, workers
 from faircal.production.spark.engine import SparkEngine
 
 pytest.importorskip("pyspark")
 
-SETTINGS = Settings(methods=("baseline", "faircal"), clusters=(4,), attributes=("ethnicity",))
+SETTINGS = BenchmarkSettings(
+    methods=("baseline", "faircal"), clusters=(4,), attributes=("ethnicity",)
+)
 SIZES = {"people": 80, "images": 240, "pairs": 700, "dimension": 16}
 #: Two methods on five folds.
 N_CELLS = 10

@@ -17,7 +17,7 @@ import pytest
 
 import faircal
 from faircal.data.dataset_folder import save_dataset
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 
 pytest.importorskip("pyspark")
 
@@ -46,7 +46,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import faircal
-from faircal.evaluation.benchmark import Settings
+from faircal.evaluation.benchmark import BenchmarkSettings
 from faircal.production.spark import audit, benchmark, open_pairs, score, write
 from faircal.production.spark.session import session
 
@@ -115,7 +115,7 @@ def test_audit_is_that_of_one_machine_within_its_bounds(done):
 
 def test_benchmark_is_that_of_one_machine(done, tmp_path):
     """Here the data is sent to the workers, and one of them does a fold."""
-    run_benchmark(faircal.load(done / "faces"), tmp_path, Settings(methods=("baseline",)))
+    run_benchmark(faircal.load(done / "faces"), tmp_path, BenchmarkSettings(methods=("baseline",)))
     for name in ("results.csv", "curves.parquet"):
         assert (done / "benchmark" / name).read_bytes() == (tmp_path / name).read_bytes()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.benchmark import Settings, run_benchmark
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.report.store import ResultsFolder
 
 
@@ -44,7 +44,7 @@ def four():
 
 
 def _run(folder, data, **settings):
-    run_benchmark(data, folder, Settings(**settings), jobs=1)
+    run_benchmark(data, folder, BenchmarkSettings(**settings), jobs=1)
     return ResultsFolder.read(folder)
 
 

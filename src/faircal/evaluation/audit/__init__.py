@@ -4,13 +4,13 @@
 says how far its values can be from the exact ones; `audit_stream` runs it.
 """
 
-from faircal.evaluation.audit.found import Audit, bounds_note
-from faircal.evaluation.audit.matrix import imposter_matrix
+from faircal.evaluation.audit.counted import Auditor
+from faircal.evaluation.audit.in_memory import audit, audit_pairs
 from faircal.evaluation.audit.pairs import ScoredPairs
+from faircal.evaluation.audit.rates import imposter_matrix
 from faircal.evaluation.audit.regions import find_regions
-from faircal.evaluation.audit.run import audit_stream, files_digest
-from faircal.evaluation.audit.stream import Auditor
-from faircal.evaluation.audit.whole import audit, audit_pairs
+from faircal.evaluation.audit.result import Audit, bounds_note
+from faircal.evaluation.audit.stream import audit_stream, files_digest
 
 __all__ = [
     "Audit",

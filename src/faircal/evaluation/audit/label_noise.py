@@ -15,9 +15,14 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import check_whole
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
-from faircal.evaluation.audit.label_mixing import Corrected, Mixing
 from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
-from faircal.evaluation.audit.relabelling import Relabelled, RelabelledCounts, Values
+from faircal.evaluation.audit.wrong_labels import (
+    CorrectedRates,
+    LabelledPeople,
+    LabelMixing,
+    RelabelledCounts,
+    Values,
+)
 from faircal.metrics import DEVIATIONS, Ranking, threshold_at_fnr, threshold_at_fpr
 from faircal.metrics.fairness import gap
 from faircal.metrics.measures import RATES, condition
@@ -33,7 +38,7 @@ _SHOWN = ("gap", "aad")
 _TAIL = 0.025
 
 
-class NoiseRow(NamedTuple):
+class LabelNoiseRow(NamedTuple):
     """One value: as labelled, with more labels wrong, and with the wrong ones taken back.
 
     `median`, `low` and `high` are over the draws. `corrected` and `corrected_never` are NaN where
@@ -73,7 +78,7 @@ class NoiseRow(NamedTuple):
         return " to ".join(dict.fromkeys(map(printed, ends)))
 
 
-def over_groups(rows: Iterable[NoiseRow]) -> list[NoiseRow]:
+def over_groups(rows: Iterable[LabelNoiseRow]) -> list[LabelNoiseRow]:
     """Return what tables show: deviations over groups that are defined."""
     return [
         row
@@ -82,14 +87,14 @@ def over_groups(rows: Iterable[NoiseRow]) -> list[NoiseRow]:
     ]
 
 
-def write_noise(folder: Path, rows: Iterable[NoiseRow]) -> None:
+def write_noise(folder: Path, rows: Iterable[LabelNoiseRow]) -> None:
     """Write ``label_noise.csv``; without rows that of an earlier audit is removed."""
-    write_rows(folder / LABEL_NOISE, NoiseRow, rows)
+    write_rows(folder / LABEL_NOISE, LabelNoiseRow, rows)
 
 
-def read_noise(folder: str | Path) -> list[NoiseRow]:
+def read_noise(folder: str | Path) -> list[LabelNoiseRow]:
     """Read ``label_noise.csv``; none where there is no such file."""
-    return read_rows(Path(folder) / LABEL_NOISE, NoiseRow)
+    return read_rows(Path(folder) / LABEL_NOISE, LabelNoiseRow)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +106,7 @@ class LabelNoise:
     rate : float
         The share of labels that are wrong.
     draws : int
-    rows : list of NoiseRow
+    rows : list of LabelNoiseRow
     by : str
         Whose labels were drawn wrong: people, or pairs where people are unknown.
     notes : list of str
@@ -110,11 +115,11 @@ class LabelNoise:
 
     rate: float
     draws: int
-    rows: list[NoiseRow]
+    rows: list[LabelNoiseRow]
     by: str
     notes: list[str]
 
-    def row(self, metric: str, *, group: str = ALL, condition: str = "") -> NoiseRow:
+    def row(self, metric: str, *, group: str = ALL, condition: str = "") -> LabelNoiseRow:
         """Return one row, e.g. ``row("fpr_gap", condition="global_fpr=0.01")``."""
         for found in self.rows:
             if (found.metric, found.group, found.condition) == (metric, group, condition):
@@ -127,7 +132,7 @@ class LabelNoise:
     @property
     def table(self) -> pa.Table:
         """The rows as an Arrow table."""
-        return pa.table(dict(zip(NoiseRow._fields, zip(*self.rows, strict=True), strict=True)))
+        return pa.table(dict(zip(LabelNoiseRow._fields, zip(*self.rows, strict=True), strict=True)))
 
 
 def label_noise(
@@ -158,7 +163,7 @@ def label_noise(
 
     Parameters
     ----------
-    pairs : Scored
+    pairs : ScoredPairs
         With `groups`.
     rate : float
         The share of labels that are wrong, between 0 and 1.
@@ -176,7 +181,7 @@ def label_noise(
     >>> rng = np.random.default_rng(0)
     >>> group = np.repeat(["A", "B"], 2000)
     >>> score = rng.normal(np.where(group == "A", 0.0, 0.3), 0.2)
-    >>> pairs = Scored.of(np.zeros(4000), score, groups=group)
+    >>> pairs = ScoredPairs.of(np.zeros(4000), score, groups=group)
     >>> found = label_noise(pairs, 0.1, threshold=0.3, draws=50).row("fpr_gap")
     >>> round(found.value, 2), round(found.median, 2), round(found.corrected, 2)
     (0.43, 0.34, 0.53)
@@ -193,7 +198,7 @@ def label_noise(
         )
     check_whole("draws", draws, 1)
     points = _points(pairs, check_threshold(threshold), check_rates(rates), upper)
-    people = Relabelled.of(pairs, groups)
+    people = LabelledPeople.of(pairs, groups)
     counted = RelabelledCounts(pairs, groups, points)
     given = counted.values(people.pair)
     moved: dict[tuple[str, str], list[Float64]] = {key: [] for key in given}
@@ -201,11 +206,11 @@ def label_noise(
     for _ in range(draws):
         for key, values in counted.values(people.mislabelled(rate, random)).items():
             moved[key].append(values)
-    mixing = Mixing.of(people.sizes, rate)
+    mixing = LabelMixing.of(people.sizes, rate)
     taken_back = _taken_back(counted, mixing, given, alone=pairs.people is None)
-    rows: list[NoiseRow] = []
+    rows: list[LabelNoiseRow] = []
     for (under, metric), values in given.items():
-        of = NoiseRow(feature, attribute, "", under, metric, rate)
+        of = LabelNoiseRow(feature, attribute, "", under, metric, rate)
         drawn, back = np.array(moved[under, metric]), taken_back.get((under, metric))
         rows += _rows(of, groups.names, values, drawn, back)
     by = "pairs" if pairs.people is None else "people"
@@ -235,12 +240,12 @@ def _notes(pairs: ScoredPairs, groups: Groups, rate: float, draws: int, by: str)
 
 
 def _rows(
-    of: NoiseRow,
+    of: LabelNoiseRow,
     names: Sequence[str],
     values: Float64,
     drawn: Float64,
-    back: tuple[Corrected, Corrected] | None,
-) -> Iterator[NoiseRow]:
+    back: tuple[CorrectedRates, CorrectedRates] | None,
+) -> Iterator[LabelNoiseRow]:
     """Yield the rows of each group, and of each deviation over groups."""
     true = np.full((2, len(names)), np.nan)
     if back is not None:
@@ -255,7 +260,7 @@ def _rows(
         yield _row(named, over[0], over[3:], over[1:3])
 
 
-def _row(of: NoiseRow, value: float, drawn: Float64, true: Float64) -> NoiseRow:
+def _row(of: LabelNoiseRow, value: float, drawn: Float64, true: Float64) -> LabelNoiseRow:
     known = drawn[~np.isnan(drawn)]
     low, median, high = (
         np.quantile(known, (_TAIL, 0.5, 1 - _TAIL)).tolist() if len(known) else [float("nan")] * 3
@@ -287,8 +292,8 @@ def _points(
 
 
 def _taken_back(
-    counted: RelabelledCounts, mixing: Mixing, given: Values, alone: bool
-) -> dict[tuple[str, str], tuple[Corrected, Corrected]]:
+    counted: RelabelledCounts, mixing: LabelMixing, given: Values, alone: bool
+) -> dict[tuple[str, str], tuple[CorrectedRates, CorrectedRates]]:
     """Return the error rates of true groups; `alone`: a pair within a group has one label."""
     found = {}
     for (under, metric), values in given.items():

@@ -17,7 +17,7 @@ from faircal.compute.clustering import kmeans
 from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
 from faircal.data.types import Embeddings
-from faircal.evaluation.audit.region_testing import Bools, HalfOfPeople, RegionMeasurement, Rows
+from faircal.evaluation.audit.region_tests import Bools, HalfOfPeople, RegionMeasurement, Rows
 from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.sharing import Float64
 
@@ -156,7 +156,7 @@ def _p(tested: RegionMeasurement, question: str) -> float:
     return value if value == value else np.inf
 
 
-def deal(data: Dataset, people: NDArray[np.int64], seed: int) -> list[HalfOfPairs]:
+def split_people(data: Dataset, people: NDArray[np.int64], seed: int) -> list[HalfOfPairs]:
     """Deal people to halves, those with about equally many pairs evenly; a pair of two is lost."""
     left, right = people[data.pairs.left], people[data.pairs.right]
     counts = np.bincount(np.concatenate([left, right]))
@@ -179,12 +179,12 @@ def deal(data: Dataset, people: NDArray[np.int64], seed: int) -> list[HalfOfPair
     return found
 
 
-def fitting(wanted: Sequence[int], people: int) -> list[int]:
+def usable_resolutions(wanted: Sequence[int], people: int) -> list[int]:
     """Return the numbers of regions for which `people`, those of a half, are enough; one at least.
 
     Examples
     --------
-    >>> fitting((10, 30, 100), 400), fitting((10, 30, 100), 50)
+    >>> usable_resolutions((10, 30, 100), 400), usable_resolutions((10, 30, 100), 50)
     ([10, 30], [5])
     """
     if not wanted:

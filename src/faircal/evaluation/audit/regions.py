@@ -26,10 +26,10 @@ from faircal.evaluation.audit.region_search import (
     QUESTIONS,
     RegionCandidate,
     RegionSearch,
-    deal,
-    fitting,
+    split_people,
+    usable_resolutions,
 )
-from faircal.evaluation.audit.region_testing import Bools
+from faircal.evaluation.audit.region_tests import Bools
 from faircal.metrics import Ranking, threshold_at_fpr
 from faircal.metrics.intervals.sharing import Float64
 from faircal.metrics.results import read_rows
@@ -216,8 +216,8 @@ def find_regions(
         top = max(data.score_range[1], float(score.max()))
         at = float(threshold_at_fpr(Ranking.of(score, data.genuine), (rate,), upper=top)[0])
     people, source = people_of(data.pairs, data.images)
-    halves = deal(data, people, seed)
-    chosen = fitting(resolutions, min(half.people for half in halves))
+    halves = split_people(data, people, seed)
+    chosen = usable_resolutions(resolutions, min(half.people for half in halves))
     search = RegionSearch(data, embeddings, people, score, probability, at, seed, chosen, progress)
     candidates = search.run(halves)
     lost = len(data) - sum(len(half.pairs) for half in halves)

@@ -1,246 +1,244 @@
-"""Auditing pairs of any number: they come in parts, and only counts of them are kept."""
+"""Several features of the same pairs, audited together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.checkpoints import Checkpoint, mark_of, uninterrupted
 from faircal._base.container import prefixed, unprefixed
-from faircal._base.errors import DataError, ParameterError
-from faircal.compute.counting import ScoreCounts, fine_edges, marks_of
-from faircal.data import Dataset, Groups
-from faircal.data.columns import UNKNOWN
-from faircal.data.types import unknown_note
-from faircal.evaluation.audit.found import Audit, audit_rankings
-from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
-from faircal.evaluation.audit.people import PeopleSeen
-from faircal.metrics import probability_edges, score_edges
-from faircal.metrics.calibration import NLL_EPS
-from faircal.metrics.measures import RATES, Rankings, check_names
-from faircal.metrics.results import GLOBAL
+from faircal._base.files import digest
+from faircal._base.jobs import Job
+from faircal.data import Dataset, PairStream
+from faircal.data.tables import table_files
+from faircal.evaluation.audit.counted import Auditor
+from faircal.metrics.measures import RATES
 
 if TYPE_CHECKING:
+    from faircal.methods import Method
     from faircal.methods.base import Output
 
-#: Bins over the range of scores, half of it beyond each end included.
-_BINS = 1 << 16
-#: With more groups than this bins are fewer: 0.1 MB a group instead of 2.5.
-_FINE_GROUPS = 100
+
+class PairSource(Protocol):
+    """What must be known of pairs before they come."""
+
+    @property
+    def name(self) -> str:
+        """Shown in tables and reports."""
+
+    @property
+    def score_range(self) -> tuple[float, float]:
+        """The range of scores."""
+
+    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
+        """Return the groups of `attribute`, in order."""
 
 
-class Auditor:
-    """The audit of pairs that come in parts, in memory that does not grow with their number.
-
-    Scores and probabilities are counted in bins, of all pairs and of each group. All counts are
-    integers, so the parts and their order change no digit. Curves, and error rates at the
-    threshold given, are those of `audit`; everything else has a bound in `Audit.error_bounds`.
+class FeatureAuditors:
+    """An auditor for each feature of pairs that come in parts.
 
     Parameters
     ----------
-    attribute : str, optional
-        The attribute that makes the groups.
-    groups : sequence of str
-        Names of groups that are known beforehand, in the order wanted. Others that turn up are
-        put behind them, sorted.
-    threshold, rates, score_range, **labels
-        As for `faircal.audit`.
-    sample : ndarray, optional
-        Some of the scores: bins are laid so that each holds few of such ones.
-
-    Examples
-    --------
-    >>> auditor = Auditor(threshold=0.5)
-    >>> auditor.count(Scored.of([1, 0, 0], score=[0.9, 0.6, 0.1], groups=["A", "A", "B"]))
-    >>> auditor.count(Scored.of([0], score=[0.2], groups=["C"]))
-    >>> found = auditor.finish()
-    >>> found.groups, found.trials["global"], round(found.value("fpr"), 3)
-    (('A', 'B', 'C'), (1, 3), 0.333)
-    >>> found.worst_bounds()["auroc"] < 1e-9
-    True
+    each : list of Auditor
+        Their label ``feature`` says what of.
+    apply : callable, optional
+        Gives the output of a model for a part; without it parts are measured with their own scores.
     """
 
     def __init__(
-        self,
-        *,
-        attribute: str | None = None,
-        groups: Sequence[str] = (),
-        threshold: float | None = None,
-        rates: Sequence[float] = RATES,
-        score_range: tuple[float, float] = (-1.0, 1.0),
-        sample: NDArray[np.float64] | None = None,
-        **labels: str,
+        self, each: list[Auditor], apply: Callable[[Dataset], Output] | None = None
     ) -> None:
-        self.attribute, self.score_range, self.labels = attribute, score_range, labels
-        self._sample = np.empty(0) if sample is None else sample
-        self.threshold, self.rates = check_threshold(threshold), check_rates(rates)
-        check_names(groups)
-        self.names, self._given = list(groups), len(groups)
-        self.shares = dict.fromkeys(("pairs", "cross_group_pairs", "unknown_pairs"), 0)
-        self._has: _Has | None = None
-        self._counts: dict[str, ScoreCounts] = {}
-        self._people = PeopleSeen()
-
-    def add(self, part: Dataset, output: Output | None = None) -> None:
-        """Count the pairs of `part`, with their own scores or with what a model says of them."""
-        self.count(ScoredPairs.of_data(part, output, self.attribute))
-
-    def count(self, pairs: ScoredPairs) -> None:
-        """Count pairs; all parts must have the same of scores, probabilities, groups, people."""
-        has = _Has.of(pairs)
-        if self._has is None:
-            self._start(has)
-        elif has != self._has:
-            raise DataError(f"expected pairs with {self._has}, as before; found pairs with {has}")
-        codes: tuple[Any, ...] = (0,)
-        group = None
-        if pairs.groups is not None:
-            groups = self._named(pairs.groups)
-            group = groups.pair
-            codes = 0, group + 1  # no group is 0, where the pair has been counted
-            for share, count in groups.shares().items():
-                self.shares[share] += count
-        else:
-            self.shares["pairs"] += len(pairs.genuine)
-        for of, counts in self._counts.items():
-            counts.add(getattr(pairs, of), pairs.genuine, *codes)
-        if pairs.people is not None:
-            self._people.add(pairs.people, group)
-
-    def _start(self, has: _Has) -> None:
-        """Make room for counts, now that it is known of what."""
-        self._has = has
-        fine, n_sets = len(self.names) <= _FINE_GROUPS, 1 + len(self.names)
-        if has.probability:
-            edges = _probability_edges(fine, None if has.score else self.threshold)
-            self._counts["probability"] = ScoreCounts.zeros(n_sets, edges)
-        if has.score:
-            marks = marks_of(self._sample, 8192 if fine else 1024)
-            edges = _score_edges(fine, self.score_range, self.threshold, marks)
-            self._counts["score"] = ScoreCounts.zeros(n_sets, edges)
-
-    def _named(self, groups: Groups) -> Groups:
-        """Return groups by our names, to which new ones are added."""
-        new = [name for name in groups.names if name not in self.names]
-        if new:
-            check_names(new)
-            old = range(1 + len(self.names))
-            self.names += new
-            sets = [*old, *[UNKNOWN] * len(new)]
-            self._counts = {of: counts.take(sets) for of, counts in self._counts.items()}
-        return groups.renamed(self.names)
-
-    def merge(self, other: Auditor) -> None:
-        """Add what another auditor, with the same settings, has counted."""
-        if other._has is None:
-            return
-        if self._has is None:
-            self._start(other._has)
-        nobody = np.zeros(0, np.int32)
-        self._named(Groups(tuple(other.names), nobody, nobody))
-        sets = [0, *(1 + other.names.index(n) if n in other.names else -1 for n in self.names)]
-        if other._has != self._has:
-            raise DataError(f"expected counts of {self._has}; found counts of {other._has}")
-        self._counts = {of: own + other._counts[of].take(sets) for of, own in self._counts.items()}
-        for share, count in other.shares.items():
-            self.shares[share] += count
-        self._people.merge(other._people, np.array([self.names.index(n) for n in other.names]))
-
-    def unknown_note(self) -> list[str]:
-        """Say what share of the pairs is of unknown group; nothing where there is none."""
-        return unknown_note(
-            self.attribute or "", self.shares["unknown_pairs"], self.shares["pairs"]
-        )
-
-    def finish(self) -> Audit:
-        """Measure what was counted so far."""
-        if self._has is None:
-            raise ParameterError("audit: expected pairs, found none; add some first")
-        behind = sorted(self.names[self._given :])
-        names = [*self.names[: self._given], *behind]
-        sets = [0, *(1 + self.names.index(name) for name in names)]
-        counts = {of: found.take(sets) for of, found in self._counts.items()}
-        probabilities = counts.get("probability")
-        upper = self.score_range[1] if self._has.ranks else 1.0
-        people = None
-        if self._has.people:
-            found = self._people.count(self.names)
-            people = {name: found[name] for name in (GLOBAL, *names)}
-        return audit_rankings(
-            Rankings.counted(names, counts.get("score", probabilities), probabilities, upper),
-            people=people,
-            threshold=self.threshold,
-            rates=self.rates,
-            score_range=self.score_range,
-            pairs=None,
-            attribute=self.attribute or "",
-            **self.labels,
-        )
-
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return what was counted so far as JSON and arrays, for a checkpoint."""
-        who, arrays = self._people.state()
-        arrays = prefixed("people", arrays)
-        for of, counts in self._counts.items():
-            arrays |= prefixed(of, counts.state())
-        header = {"names": self.names, "shares": self.shares, "people": who, "has": self._has}
-        return header, arrays
-
-    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `state` gave, of an auditor with the same settings."""
-        self.names, self.shares = list(header["names"]), dict(header["shares"])
-        self._has = None if header["has"] is None else _Has(*header["has"])
-        self._counts = {
-            of: ScoreCounts.from_state(unprefixed(of, arrays))
-            for of in ("probability", "score")
-            if f"{of}.edges" in arrays
-        }
-        self._people = PeopleSeen.from_state(header["people"], unprefixed("people", arrays))
-
-
-class _Has(NamedTuple):
-    """What is known of the pairs; what is counted of them hangs on it."""
-
-    score: bool  # apart from the probability
-    probability: bool
-    groups: bool
-    people: bool
-    ranks: bool  # a score was given, if only the probability itself
+        self.each, self._apply = each, apply
 
     @classmethod
-    def of(cls, pairs: ScoredPairs) -> _Has:
-        apart = pairs.score is not None and pairs.score is not pairs.probability
-        known = (pairs.probability, pairs.groups, pairs.people, pairs.score)
-        return cls(apart, *(of is not None for of in known))
+    def of(
+        cls,
+        pairs: PairSource,
+        samples: Mapping[str, NDArray[np.float64] | None],
+        *,
+        model: Method | None = None,
+        attribute: str | None = None,
+        threshold: float | None = None,
+        rates: Sequence[float] = RATES,
+    ) -> FeatureAuditors:
+        """Start with nothing counted.
 
-    def __str__(self) -> str:
-        return " and ".join(name for name in self._fields[:4] if getattr(self, name))
+        Parameters
+        ----------
+        pairs : Pairs
+        samples : mapping from feature to ndarray or None
+            Some of the scores of each feature that is to be audited, where they are ready-made.
+        model, attribute, threshold, rates
+            As for `audit_stream`.
+        """
+        names = () if attribute is None else pairs.group_names(attribute)
+        each = [
+            Auditor(
+                attribute=attribute,
+                groups=names,
+                threshold=threshold,
+                rates=rates,
+                score_range=pairs.score_range,
+                sample=sample,
+                dataset=pairs.name,
+                feature=feature,
+                method="" if model is None else model.name,
+            )
+            for feature, sample in samples.items()
+        ]
+        return cls(each, None if model is None else model.apply)
+
+    def add(self, part: Dataset) -> None:
+        """Count the pairs of `part`."""
+        self.count(self.scored(part))
+
+    def scored(self, part: Dataset) -> list[tuple[Dataset, Output | None]]:
+        """Return `part` with each feature in use, and with what the model says of it."""
+        views = [part.select(auditor.labels["feature"]) for auditor in self.each]
+        return [(view, None if self._apply is None else self._apply(view)) for view in views]
+
+    def count(self, scored: Sequence[tuple[Dataset, Output | None]]) -> None:
+        """Count what `scored` gave."""
+        for auditor, (view, output) in zip(self.each, scored, strict=True):
+            auditor.add(view, output)
+
+    def merge(self, other: FeatureAuditors) -> None:
+        """Add what others, with the same settings, have counted."""
+        for own, more in zip(self.each, other.each, strict=True):
+            own.merge(more)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what was counted so far as JSON and arrays."""
+        states: list[dict[str, Any]] = []
+        arrays: dict[str, NDArray[Any]] = {}
+        for i, auditor in enumerate(self.each):
+            state, own = auditor.state()
+            states.append(state)
+            arrays |= prefixed(str(i), own)
+        return {"auditors": states}, arrays
+
+    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `state` gave."""
+        for i, (auditor, told) in enumerate(zip(self.each, header["auditors"], strict=True)):
+            auditor.restore(told, unprefixed(str(i), arrays))
 
 
-def _score_edges(
-    fine: bool,
-    score_range: tuple[float, float],
-    threshold: float | None,
-    marks: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return edges for scores: those of curves, the threshold, even ones, and `marks`.
+def audit_stream(
+    stream: PairStream,
+    *,
+    model: Method | None = None,
+    attribute: str | None = None,
+    threshold: float | None = None,
+    rates: Sequence[float] = RATES,
+    about: Mapping[str, Any] | None = None,
+    job: Job | None = None,
+) -> list[Auditor]:
+    """Count all pairs of a stream, for each of its features.
 
-    They reach as far beyond the range as those of curves. Both ends of the range have bins of
-    their own, since many scores may be exactly there.
+    Parameters
+    ----------
+    stream : PairStream
+    model : Method, optional
+        Scores the pairs; else they are measured with their own scores.
+    attribute : str, optional
+        The attribute that makes the groups.
+    threshold, rates
+        As for `faircal.audit`.
+    about : mapping, optional
+        What else the result depends on, such as the model's hash: a checkpoint of other things is
+        refused. The data, and what is given here by name, are always among them.
+    job : Job, optional
+        Progress, checkpoint and whether to go on from it.
+
+    Returns
+    -------
+    list of Auditor
+        One a feature; `Auditor.finish` gives the audit.
     """
-    curve = score_edges(*score_range)
-    even = np.linspace(curve[0], curve[-1], _BINS + 1 if fine else 2)
-    ends = [*score_range, *np.nextafter(score_range, np.inf)]
-    if threshold is not None:  # with an edge below, for in the first bin is all that is lower
-        ends += [float(np.nextafter(threshold, -np.inf)), threshold]
-    return np.unique(np.concatenate([curve, even, ends, marks]))
+    job = job or Job()
+    auditors = FeatureAuditors.of(
+        stream,
+        # What a model makes of scores is spread as it likes, within the range.
+        {f: None if model is not None else stream.select(f).sample() for f in stream.features},
+        model=model,
+        attribute=attribute,
+        threshold=threshold,
+        rates=rates,
+    )
+    settings = {
+        "data": stream.fingerprint(),
+        "pairs": len(stream),
+        "features": list(stream.features),
+        "model": None if model is None else model.name,
+        "attribute": attribute,
+        "threshold": threshold,
+        "rates": list(rates),
+        "score_range": stream.score_range,
+        **(about or {}),
+    }
+    kept = _StreamCheckpoint(job, settings, auditors)
+    try:
+        with closing(stream.parts(kept.done, needed_columns(model, attribute))) as parts:
+            for part in parts:
+                _count(part, auditors, kept)
+                job.progress("pairs", kept.done, len(stream), "")
+                kept.write()
+    except KeyboardInterrupt:
+        kept.write(now=True)
+        raise
+    return auditors.each
 
 
-def _probability_edges(fine: bool, threshold: float | None) -> NDArray[np.float64]:
-    """Return edges for probabilities: those of curves, and finer ones towards 0 and 1."""
-    also = [*probability_edges(), NLL_EPS, 1 - NLL_EPS]
-    if threshold is not None:
-        also.append(threshold)
-    return fine_edges(0, 1, also) if fine else np.unique([*also, *np.nextafter([0.0, 1.0], 2)])
+def needed_columns(model: Method | None, attribute: str | None) -> list[str] | None:
+    """Return what is read of a score table; for a model everything, it knows what it needs."""
+    if model is not None:
+        return None
+    groups = [] if attribute is None else attribute.split("+")
+    return ["genuine", "probability", "identity", *groups]
+
+
+def _count(part: Dataset, auditors: FeatureAuditors, kept: _StreamCheckpoint) -> None:
+    scored = auditors.scored(part)
+    with uninterrupted():
+        auditors.count(scored)
+        kept.done += len(part)
+
+
+class _StreamCheckpoint:
+    """What was counted of the first `done` pairs, in a checkpoint."""
+
+    def __init__(self, job: Job, settings: Mapping[str, Any], auditors: FeatureAuditors) -> None:
+        what = "data, model or settings"
+        self._file = Checkpoint(job, mark_of(settings), "audit", "audit", what)
+        self._auditors = auditors
+        self.done = self._kept = 0
+        state = self._file.read()
+        if state is not None:
+            auditors.restore(state.header, state.arrays)
+            self.done = self._kept = int(state.header["done"])
+
+    def write(self, *, now: bool = False) -> None:
+        """Write the file, if it is time to and something was counted since."""
+        if self.done == self._kept or not (now or self._file.is_due):
+            return
+        header, arrays = self._auditors.state()
+        self._file.write({"done": self.done, **header}, arrays)
+        self._kept = self.done
+
+
+def files_digest(paths: Sequence[Path]) -> str:
+    """Return the SHA-256 of the names, lengths and contents of files, read piece by piece."""
+
+    def feed(update: Any) -> None:
+        for path in table_files(paths):
+            update(f"{path.name}\0{path.stat().st_size}\0".encode())
+            with path.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    update(piece)
+
+    return digest(feed)

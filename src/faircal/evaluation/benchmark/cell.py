@@ -12,7 +12,7 @@ import pyarrow as pa
 from faircal._base.jobs import Progress
 from faircal.data import Dataset
 from faircal.evaluation.benchmark.parts import Parts
-from faircal.evaluation.benchmark.settings import Cell, Plan, Settings, build_method
+from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, build_method
 from faircal.evaluation.curves import ScoreHistogram, ScoreSource, as_table, make_curves
 from faircal.methods import METHODS, ClusterMethod, Method, Output
 from faircal.metrics.intervals import Uncertainty, ValueInterval, known, replicated
@@ -20,10 +20,10 @@ from faircal.metrics.measures import Measure, Rankings, condition, measure
 from faircal.metrics.results import ALL, Replicated
 
 #: What is said of a cluster: attribute, cluster, group, quantity, value (see `ClusterRow`).
-Fact = tuple[str, str, str, str, float]
+ClusterFact = tuple[str, str, str, str, float]
 
 
-class Ran(NamedTuple):
+class CellResult(NamedTuple):
     """What came of a cell: numbers, and of one that figures show, its curves and replicates."""
 
     part: dict[str, Any]
@@ -31,7 +31,7 @@ class Ran(NamedTuple):
     replicates: list[Replicated]
 
 
-def run_cell(test: Dataset, fits: Fits, plan: Plan) -> Ran:
+def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
     """Run a cell: its measures by attribute with how the fit went, and how sure they are."""
     started = time.perf_counter()
     cell, settings, calibration = fits.cell, plan.settings, fits.calibration
@@ -60,7 +60,7 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> Ran:
             sure = _uncertainty(found, fits.apply(method, test), test, attribute, given)
             intervals.append((attribute or "", known(sure, found)))
             replicates += replicated(sure, found, of)
-    facts: list[Fact] = []
+    facts: list[ClusterFact] = []
     members: list[tuple[str, str, float]] = []
     if main:
         first = fits.fit(attribute=plan.attributes[0])
@@ -78,7 +78,7 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> Ran:
         "notes": fits.notes,
         "seconds": round(time.perf_counter() - started, 3),
     }
-    return Ran(part, as_table(curves) if main else None, replicates)
+    return CellResult(part, as_table(curves) if main else None, replicates)
 
 
 class Fits:
@@ -92,7 +92,7 @@ class Fits:
         self,
         calibration: Dataset,
         cell: Cell,
-        settings: Settings,
+        settings: BenchmarkSettings,
         parts: Parts | None,
         progress: Progress,
         fitted: dict[str, Method] | None = None,
@@ -144,7 +144,7 @@ def _measured(
     method: Method,
     test: Rankings,
     calibration: Dataset,
-    settings: Settings,
+    settings: BenchmarkSettings,
 ) -> list[Measure]:
     source = None
     if settings.threshold_on == "calibration":
@@ -177,7 +177,7 @@ def _replace(found: list[Measure], other: list[Measure], rate: float) -> list[Me
 
 def _clusters(
     method: ClusterMethod, calibration: Dataset, test: Dataset, plan: Plan
-) -> tuple[list[Fact], list[tuple[str, str, float]]]:
+) -> tuple[list[ClusterFact], list[tuple[str, str, float]]]:
     """Say how large each cluster is, how it is shifted, who is in it, and name some images."""
     # Those of another population are other images, numbered alike.
     parts = (calibration, test) if calibration.images is test.images else (test,)
@@ -205,6 +205,6 @@ def _clusters(
     return facts, members
 
 
-def _per_cluster(attribute: str, group: str, quantity: str, values: Any) -> Iterator[Fact]:
+def _per_cluster(attribute: str, group: str, quantity: str, values: Any) -> Iterator[ClusterFact]:
     for cluster, value in enumerate(values):
         yield attribute, str(cluster), group, quantity, float(value)

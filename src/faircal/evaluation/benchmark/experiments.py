@@ -9,7 +9,7 @@ from typing import Any
 from faircal._base.errors import DataError
 from faircal._base.registry import Registry
 from faircal.data import Dataset
-from faircal.evaluation.benchmark.settings import Settings, Sweep, servable
+from faircal.evaluation.benchmark.settings import BenchmarkSettings, Sweep, servable
 from faircal.methods import METHODS
 
 #: The numbers of clusters of the paper's robustness figures.
@@ -83,7 +83,7 @@ def paper_settings(
     calibrators: tuple[str, ...] = (),
     parameters: Mapping[str, Mapping[str, Any]] | None = None,
     **more: Any,
-) -> tuple[Settings, dict[str, str]]:
+) -> tuple[BenchmarkSettings, dict[str, str]]:
     """Return the settings of an experiment on `data`, and the methods left out with the reason.
 
     FairCal runs with each calibrator and number of clusters, FSN with each number of clusters,
@@ -104,7 +104,7 @@ def paper_settings(
     parameters : mapping from method to its parameters, optional
         Besides the paper's.
     **more
-        Further fields of `Settings`.
+        Further fields of `BenchmarkSettings`.
     """
     by = attribute or _present(data, experiment.attributes) or data.default_attribute
     if by is None:
@@ -119,9 +119,9 @@ def paper_settings(
             name: "it trains a network" for name in experiment.methods if name not in offered
         }
     tried = calibrators or experiment.calibrators
-    swept = Settings(calibrators=tried, clusters=clusters)
+    swept = BenchmarkSettings(calibrators=tried, clusters=clusters)
     calibrator, main = swept.main_calibrator, swept.main_clusters
-    settings = Settings(
+    settings = BenchmarkSettings(
         methods=asked,
         calibrators=(calibrator,),
         clusters=(main,),

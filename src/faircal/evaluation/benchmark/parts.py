@@ -1,21 +1,23 @@
-"""Finished cells on disk: what makes a benchmark resumable."""
+"""Finished cells on disk: what makes a benchmark resumable, and what results are joined from."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import digest, output_folder, write_text
 from faircal.evaluation.benchmark.settings import Cell, Plan
 from faircal.evaluation.curves import read_curves_table, write_curves
-from faircal.metrics.results import Replicated, read_replicates, write_replicates
+from faircal.metrics.intervals import LEVEL, ValueInterval, over_folds
+from faircal.metrics.results import Interval, Replicated, read_replicates, write_replicates
 
 PARTS = "parts"
 
@@ -115,3 +117,26 @@ class Parts:
 
 def _folders(parent: Path) -> Iterator[Path]:
     return (path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else iter(())
+
+
+def intervals_over_folds(
+    known: Mapping[tuple[str, ...], list[ValueInterval]],
+) -> Iterator[Interval]:
+    """Give the intervals of means over folds; keys are where in the results, and which value."""
+    names = ("feature", "method", "calibrator", "clusters", "attribute")
+    for key, folds in known.items():
+        where = dict(zip(names, key[:5], strict=True))
+        yield Interval.of(over_folds(folds)._asdict(), level=LEVEL, **where)
+
+
+def replicates_over_folds(plan: Plan, parts: Parts) -> Iterator[Replicated]:
+    """Give replicates of means over folds, of the cells that figures show."""
+    folds: dict[tuple[str, ...], list[Replicated]] = {}
+    for cell in filter(plan.is_main, plan.cells):
+        for row in parts.read_replicates(cell):
+            if not np.isnan(row.value):
+                folds.setdefault(row[:8], []).append(row)
+    for rows in folds.values():
+        value = float(np.mean([row.value for row in rows]))
+        noise = np.mean([row.noise for row in rows], axis=0)  # folds share no people
+        yield rows[0]._replace(value=value, noise=noise.astype(np.float32))

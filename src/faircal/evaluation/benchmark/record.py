@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from faircal.data import Dataset, Groups, crossing_identities
-from faircal.evaluation.benchmark.plugins import plugin_hashes
 from faircal.evaluation.benchmark.populations import Moving
-from faircal.evaluation.benchmark.settings import Plan
+from faircal.evaluation.benchmark.settings import Plan, plugin_hashes
 from faircal.metrics.intervals import BY_PEOPLE, PAIR_WISE
 from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.results import GLOBAL, versions

@@ -16,13 +16,12 @@ from threadpoolctl import threadpool_limits
 from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset
-from faircal.evaluation.benchmark.cell import Fits, Ran, run_cell
-from faircal.evaluation.benchmark.moving import collect_moved, run_moved, write_moved
-from faircal.evaluation.benchmark.parts import Parts
+from faircal.evaluation.benchmark.cell import CellResult, Fits, run_cell
+from faircal.evaluation.benchmark.parts import Parts, intervals_over_folds, replicates_over_folds
 from faircal.evaluation.benchmark.populations import Moving
 from faircal.evaluation.benchmark.record import make_record
-from faircal.evaluation.benchmark.settings import Cell, Plan, Settings, make_plan
-from faircal.evaluation.benchmark.sureness import intervals_over_folds, replicates_over_folds
+from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, make_plan
+from faircal.evaluation.benchmark.transfer import collect_moved, run_moved, write_moved
 from faircal.evaluation.curves import CURVES, write_curves
 from faircal.methods import METHODS
 from faircal.metrics.intervals import ValueInterval
@@ -44,13 +43,13 @@ from faircal.metrics.results import (
 _REFRESH = 0.5
 
 #: What the progress of all cells together is called.
-_WHOLE = "benchmark"
+_ALL_CELLS = "benchmark"
 
 #: Runs cells that share calibration pairs somewhere, and gives what came of each, in their order.
-Runner = Callable[[Plan, Sequence[Cell]], Iterable[Ran]]
+Runner = Callable[[Plan, Sequence[Cell]], Iterable[CellResult]]
 
 
-def unsaid(_: str) -> None:
+def ignore_note(_: str) -> None:
     """Say nothing."""
 
 
@@ -61,12 +60,12 @@ class _StoppedError(Exception):
 def run_benchmark(
     data: Dataset,
     out: str | Path,
-    settings: Settings | None = None,
+    settings: BenchmarkSettings | None = None,
     *,
     jobs: int | None = None,
     resume: bool = False,
     progress: Progress = silent,
-    note: Callable[[str], None] = unsaid,
+    note: Callable[[str], None] = ignore_note,
     more: Mapping[str, Any] | None = None,
     moving: Moving | None = None,
     runner: Runner | None = None,
@@ -81,7 +80,7 @@ def run_benchmark(
     ----------
     data : Dataset
     out : path
-    settings : Settings, optional
+    settings : BenchmarkSettings, optional
     jobs : int, optional
         Cells worked on at a time; as many as there are cores, unless told.
     resume : bool
@@ -101,11 +100,11 @@ def run_benchmark(
 
     Returns
     -------
-    list of Row
+    list of ResultRow
         What ``results.csv`` holds.
     """
     started = time.perf_counter()
-    settings = settings or Settings()
+    settings = settings or BenchmarkSettings()
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     if jobs < 1:
         raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
@@ -154,7 +153,7 @@ def _work(
     todo = [cell for cell in plan.cells if not parts.has(cell, plan.is_main(cell))]
     batches = _batches(todo, folds_apart=moving is None)
     done = len(plan.cells) - sum(map(len, batches))
-    progress(_WHOLE, done, len(plan.cells), "start")
+    progress(_ALL_CELLS, done, len(plan.cells), "start")
     for feature in {cell.feature for cell in plan.cells} if runner is None else ():
         data.features.scores(feature)()  # once, before the folds take their share
         if moving is not None:
@@ -179,7 +178,7 @@ def _work(
                 for future in ended:
                     future.result()
                 if finished:
-                    progress(_WHOLE, done + len(finished), len(plan.cells), finished[-1].label)
+                    progress(_ALL_CELLS, done + len(finished), len(plan.cells), finished[-1].label)
         except BaseException:
             stop.set()  # a training notices at its next epoch
             _cancel(waiting)
@@ -216,7 +215,7 @@ def run_batch(
     batch: Sequence[Cell],
     parts: Parts | None = None,
     progress: Progress = silent,
-) -> Iterator[Ran]:
+) -> Iterator[CellResult]:
     """Run cells that share calibration pairs, and give what came of each as it ends.
 
     A training keeps its state with `parts`; without them it starts anew where it is interrupted.
@@ -245,7 +244,7 @@ def _run_batch(
         run_moved(moving.source, target, plan, batch, parts, progress, tell)
         return
     if runner is None:
-        found: Iterable[Ran] = run_batch(data, plan, batch, parts, progress)
+        found: Iterable[CellResult] = run_batch(data, plan, batch, parts, progress)
     else:
         found = runner(plan, batch)
     for cell, ran in zip(batch, found, strict=True):
@@ -253,7 +252,7 @@ def _run_batch(
         tell(cell)
 
 
-class _Found(NamedTuple):
+class _RunResults(NamedTuple):
     """What the cells have found, in the order of the plan whatever the order they ended in."""
 
     rows: list[ResultRow]
@@ -263,11 +262,11 @@ class _Found(NamedTuple):
     intervals: list[Interval]
 
 
-def _collect(data: Dataset, plan: Plan, parts: Parts) -> _Found:
+def _collect(data: Dataset, plan: Plan, parts: Parts) -> _RunResults:
     """Join the cells."""
     rows: list[ResultRow] = []
     known: dict[tuple[str, ...], list[ValueInterval]] = {}
-    found = _Found(rows, [], [], [], [])
+    found = _RunResults(rows, [], [], [], [])
     for cell in plan.cells:
         part = parts.read(cell)
         clusters = "" if cell.clusters is None else str(cell.clusters)

@@ -1,22 +1,23 @@
-"""What a benchmark is asked to do, and the list of cells that follows from it."""
+"""What a benchmark runs: its settings, and the plan of cells that they make of the data."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._version import __version__
-from faircal.calibrators import make_calibrator
+from faircal.calibrators import CALIBRATORS, make_calibrator
 from faircal.data import Dataset
-from faircal.evaluation.benchmark.labels import label_counts
-from faircal.evaluation.benchmark.plugins import plugin_hashes
-from faircal.evaluation.benchmark.populations import Moving, shared_features, unserved
+from faircal.evaluation.benchmark.populations import Moving, label_counts, shared_features, unserved
 from faircal.methods import METHODS, make_method
+from faircal.metrics import METRICS
 from faircal.metrics.measures import RATES
 
 ThresholdOn = Literal["test", "calibration"]
@@ -30,7 +31,7 @@ class Sweep(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class BenchmarkSettings:
     """The settings of a benchmark; an empty list means the default.
 
     Parameters
@@ -81,13 +82,13 @@ class Settings:
     @property
     def main_calibrator(self) -> str:
         """The calibrator that figures show: the default where it is among them, else the first."""
-        default = Settings.calibrators[0]
+        default = BenchmarkSettings.calibrators[0]
         return default if default in self.calibrators else self.calibrators[0]
 
     @property
     def main_clusters(self) -> int:
         """The number of clusters that figures show: the one nearest to the default."""
-        return min(self.clusters, key=lambda k: abs(k - Settings.clusters[0]))
+        return min(self.clusters, key=lambda k: abs(k - BenchmarkSettings.clusters[0]))
 
     def sweep(self, method: str) -> Sweep:
         """Return the calibrators and numbers of clusters to run a method with."""
@@ -129,7 +130,7 @@ class Plan:
     `labels` says how many pairs of the other are labelled.
     """
 
-    settings: Settings
+    settings: BenchmarkSettings
     cells: tuple[Cell, ...]
     attributes: tuple[str | None, ...]
     left_out: Mapping[str, str]
@@ -164,7 +165,7 @@ class Plan:
         )
 
 
-def make_plan(data: Dataset, settings: Settings, moving: Moving | None = None) -> Plan:
+def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None = None) -> Plan:
     """Check `settings` against `data` and list the cells; what is wrong is raised here, at once.
 
     With `moving`, methods are fitted on its data in place of the other folds.
@@ -220,7 +221,7 @@ def _takes(method: str, parameter: str) -> bool:
 
 def _methods(
     data: Dataset,
-    settings: Settings,
+    settings: BenchmarkSettings,
     features: Sequence[str],
     attributes: Sequence[str | None],
     source: Dataset | None,
@@ -268,7 +269,7 @@ def servable(
     }
 
 
-def _check(settings: Settings) -> None:
+def _check(settings: BenchmarkSettings) -> None:
     for name in (*settings.methods, *settings.sweeps):
         METHODS[name]
     for calibrators, clusters in (
@@ -300,7 +301,7 @@ _OWN_SETTING = {
 }
 
 
-def _check_parameters(settings: Settings, methods: Sequence[str]) -> None:
+def _check_parameters(settings: BenchmarkSettings, methods: Sequence[str]) -> None:
     """Raise where a parameter would be set twice, or for a method that does not run."""
     for method, parameters in settings.parameters.items():
         METHODS[method]
@@ -339,7 +340,7 @@ def _check_calibration(calibration: Dataset, where: str, clusters: int) -> None:
         )
 
 
-def build_method(cell: Cell, settings: Settings, **more: Any) -> Any:
+def build_method(cell: Cell, settings: BenchmarkSettings, **more: Any) -> Any:
     """Return the unfitted method of a cell; `more` are parameters that it takes, if it does."""
     offered = {
         "calibrator": cell.calibrator,
@@ -350,3 +351,23 @@ def build_method(cell: Cell, settings: Settings, **more: Any) -> Any:
     }
     taken = {key: value for key, value in offered.items() if _takes(cell.method, key)}
     return make_method(cell.method, **{**taken, **dict(cell.parameters)})
+
+
+def plugin_hashes() -> dict[str, str]:
+    """Return the SHA-256 of each such file by its name: when one changes, so may every number.
+
+    What has no file (a notebook's) can't be hashed, and is left out.
+    """
+    modules = {
+        *_modules(METHODS.values()),
+        *_modules(CALIBRATORS.values()),
+        *_modules(metric.function for metric in METRICS.values()),
+    }
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules))
+    paths = (Path(file) for file in files if file is not None)
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def _modules(things: Iterable[object]) -> Iterable[str]:
+    names = (getattr(thing, "__module__", "") for thing in things)
+    return (name for name in names if name and name.partition(".")[0] != "faircal")

@@ -12,11 +12,19 @@ import pyarrow as pa
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.evaluation.classes.differences import ClassDifference, Paired, of_estimates, of_rows
-from faircal.evaluation.classes.measuring import measure_method
-from faircal.evaluation.classes.noise import Noise
-from faircal.evaluation.classes.rows import CLASS, ROW_MEANS, ClassRows
-from faircal.evaluation.classes.sureness import BY_ROWS, BY_UNITS, Ends, Sureness, has_interval
+from faircal.evaluation.classes.intervals import (
+    BY_ROWS,
+    BY_UNITS,
+    ClassDifference,
+    ClassIntervals,
+    DifferenceInterval,
+    Ends,
+    UnitNoise,
+    has_interval,
+    of_estimates,
+    of_rows,
+)
+from faircal.evaluation.classes.rows import CLASS, ROW_MEANS, ClassRows, measure_method
 from faircal.evaluation.curves import Curves, ScoreHistogram
 from faircal.metrics.intervals import LEVEL, Key, ValueInterval
 from faircal.metrics.intervals.enough import NOT_ENOUGH, least_people
@@ -67,7 +75,7 @@ class ClassAudit:
     dataset: str = ""
     attribute: str = ""
     made: Mapping[str, Made] = field(default_factory=dict)
-    _kept: dict[tuple[str, float], Sureness] = field(default_factory=dict)
+    _kept: dict[tuple[str, float], ClassIntervals] = field(default_factory=dict)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -122,7 +130,7 @@ class ClassAudit:
         group: str = GLOBAL,
         condition: str = "",
         level: float = LEVEL,
-    ) -> Paired:
+    ) -> DifferenceInterval:
         """Return (difference, low, high): a method's value less the reference's, on the same rows.
 
         Means over rows (accuracy, NLL, Brier) and their means over groups: Student's t of what rows
@@ -239,18 +247,18 @@ class ClassAudit:
         }
 
     @cached_property
-    def _noise(self) -> Noise:
-        return Noise.of(self.data.units)
+    def _noise(self) -> UnitNoise:
+        return UnitNoise.of(self.data.units)
 
     @cached_property
     def _losses(self) -> dict[str, dict[str, Float64]]:
         return {method: self.data.losses(method) for method in self.methods}
 
-    def _sure(self, method: str, level: float) -> Sureness:
+    def _sure(self, method: str, level: float) -> ClassIntervals:
         key = method, _checked(level)
         if key not in self._kept:
             values = self._values[method]
-            self._kept[key] = Sureness(self.data, method, values, self._noise, level)
+            self._kept[key] = ClassIntervals(self.data, method, values, self._noise, level)
         return self._kept[key]
 
     def _method(self, method: str | None) -> str:

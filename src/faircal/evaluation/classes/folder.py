@@ -8,7 +8,7 @@ from typing import Any
 
 from faircal._base.files import output_folder, staged
 from faircal.evaluation.classes.audit import ClassAudit
-from faircal.evaluation.classes.differences import ClassDifference
+from faircal.evaluation.classes.intervals import ClassDifference
 from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import (

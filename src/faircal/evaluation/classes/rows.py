@@ -1,8 +1,8 @@
-"""The rows that are audited: what methods say of them, labels, groups and units, checked once."""
+"""The rows that are audited, checked once, and what is measured of a method's probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,12 +14,15 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.data.class_probabilities import as_codes, as_probabilities_matrix
 from faircal.data.columns import UNKNOWN, Column
+from faircal.evaluation.curves import ScoreHistogram, ScoreSource
+from faircal.metrics import DEVIATIONS, Histogram, Ranking, ece, ks, probability_edges
 from faircal.metrics.calibration import NLL_EPS
-from faircal.metrics.classes import top_label
+from faircal.metrics.classes import CLASS_METRICS, top_label
+from faircal.metrics.decomposition import decompose_binary
 from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.sharing import Float64, Int64
-from faircal.metrics.measures import check_names
-from faircal.metrics.results import GLOBAL
+from faircal.metrics.measures import Measure, check_names
+from faircal.metrics.results import ALL, GLOBAL
 
 #: What curves of classes are kept under in place of an attribute.
 CLASS = "class"
@@ -201,3 +204,79 @@ def _text(value: Any) -> str:
     """Return a class's name as `Column` spells it: true, 1 for 1.0, no space around."""
     found = Column.of([value], "classes").names
     return found[0] if found else str(value)
+
+
+#: Calibration errors: of the top label, and of each class and their mean.
+TOP, EACH = {"ks": "top_ks", "ece": "top_ece"}, {"ks": "class_ks", "ece": "class_ece"}
+#: What the Brier score comes from: miscalibration − discrimination + uncertainty.
+PARTS = ("brier_miscalibration", "brier_discrimination", "brier_uncertainty")
+
+Rankings = dict[str, Ranking]
+
+
+def class_condition(name: str) -> str:
+    """Return the condition of a value of one class, as in results: ``class=cat``."""
+    return f"{CLASS}={name}"
+
+
+def rank(rows: ClassRows, probability: Float64, true: NDArray[np.bool_]) -> Rankings:
+    """Sort a binary question's rows once; groups are cut out of the sorted order."""
+    overall = Ranking.of(probability, true)
+    if rows.groups is None:
+        return {GLOBAL: overall}
+    parts = overall.split(rows.groups.codes, len(rows.groups.names))
+    return {GLOBAL: overall} | dict(zip(rows.groups.names, parts, strict=True))
+
+
+def top_rankings(rows: ClassRows, method: str) -> Rankings:
+    """Rank rows by confidence, by whether the top label is right."""
+    return rank(rows, *top_label(rows.methods[method], rows.codes))
+
+
+def class_rankings(rows: ClassRows, method: str) -> Iterator[tuple[str, Rankings]]:
+    """Rank rows by the probability of each class, one class after the other."""
+    for code, name in enumerate(rows.classes):
+        column = np.ascontiguousarray(rows.methods[method][:, code])
+        yield name, rank(rows, column, rows.codes == code)
+
+
+def measure_method(
+    rows: ClassRows, method: str, attribute: str = ""
+) -> tuple[list[Measure], list[ScoreHistogram]]:
+    """Measure one method: all rows, each group, each class, over groups."""
+    found: dict[tuple[str, str], float] = {}
+    curves: list[ScoreHistogram] = []
+    for name, loss in rows.losses(method).items():
+        for group, which in rows.rows.items():
+            part = loss[which]
+            found[group, name] = float(part.mean()) if len(part) else float("nan")
+    edges = probability_edges()
+    source = ScoreSource(method=method, attribute=attribute)
+    for group, ranking in top_rankings(rows, method).items():
+        found[group, TOP["ks"]], found[group, TOP["ece"]] = ks(ranking), ece(ranking)
+        curves.append(ScoreHistogram(source, group, "probability", Histogram.of(ranking, edges)))
+    of_classes: list[Measure] = []
+    for name, rankings in class_rankings(rows, method):
+        whole = Histogram.of(rankings[GLOBAL], edges)
+        curves.append(ScoreHistogram(source._replace(attribute=CLASS), name, "probability", whole))
+        for group, ranking in rankings.items():
+            split = decompose_binary(ranking)
+            terms = split.miscalibration, split.discrimination, split.uncertainty
+            for part_name, value in zip(PARTS, terms, strict=True):
+                found[group, part_name] = found.get((group, part_name), 0.0) + value
+            for metric, value in ((EACH["ks"], ks(ranking)), (EACH["ece"], ece(ranking))):
+                of_classes.append(Measure(group, class_condition(name), metric, value))
+                share = value / len(rows.classes)
+                found[group, metric] = found.get((group, metric), 0.0) + share
+    return [*_listed(found, rows), *of_classes], curves
+
+
+def _listed(found: dict[tuple[str, str], float], rows: ClassRows) -> Iterator[Measure]:
+    """Put values in the order of the metrics, deviations over groups behind those they are of."""
+    for metric in (*CLASS_METRICS, *PARTS):
+        for group in rows.rows:
+            yield Measure(group, "", metric, found[group, metric])
+        if rows.group_names and metric in CLASS_METRICS:
+            of_groups = [found[group, metric] for group in rows.group_names]
+            for name, function in DEVIATIONS.items():
+                yield Measure(ALL, "", f"{metric}_{name}", function(of_groups))

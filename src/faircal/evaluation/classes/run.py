@@ -166,7 +166,7 @@ def out_of_fold(
         For drawing folds and for clusters.
     n_folds : int
         How many folds to draw where the table has none.
-    folds : Folds, optional
+    folds : RowFolds, optional
         Those of `folds_of`, where it was called already.
     progress : callable
 

@@ -5,16 +5,15 @@ methods of one; `no_worse` and `non_inferior` say whether an update may pass.
 """
 
 from faircal.evaluation.compare.compare import ComparedRuns, compare, compare_runs, differences
-from faircal.evaluation.compare.matching import can_pair, notes
 from faircal.evaluation.compare.paired import Difference, Estimate, difference, holm
-from faircal.evaluation.compare.runs import ComparedRun
+from faircal.evaluation.compare.runs import ComparedRun, can_pair, notes
 from faircal.evaluation.compare.verdicts import (
     Comparison,
     GateVerdict,
     check_margin,
+    group_title,
     no_worse,
     non_inferior,
-    whom,
 )
 
 __all__ = [
@@ -30,9 +29,9 @@ __all__ = [
     "compare_runs",
     "difference",
     "differences",
+    "group_title",
     "holm",
     "no_worse",
     "non_inferior",
     "notes",
-    "whom",
 ]

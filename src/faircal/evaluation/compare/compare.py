@@ -10,15 +10,21 @@ from typing import Literal
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.evaluation.compare.matching import Both, can_pair, listed, match, notes
 from faircal.evaluation.compare.paired import difference, holm
-from faircal.evaluation.compare.runs import ComparedRun
+from faircal.evaluation.compare.runs import (
+    ComparedRun,
+    MatchedValues,
+    can_pair,
+    in_words,
+    match,
+    notes,
+)
 from faircal.evaluation.compare.verdicts import (
     Comparison,
     GateVerdict,
     Verdict,
-    better,
     check_margin,
+    improvement_sign,
     no_worse,
     non_inferior,
 )
@@ -222,13 +228,13 @@ def differences(
             b = run.find(feature, method, by)
             if a is None or b is None or method == reference:
                 continue
-            both = Both(feature, by, reference, method, a, b)
+            both = MatchedValues(feature, by, reference, method, a, b)
             keys = [key for key in _headlines(a) if key in b]
             found += [_one(run, run, both, key, level, True, 0.0) for key in keys]
     return correct(found)
 
 
-def _wanted(matched: Sequence[Both], metrics: Sequence[str]) -> list[str]:
+def _wanted(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> list[str]:
     """Return the metrics to compare, all of which there are."""
     there = dict.fromkeys(
         metric for both in matched for _, _, metric in both.a if _in(both, metric)
@@ -241,11 +247,13 @@ def _wanted(matched: Sequence[Both], metrics: Sequence[str]) -> list[str]:
     return list(metrics) or [metric for metric in METRICS if metric in there]
 
 
-def _in(both: Both, metric: str) -> bool:
+def _in(both: MatchedValues, metric: str) -> bool:
     return any(key[2] == metric for key in both.b)
 
 
-def _keys(run_a: ComparedRun, run_b: ComparedRun, both: Both, wanted: Sequence[str]) -> list[Key]:
+def _keys(
+    run_a: ComparedRun, run_b: ComparedRun, both: MatchedValues, wanted: Sequence[str]
+) -> list[Key]:
     """Return what is compared, in the order of metrics, conditions and groups of A."""
     own = run_a.thresholded and run_b.thresholded
 
@@ -269,7 +277,7 @@ def _keys(run_a: ComparedRun, run_b: ComparedRun, both: Both, wanted: Sequence[s
     return found
 
 
-def _why(matched: Sequence[Both], wanted: Sequence[str]) -> str:
+def _why(matched: Sequence[MatchedValues], wanted: Sequence[str]) -> str:
     """Say why there is nothing to compare."""
     if not wanted:
         return f"none of {', '.join(METRICS)} is in both runs"
@@ -293,12 +301,12 @@ def _check_same(
         if more:
             other = run_b if run is run_a else run_a
             raise DataError(
-                f"{other.name}: lacks the {what} {listed(sorted(more))} of {run.name}; run both"
+                f"{other.name}: lacks the {what} {in_words(sorted(more))} of {run.name}; run both"
                 f" with the same {what}"
             )
 
 
-def _set(key: Key, both: Both) -> bool:
+def _set(key: Key, both: MatchedValues) -> bool:
     """Whether a rate is what was asked for: that of all pairs at its own operating point."""
     group, condition, metric = key
     rate = Condition.of(condition).wanted(metric)
@@ -317,7 +325,7 @@ def _headlines(found: Iterable[Key]) -> Iterator[Key]:
 def _one(
     run_a: ComparedRun,
     run_b: ComparedRun,
-    both: Both,
+    both: MatchedValues,
     key: Key,
     level: float,
     paired: bool,
@@ -356,4 +364,8 @@ def correct(found: Sequence[Comparison]) -> list[Comparison]:
 def _verdict(of: Comparison, corrected: float) -> Verdict:
     if corrected > 1 - of.difference.level + 1e-12:
         return "not told apart"
-    return "better" if math.copysign(1, of.difference.value) == better(of.metric) else "worse"
+    return (
+        "better"
+        if math.copysign(1, of.difference.value) == improvement_sign(of.metric)
+        else "worse"
+    )

@@ -21,13 +21,13 @@ POWER = 0.8
 _SAME = 1e-6
 
 
-def better(metric: str) -> int:
+def improvement_sign(metric: str) -> int:
     """Return 1 where more of a metric is better, else -1.
 
     Examples
     --------
-    >>> better("auroc"), better("ks"), better("fpr_gap"), better("fdr"), better("tpr_mean")
-    (1, -1, -1, 1, 1)
+    >>> [improvement_sign(name) for name in ("auroc", "ks", "fpr_gap", "fdr", "tpr_mean")]
+    [1, -1, -1, 1, 1]
     """
     if metric in FAIRNESS:
         return 1 if FAIRNESS[metric].better == "higher" else -1
@@ -86,13 +86,15 @@ class Comparison:
     def worst(self) -> float:
         """By how much B may be worse, as far as the interval goes; negative where it is better."""
         ends = self.difference
-        return ends.high if better(self.metric) < 0 else -ends.low
+        return ends.high if improvement_sign(self.metric) < 0 else -ends.low
 
     @property
     def detectable(self) -> float:
         """How large a worsening would have been noticed, 8 times in 10, after correction."""
         risk = (1 - self.difference.level) / max(self.family, 1)
-        return self.tolerance + self.difference.detectable(-better(self.metric), risk, POWER)
+        return self.tolerance + self.difference.detectable(
+            -improvement_sign(self.metric), risk, POWER
+        )
 
     @property
     def no_errors(self) -> bool:
@@ -160,6 +162,6 @@ def check_margin(margin: float) -> None:
         raise ParameterError(f"margin: expected a number above 0, found {margin:g}")
 
 
-def whom(group: str) -> str:
+def group_title(group: str) -> str:
     """Return what a group is called."""
     return {GLOBAL: "all pairs", ALL: "over groups"}.get(group, group)

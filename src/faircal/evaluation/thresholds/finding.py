@@ -18,7 +18,7 @@ from faircal.compute.clustering import kmeans
 from faircal.data import Dataset, PairFiles
 from faircal.data.pair_files import check_one_feature, fold_named
 from faircal.evaluation.audit import ScoredPairs
-from faircal.evaluation.audit.operating import OperatingRates, rates_at
+from faircal.evaluation.audit.rates import OperatingRates, rates_at
 from faircal.evaluation.thresholds.guarantee import (
     Guarantee,
     Rule,
@@ -38,7 +38,7 @@ from faircal.model import OperatingPoint
 from faircal.model.operating_point import above
 
 if TYPE_CHECKING:
-    from faircal.evaluation.thresholds.strangers import ImposterSet
+    from faircal.evaluation.thresholds.imposters import ImposterSet
 
 #: In the source of an operating point that nobody should use.
 OWN = ", on the people of the fit: too low for others"

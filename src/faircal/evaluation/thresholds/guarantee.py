@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Groups
-from faircal.evaluation.thresholds.strangers import ImposterSet
+from faircal.evaluation.thresholds.imposters import ImposterSet
 from faircal.evaluation.thresholds.tail import Tail, fit_tail
 from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.enough import NOT_ENOUGH, lacking
@@ -60,7 +60,7 @@ class GuaranteeRow(NamedTuple):
     status: str
 
 
-class Need(NamedTuple):
+class DataRequirement(NamedTuple):
     """What a set would take for a rate to be counted: people, each in as many pairs as now."""
 
     name: str
@@ -85,8 +85,8 @@ class Guarantee:
     scope : {"global", "groups", "clusters"}
     resolved : float
         The lowest rate that counting could promise in every set; NaN with too few people in one.
-    rows : tuple of Row
-    needed : tuple of Need
+    rows : tuple of GuaranteeRow
+    needed : tuple of DataRequirement
         What it would take to count so low a rate, of sets where that can't be done.
     rule : {"promised", "measured"}
         Where only measured, the counted FPR is at most `fpr` and nothing is promised.
@@ -99,7 +99,7 @@ class Guarantee:
     scope: Scope
     resolved: float
     rows: tuple[GuaranteeRow, ...]
-    needed: tuple[Need, ...] = ()
+    needed: tuple[DataRequirement, ...] = ()
     rule: Rule = "promised"
 
     def apart_from(self, scores: Float64) -> Guarantee:
@@ -158,9 +158,9 @@ def guarantee(
 
     Parameters
     ----------
-    everybody : Strangers
+    everybody : ImposterSet
         All imposter pairs; see `imposters`.
-    sets : mapping from name to Strangers, optional
+    sets : mapping from name to ImposterSet, optional
         Those of each group or cluster; None for a promise of all pairs alone.
     fpr : float
         The wanted rate, α.
@@ -175,7 +175,7 @@ def guarantee(
     --------
     >>> rng = np.random.default_rng(0)
     >>> left, right = np.triu_indices(100, 1)
-    >>> everybody = Strangers(rng.normal(size=len(left)), left, right)
+    >>> everybody = ImposterSet(rng.normal(size=len(left)), left, right)
     >>> found = guarantee(everybody, fpr=0.01, upper=np.inf)
     >>> found.rows[0].errors, found.rows[0].imposters, found.rows[0].status
     (31, 4950, 'counted')
@@ -211,7 +211,7 @@ def guarantee(
     threshold = at if len(told) == len(asked) else math.nan
     resolved = float(np.max([each.resolved(risk) for each in asked.values()]))
     short = [name for name, (_, status) in needed.items() if status != COUNTED]
-    more = tuple(needed_for(name, asked[name], fpr, risk) for name in short)
+    more = tuple(requirement(name, asked[name], fpr, risk) for name in short)
     return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows), more)
 
 
@@ -224,7 +224,8 @@ def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> 
 
     Examples
     --------
-    >>> everybody = Strangers(np.linspace(-1, 0.999, 2000), np.arange(2000), np.arange(2000, 4000))
+    >>> left, right = np.arange(2000), np.arange(2000, 4000)
+    >>> everybody = ImposterSet(np.linspace(-1, 0.999, 2000), left, right)
     >>> found = counted(everybody, fpr=0.01)
     >>> round(found.threshold, 3), found.rows[0].errors, found.rows[0].status
     (0.98, 20, 'measured')
@@ -242,11 +243,13 @@ def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> 
         status = f"{REFUSED}{why}"
     row = _row(GLOBAL, everybody, at, math.nan, status, fpr, confidence)
     resolved = everybody.resolved(risk)
-    more = () if why is None else (needed_for(GLOBAL, everybody, fpr),)
+    more = () if why is None else (requirement(GLOBAL, everybody, fpr),)
     return Guarantee(at, at, fpr, confidence, "global", resolved, (row,), more, "measured")
 
 
-def needed_for(name: str, each: ImposterSet, fpr: float, risk: float | None = None) -> Need:
+def requirement(
+    name: str, each: ImposterSet, fpr: float, risk: float | None = None
+) -> DataRequirement:
     """Return about how many people and imposter pairs would let a rate of `fpr` be counted.
 
     People like these, each in as many pairs: so many times the people make so many times the
@@ -258,14 +261,14 @@ def needed_for(name: str, each: ImposterSet, fpr: float, risk: float | None = No
     people, trials = people_needed(fpr), trials_needed(fpr)
     if sharing.people < FEWEST_PEOPLE:
         imposters = max(trials, math.ceil(pairs * people / max(sharing.people, 1)))
-        return Need(name, people, people - sharing.people, imposters, imposters - pairs)
+        return DataRequirement(name, people, people - sharing.people, imposters, imposters - pairs)
     times = max(people / sharing.effective_people, trials / pairs, 1.0)
     if risk is not None:
         shown = each.upper_bound(0, risk)
         effect = each.dependence.design_effect
         times = max(times, shown / fpr * float(effect(fpr)) / float(effect(shown)))
     people, imposters = math.ceil(times * sharing.people), math.ceil(times * pairs)
-    return Need(name, people, people - sharing.people, imposters, imposters - pairs)
+    return DataRequirement(name, people, people - sharing.people, imposters, imposters - pairs)
 
 
 def group_sets(

@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.evaluation.thresholds._tail_families import Float64
-from faircal.evaluation.thresholds._tail_fit import Codes, Rung, TailPeople, fit_rung
+from faircal.evaluation.thresholds.tail_fit import Codes, Float64, TailFit, TailPeople, fit_above
 
 #: Fractions of the imposter pairs that may be above a threshold; two neighbours are used.
 LADDER = (0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
@@ -66,7 +65,7 @@ class Tail:
         Else pairs were taken as independent, and intervals are too narrow.
     confidence : float
         Of intervals, in total; bounds are given their own.
-    rungs : tuple of Rung
+    rungs : tuple of TailFit
         Both thresholds with the laws fitted above them.
     """
 
@@ -74,7 +73,7 @@ class Tail:
     upper: float
     confidence: float
     people_known: bool
-    rungs: tuple[Rung, ...]
+    rungs: tuple[TailFit, ...]
     reason: str
 
     @property
@@ -252,7 +251,7 @@ def fit_tail(
     if not 0.5 <= confidence < 1:
         raise ParameterError(f"confidence: expected from 0.5 to below 1, found {confidence:g}")
 
-    def tail(rungs: tuple[Rung, ...], reason: str) -> Tail:
+    def tail(rungs: tuple[TailFit, ...], reason: str) -> Tail:
         known = people.left is not None
         return Tail(len(checked), upper, confidence, known, rungs, reason)
 
@@ -260,12 +259,12 @@ def fit_tail(
         found = f"{people.effective:.0f} people (effective)"
         return tail((), f"too few people: expected {LEAST_PEOPLE:.0f}, found {found}")
     fractions = [f for f in LADDER if f * len(checked) <= MOST_EXCEEDANCES]
-    rungs: list[Rung] = []
+    rungs: list[TailFit] = []
     reason = f"too few imposter pairs: expected {_needed():.0f}, found {len(checked)}"
     for fraction in fractions:
         if fraction * len(checked) < LEAST_EXCEEDANCES * (1 - 1e-9):
             break
-        rungs = [*rungs[-1:], fit_rung(checked, people, fraction)]
+        rungs = [*rungs[-1:], fit_above(checked, people, fraction)]
         if len(rungs) == 2 and not (reason := _against(rungs[0], rungs[1])):
             break
     return tail(tuple(rungs) if not reason else (), reason)
@@ -275,7 +274,7 @@ def _needed() -> float:
     return LEAST_EXCEEDANCES / LADDER[1]
 
 
-def _against(lower: Rung, higher: Rung) -> str:
+def _against(lower: TailFit, higher: TailFit) -> str:
     """Return what speaks against extrapolating from two thresholds; empty if nothing does."""
     for rung in (lower, higher):
         if 2 * rung.distinct < rung.exceedances or rung.distinct < LEAST_EXCEEDANCES / 2:
@@ -296,7 +295,7 @@ def _against(lower: Rung, higher: Rung) -> str:
     return _unstable(lower, higher)
 
 
-def _unstable(lower: Rung, higher: Rung) -> str:
+def _unstable(lower: TailFit, higher: TailFit) -> str:
     """Return the reason where two thresholds tell different tails, a factor of 100 further out."""
     rate, side = higher.share / 100, 0.975
     ends = [

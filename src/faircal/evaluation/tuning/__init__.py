@@ -1,6 +1,6 @@
 """Choosing K and the calibrator of FairCal: on people held out, without attributes."""
 
-from faircal.evaluation.tuning.choice import Choice, Stability, TriedSetting
-from faircal.evaluation.tuning.run import choose
+from faircal.evaluation.tuning.choice import Choice, Stability, TrialCandidate
+from faircal.evaluation.tuning.cross_validation import choose
 
-__all__ = ["Choice", "Stability", "TriedSetting", "choose"]
+__all__ = ["Choice", "Stability", "TrialCandidate", "choose"]

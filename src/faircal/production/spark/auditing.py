@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from faircal.data.columns import SOMEWHERE, parse_scores
 from faircal.evaluation.audit import Audit, Auditor
-from faircal.evaluation.audit.run import needed_columns
-from faircal.evaluation.audit.together import Auditors
+from faircal.evaluation.audit.stream import FeatureAuditors, needed_columns
 from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
 from faircal.metrics.measures import RATES
@@ -96,11 +95,11 @@ def count(
     names = pairs.features if features is None else features
     # What a model makes of scores is spread as it likes, within the range.
     samples = dict.fromkeys(names) if model is not None else _samples(pairs, names)
-    fresh = Auditors.of(
+    fresh = FeatureAuditors.of(
         pairs, samples, model=model, attribute=attribute, threshold=threshold, rates=rates
     )
     # A few pairs are counted here: what doesn't fit together is said before any work is done.
-    Auditors(deepcopy(fresh.each), None if model is None else model.apply).add(pairs.head())
+    FeatureAuditors(deepcopy(fresh.each), None if model is None else model.apply).add(pairs.head())
     start = _Start(tuple(fresh.each), None if model is None else encode(model))
     # Images bring their own groups and people.
     columns = needed_columns(None if pairs.has_images else model, attribute)
@@ -114,8 +113,10 @@ class _Start:
     each: tuple[Auditor, ...]
     blob: bytes | None
 
-    def __call__(self) -> Auditors:
-        return Auditors(deepcopy(list(self.each)), None if self.blob is None else self._apply)
+    def __call__(self) -> FeatureAuditors:
+        return FeatureAuditors(
+            deepcopy(list(self.each)), None if self.blob is None else self._apply
+        )
 
     def _apply(self, part: Dataset) -> Output:
         recall_clusters(self._model, part)

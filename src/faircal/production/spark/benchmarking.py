@@ -21,9 +21,9 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.compute.threads import single
 from faircal.data import Dataset, load
-from faircal.evaluation.benchmark import Settings, run_benchmark
-from faircal.evaluation.benchmark.cell import Ran
-from faircal.evaluation.benchmark.run import Runner, run_batch, unsaid
+from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
+from faircal.evaluation.benchmark.cell import CellResult
+from faircal.evaluation.benchmark.run import Runner, ignore_note, run_batch
 from faircal.evaluation.benchmark.settings import Cell, Plan
 from faircal.metrics.results import ResultRow, replicates_of, replicates_table
 from faircal.production.spark.opening import MOST_SENT
@@ -50,13 +50,13 @@ def benchmark(
     spark: SparkSession,
     data: Dataset | str | Path,
     out: str | Path,
-    settings: Settings | None = None,
+    settings: BenchmarkSettings | None = None,
     *,
     embeddings: str = "auto",
     jobs: int | None = None,
     resume: bool = False,
     progress: Progress = silent,
-    note: Callable[[str], None] = unsaid,
+    note: Callable[[str], None] = ignore_note,
     **how: Any,
 ) -> list[ResultRow]:
     """Run a leave-one-fold-out benchmark on the workers of a Spark session.
@@ -89,7 +89,7 @@ def benchmark(
         What ``results.csv`` holds.
     """
     require()
-    settings = settings or Settings()
+    settings = settings or BenchmarkSettings()
     files = (
         None if isinstance(data, Dataset) else DatasetFiles(data, {"seed": settings.seed, **how})
     )
@@ -195,7 +195,7 @@ def _run(
     own: Mapping[str, str | None],
     plan: Plan,
     batch: Sequence[Cell],
-) -> list[Ran]:
+) -> list[CellResult]:
     """Run cells as one task, and wait for it."""
     for name, value in own.items():
         spark.sparkContext.setLocalProperty(name, value)
@@ -215,16 +215,16 @@ def _run(
     return [_unpacked(*(row[name] for name in _COLUMNS)) for row in found.to_pylist()]
 
 
-def _packed(ran: Ran) -> pa.RecordBatch:
+def _packed(ran: CellResult) -> pa.RecordBatch:
     found = (ran.curves, replicates_table(ran.replicates))
     tables = [pa.array([_bytes(table)], pa.binary()) for table in found]
     return pa.record_batch([pa.array([json.dumps(ran.part)]), *tables], names=_COLUMNS)
 
 
-def _unpacked(part: str, curves: bytes | None, replicates: bytes | None) -> Ran:
+def _unpacked(part: str, curves: bytes | None, replicates: bytes | None) -> CellResult:
     table = _table(replicates)
     found = [] if table is None else replicates_of(table)
-    return Ran(json.loads(part), _table(curves), found)
+    return CellResult(json.loads(part), _table(curves), found)
 
 
 def _bytes(table: pa.Table | None) -> bytes | None:

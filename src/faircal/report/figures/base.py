@@ -131,8 +131,6 @@ class Figure(ABC):
 
     def _repr_svg_(self) -> str:
         """Show the figure in a notebook."""
-        from faircal.report.figures.base import svg
-
         return svg(self)
 
 
@@ -261,8 +259,6 @@ class Panels:
 
     def _repr_svg_(self) -> str:
         """Show the panels in a notebook."""
-        from faircal.report.figures.base import svg
-
         return svg(self)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from faircal.evaluation.audit.matrix import MatrixRow
+from faircal.evaluation.audit.rates import MatrixRow
 from faircal.metrics.intervals.enough import lacking
 from faircal.metrics.results import Condition
 from faircal.report.figures.base import Figure, long_table

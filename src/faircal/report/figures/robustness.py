@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from faircal.evaluation.benchmark.moving import MovedRow
-from faircal.evaluation.benchmark.restoring import Restoring, restoring
+from faircal.evaluation.benchmark.transfer import LabellingCurve, MovedRow, labelling_curves
 from faircal.metrics import DEVIATIONS
 from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.figures.base import Figure, long_table
@@ -234,14 +233,14 @@ class MovingCurves(Figure):
         return "Calibration error by labelled pairs of the new population"
 
     @cached_property
-    def lines(self) -> dict[str, Restoring]:
+    def lines(self) -> dict[str, LabellingCurve]:
         """The curves by name: each strategy, of all pairs and as mean over groups."""
         own = self.variant
         wanted = (self.feature, own.method, own.calibrator, own.clusters, self.attribute)
         rows = [row for row in self.rows if row[:5] == wanted]
         found = {}
         for (metric, group), of in _OF:
-            for curve in restoring(rows, metric, group):
+            for curve in labelling_curves(rows, metric, group):
                 found[f"{curve.strategy}, {of}"] = curve
         return found
 

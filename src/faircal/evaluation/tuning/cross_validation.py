@@ -1,4 +1,4 @@
-"""FairCal tried on people held out: losses by start and fold, and how starts differ."""
+"""Choosing K and the calibrator of FairCal by cross-validation over people."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from faircal._base.errors import DataError
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.jobs import Progress, silent
+from faircal._base.registry import check_whole
+from faircal.calibrators import make_calibrator
 from faircal.compute.clustering import kmeans
 from faircal.data import Dataset
 from faircal.data.folds import draw_folds
+from faircal.evaluation.tuning.choice import Choice, Key, TrialResult, decide
 from faircal.methods import FairCal
+from faircal.methods.inputs import check_classes
 from faircal.metrics import ks
 
 Float64 = NDArray[np.float64]
@@ -62,7 +67,7 @@ class PairRegions:
         Examples
         --------
         >>> where = np.repeat([0, 1], [900, 100])
-        >>> weight = Regions(2, where, where).weights(slice(None))
+        >>> weight = PairRegions(2, where, where).weights(slice(None))
         >>> round(float(weight[900:].sum()), 6)
         0.5
         """
@@ -139,7 +144,7 @@ class Trials:
         calibrators: Sequence[str],
         seeds: Sequence[int],
         tell: Callable[[], None],
-    ) -> Iterator[Tried]:
+    ) -> Iterator[TrialResult]:
         """Try K with each calibrator, from every start; calibrators share the clusterings."""
         found = np.empty((len(calibrators), len(seeds), len(self.genuine)))
         rand = []
@@ -156,7 +161,7 @@ class Trials:
         for probability in found:
             yield self._measured(probability, same)
 
-    def _measured(self, probability: Float64, adjusted_rand: float) -> Tried:
+    def _measured(self, probability: Float64, adjusted_rand: float) -> TrialResult:
         """Measure the probabilities of all starts, (n_starts, n_pairs)."""
         loss = np.empty((len(probability), len(self.parts)))
         plain = np.empty(len(probability))
@@ -168,7 +173,7 @@ class Trials:
         error = [self.regions.ks(p, self.genuine) for p in probability]
         moved = [_moved(a, b) for a, b in combinations(probability, 2)] or [(np.nan,) * 3]
         difference, difference_95, agreement = np.mean(moved, axis=0).tolist()
-        return Tried(
+        return TrialResult(
             loss,
             float(plain.mean()),
             float(np.mean(error)),
@@ -190,25 +195,6 @@ class Trials:
         return loss
 
 
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """What was found of one candidate: `loss` is by start and fold, the others are means."""
-
-    loss: Float64
-    log_loss: float
-    ks: float
-    difference: float
-    difference_95: float
-    agreement: float
-    adjusted_rand: float
-
-    @property
-    def by_fold(self) -> Float64:
-        """Loss of each fold, mean over starts."""
-        mean: Float64 = self.loss.mean(axis=0)
-        return mean
-
-
 def _enough(genuine: NDArray[np.bool_], fold: NDArray[np.int64], part: int) -> bool:
     sides = genuine[fold == part], genuine[(fold > 0) & (fold != part)]
     return all(min(int(side.sum()), int((~side).sum())) >= _LEAST for side in sides)
@@ -219,3 +205,142 @@ def _moved(one: Float64, two: Float64) -> tuple[float, float, float]:
     away = np.abs(one - two)
     same = (one >= 0.5) == (two >= 0.5)
     return float(away.mean()), float(np.percentile(away, 95)), float(same.mean())
+
+
+#: What is tried unless told.
+CLUSTERS, CALIBRATORS = (10, 25, 50, 100), ("beta", "isotonic")
+#: Share of pairs that may belong to no fold without a word; share of a region's pairs that may lie
+#: in one fold.
+_SILENT, _APART = 0.05, 0.8
+
+
+def choose(
+    data: Dataset,
+    clusters: Sequence[int] = CLUSTERS,
+    calibrators: Sequence[str] = CALIBRATORS,
+    starts: int = 3,
+    n_folds: int = 5,
+    random_state: int = 0,
+    within: float = 0.0,
+    progress: Progress = silent,
+) -> Choice:
+    """Choose the number of clusters and the calibrator of `FairCal`, and say how stable that is.
+
+    People are dealt to folds. For each fold every candidate is fitted on pairs of the other
+    people, from several starts of K-means, and tried on pairs within the fold. What counts is the
+    log-loss, in which every region of the embeddings counts the same (the regions come from one
+    more K-means, with 12 clusters, the same for all candidates): so small regions matter, and no
+    attribute is looked at. The candidate of least loss is chosen; or, of those `within` so many
+    standard errors of it, the one with the fewest clusters.
+
+    Parameters
+    ----------
+    data : Dataset
+        Calibration pairs, with embeddings. Keep test pairs out.
+    clusters : sequence of int
+        Numbers of clusters to try.
+    calibrators : sequence of str
+        Calibrators to try; see `faircal.calibrators`.
+    starts : int
+        Starts of K-means; losses are means over them.
+    n_folds : int
+        Folds of people; one without pairs enough is left out.
+    random_state : int
+        Seed of the folds, the regions and the first start; further starts count up from it.
+    within : float
+        Standard errors within which fewer clusters are preferred to less loss.
+    progress : callable
+        Called as the work goes on, with (stage, steps done, steps in all, a few words).
+
+    Returns
+    -------
+    Choice
+
+    Examples
+    --------
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> choice = faircal.choose(cal, clusters=(2, 20), starts=2)
+    >>> [(row.n_clusters, row.calibrator) for row in choice.table]
+    [(2, 'beta'), (2, 'isotonic'), (20, 'beta'), (20, 'isotonic')]
+    >>> choice.chosen.worse <= choice.chosen.worse_error
+    True
+    """
+    counts, names = _checked(clusters, calibrators, starts, n_folds, random_state)
+    if not within >= 0:
+        raise ParameterError(f"within: expected a number from 0, found {within!r}")
+    _check_data(data)
+    trials = Trials.of(data, n_folds, random_state)
+    if counts[-1] > trials.fewest_images:
+        raise ParameterError(
+            f"clusters: expected 1 to {trials.fewest_images} (the images left where a fold is held "
+            f"out), found {counts[-1]}; choose fewer clusters (--clusters)"
+        )
+    seeds = range(random_state, random_state + starts)
+    steps = len(trials.parts) * (1 + starts * len(counts))
+    done = 0
+
+    def tell() -> None:
+        nonlocal done
+        done += 1
+        progress("choosing", done, steps, label)
+
+    label = "one map for all"
+    progress("choosing", 0, steps, label)
+    plain = dict(zip(names, trials.run(1, names, seeds[:1], tell), strict=True))
+    tried: dict[Key, TrialResult] = {}
+    for n_clusters in counts:
+        label = f"{n_clusters} clusters"
+        found = trials.run(n_clusters, names, seeds, tell)
+        tried |= {(n_clusters, name): one for name, one in zip(names, found, strict=True)}
+    return decide(tried, plain, within, _notes(trials, n_folds))
+
+
+def _checked(
+    clusters: Sequence[int], calibrators: Sequence[str], starts: int, n_folds: int, seed: int
+) -> tuple[list[int], list[str]]:
+    """Return numbers of clusters, ascending, and names of calibrators, without repeats."""
+    for name, values in (("clusters", clusters), ("calibrators", calibrators)):
+        if isinstance(values, str) or not len(values):
+            raise ParameterError(
+                f"{name}: expected one or more to try, found {values!r}; list them"
+            )
+    for count in clusters:
+        check_whole("clusters", count, 1)
+    for calibrator in calibrators:
+        make_calibrator(calibrator)
+    check_whole("starts", starts, 1)
+    check_whole("n_folds", n_folds, 2)
+    check_whole("random_state", seed, 0)
+    return sorted({int(count) for count in clusters}), list(dict.fromkeys(calibrators))
+
+
+def _check_data(data: Dataset) -> None:
+    problem = FairCal.unserved(data, None)
+    if problem is not None:
+        raise DataError(
+            f"{data.where}: faircal cannot be used: {problem}; add embeddings ('faircal embed')"
+        )
+    check_classes(int(data.genuine.sum()), len(data), data.where)
+
+
+def _notes(trials: Trials, n_folds: int) -> list[str]:
+    """Say where less was tried than asked for."""
+    notes = []
+    if len(trials.parts) < n_folds:
+        notes.append(
+            f"{len(trials.parts)} of {n_folds} folds of people have pairs enough to hold out"
+        )
+    lost = trials.lost / (trials.lost + len(trials.genuine))
+    if lost > _SILENT:
+        notes.append(
+            f"{lost:.0%} of the pairs join people of two folds and are left out; with all pairs "
+            "more clusters may do better"
+        )
+    if trials.apart > _APART:
+        notes.append(
+            "whole regions of the embeddings are held out at once, since pairs join people of a "
+            "region only with each other: what clusters gain there can't be seen; use pairs within "
+            "folds that mix them, as 'faircal pairs' makes"
+        )
+    return notes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from faircal.evaluation.audit.found import Audit, audit_rankings
+from faircal.evaluation.audit.counted import PeopleCounter
 from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
-from faircal.evaluation.audit.people import PeopleSeen
+from faircal.evaluation.audit.result import Audit, audit_rankings
 from faircal.metrics.measures import RATES, Rankings
 
 
@@ -76,7 +76,7 @@ def audit_pairs(
     rankings = Rankings.of(pairs.ranked, pairs.probability, pairs.genuine, groups, upper)
     people = None
     if pairs.people is not None:
-        seen = PeopleSeen()
+        seen = PeopleCounter()
         seen.add(pairs.people, None if groups is None else groups.pair)
         people = seen.count(() if groups is None else groups.names)
     return audit_rankings(

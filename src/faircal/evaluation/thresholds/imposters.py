@@ -49,10 +49,10 @@ class ImposterSet:
     >>> left, right = np.triu_indices(60, 1)
     >>> person = rng.normal(size=60)  # some people are more like everybody else
     >>> scores = 0.3 * (person[left] + person[right]) + rng.normal(size=len(left))
-    >>> strangers = Strangers(scores, left, right)
-    >>> strangers.allowed(0.05, risk=0.05), len(left)  # errors that show a rate below 5 %
+    >>> imposters = ImposterSet(scores, left, right)
+    >>> imposters.allowed(0.05, risk=0.05), len(left)  # errors that show a rate below 5 %
     (61, 1770)
-    >>> strangers.allowed(0.001, risk=0.05)  # not even no error shows a rate below 0.1 %
+    >>> imposters.allowed(0.001, risk=0.05)  # not even no error shows a rate below 0.1 %
     -1
     """
 

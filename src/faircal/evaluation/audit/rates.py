@@ -1,0 +1,196 @@
+"""Error rates at an operating point: of all pairs, of each group, of every two groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from faircal._base.errors import ParameterError
+from faircal.evaluation.audit.pairs import ScoredPairs
+from faircal.evaluation.audit.result import Audit
+from faircal.evaluation.thresholds.imposters import ImposterSet
+from faircal.metrics import wilson
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.intervals.crowd import Crowd
+from faircal.metrics.intervals.enough import lacking
+from faircal.metrics.intervals.sharing import FEWEST
+from faircal.metrics.matrix import cells
+from faircal.metrics.measures import Rankings, at_threshold
+from faircal.metrics.results import GLOBAL, write_rows
+
+
+class OperatingRates(NamedTuple):
+    """What was measured of all pairs, or of a group, at a threshold.
+
+    Rates and the ends of their intervals are NaN where they are not told: `fpr_lacking` and
+    `fnr_lacking` say why. `people` are those of imposter pairs, `effective_people` how many, each
+    in equally many pairs, would tell as much; None where nobody knows who is in the pairs.
+    """
+
+    name: str
+    people: int | None
+    effective_people: float | None
+    imposters: int
+    fpr: float
+    fpr_low: float
+    fpr_high: float
+    genuine: int
+    fnr: float
+    fnr_low: float
+    fnr_high: float
+    fpr_lacking: str | None
+    fnr_lacking: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it by name as JSON knows it: None where a rate is not told."""
+        return {
+            key: None if isinstance(value, float) and math.isnan(value) else value
+            for key, value in self._asdict().items()
+        }
+
+
+def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> list[OperatingRates]:
+    """Count the errors of ``score >= threshold``: of all pairs, then of each group.
+
+    Rates and intervals are those of `faircal.audit` at this threshold, and are told where it tells
+    them. Intervals know that pairs share people where it is known who is in them.
+
+    Parameters
+    ----------
+    pairs : ScoredPairs
+    threshold : float
+    level : float
+        Of the intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> genuine = np.repeat([True, False], 200)
+    >>> scores = np.concatenate([np.linspace(0.3, 1, 200), np.linspace(-1, 0.4, 200)])
+    >>> (found,) = rates_at(ScoredPairs.of(genuine, scores), 0.35)
+    >>> found.fpr, found.fnr, round(found.fpr_low, 3), round(found.fpr_high, 3)
+    (0.04, 0.075, 0.02, 0.077)
+    """
+    scores = pairs.ranked
+    if scores is None:
+        raise ParameterError("rates: expected pairs with scores, found none; score them first")
+    rankings = Rankings.of(scores, None, pairs.genuine, pairs.groups)
+    found = list(at_threshold(rankings, threshold))
+    sure = pairs.uncertainty(found)
+
+    def told(name: str, metric: str) -> tuple[tuple[float, float, float], str | None]:
+        behind = None if sure.independent else sure.effective_people(name, metric)
+        why = lacking(metric, sure.trials(name, metric), behind)
+        value, ends = sure.values[name, "", metric], sure.interval(name, "", metric, level)
+        if why is None and not math.isnan(ends[0]):
+            return (value, *ends), None
+        return (math.nan, math.nan, math.nan), why
+
+    rows = []
+    for name in rankings.scores:
+        (false, no_false), (missed, no_missed) = told(name, "fpr"), told(name, "fnr")
+        sharing = sure.sets[name].sharing("fpr")
+        known = not sure.independent
+        rows.append(
+            OperatingRates(
+                name,
+                sharing.people if known else None,
+                sharing.effective_people if known else None,
+                sure.trials(name, "fpr"),
+                *false,
+                sure.trials(name, "fnr"),
+                *missed,
+                no_false,
+                no_missed,
+            )
+        )
+    return rows
+
+
+MATRIX = "matrix.csv"
+
+
+class MatrixRow(NamedTuple):
+    """The false-positive rate of imposter pairs with one image of each of two groups.
+
+    The interval is NaN where too few people are in the pairs to tell how they vary.
+    """
+
+    feature: str
+    attribute: str
+    condition: str
+    left_group: str
+    right_group: str
+    imposters: float
+    errors: float
+    fpr: float
+    low: float
+    high: float
+    effective_people: float
+
+
+def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
+    """Give a row for every two groups with imposter pairs, at each operating point of an audit.
+
+    Parameters
+    ----------
+    pairs : ScoredPairs
+        With groups; what `audit` was made of.
+    audit : Audit
+    """
+    groups, score = pairs.groups, pairs.ranked
+    if groups is None or score is None:
+        return
+    n = len(groups.names)
+    cell = np.where(pairs.genuine, -1, cells(groups.left, groups.right, n))
+    people = pairs.people
+    crowd = Crowd.of(pairs.genuine, people) if people is not None and people.names else None
+    points = _thresholds(audit)
+    for number, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
+        rows = np.flatnonzero(cell == number)
+        if len(rows):
+            known = None
+            if crowd is not None:
+                known = ImposterSet(score[rows], crowd.left[rows], crowd.right[rows])
+            names = groups.names[i], groups.names[j]
+            for condition, threshold in points:
+                front = audit.feature, audit.attribute, condition, *names
+                errors = int((score[rows] >= threshold).sum())
+                rate = errors / len(rows)
+                ends = (
+                    audit.interval("fpr", group=names[0], condition=condition)
+                    if i == j
+                    else _interval(errors, len(rows), known)
+                )
+                effective = np.nan if known is None else known.sharing.effective_people
+                yield MatrixRow(*front, len(rows), errors, rate, *ends, effective)
+
+
+def _interval(errors: int, trials: int, known: ImposterSet | None) -> tuple[float, float]:
+    if known is None:
+        low, high = wilson(errors, trials, LEVEL)
+        return float(low), float(high)
+    if known.sharing.people < FEWEST:
+        return np.nan, np.nan
+    return known.interval(errors, LEVEL)
+
+
+def _thresholds(audit: Audit) -> Sequence[tuple[str, float]]:
+    """Return the operating points that a false-positive rate is told at, and their thresholds."""
+    return [
+        (m.condition, m.value)
+        for m in audit.measures
+        if m.metric == "threshold"
+        and m.group == GLOBAL
+        and not m.condition.startswith("global_fnr")
+        and not np.isnan(m.value)
+    ]
+
+
+def write_matrix(folder: Path, rows: Iterable[MatrixRow]) -> None:
+    """Write ``matrix.csv``; without rows it is removed."""
+    write_rows(folder / MATRIX, MatrixRow, rows)
