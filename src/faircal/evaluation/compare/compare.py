@@ -88,7 +88,7 @@ def compare(
     ...     for name, value in (("a", 0.05), ("b", 0.08))
     ... }
     >>> run_a, run_b = (
-    ...     ComparedRun(name, {}, {Scored("f", "m", "", "", "sex"): found})
+    ...     ComparedRun(name, {}, {ScoreKey("f", "m", "", "", "sex"): found})
     ...     for name, found in estimates.items()
     ... )
     >>> (found,) = compare(run_a, run_b)
