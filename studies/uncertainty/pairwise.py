@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from faircal.metrics import wilson
 from faircal.metrics.calibration import NLL_EPS, mass_cuts
-from faircal.metrics.intervals.deviations import deviation_of
+from faircal.metrics.intervals.over_groups import deviation_of
 from studies.uncertainty.laws import Float64
 
 Ends = tuple[float, float]

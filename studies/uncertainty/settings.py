@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal.data import Groups
-from faircal.metrics.intervals.deviations import deviation_of
+from faircal.metrics.intervals.over_groups import deviation_of
 from faircal.metrics.results import ALL, GLOBAL
 from studies.uncertainty.design import Design, make_design
 from studies.uncertainty.laws import Float64, Law, together

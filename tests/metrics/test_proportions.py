@@ -6,12 +6,8 @@ from scipy.stats import binomtest
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import mad, wilson
-from faircal.metrics.proportions import (
-    effective_trials,
-    gap_by_chance,
-    joint_level,
-    trials_needed,
-)
+from faircal.metrics.intervals.sufficient_data import trials_needed
+from faircal.metrics.proportions import effective_trials, gap_by_chance, joint_level
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])

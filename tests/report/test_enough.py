@@ -9,8 +9,11 @@ import re
 import numpy as np
 import pytest
 
-from faircal.metrics.intervals.enough import lacking, least_people
-from faircal.metrics.intervals.planning import people_needed
+from faircal.metrics.intervals.sufficient_data import (
+    insufficient_data_reason,
+    least_people,
+    people_needed,
+)
 from faircal.metrics.results import read_run, write_run
 from faircal.report.explorer import explorer
 from faircal.report.findings import effective_people
@@ -76,10 +79,15 @@ class TestRule:
         assert people_needed(0.01) <= 30
 
     def test_pairs_come_first_and_unknown_people_decide_nothing(self):
-        assert "pairs" in lacking("fpr", 5, 1.0)
-        assert lacking("fpr", 5000, None, 0.01) is None
-        assert lacking("fpr", 5000, 24.9, 0.01).startswith("only 24 effective people: not enough")
-        assert lacking("fpr", 1, None) == "only 1 pair: not enough data (100 are needed)"
+        assert "pairs" in insufficient_data_reason("fpr", 5, 1.0)
+        assert insufficient_data_reason("fpr", 5000, None, 0.01) is None
+        assert insufficient_data_reason("fpr", 5000, 24.9, 0.01).startswith(
+            "only 24 effective people: not enough"
+        )
+        assert (
+            insufficient_data_reason("fpr", 1, None)
+            == "only 1 pair: not enough data (100 are needed)"
+        )
 
     def test_genuine_pairs_have_people_of_their_own(self, audited):
         _, folder = audited

@@ -235,7 +235,7 @@ def _show_rates(measured: VariantResults, point: RatesAtPoint) -> None:
 
 def _rate(rate: Rate) -> tuple[str, str]:
     from faircal.cli.tables import NONE, interval, percent
-    from faircal.metrics.intervals.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     if rate.enough:
         return percent(rate.value), interval(rate.low, rate.high)
@@ -244,7 +244,7 @@ def _rate(rate: Rate) -> tuple[str, str]:
 
 def _calibration(measured: VariantResults, group: str) -> tuple[str, str]:
     from faircal.cli.tables import NONE, interval, percent
-    from faircal.metrics.intervals.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     value = measured.value("ks", group)
     if value.mean == value.mean and measured.too_few("ks", group, ""):

@@ -228,7 +228,7 @@ def _show(result: ThresholdResult, attribute: str) -> None:
 
 def _rates(row: OperatingRates) -> list[str]:
     from faircal.cli.tables import NONE, interval, percent
-    from faircal.metrics.intervals.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     def rate(value: float, low: float, high: float) -> str:
         if math.isnan(value):
@@ -248,7 +248,7 @@ def _rates(row: OperatingRates) -> list[str]:
 
 def _promise(row: GuaranteeRow) -> list[str]:
     from faircal.cli.tables import NONE, percent
-    from faircal.metrics.intervals.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     return [
         row.name,
@@ -277,7 +277,7 @@ def _meaning(result: ThresholdResult) -> list[str]:
 
 def _conclusion(chosen: Guarantee) -> list[str]:
     """Say the threshold, and what holds at it; or why there is none."""
-    from faircal.metrics.intervals.enough import NOT_ENOUGH
+    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     sure, rate = f"{100 * chosen.confidence:g} %", f"{100 * chosen.fpr:g} %"
     where = _SCOPES[chosen.scope]

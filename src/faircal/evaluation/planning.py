@@ -12,18 +12,16 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data import PairFiles
 from faircal.data.pair_files import check_one_feature
 from faircal.evaluation.audit import ScoredPairs
-from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.dependence import Dependence
+from faircal.metrics.intervals.dyadic import IdentifiedPairs
 from faircal.metrics.intervals.planning import (
-    FEWEST_PEOPLE,
-    Alike,
-    Metric,
+    PairDependence,
     PeoplePlan,
     expect,
-    people_needed,
     plan,
-    typical,
+    typical_dependence,
 )
+from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE, Metric, people_needed
 
 METRICS: tuple[Metric, ...] = ("fpr", "fnr")
 
@@ -40,7 +38,7 @@ class SamplePlan:
         Each needs the people.
     plans : list of PeoplePlan
         For the FPR, then for the FNR.
-    alike : list of Alike
+    alike : list of PairDependence
         How alike pairs that share people are, for each.
     """
 
@@ -48,7 +46,7 @@ class SamplePlan:
     level: float
     groups: int
     plans: list[PeoplePlan]
-    alike: list[Alike]
+    alike: list[PairDependence]
 
     @property
     def notes(self) -> list[str]:
@@ -87,7 +85,7 @@ class SamplePlan:
             )
         return rows
 
-    def _both(self) -> zip[tuple[PeoplePlan, Alike]]:
+    def _both(self) -> zip[tuple[PeoplePlan, PairDependence]]:
         return zip(self.plans, self.alike, strict=True)
 
 
@@ -140,18 +138,20 @@ def plan_sample(
     if pilot is None and (attribute is not None or feature is not None):
         raise ParameterError("--attribute and --feature: are for --pilot; give it too")
     measured = {} if pilot is None else _measured(PairFiles.of(pilot), attribute, feature)
-    alike = [measured.get(metric) or typical(metric) for metric in METRICS]
+    alike = [measured.get(metric) or typical_dependence(metric) for metric in METRICS]
     how: dict[str, Any] = {"images": images, "per_person": per_person, "level": level}
     plans = [
-        expect(rate, people, metric, **how, alike=each)
+        expect(rate, people, metric, **how, pilot=each)
         if people is not None
-        else plan(rate, metric, within=within, ratio=ratio, **how, alike=each)
+        else plan(rate, metric, within=within, ratio=ratio, **how, pilot=each)
         for metric, each in zip(METRICS, alike, strict=True)
     ]
     return SamplePlan(rate, level, groups, plans, alike)
 
 
-def _measured(pilot: PairFiles, attribute: str | None, feature: str | None) -> dict[Metric, Alike]:
+def _measured(
+    pilot: PairFiles, attribute: str | None, feature: str | None
+) -> dict[Metric, PairDependence]:
     """Return how alike pairs of the pilot are: all of them, or those within groups."""
     path = pilot.path
     data = pilot.load([feature] if feature else (), measuring=True)
@@ -159,20 +159,20 @@ def _measured(pilot: PairFiles, attribute: str | None, feature: str | None) -> d
     pairs = ScoredPairs.of_data(data, None, attribute)
     if pairs.people is None or pairs.ranked is None:
         raise DataError(f"{path}: expected identities, found none; add identity to plan with it")
-    crowd, scores = Crowd.of(pairs.genuine, pairs.people), pairs.ranked
+    identified, scores = IdentifiedPairs.of(pairs.genuine, pairs.people), pairs.ranked
     if pairs.groups is not None:
         rows = np.flatnonzero(pairs.groups.pair >= 0)
-        crowd, scores = crowd.part(rows), scores[rows]
-    alike: dict[Metric, Alike] = {}
+        identified, scores = identified.part(rows), scores[rows]
+    alike: dict[Metric, PairDependence] = {}
     for metric in METRICS:
-        rows, sharing, values = crowd.misses, crowd.miss_sharing, scores
+        rows, dyads, values = identified.imposter_rows, identified.imposter_dyads, scores
         if metric == "fnr":
-            rows, sharing, values = crowd.hits, crowd.hit_sharing, -scores
-        if sharing.effective_people < FEWEST_PEOPLE:
+            rows, dyads, values = identified.genuine_rows, identified.genuine_dyads, -scores
+        if dyads.effective_people < FEWEST_PEOPLE:
             raise DataError(
                 f"{path}: expected at least {FEWEST_PEOPLE} people (effective) for the"
-                f" {metric.upper()}, found {sharing.effective_people:.0f}; use a larger pilot"
+                f" {metric.upper()}, found {dyads.effective_people:.0f}; use a larger pilot"
             )
-        source = f"{path.name}, {sharing.people} people"
-        alike[metric] = Alike(Dependence.of(values[rows], sharing), source)
+        source = f"{path.name}, {dyads.people} people"
+        alike[metric] = PairDependence(Dependence.of(values[rows], dyads), source)
     return alike

@@ -9,7 +9,6 @@ from faircal.data.class_probabilities import (
     as_codes,
     as_probabilities_matrix,
 )
-from faircal.metrics.accuracy import Det, Roc, auroc, det, roc, tpr_at_fpr
 from faircal.metrics.calibration import Reliability, brier, ece, ks, mass_cuts, nll, reliability
 from faircal.metrics.catalogue import METRICS, Metric
 from faircal.metrics.classes import (
@@ -36,13 +35,33 @@ from faircal.metrics.decomposition import (
 )
 from faircal.metrics.disparity import (
     DEVIATIONS,
+    CrossGroupErrors,
     SharedThresholdRates,
     aad,
+    cells,
     equal_opportunity,
+    group_matrix,
     mad,
     mean,
     predictive_equality,
     std,
+)
+from faircal.metrics.error_rates import (
+    Det,
+    ErrorCounts,
+    Roc,
+    ThresholdRule,
+    auroc,
+    det,
+    find_threshold,
+    fnr_at_threshold,
+    fpr_at_threshold,
+    rates_at_threshold,
+    roc,
+    threshold_at_fnr,
+    threshold_at_fpr,
+    tpr_at_fpr,
+    tpr_at_threshold,
 )
 from faircal.metrics.fairness import (
     FAIRNESS,
@@ -58,18 +77,6 @@ from faircal.metrics.fairness import (
 )
 from faircal.metrics.histogram import Histogram, probability_edges, score_edges
 from faircal.metrics.likelihood import calibration_loss, cllr, log_likelihood_ratio, min_cllr
-from faircal.metrics.matrix import CrossGroupErrors, cells, group_matrix
-from faircal.metrics.operating import (
-    ErrorCounts,
-    ThresholdRule,
-    find_threshold,
-    fnr_at_threshold,
-    fpr_at_threshold,
-    rates_at_threshold,
-    threshold_at_fnr,
-    threshold_at_fpr,
-    tpr_at_threshold,
-)
 from faircal.metrics.proportions import wilson
 from faircal.metrics.ranking import Ranking
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 from faircal._base.registry import Registry
 from faircal.compute.counting import FilledBins
-from faircal.metrics.accuracy import auroc
 from faircal.metrics.bounds import auroc_bound, brier_bound, ece_bound, ks_bound, nll_bound
 from faircal.metrics.calibration import brier, ece, ks, nll
+from faircal.metrics.error_rates import auroc
 from faircal.metrics.ranking import Ranking
 
 

@@ -1,8 +1,8 @@
-"""How far groups are apart: deviations over groups, and error rates at a shared threshold."""
+"""How far groups are apart: deviations, rates at a shared threshold, errors between groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from faircal._base.errors import DataError
 from faircal._base.registry import Registry
-from faircal.metrics.accuracy import as_rates
-from faircal.metrics.operating import (
+from faircal.metrics.error_rates import (
+    as_rates,
     fnr_at_threshold,
     fpr_at_threshold,
     threshold_at_fnr,
     threshold_at_fpr,
 )
-from faircal.metrics.ranking import FloatArray, Ranking
+from faircal.metrics.ranking import FloatArray, IntArray, Ranking
 
 
 def mean(values: npt.ArrayLike) -> float:
@@ -38,8 +38,8 @@ def mean(values: npt.ArrayLike) -> float:
     >>> mean([0.1, 0.2, float("nan"), 0.6])
     0.3
     """
-    known = _known(values)
-    return float(known.mean()) if known.size else float("nan")
+    defined = _defined(values)
+    return float(defined.mean()) if defined.size else float("nan")
 
 
 def aad(values: npt.ArrayLike) -> float:
@@ -154,7 +154,7 @@ def predictive_equality(
 
     Returns
     -------
-    GroupRates
+    SharedThresholdRates
         Interpolated, as in `fpr_at_threshold`.
 
     Examples
@@ -192,7 +192,7 @@ def equal_opportunity(
 
     Returns
     -------
-    GroupRates
+    SharedThresholdRates
         Interpolated, as in `fnr_at_threshold`.
 
     Examples
@@ -213,7 +213,8 @@ def _rows(values: list[FloatArray], at: FloatArray) -> FloatArray:
     return np.array(values).reshape(len(values), len(at))
 
 
-def _known(values: npt.ArrayLike) -> FloatArray:
+def _defined(values: npt.ArrayLike) -> FloatArray:
+    """Return the values that are not NaN."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise DataError(
@@ -223,5 +224,172 @@ def _known(values: npt.ArrayLike) -> FloatArray:
 
 
 def _deviations(values: npt.ArrayLike) -> FloatArray:
-    known = _known(values)
-    return np.abs(known - known.mean()) if known.size else known
+    defined = _defined(values)
+    return np.abs(defined - defined.mean()) if defined.size else defined
+
+
+def cells(left: npt.ArrayLike, right: npt.ArrayLike, n: int) -> IntArray:
+    """Return the cell of each pair: a number for the two groups of its images, in either order.
+
+    Parameters
+    ----------
+    left, right : array-like of int, shape (n_pairs,)
+        Groups of the two images, from 0 to n − 1; −1 where unknown.
+    n : int
+        Number of groups.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_pairs,)
+        From 0 to n (n + 1) / 2 − 1, in the order of ``numpy.triu_indices(n)``: first group 0 with
+        0, 1, …, then group 1 with 1, 2, …; −1 where a group is unknown.
+
+    Examples
+    --------
+    >>> cells([0, 1, 2, 0, -1], [0, 0, 1, 2, 1], 3)
+    array([ 0,  1,  4,  2, -1])
+    """
+    codes = [np.asarray(side) for side in (left, right)]
+    for name, side in zip(("left", "right"), codes, strict=True):
+        if side.shape != codes[0].shape or side.ndim != 1 or side.dtype.kind not in "iu":
+            raise DataError(
+                f"expected whole numbers as groups, one per pair; found {side.dtype} of shape "
+                f"{side.shape} as {name}"
+            )
+        if side.size and not (side.min() >= -1 and side.max() < n):
+            raise DataError(
+                f"expected groups from -1 to {n - 1}; found {side.min()} to {side.max()} as {name}"
+            )
+    # A table looks a cell up; its last row and column, which −1 points to, are the unknown.
+    table = np.full((n + 1, n + 1), -1, dtype=np.int64)
+    upper, lower = np.triu_indices(n)
+    table[upper, lower] = table[lower, upper] = np.arange(len(upper))
+    return np.asarray(table[codes[0], codes[1]])
+
+
+@dataclass(frozen=True, eq=False)
+class CrossGroupErrors:
+    """Errors of pairs by the groups of their two images, at one threshold; see `group_matrix`.
+
+    Parameters
+    ----------
+    groups : tuple of str
+    errors, trials : ndarray of int64, shape (n_groups, n_groups)
+        Imposter pairs that are accepted, and all of them. Symmetric: a pair of two groups stands in
+        both of its places and is one pair, so sums over a triangle count each pair once.
+    genuine_errors, genuine_trials : ndarray of int64, shape (n_groups,)
+        Genuine pairs that are rejected, and all of them, both images being of the group.
+
+    Notes
+    -----
+    Two matrices of the same groups add up: what was counted in parts is counted whole.
+    """
+
+    groups: tuple[str, ...]
+    errors: IntArray
+    trials: IntArray
+    genuine_errors: IntArray
+    genuine_trials: IntArray
+
+    @property
+    def fpr(self) -> FloatArray:
+        """False positive rates, shape (n_groups, n_groups); NaN where there is no pair."""
+        return _share(self.errors, self.trials)
+
+    @property
+    def fnr(self) -> FloatArray:
+        """False negative rates within groups, shape (n_groups,); NaN where there is no pair."""
+        return _share(self.genuine_errors, self.genuine_trials)
+
+    def __add__(self, other: CrossGroupErrors) -> CrossGroupErrors:
+        if self.groups != other.groups:
+            raise DataError(
+                f"expected two matrices of the same groups; found {', '.join(self.groups)} and "
+                f"{', '.join(other.groups)}"
+            )
+        return CrossGroupErrors(
+            self.groups,
+            self.errors + other.errors,
+            self.trials + other.trials,
+            self.genuine_errors + other.genuine_errors,
+            self.genuine_trials + other.genuine_trials,
+        )
+
+
+def group_matrix(
+    scores: npt.ArrayLike,
+    genuine: npt.ArrayLike,
+    left: npt.ArrayLike,
+    right: npt.ArrayLike,
+    threshold: float,
+    *,
+    groups: Sequence[str],
+) -> CrossGroupErrors:
+    """Count errors between every two groups.
+
+    Parameters
+    ----------
+    scores : array-like of float, shape (n_pairs,)
+        A pair is accepted where ``score >= threshold``.
+    genuine : array-like of bool or 0/1, shape (n_pairs,)
+    left, right : array-like of int, shape (n_pairs,)
+        Groups of the two images, as places in `groups`; −1 where unknown. Such pairs are left out,
+        and so are genuine pairs of two groups: one person has one.
+    threshold : float
+    groups : sequence of str
+        Names of all groups.
+
+    Returns
+    -------
+    CrossGroupErrors
+
+    Examples
+    --------
+    >>> matrix = group_matrix([0.9, 0.2, 0.8, 0.1, 0.3], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1],
+    ...                       [0, 0, 0, 1, 1], 0.5, groups=["A", "B"])
+    >>> matrix.trials
+    array([[2, 2],
+           [2, 0]])
+    >>> matrix.fpr
+    array([[0.5, 0.5],
+           [0.5, nan]])
+    >>> matrix.fnr
+    array([nan,  1.])
+    """
+    n = len(groups)
+    cell = cells(left, right, n)
+    accepted = np.asarray(scores, dtype=np.float64) >= threshold
+    same = np.asarray(genuine).astype(np.bool_)
+    for name, array in (("scores", accepted), ("genuine", same)):
+        if array.shape != cell.shape:
+            raise DataError(
+                f"expected one value per pair in {name}, of shape {cell.shape}; "
+                f"found shape {array.shape}"
+            )
+    known = cell >= 0
+    n_cells = n * (n + 1) // 2
+    # One pass counts all four kinds: imposter or genuine, rejected or accepted.
+    kind = 2 * same[known] + accepted[known]
+    counts = np.bincount(4 * cell[known] + kind, minlength=4 * n_cells).reshape(n_cells, 4)
+    within = np.diag(_square(np.arange(n_cells), n))
+    return CrossGroupErrors(
+        tuple(groups),
+        _square(counts[:, 1], n),
+        _square(counts[:, 0] + counts[:, 1], n),
+        counts[within, 2],
+        counts[within, 2] + counts[within, 3],
+    )
+
+
+def _square(by_cell: IntArray, n: int) -> IntArray:
+    """Spread numbers of cells over both halves of a matrix."""
+    matrix = np.zeros((n, n), dtype=np.int64)
+    upper, lower = np.triu_indices(n)
+    matrix[upper, lower] = matrix[lower, upper] = by_cell
+    return matrix
+
+
+def _share(errors: IntArray, trials: IntArray) -> FloatArray:
+    shares = np.full(trials.shape, np.nan)
+    np.divide(errors, trials, where=trials > 0, out=shares)
+    return shares

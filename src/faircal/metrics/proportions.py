@@ -1,4 +1,4 @@
-"""Confidence intervals for counted error rates, and how much data a rate needs."""
+"""Confidence intervals for counted error rates of independent trials."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from scipy.special import stdtrit
 from faircal._base.errors import DataError, ParameterError
 from faircal.metrics.ranking import FloatArray
 
-#: Under so many trials no rate is given, and under so many people it is given with a caution.
-FEWEST_TRIALS, CAUTION_PEOPLE = 100, 30
-
 
 def wilson(
     errors: npt.ArrayLike, trials: npt.ArrayLike, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the Wilson score interval of an error rate.
+    """Return the score interval of an error rate (Wilson, 1927).
 
     It stays inside [0, 1] and keeps a sensible width at 0 errors, the usual case at low error
     rates in a small group.
@@ -50,6 +47,8 @@ def wilson(
         raise DataError(
             "expected 0 <= errors <= trials; found counts outside; pass counts, not rates"
         )
+    # By hand: SciPy's `binomtest(k, n).proportion_ci(method="wilson")` takes one count at a time,
+    # and whole ones only; effective trials are fractions.
     z = NormalDist().inv_cdf((1 + level) / 2)
     some = np.where(n > 0, n, np.nan)
     centre = (k + z**2 / 2) / (some + z**2)
@@ -79,38 +78,6 @@ def combined_reach(one: float, other: float, correlation: float = 0.0) -> float:
     (5.0, 7.0, 1.0)
     """
     return math.sqrt(max(one**2 + other**2 + 2 * correlation * one * other, 0.0))
-
-
-def trials_needed(rate: float | None = None) -> int:
-    """Return the least number of trials with which an error rate is told.
-
-    One rule for all that is said to people; files for machines keep every number.
-
-    - Never fewer than 100. An interval is then at most 20 percentage points wide; with fewer, one
-      pair more or less is over a percentage point, and any number would mislead.
-    - Where groups are compared at a wanted rate r: never fewer than 3 / r, the rule of three. With
-      no error in n trials the rate is below 3 / n, with 95 % confidence. So with fewer than 3 / r,
-      not even a group without a single error could be shown to lie below r.
-
-    The rule counts pairs. Pairs share people, so it is a floor: what passes may still rest on few
-    people, and under 30 of them that is said besides (`CAUTION_PEOPLE`).
-
-    Parameters
-    ----------
-    rate : float, optional
-        The wanted rate, in (0, 1); None where a decision is given and its rate is what comes out.
-
-    Examples
-    --------
-    >>> trials_needed(), trials_needed(0.01), trials_needed(0.001), trials_needed(0.1)
-    (100, 300, 3000, 100)
-    """
-    if rate is None:
-        return FEWEST_TRIALS
-    if not 0 < rate < 1:
-        raise ParameterError(f"expected a rate between 0 and 1; found {rate!r}; write 1 % as 0.01")
-    # A whole quotient must not become one more by rounding.
-    return max(FEWEST_TRIALS, math.ceil(3 / rate * (1 - 1e-12)))
 
 
 def joint_level(groups: int, level: float = 0.95) -> float:
@@ -147,7 +114,7 @@ def effective_trials(
         Standard deviation over folds (ddof 0); with NaN, `trials` are taken as they are.
     folds : int
     level : float
-        That of the interval to be made.
+        The level of the interval to be made.
 
     Examples
     --------
@@ -184,8 +151,8 @@ def gap_by_chance(trials: Sequence[int], rate: float, *, draws: int = 2000, seed
     >>> round(gap_by_chance([600] * 4, 0.01), 4)
     0.0049
     """
-    known = np.array([n for n in trials if n > 0], dtype=np.int64)
-    if not len(known):
+    counted = np.array([n for n in trials if n > 0], dtype=np.int64)
+    if not len(counted):
         return float("nan")
-    rates = np.random.default_rng(seed).binomial(known, rate, (draws, len(known))) / known
+    rates = np.random.default_rng(seed).binomial(counted, rate, (draws, len(counted))) / counted
     return float(np.abs(rates - rates.mean(axis=1, keepdims=True)).max(axis=1).mean())

@@ -228,7 +228,7 @@ class Replicated(NamedTuple):
     """A value and replicates of it, less the value: what other people would have changed.
 
     Replicates of the same number, in whichever run, are of the same other people; see
-    `faircal.metrics.intervals.replicates`.
+    `faircal.metrics.intervals.dyadic`.
     """
 
     feature: str

@@ -18,7 +18,7 @@ from faircal.data.summary import MOST_COUNTED, AttributeCounts, DataSummary
 from faircal.data.types import Images
 from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
-from faircal.metrics.intervals.planning import FEWEST_PEOPLE
+from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE
 from faircal.metrics.results import versions
 from faircal.model import About, Population, Provenance
 from faircal.production.monitoring import calibration_population

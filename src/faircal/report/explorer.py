@@ -15,8 +15,8 @@ import numpy as np
 
 from faircal.evaluation.curves import Of, ScoreSource
 from faircal.metrics import Histogram, probability_edges
-from faircal.metrics.intervals.enough import least_people
-from faircal.metrics.proportions import FEWEST_TRIALS, joint_level
+from faircal.metrics.intervals.sufficient_data import FEWEST_TRIALS, least_people
+from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.findings import effective_people, main_condition
 from faircal.report.store import ResultsFolder

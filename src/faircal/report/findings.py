@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from faircal.evaluation.curves import ScoreSource
-from faircal.metrics.intervals.enough import NOT_ENOUGH, lacking
-from faircal.metrics.intervals.enough import effective_people as effective_people_by_group
-from faircal.metrics.intervals.enough import people as people_by_group
-from faircal.metrics.proportions import CAUTION_PEOPLE
+from faircal.metrics.intervals.sufficient_data import (
+    CAUTION_PEOPLE,
+    NOT_ENOUGH,
+    effective_people_by_group,
+    insufficient_data_reason,
+    people_by_group,
+)
 from faircal.metrics.results import ALL, GLOBAL, Condition
 from faircal.report.rates import TRIALS, Rate, RatesAtPoint, RatesByGroup
 from faircal.report.store import ResultsFolder, StoredInterval
@@ -156,7 +159,7 @@ class VariantResults:
         counts = self.counts(group)
         pairs = sum(counts) if counts is not None else 10**9  # not known: people decide
         people = effective_people(self.store, self.attribute).get(group)
-        return lacking(metric, pairs, people)
+        return insufficient_data_reason(metric, pairs, people)
 
     def too_few(self, metric: str, group: str, condition: str) -> bool:
         """Whether there is not enough data for a metric of a group to be told."""

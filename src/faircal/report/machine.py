@@ -26,10 +26,10 @@ are fractions. What is undefined or withheld is null, never NaN.
         ``caution`` (a sentence where there are fewer than 30 people, else null), and ``fpr``,
         ``fnr``, ``ks``. Each of `fpr` and `fnr` has ``value``, ``low``, ``high``, ``errors`` (a
         fraction where the rate is interpolated), ``trials``, ``enough`` and ``reason``. Without
-        enough data (`faircal.metrics.intervals.enough`) `enough` is false, `reason` a sentence, and
-        value, low and high are null; ``results.csv`` and ``intervals.csv`` keep the raw numbers.
-        `ks` has ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``. `fpr` is null
-        at a global false-negative rate, where it is not measured.
+        enough data (`faircal.metrics.intervals.sufficient_data`) `enough` is false, `reason` a
+        sentence, and value, low and high are null; ``results.csv`` and ``intervals.csv`` keep the
+        raw numbers. `ks` has ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``.
+        `fpr` is null at a global false-negative rate, where it is not measured.
     ``over_groups``
         An object from measures over groups (``fpr_gap``, ``fpr_max_min``, ``fdr``, ``garbe``, …,
         as in ``results.csv``) to objects with ``value``, ``low``, ``high`` (null where undefined:

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field, replace
 from faircal.evaluation.audit.label_noise import over_groups
 from faircal.evaluation.audit.regions import distinct
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.intervals.enough import NOT_ENOUGH, lacking, least_people
+from faircal.metrics.intervals.sufficient_data import (
+    NOT_ENOUGH,
+    insufficient_data_reason,
+    least_people,
+)
 from faircal.metrics.results import ALL, GLOBAL, Condition
 from faircal.report.findings import (
     VariantResults,
@@ -321,7 +325,7 @@ def group_pair_tables(store: ResultsFolder, point: str | None) -> list[Table]:
     for row in rows:
         known = None if math.isnan(row.effective_people) else row.effective_people
         wanted = Condition.of(row.condition).wanted("fpr")
-        few = lacking("fpr", round(row.imposters), known, wanted)
+        few = insufficient_data_reason("fpr", round(row.imposters), known, wanted)
         rate = TableValue(row.fpr, low=row.low, high=row.high)
         counts = _count(row.imposters), _count(known), _count(row.errors)
         both = f"{row.left_group} – {row.right_group}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.intervals.enough import lacking
+from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
 from faircal.metrics.proportions import effective_trials, joint_level, wilson
 from faircal.report.store import StoredInterval
 
@@ -106,7 +106,9 @@ class Rate:
     def _lacking(self) -> str | None:
         if not self.trials:
             return None
-        return lacking(self.metric, self.trials, self.people, self.wanted, of=TRIALS[self.metric])
+        return insufficient_data_reason(
+            self.metric, self.trials, self.people, self.wanted, of=TRIALS[self.metric]
+        )
 
     @property
     def enough(self) -> bool:

@@ -1,8 +1,8 @@
 """A report's findings in plain sentences: for people who decide, not for people who measure.
 
 No sentence says more than the data can carry: a group without enough data is named as such and gets
-no number (`faircal.metrics.intervals.enough` is the rule), and groups whose intervals overlap are
-not called different.
+no number (`faircal.metrics.intervals.sufficient_data` is the rule), and groups whose intervals
+overlap are not called different.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.intervals.enough import NOT_ENOUGH, least_people
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, least_people
 from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.changes import changes
 from faircal.report.findings import (

@@ -21,8 +21,7 @@ from faircal.evaluation.audit.regions import (
     read_record,
     read_regions,
 )
-from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.sharing import PeopleSharing
+from faircal.metrics.intervals.dyadic import Dyads, IdentifiedPairs
 from faircal.metrics.results import write_rows
 from faircal.report.figures.regions import region_figures, region_montages
 
@@ -63,11 +62,11 @@ def unfair():
 def half(**changes):
     """Four people with two images each (0 and 1, 2 and 3, …), two genuine pairs, four imposters."""
     left, right = np.array([0, 2, 0, 1, 4, 6]), np.array([1, 3, 2, 4, 6, 5])
-    crowd = Crowd(left // 2 == right // 2, left // 2, right // 2, 4)
+    identified = IdentifiedPairs(left // 2 == right // 2, left // 2, right // 2, 4)
     made = HalfOfPeople(
         left,
         right,
-        crowd,
+        identified,
         np.array([0.9, 0.8, 0.7, 0.1, 0.2, 0.6]),
         np.array([0.8, 0.6, 0.5, 0.1, 0.2, 0.3]),
         0.5,
@@ -91,8 +90,8 @@ def test_regions_share_out_all_pairs():
     data = population(60, 0.0, seed=0)
     people = people_of(data.pairs, data.images)[0]
     left, right = data.pairs.left, data.pairs.right
-    crowd = Crowd(data.genuine, people[left], people[right], 60)
-    whole = HalfOfPeople(left, right, crowd, data.scores, np.full(len(data), 0.5), 0.3)
+    identified = IdentifiedPairs(data.genuine, people[left], people[right], 60)
+    whole = HalfOfPeople(left, right, identified, data.scores, np.full(len(data), 0.5), 0.3)
     region = np.arange(len(data.images)) % 5
     imposters = ~data.genuine
     weights = [
@@ -114,7 +113,7 @@ def test_the_variance_counts_couples_of_pairs_that_share_people():
     for i, j in product(range(len(left)), repeat=2):
         shared = len({left[i], right[i]} & {left[j], right[j]})
         expected += weight[i] * weight[j] * (1.0 if i == j else {0: 0, 1: 0.1, 2: 0.4}[shared])
-    sums = _WeightSums.of(weight, PeopleSharing.of(left, right))
+    sums = _WeightSums.of(weight, Dyads.of(left, right))
     assert sums.variance(np.array(0.4), np.array(0.1)) == pytest.approx(expected)
 
 

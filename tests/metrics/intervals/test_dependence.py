@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from faircal.metrics.intervals.crowd import Crowd
+from faircal.metrics.intervals.auroc import AurocDependence
 from faircal.metrics.intervals.dependence import Dependence, ThresholdRungs, binary_correlation
-from faircal.metrics.intervals.ordering import Ordering
-from faircal.metrics.intervals.sharing import PeopleSharing
+from faircal.metrics.intervals.dyadic import Dyads, IdentifiedPairs
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.01, 0.001])
@@ -23,7 +22,7 @@ def test_correlation_of_exceeding(rate, latent):
 
 def test_independent_pairs_have_none():
     rng = np.random.default_rng(0)
-    shared = PeopleSharing.of(np.arange(4000) * 2, np.arange(4000) * 2 + 1)
+    shared = Dyads.of(np.arange(4000) * 2, np.arange(4000) * 2 + 1)
     found = Dependence.of(rng.normal(size=4000), shared)
     np.testing.assert_array_equal(found.design_effect([0.001, 0.1]), 1.0)
 
@@ -36,7 +35,7 @@ def test_variance_over_draws(draw, person, couple, rate):
     for seed in range(250):
         pairs = draw(seed, n=25, images=2, person=person, couple=couple)
         rates.append((pairs.scores >= level).mean())
-        found = Dependence.of(pairs.scores, PeopleSharing.of(pairs.left, pairs.right))
+        found = Dependence.of(pairs.scores, Dyads.of(pairs.left, pairs.right))
         effects.append(float(found.design_effect(rate)))
     true = np.var(rates) / (rate * (1 - rate) / len(pairs.scores))
     assert np.mean(effects) == pytest.approx(true, rel=0.3)
@@ -46,13 +45,13 @@ def test_genuine_pairs_of_a_person_go_together():
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(400), 10)
     scores = np.repeat(rng.normal(size=400), 10)  # all of a person the same
-    found = Dependence.of(-scores, PeopleSharing.of(who, who))
+    found = Dependence.of(-scores, Dyads.of(who, who))
     assert float(found.design_effect(0.1)) == pytest.approx(10, rel=0.05)
 
 
 def test_a_rate_and_what_is_left_of_it_are_as_sure(draw):
     pairs = draw(0)
-    found = Dependence.of(pairs.scores, PeopleSharing.of(pairs.left, pairs.right))
+    found = Dependence.of(pairs.scores, Dyads.of(pairs.left, pairs.right))
     assert found.design_effect(0.02) == pytest.approx(float(found.design_effect(0.98)))
 
 
@@ -60,22 +59,22 @@ def test_few_people_make_most_of_it():
     """Where the errors are one person's, little is known of how they vary."""
     rng = np.random.default_rng(0)
     one, two = np.triu_indices(60, 1)
-    even = Dependence.of(rng.normal(size=len(one)), PeopleSharing.of(one, two))
-    wolf = Dependence.of(rng.normal(size=len(one)) + 5.0 * (one == 0), PeopleSharing.of(one, two))
+    even = Dependence.of(rng.normal(size=len(one)), Dyads.of(one, two))
+    wolf = Dependence.of(rng.normal(size=len(one)) + 5.0 * (one == 0), Dyads.of(one, two))
     assert wolf.degrees_of_freedom(0.01) < even.degrees_of_freedom(0.01) / 3
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_too_few_people(n):
     one, two = np.triu_indices(n, 1)
-    found = Dependence.of(np.zeros(len(one)), PeopleSharing.of(one, two))
+    found = Dependence.of(np.zeros(len(one)), Dyads.of(one, two))
     assert float(found.design_effect(0.01)) == 1.0
     assert found.degrees_of_freedom(0.01) == 3.0
 
 
 def test_all_scores_the_same():
     one, two = np.triu_indices(10, 1)
-    found = Dependence.of(np.zeros(len(one)), PeopleSharing.of(one, two))
+    found = Dependence.of(np.zeros(len(one)), Dyads.of(one, two))
     assert float(found.design_effect(0.01)) == 1.0
 
 
@@ -98,7 +97,7 @@ def test_rungs_are_used_from_the_rate_upwards_until_errors_suffice():
 
 def test_scores_that_are_all_the_same_tell_no_correlation():
     genuine = np.arange(600) % 2 == 0
-    found = Ordering.of(np.zeros(600), Crowd.of(genuine, None))
+    found = AurocDependence.of(np.zeros(600), IdentifiedPairs.of(genuine, None))
     assert not len(found.rates)
     assert float(found.correlation(0.3)) == 0.0
     assert found.degrees_of_freedom(0.3) == 3.0

@@ -9,11 +9,16 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from faircal.metrics import DEVIATIONS, FAIRNESS, ece, ks
-from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.curve import BinnedCurve
-from faircal.metrics.intervals.deviations import deviation_of, lower_end, rate_noise, upper_end
-from faircal.metrics.intervals.inversion import lowest
-from faircal.metrics.intervals.unfairness import unfairness_interval
+from faircal.metrics.intervals.calibration_error import BinnedCurve
+from faircal.metrics.intervals.dyadic import IdentifiedPairs
+from faircal.metrics.intervals.inversion import lowest_scale
+from faircal.metrics.intervals.over_groups import (
+    deviation_of,
+    lower_end,
+    rate_noise,
+    unfairness_interval,
+    upper_end,
+)
 
 NAMES = (*DEVIATIONS, "gap")
 groups = st.lists(st.floats(0, 1), min_size=2, max_size=6).map(np.array)
@@ -22,13 +27,13 @@ groups = st.lists(st.floats(0, 1), min_size=2, max_size=6).map(np.array)
 class TestLowest:
     def test_far_from_0_it_is_the_usual_end(self):
         noise = np.random.default_rng(0).normal(size=100_000)
-        low = lowest(lambda part: np.abs(20 * part + noise), 20.0, 0.9)
+        low = lowest_scale(lambda part: np.abs(20 * part + noise), 20.0, 0.9)
         assert 20 * low == pytest.approx(20 - 1.645, abs=0.02)
 
     def test_what_noise_alone_makes_is_0(self):
         noise = np.random.default_rng(0).normal(size=(10_000, 5))
         found = np.abs(noise[0]).max()
-        part = lowest(lambda p: np.abs(p * noise[0] + noise[1:]).max(axis=1), found)
+        part = lowest_scale(lambda p: np.abs(p * noise[0] + noise[1:]).max(axis=1), found)
         assert part == 0.0
 
 
@@ -101,32 +106,34 @@ class TestDeviations:
 
 
 class TestCurve:
-    def crowd(self, rng, n=40, each=6):
+    def identified(self, rng, n=40, each=6):
         one, two = (side.repeat(4) for side in np.triu_indices(n, 1))
         who = np.arange(n).repeat(each)
         genuine = np.arange(len(one) + len(who)) >= len(one)
-        return Crowd(genuine, np.append(one, who), np.append(two, who), n)
+        return IdentifiedPairs(genuine, np.append(one, who), np.append(two, who), n)
 
-    def probabilities(self, rng, crowd, tilt):
-        return expit(rng.normal(size=len(crowd.genuine)) * 1.5 + 4 * crowd.genuine - 3.5 + tilt)
+    def probabilities(self, rng, identified, tilt):
+        return expit(
+            rng.normal(size=len(identified.genuine)) * 1.5 + 4 * identified.genuine - 3.5 + tilt
+        )
 
     def test_its_norms_are_the_metrics(self):
         rng = np.random.default_rng(0)
-        crowd = self.crowd(rng)
-        said = self.probabilities(rng, crowd, 1.0)
-        curve = BinnedCurve.of(said, crowd, 50, rng)
-        assert curve.found("ks") == pytest.approx(ks(said, crowd.genuine), rel=0.02)
-        assert curve.found("ece") == pytest.approx(ece(said, crowd.genuine), rel=1e-9)
+        identified = self.identified(rng)
+        said = self.probabilities(rng, identified, 1.0)
+        curve = BinnedCurve.of(said, identified, 50, rng)
+        assert curve.estimate("ks") == pytest.approx(ks(said, identified.genuine), rel=0.02)
+        assert curve.estimate("ece") == pytest.approx(ece(said, identified.genuine), rel=1e-9)
 
     def test_noise_is_that_of_other_people(self):
         """Over draws, the curve varies as its noise says."""
         ends, noises = [], []
         for seed in range(200):
             rng = np.random.default_rng(seed)
-            crowd = self.crowd(rng, n=20)
-            lift = np.where(crowd.genuine, 0, 0.5 * rng.normal(size=20)[crowd.left])
+            identified = self.identified(rng, n=20)
+            lift = np.where(identified.genuine, 0, 0.5 * rng.normal(size=20)[identified.left])
             said = expit(np.log(0.1) + lift + rng.normal(size=len(lift)))
-            curve = BinnedCurve.of(said, crowd, 200, rng)
+            curve = BinnedCurve.of(said, identified, 200, rng)
             ends.append(curve.bins.sum())
             noises.append(curve.noise.sum(axis=1).std())
         assert np.mean(noises) == pytest.approx(np.std(ends), rel=0.15)
@@ -134,35 +141,39 @@ class TestCurve:
     def test_equal_probabilities_stay_together(self):
         """Neither the curve nor its noise depends on the order of the rows."""
         rng = np.random.default_rng(0)
-        crowd = self.crowd(rng)
-        said = np.round(self.probabilities(rng, crowd, 0.5), 1)
+        identified = self.identified(rng)
+        said = np.round(self.probabilities(rng, identified, 0.5), 1)
         order = rng.permutation(len(said))
-        turned = Crowd(crowd.genuine[order], crowd.left[order], crowd.right[order], 40)
-        one = BinnedCurve.of(said, crowd, 400, np.random.default_rng(1))
+        turned = IdentifiedPairs(
+            identified.genuine[order], identified.left[order], identified.right[order], 40
+        )
+        one = BinnedCurve.of(said, identified, 400, np.random.default_rng(1))
         two = BinnedCurve.of(said[order], turned, 400, np.random.default_rng(1))
         for metric in ("ks", "ece"):
-            assert one.found(metric) == pytest.approx(two.found(metric))
+            assert one.estimate(metric) == pytest.approx(two.estimate(metric))
             assert one.interval(metric, 0.95) == pytest.approx(two.interval(metric, 0.95), rel=1e-3)
-        assert one.found("ks") == pytest.approx(ks(said, crowd.genuine))
+        assert one.estimate("ks") == pytest.approx(ks(said, identified.genuine))
 
     def test_where_calibration_is_right_the_lower_end_is_0(self):
         missed = 0
         for seed in range(100):
             rng = np.random.default_rng(seed)
-            crowd = self.crowd(rng)
-            said = rng.random(len(crowd.genuine))
-            crowd = Crowd(rng.random(len(said)) < said, crowd.left, crowd.right, crowd.n_people)
-            curve = BinnedCurve.of(said, crowd, 300, rng)
+            identified = self.identified(rng)
+            said = rng.random(len(identified.genuine))
+            identified = IdentifiedPairs(
+                rng.random(len(said)) < said, identified.left, identified.right, identified.n_people
+            )
+            curve = BinnedCurve.of(said, identified, 300, rng)
             missed += curve.interval("ks", 0.95)[0] > 0
         assert missed <= 8
 
     def test_where_it_is_wrong_it_is_not(self):
         rng = np.random.default_rng(0)
-        crowd = self.crowd(rng)
-        said = 0.5 + 0.01 * rng.random(len(crowd.genuine))
+        identified = self.identified(rng)
+        said = 0.5 + 0.01 * rng.random(len(identified.genuine))
         for metric in ("ks", "ece"):
-            low, high = BinnedCurve.of(said, crowd, 500, rng).interval(metric, 0.95)
-            found = BinnedCurve.of(said, crowd, 2, rng).found(metric)
+            low, high = BinnedCurve.of(said, identified, 500, rng).interval(metric, 0.95)
+            found = BinnedCurve.of(said, identified, 2, rng).estimate(metric)
             assert 0 < low < found < high < 2 * found
 
 
@@ -220,8 +231,8 @@ def test_a_genuine_pair_below_all_imposters_does_not_blow_up_the_upper_end(floor
     said = np.where(genuine, rng.uniform(0.6, 1, 820), floor)
     said[0] = floor / 2
     own = np.repeat(people, 3)
-    crowd = Crowd(genuine, np.r_[own, left], np.r_[own, right], 40)
-    curve = BinnedCurve.of(said, crowd, 400, np.random.default_rng(0))
+    identified = IdentifiedPairs(genuine, np.r_[own, left], np.r_[own, right], 40)
+    curve = BinnedCurve.of(said, identified, 400, np.random.default_rng(0))
     for metric in ("ks", "ece"):
         low, high = curve.interval(metric, 0.95)
-        assert 0 < low < curve.found(metric) < high < 2 * curve.found(metric)
+        assert 0 < low < curve.estimate(metric) < high < 2 * curve.estimate(metric)

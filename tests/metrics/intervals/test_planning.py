@@ -9,9 +9,10 @@ from scipy.stats import norm
 from faircal._base.errors import ParameterError
 from faircal.metrics import wilson
 from faircal.metrics.intervals.dependence import Dependence
-from faircal.metrics.intervals.planning import Alike, expect, people_needed, plan, typical
-from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import PeopleSharing
+from faircal.metrics.intervals.dyadic import Dyads
+from faircal.metrics.intervals.inversion import rate_interval
+from faircal.metrics.intervals.planning import PairDependence, expect, plan, typical_dependence
+from faircal.metrics.intervals.sufficient_data import people_needed
 
 
 def imposter_pairs(rng, people, images):
@@ -20,7 +21,7 @@ def imposter_pairs(rng, people, images):
     alike = rng.normal(size=people) * 0.1**0.5
     dyad = alike[one] + alike[other] + rng.normal(size=len(one)) * 0.3**0.5
     scores = dyad[:, None] + rng.normal(size=(len(one), images**2)) * 0.5**0.5
-    return scores.ravel(), PeopleSharing.of(*(np.repeat(who, images**2) for who in (one, other)))
+    return scores.ravel(), Dyads.of(*(np.repeat(who, images**2) for who in (one, other)))
 
 
 def genuine_pairs(rng, people, images):
@@ -29,15 +30,15 @@ def genuine_pairs(rng, people, images):
     scores = rng.normal(size=people)[:, None] * 0.4**0.5
     scores = scores + rng.normal(size=(people, each)) * 0.6**0.5
     who = np.repeat(np.arange(people), each)
-    return scores.ravel(), PeopleSharing.of(who, who)
+    return scores.ravel(), Dyads.of(who, who)
 
 
 @pytest.mark.parametrize(("draw", "metric"), [(imposter_pairs, "fpr"), (genuine_pairs, "fnr")])
 def test_the_planned_people_give_about_the_planned_interval(draw, metric):
     rate, within, images = 0.01, 0.006, 4
     rng = np.random.default_rng(0)
-    alike = Alike(Dependence.of(*draw(rng, 250, images)), "a pilot")
-    found = plan(rate, metric, within=within, images=images, alike=alike)
+    alike = PairDependence(Dependence.of(*draw(rng, 250, images)), "a pilot")
+    found = plan(rate, metric, within=within, images=images, pilot=alike)
     assert 30 < found.people < 400
     widths = []
     for _ in range(20):
@@ -54,21 +55,23 @@ def test_the_planned_people_give_about_the_planned_interval(draw, metric):
 
 def test_counts_of_a_design_are_those_of_its_pairs():
     scores, sharing = imposter_pairs(np.random.default_rng(1), 12, 3)
-    alike = typical("fpr")
+    alike = typical_dependence("fpr")
     both, one = alike.dependence.correlations(0.01)
     couples = sharing.same_dyad * both + sharing.one_person * one
     found = expect(0.01, 12, images=3)
     assert found.pairs == len(scores) == 594
     assert found.effective_pairs == pytest.approx(594 / (1 + float(couples) / 594))
     genuine = expect(0.01, 12, "fnr", images=3)
-    both, _ = typical("fnr").dependence.correlations(0.01)
+    both, _ = typical_dependence("fnr").dependence.correlations(0.01)
     assert genuine.pairs == 36
     assert genuine.effective_pairs == pytest.approx(36 / (1 + 2 * float(both)))
 
 
 def test_pairs_that_share_nothing_need_as_many_as_wilson_says():
-    nobody = PeopleSharing.of(np.zeros(0, int), np.zeros(0, int))
-    found = expect(0.05, 100_000, "fnr", images=2, alike=Alike(Dependence.none(nobody), "none"))
+    nobody = Dyads.of(np.zeros(0, int), np.zeros(0, int))
+    found = expect(
+        0.05, 100_000, "fnr", images=2, pilot=PairDependence(Dependence.none(nobody), "none")
+    )
     low, high = wilson(5000, 100_000)
     assert (found.low, found.high) == pytest.approx((float(low), float(high)), rel=1e-4)
 

@@ -10,8 +10,8 @@ import pytest
 import faircal
 from faircal.evaluation.audit import ScoredPairs
 from faircal.metrics import wilson
-from faircal.metrics.intervals import Uncertainty, ValueInterval, known, over_folds
-from faircal.metrics.intervals.replicates import replicates
+from faircal.metrics.intervals import Uncertainty, ValueInterval, over_folds, value_intervals
+from faircal.metrics.intervals.dyadic import replicates
 from faircal.metrics.measures import Rankings, at_threshold, measure
 
 
@@ -105,7 +105,7 @@ def test_groups_of_few_people_have_no_interval():
 
 
 def test_all_rows(found, sure):
-    rows = known(sure, found, 0.9)
+    rows = value_intervals(sure, found, 0.9)
     assert [row[:4] for row in rows] == [m for m in found if m.metric != "threshold"]
     for row in rows:
         rate = row.metric in ("fpr", "fnr", "tpr") and row.group != "all"
@@ -207,7 +207,7 @@ def test_a_given_threshold_is_not_moved(pairs, found):
 
 
 def test_one_fold_is_as_sure_as_it_was(found, sure):
-    for row in known(sure, found):
+    for row in value_intervals(sure, found):
         if row.metric == "tpr" or (row.metric == "fpr" and row.value > 0.005):
             again = over_folds([row])
             if row.group != "all":

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircal.metrics.intervals.sharing import PeopleSharing
+from faircal.metrics.intervals.dyadic import Dyads
 
 people = st.integers(0, 5)
 imposters = st.lists(st.tuples(people, people).filter(lambda p: p[0] != p[1]), min_size=1)
@@ -28,7 +28,7 @@ def by_hand(pairs):
 @given(imposters)
 def test_couples_are_counted(pairs):
     left, right = np.array(pairs).T
-    shared = PeopleSharing.of(left, right)
+    shared = Dyads.of(left, right)
     assert (shared.same_dyad, shared.one_person) == by_hand(pairs)
     assert shared.pairs == len(pairs)
     assert shared.people == len(set(left) | set(right))
@@ -38,7 +38,7 @@ def test_couples_are_counted(pairs):
 @given(imposters)
 def test_sums(pairs):
     left, right = np.array(pairs).T
-    shared = PeopleSharing.of(left, right)
+    shared = Dyads.of(left, right)
     values = np.arange(len(pairs)) ** 2.0
     of_dyads = shared.per_dyad(values)
     assert of_dyads.sum() == values.sum()
@@ -49,14 +49,14 @@ def test_sums(pairs):
 
 def test_neither_sides_nor_order_matter():
     left, right = np.array([3, 1, 1, 7]), np.array([1, 3, 7, 3])
-    one, two = PeopleSharing.of(left, right), PeopleSharing.of(right[::-1], left[::-1])
+    one, two = Dyads.of(left, right), Dyads.of(right[::-1], left[::-1])
     assert (one.same_dyad, one.one_person) == (two.same_dyad, two.one_person)
     np.testing.assert_array_equal(one.sizes, two.sizes)
 
 
 def test_genuine_pairs_show_one_person():
     who = np.array([4, 4, 4, 9])
-    shared = PeopleSharing.of(who, who)
+    shared = Dyads.of(who, who)
     assert shared.alone
     assert (shared.same_dyad, shared.one_person, shared.people) == (6, 0, 2)
     np.testing.assert_array_equal(shared.per_person(shared.sizes), [3, 1])
@@ -64,12 +64,12 @@ def test_genuine_pairs_show_one_person():
 
 def test_effective_people():
     ring = np.arange(10)
-    assert PeopleSharing.of(ring, (ring + 1) % 10).effective_people == pytest.approx(10)
-    star = PeopleSharing.of(np.zeros(9, int), np.arange(1, 10))  # one person is in every pair
+    assert Dyads.of(ring, (ring + 1) % 10).effective_people == pytest.approx(10)
+    star = Dyads.of(np.zeros(9, int), np.arange(1, 10))  # one person is in every pair
     assert star.effective_people == pytest.approx(18**2 / (81 + 9))
 
 
 def test_no_pairs():
-    none = PeopleSharing.of(np.zeros(0, int), np.zeros(0, int))
+    none = Dyads.of(np.zeros(0, int), np.zeros(0, int))
     assert (none.pairs, none.people, none.effective_people) == (0, 0, 0.0)
     assert len(none.per_dyad(np.zeros(0))) == 0

@@ -14,11 +14,10 @@ from faircal.evaluation.audit.pairs import ScoredPairs
 from faircal.evaluation.audit.result import Audit
 from faircal.evaluation.thresholds.imposters import ImposterSet
 from faircal.metrics import wilson
+from faircal.metrics.disparity import cells
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.enough import lacking
-from faircal.metrics.intervals.sharing import FEWEST
-from faircal.metrics.matrix import cells
+from faircal.metrics.intervals.dyadic import FEWEST, IdentifiedPairs
+from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
 from faircal.metrics.measures import Rankings, at_threshold
 from faircal.metrics.results import GLOBAL, write_rows
 
@@ -84,7 +83,7 @@ def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> li
 
     def told(name: str, metric: str) -> tuple[tuple[float, float, float], str | None]:
         behind = None if sure.independent else sure.effective_people(name, metric)
-        why = lacking(metric, sure.trials(name, metric), behind)
+        why = insufficient_data_reason(metric, sure.trials(name, metric), behind)
         value, ends = sure.values[name, "", metric], sure.interval(name, "", metric, level)
         if why is None and not math.isnan(ends[0]):
             return (value, *ends), None
@@ -93,7 +92,7 @@ def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> li
     rows = []
     for name in rankings.scores:
         (false, no_false), (missed, no_missed) = told(name, "fpr"), told(name, "fnr")
-        sharing = sure.sets[name].sharing("fpr")
+        sharing = sure.sets[name].dyads("fpr")
         known = not sure.independent
         rows.append(
             OperatingRates(
@@ -148,14 +147,16 @@ def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
     n = len(groups.names)
     cell = np.where(pairs.genuine, -1, cells(groups.left, groups.right, n))
     people = pairs.people
-    crowd = Crowd.of(pairs.genuine, people) if people is not None and people.names else None
+    identified = (
+        IdentifiedPairs.of(pairs.genuine, people) if people is not None and people.names else None
+    )
     points = _thresholds(audit)
     for number, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
         rows = np.flatnonzero(cell == number)
         if len(rows):
             known = None
-            if crowd is not None:
-                known = ImposterSet(score[rows], crowd.left[rows], crowd.right[rows])
+            if identified is not None:
+                known = ImposterSet(score[rows], identified.left[rows], identified.right[rows])
             names = groups.names[i], groups.names[j]
             for condition, threshold in points:
                 front = audit.feature, audit.attribute, condition, *names

@@ -18,8 +18,7 @@ from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
 from faircal.data.types import Embeddings
 from faircal.evaluation.audit.region_tests import Bools, HalfOfPeople, RegionMeasurement, Rows
-from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.sharing import Float64
+from faircal.metrics.intervals.dyadic import Float64, IdentifiedPairs
 
 #: People that a region must have on average, in each half.
 PEOPLE_EACH = 10
@@ -101,8 +100,10 @@ class RegionSearch:
         genuine = self.data.genuine[rows]
         one, n = self.people[left], int(self.people.max()) + 1
         # Of a genuine pair both are one person, whatever its images are labelled.
-        crowd = Crowd(genuine, one, np.where(genuine, one, self.people[right]), n)
-        return HalfOfPeople(left, right, crowd, self.score[rows], probability[rows], self.threshold)
+        identified = IdentifiedPairs(genuine, one, np.where(genuine, one, self.people[right]), n)
+        return HalfOfPeople(
+            left, right, identified, self.score[rows], probability[rows], self.threshold
+        )
 
     def _candidates(
         self, name: str, made: HalfOfPeople, tested: HalfOfPeople

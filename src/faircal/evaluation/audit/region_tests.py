@@ -17,10 +17,9 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 from scipy.special import betainc, ndtri, stdtr, stdtrit
 
-from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.dependence import Dependence
-from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import Float64, PeopleSharing
+from faircal.metrics.intervals.dyadic import Dyads, Float64, IdentifiedPairs
+from faircal.metrics.intervals.inversion import rate_interval
 
 Bools = NDArray[np.bool_]
 Rows = NDArray[np.intp]
@@ -65,7 +64,7 @@ class HalfOfPeople:
     ----------
     left, right : ndarray of intp, shape (n_pairs,)
         Images.
-    crowd : Crowd
+    identified : IdentifiedPairs
         Who is in the pairs, and whether they are genuine.
     score, probability : ndarray of float64, shape (n_pairs,)
     threshold : float
@@ -74,7 +73,7 @@ class HalfOfPeople:
 
     left: Rows
     right: Rows
-    crowd: Crowd
+    identified: IdentifiedPairs
     score: Float64
     probability: Float64
     threshold: float
@@ -87,15 +86,17 @@ class HalfOfPeople:
     @cached_property
     def _wrong(self) -> Float64:
         """Whether each imposter pair is accepted."""
-        return (self.score[self.crowd.misses] >= self.threshold).astype(np.float64)
+        return (self.score[self.identified.imposter_rows] >= self.threshold).astype(np.float64)
 
     @cached_property
     def _dependence(self) -> Dependence:
-        return Dependence.of(self.score[self.crowd.misses], self.crowd.miss_sharing)
+        return Dependence.of(
+            self.score[self.identified.imposter_rows], self.identified.imposter_dyads
+        )
 
     @cached_property
-    def _imposters(self) -> Crowd:
-        return self.crowd.part(self.crowd.misses)
+    def _imposters(self) -> IdentifiedPairs:
+        return self.identified.part(self.identified.imposter_rows)
 
     def test(
         self, inside: Bools, level: float = 0.95, *, intervals: bool = True
@@ -112,7 +113,7 @@ class HalfOfPeople:
             Whether to give an interval of the rate.
         """
         weight = (inside[self.left].astype(np.float64) + inside[self.right]) / 2
-        misses = self.crowd.misses
+        misses = self.identified.imposter_rows
         of_imposters = weight[misses]
         each = self._weight_of_people(inside)
         fpr = self._rate(of_imposters)
@@ -134,7 +135,7 @@ class HalfOfPeople:
     def _weight_of_people(self, inside: Bools) -> Float64:
         """Return in how many imposter pairs each person comes with an image of the region."""
         imposters = self._imposters
-        misses, n = self.crowd.misses, self.crowd.n_people
+        misses, n = self.identified.imposter_rows, self.identified.n_people
         sides = ((self.left, imposters.left), (self.right, imposters.right))
         counts = [np.bincount(who[inside[image[misses]]], None, n) for image, who in sides]
         return np.asarray(counts[0] + counts[1], dtype=np.float64)
@@ -156,8 +157,8 @@ class HalfOfPeople:
     def _interval(self, rate: float, weight: Float64, level: float) -> tuple[float, float]:
         """Return the interval of a region's rate; the region's own dependence, or all pairs'."""
         rows = np.flatnonzero(weight)
-        sharing = PeopleSharing.of(self._imposters.left[rows], self._imposters.right[rows])
-        own = Dependence.of(self.score[self.crowd.misses[rows]], sharing)
+        sharing = Dyads.of(self._imposters.left[rows], self._imposters.right[rows])
+        own = Dependence.of(self.score[self.identified.imposter_rows[rows]], sharing)
         sums = _WeightSums.of(weight[rows] / weight.sum(), sharing)
         # Worked out once for many rates, not at each step of the search for the ends.
         wider = [sums.variance(*found.correlations(_AT)) for found in (own, self._dependence)]
@@ -180,7 +181,7 @@ class HalfOfPeople:
         rate = float(self._wrong.mean())
         if not 0 < rate < 1:
             return 1.0
-        sums = _WeightSums.of(contrast, self.crowd.miss_sharing)
+        sums = _WeightSums.of(contrast, self.identified.imposter_dyads)
         trials = 1 / float(sums.variance(*self._dependence.correlations(rate)))
         count = min(trials * (rate + excess), trials)
         if count <= 0:
@@ -197,12 +198,12 @@ class HalfOfPeople:
         rest, rest_residuals = self._gap_of(1 - weight)
         if gap != gap or rest != rest:
             return dict.fromkeys(("gap", "gap_low", "gap_high", "rest_gap", "gap_p"), _NAN)
-        own = self.crowd.spread(residuals)
+        own = self.identified.spread(residuals)
         off = float(stdtrit(own.freedom, (1 + level) / 2)) * own.variance**0.5
-        both = self.crowd.spread(residuals - rest_residuals)
+        both = self.identified.spread(residuals - rest_residuals)
         p = min(2 * _tail(-abs(gap - rest), both.variance, both.freedom), 1.0)
-        hits = self.crowd.hits
-        each = np.bincount(self.crowd.left[hits], weight[hits]).astype(np.float64)
+        hits = self.identified.genuine_rows
+        each = np.bincount(self.identified.left[hits], weight[hits]).astype(np.float64)
         if _effective(each) < LEAST_PEOPLE:
             p = _NAN
         ends = {"gap_low": gap - off, "gap_high": gap + off}
@@ -210,7 +211,7 @@ class HalfOfPeople:
 
     def _gap_of(self, weight: Float64) -> tuple[float, Float64]:
         """Return mean probability less share of genuine pairs, and each pair's part in it."""
-        genuine = self.crowd.genuine
+        genuine = self.identified.genuine
         share = float(genuine.mean())
         off = self.probability - genuine
         gap, residuals = 0.0, np.zeros(len(off))
@@ -232,7 +233,7 @@ class _WeightSums(NamedTuple):
     people: float
 
     @classmethod
-    def of(cls, weight: Float64, sharing: PeopleSharing) -> _WeightSums:
+    def of(cls, weight: Float64, sharing: Dyads) -> _WeightSums:
         dyads = sharing.per_dyad(weight)
         people = sharing.per_person(dyads)
         return cls(float(weight @ weight), float(dyads @ dyads), float(people @ people))

@@ -31,7 +31,7 @@ from faircal.evaluation.audit.region_search import (
 )
 from faircal.evaluation.audit.region_tests import Bools
 from faircal.metrics import Ranking, threshold_at_fpr
-from faircal.metrics.intervals.sharing import Float64
+from faircal.metrics.intervals.dyadic import Float64
 from faircal.metrics.results import read_rows
 
 #: In the output folder: all regions, and how they were made.

@@ -19,10 +19,10 @@ from faircal.metrics.intervals import (
     PAIR_WISE,
     Uncertainty,
     ValueInterval,
-    known,
-    replicated,
+    replicated_values,
+    value_intervals,
 )
-from faircal.metrics.intervals.enough import lacking
+from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
 from faircal.metrics.measures import Measure, Rankings, at_threshold, error_bounds, measure
 from faircal.metrics.results import (
     ALL,
@@ -115,7 +115,7 @@ class Audit:
         if self.uncertainty is None:
             return []
         source = ScoreSource(self.feature, self.method, attribute=self.attribute)
-        return replicated(self.uncertainty, self.measures, source)
+        return replicated_values(self.uncertainty, self.measures, source)
 
     @property
     def interval_kind(self) -> str:
@@ -146,8 +146,9 @@ class Audit:
     def enough(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> bool:
         """Whether there are pairs and people enough for a rate to be told.
 
-        `faircal.metrics.intervals.enough` is the rule, for pairs and, where they are known, for
-        people. It holds for ``fpr``, ``fnr`` and ``tpr``; for other metrics the answer is yes.
+        `faircal.metrics.intervals.sufficient_data` is the rule, for pairs and, where they are
+        known, for people. It holds for ``fpr``, ``fnr`` and ``tpr``; for other metrics the answer
+        is yes.
         """
         self.value(metric, group=group, condition=condition)
         trials = self._trials(metric, group)
@@ -155,7 +156,10 @@ class Audit:
             return True
         people = self.effective_people(metric) or self.people  # who streamed is only counted
         behind = None if people is None else people[group]
-        return lacking(metric, trials, behind, Condition.of(condition).wanted(metric)) is None
+        return (
+            insufficient_data_reason(metric, trials, behind, Condition.of(condition).wanted(metric))
+            is None
+        )
 
     def intervals(self, level: float = 0.95) -> list[Interval]:
         """Return every value that has an interval, and every rate."""
@@ -164,7 +168,7 @@ class Audit:
 
     def _known(self, level: float) -> list[ValueInterval]:
         if self.uncertainty is not None:
-            return known(self.uncertainty, self.measures, level)
+            return value_intervals(self.uncertainty, self.measures, level)
         rows = []
         for group, condition, metric, value in self.measures:
             trials = self._trials(metric, group)

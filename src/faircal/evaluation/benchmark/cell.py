@@ -15,7 +15,7 @@ from faircal.evaluation.benchmark.parts import Parts
 from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, build_method
 from faircal.evaluation.curves import ScoreHistogram, ScoreSource, as_table, make_curves
 from faircal.methods import METHODS, ClusterMethod, Method, Output
-from faircal.metrics.intervals import Uncertainty, ValueInterval, known, replicated
+from faircal.metrics.intervals import Uncertainty, ValueInterval, replicated_values, value_intervals
 from faircal.metrics.measures import Measure, Rankings, condition, measure
 from faircal.metrics.results import ALL, Replicated
 
@@ -58,8 +58,8 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
             curves += make_curves(rankings, of, test.score_range)
             given = settings.threshold_on == "calibration"
             sure = _uncertainty(found, fits.apply(method, test), test, attribute, given)
-            intervals.append((attribute or "", known(sure, found)))
-            replicates += replicated(sure, found, of)
+            intervals.append((attribute or "", value_intervals(sure, found)))
+            replicates += replicated_values(sure, found, of)
     facts: list[ClusterFact] = []
     members: list[tuple[str, str, float]] = []
     if main:

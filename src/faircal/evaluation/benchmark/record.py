@@ -11,7 +11,7 @@ from faircal.data import Dataset, Groups, crossing_identities
 from faircal.evaluation.benchmark.populations import Moving
 from faircal.evaluation.benchmark.settings import Plan, plugin_hashes
 from faircal.metrics.intervals import BY_PEOPLE, PAIR_WISE
-from faircal.metrics.intervals.crowd import Crowd
+from faircal.metrics.intervals.dyadic import IdentifiedPairs
 from faircal.metrics.results import GLOBAL, versions
 
 
@@ -57,25 +57,28 @@ def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
     people = data.people
     if people is None:
         return {"people": None, "effective_people": None, "interval_kind": PAIR_WISE}
-    everyone, named = Crowd.of(data.genuine, people), len(people.names)
+    everyone, named = IdentifiedPairs.of(data.genuine, people), len(people.names)
     # Two attributes may have groups of the same name, such as yes and no.
     by = {attribute: _counted(everyone, found, named) for attribute, found in groups.items()}
     first = next(iter(by.values()), None) or _counted(everyone, None, named)
     return {**first, "people_by": by, "interval_kind": BY_PEOPLE}
 
 
-def _counted(everyone: Crowd, groups: Groups | None, named: int) -> dict[str, dict[str, float]]:
+def _counted(
+    everyone: IdentifiedPairs, groups: Groups | None, named: int
+) -> dict[str, dict[str, float]]:
     """Count the people of all pairs and of the groups of one attribute."""
-    crowds = {GLOBAL: everyone}
+    identified = {GLOBAL: everyone}
     if groups is not None:
         parts = (np.flatnonzero(groups.pair == code) for code in range(len(groups.names)))
-        crowds |= zip(groups.names, map(everyone.part, parts), strict=True)
+        identified |= zip(groups.names, map(everyone.part, parts), strict=True)
     return {
-        "people": {name: each.named(named) for name, each in crowds.items()},
+        "people": {name: each.named(named) for name, each in identified.items()},
         "effective_people": {
-            name: round(each.miss_sharing.effective_people, 1) for name, each in crowds.items()
+            name: round(each.imposter_dyads.effective_people, 1)
+            for name, each in identified.items()
         },
         "effective_people_genuine": {
-            name: round(each.hit_sharing.effective_people, 1) for name, each in crowds.items()
+            name: round(each.genuine_dyads.effective_people, 1) for name, each in identified.items()
         },
     }

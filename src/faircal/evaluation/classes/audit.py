@@ -27,10 +27,9 @@ from faircal.evaluation.classes.intervals import (
 from faircal.evaluation.classes.rows import CLASS, ROW_MEANS, ClassRows, measure_method
 from faircal.evaluation.curves import Curves, ScoreHistogram
 from faircal.metrics.intervals import LEVEL, Key, ValueInterval
-from faircal.metrics.intervals.enough import NOT_ENOUGH, least_people
-from faircal.metrics.intervals.sharing import Float64
+from faircal.metrics.intervals.dyadic import Float64
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, least_people, trials_needed
 from faircal.metrics.measures import Measure
-from faircal.metrics.proportions import trials_needed
 from faircal.metrics.results import ALL, GLOBAL, Interval, ResultRow, as_table
 
 
@@ -153,11 +152,11 @@ class ClassAudit:
     def lacking(self, group: str = GLOBAL) -> str | None:
         """Say what there is too little of for a group to be told of, or None.
 
-        The rule of `faircal.metrics.intervals.enough`: so many rows and, where units are known, so
-        many of them, each as much as its rows let it count.
+        The rule of `faircal.metrics.intervals.sufficient_data`: so many rows and, where units are
+        known, so many of them, each as much as its rows let it count.
         """
-        if group not in self.data.crowds:
-            hint = did_you_mean(group, self.data.crowds)
+        if group not in self.data.identified:
+            hint = did_you_mean(group, self.data.identified)
             raise ParameterError(f"the audit has no group {group!r}; {hint}")
         n, least = self.count(group), trials_needed()
         if n < least:
@@ -180,17 +179,17 @@ class ClassAudit:
 
     def count(self, group: str = GLOBAL) -> int:
         """Return the number of rows."""
-        return len(self.data.crowds[group].genuine)
+        return len(self.data.identified[group].genuine)
 
     def units(self, group: str = GLOBAL) -> int:
         """Return the number of units: of rows, where units are not known."""
-        return self.data.crowds[group].people
+        return self.data.identified[group].people
 
     def effective_units(self, group: str = GLOBAL) -> float:
         """Return how many units, each with equally many rows, would tell as much."""
-        crowd = self.data.crowds[group]
-        alone = crowd.people == len(crowd.genuine)
-        return float(crowd.people) if alone else crowd.hit_sharing.effective_people
+        identified = self.data.identified[group]
+        alone = identified.people == len(identified.genuine)
+        return float(identified.people) if alone else identified.genuine_dyads.effective_people
 
     def intervals(self, level: float = LEVEL) -> list[Interval]:
         """Return every value with its interval; of the accuracy also the rows it counts."""

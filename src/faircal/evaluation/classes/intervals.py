@@ -6,9 +6,9 @@ With fewer than four of them nothing is said. Intervals are made
 - of means over rows (NLL, Brier) from sums over units, with Student's t, on a logarithmic scale;
 - of the accuracy as Wilson's, with as many rows as the units' rows are worth;
 - of calibration errors, which noise makes too large, by turning a test around
-  (`faircal.metrics.intervals.curve`); of class-wise ones as the mean over classes with noise in
-  common;
-- of numbers over groups from their groups' (`faircal.metrics.intervals.deviations`).
+  (`faircal.metrics.intervals.calibration_error`); of class-wise ones as the mean over classes with
+  noise in common;
+- of numbers over groups from their groups' (`faircal.metrics.intervals.over_groups`).
 
 Each unit has random numbers of its own, the same for every method, class and group. A replicate is
 the sum of what each unit moves a curve by, times its number: so replicates of two methods are of
@@ -37,12 +37,17 @@ from faircal.evaluation.classes.rows import (
 from faircal.metrics import DEVIATIONS, Ranking
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.intervals import Key
-from faircal.metrics.intervals.crowd import Crowd, Spread
-from faircal.metrics.intervals.curve import BinnedCurve, cut, student_over_normal
-from faircal.metrics.intervals.deviations import deviation_of, lower_end, upper_end
-from faircal.metrics.intervals.inversion import lowest
-from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import FEWEST, Float64, Int64, unbiased
+from faircal.metrics.intervals.calibration_error import BinnedCurve, cut, student_over_normal
+from faircal.metrics.intervals.dyadic import (
+    FEWEST,
+    Float64,
+    IdentifiedPairs,
+    Int64,
+    PeopleVariance,
+    unbiased,
+)
+from faircal.metrics.intervals.inversion import lowest_scale, rate_interval
+from faircal.metrics.intervals.over_groups import deviation_of, lower_end, upper_end
 from faircal.metrics.proportions import combined_reach
 from faircal.metrics.results import ALL, GLOBAL
 
@@ -81,29 +86,29 @@ def of_rows(rows: ClassRows, group: str, apart: Float64, level: float) -> Differ
     """
     if group == ALL:
         return _mean_of_groups(rows, apart, level)
-    which, crowd = rows.rows[group], rows.crowds[group]
+    which, identified = rows.rows[group], rows.identified[group]
     part = apart[which]
     mean = float(part.mean()) if len(part) else float("nan")
-    if crowd.people < FEWEST:
+    if identified.people < FEWEST:
         return mean, float("nan"), float("nan")
-    spread = crowd.spread((part - mean) / len(part))
+    spread = identified.spread((part - mean) / len(part))
     half = spread.half(level)
     return mean, mean - half, mean + half
 
 
 def _mean_of_groups(rows: ClassRows, apart: Float64, level: float) -> DifferenceInterval:
     """Each group counts the same; a unit in several of them moves all of these."""
-    names = [name for name in rows.group_names if rows.crowds[name].people]
+    names = [name for name in rows.group_names if rows.identified[name].people]
     found, moved = [], np.zeros(len(rows))
     for name in names:
         part = apart[rows.rows[name]]
         found.append(float(part.mean()))
         moved[rows.rows[name]] = (part - found[-1]) / (len(part) * len(names))
     mean = float(np.mean(found)) if found else float("nan")
-    if len(names) < 2 or any(rows.crowds[name].people < FEWEST for name in names):
+    if len(names) < 2 or any(rows.identified[name].people < FEWEST for name in names):
         return mean, float("nan"), float("nan")
     # Rows without a group move nothing.
-    spread = rows.crowds[GLOBAL].spread(moved)
+    spread = rows.identified[GLOBAL].spread(moved)
     half = spread.half(level)
     return mean, mean - half, mean + half
 
@@ -214,7 +219,9 @@ class UnitNoise:
             count = _BUCKETS
         return cls(bucket, rng.standard_normal((replicates, count), dtype=np.float32))
 
-    def of_sum(self, residuals: Float64, rows: NDArray[np.intp] | slice, spread: Spread) -> Float64:
+    def of_sum(
+        self, residuals: Float64, rows: NDArray[np.intp] | slice, spread: PeopleVariance
+    ) -> Float64:
         """Return replicates of a sum over rows, less the sum, with the variance of `spread`."""
         moved = np.bincount(self.bucket[rows], residuals, self.numbers.shape[1])
         square = float((moved**2).sum())
@@ -240,7 +247,11 @@ class UnitNoise:
         top = int(np.argmax(np.abs(np.cumsum(bins))))
         there = table[share > 0, : top + 1].sum(axis=1)
         some = np.arange(len(there))
-        freedom = Crowd(np.ones(len(there), np.bool_), some, some, len(there)).spread(there).freedom
+        freedom = (
+            IdentifiedPairs(np.ones(len(there), np.bool_), some, some, len(there))
+            .spread(there)
+            .freedom
+        )
         wide = student_over_normal(freedom) * np.sqrt(unbiased(units, alone=True))
         noise = (self.numbers @ table.astype(np.float32)).astype(np.float64)
         # Rows of all kinds are seen: nothing varies more upwards, as few imposters would make it.
@@ -330,7 +341,7 @@ class ClassIntervals:
         group, condition, metric = key
         if key not in self._estimates and not condition and (group, metric) in self._sizes:
             sizes, found = self._sizes[group, metric], self._values[key]
-            likely = found * lowest(sizes.at, found, level=0.0)
+            likely = found * lowest_scale(sizes.at, found, level=0.0)
             low, high = self._ends[key]
             apart = apart_from_0(found, low)
             self._estimates[key] = ClassEstimate(found, likely, low, high, sizes.at(1.0), apart)
@@ -339,7 +350,7 @@ class ClassIntervals:
     # ------------------------------------------------------------- of one group
 
     def _too_few(self, group: str) -> bool:
-        return self._rows.crowds[group].people < FEWEST
+        return self._rows.identified[group].people < FEWEST
 
     def _row_means(self, method: str) -> None:
         for metric, loss in self._rows.losses(method).items():
@@ -348,7 +359,7 @@ class ClassIntervals:
                     continue
                 value, part = self._values[group, "", metric], loss[which]
                 residuals = (part - value) / len(part)
-                spread = self._rows.crowds[group].spread(residuals)
+                spread = self._rows.identified[group].spread(residuals)
                 if metric == "accuracy":
                     ends = self._accuracy(group, value, spread)
                 else:
@@ -356,16 +367,16 @@ class ClassIntervals:
                 self._ends[group, "", metric] = ends
                 self._moves[group, metric] = self._noise.of_sum(residuals, which, spread)
 
-    def _accuracy(self, group: str, value: float, spread: Spread) -> Ends:
+    def _accuracy(self, group: str, value: float, spread: PeopleVariance) -> Ends:
         """Return Wilson's interval with as many rows as the units' rows are worth."""
-        crowd = self._rows.crowds[group]
-        n, alone = len(crowd.genuine), crowd.people == len(crowd.genuine)
+        identified = self._rows.identified[group]
+        n, alone = len(identified.genuine), identified.people == len(identified.genuine)
         effect, freedom = 1.0, np.inf
         if not alone and 0 < value < 1:
             effect, freedom = max(spread.variance * n / (value * (1 - value)), 1.0), spread.freedom
         elif not alone:
             # Without an error, or without a hit, rows of a unit may all be alike.
-            effect = n / crowd.hit_sharing.effective_people
+            effect = n / identified.genuine_dyads.effective_people
         self.effective[group] = n / effect
         return rate_interval(
             value, n, lambda _: np.asarray(effect), level=self._level, freedom=freedom
@@ -375,13 +386,13 @@ class ClassIntervals:
         for group, ranking in rankings.items():
             if self._too_few(group):
                 continue
-            curve = self._noise.curve(ranking, self._rows.crowds[group].people)
+            curve = self._noise.curve(ranking, self._rows.identified[group].people)
             for kind, metric in TOP.items():
                 self._sizes[group, metric] = self._of_curve(curve, kind, (group, "", metric))
 
     def _of_curve(self, curve: BinnedCurve, kind: str, key: Key) -> ErrorReplicates:
         """Keep the interval of a calibration error; return replicates of its size."""
-        value, found = self._values[key], curve.found(kind)
+        value, found = self._values[key], curve.estimate(kind)
         ratio = value / found if found > 0 else 1.0
         low, high = curve.interval(kind, self._level)
         self._ends[key] = low * ratio, min(high * ratio, 1.0)
@@ -399,7 +410,7 @@ class ClassIntervals:
             for group, ranking in rankings.items():
                 if self._too_few(group):
                     continue
-                curve = self._noise.curve(ranking, self._rows.crowds[group].people)
+                curve = self._noise.curve(ranking, self._rows.identified[group].people)
                 for kind, metric in EACH.items():
                     key = group, class_condition(name), metric
                     sizes = self._of_curve(curve, kind, key).table / count
@@ -415,7 +426,7 @@ class ClassIntervals:
         for (group, metric), moved in above.items():
             key = group, "", metric
             value = self._values[key]
-            low = value * lowest(self._sizes[group, metric].at, value, self._level)
+            low = value * lowest_scale(self._sizes[group, metric].at, value, self._level)
             self._ends[key] = low, min(value + float(moved.std()), 1.0)
 
     # ------------------------------------------------------------- over groups

@@ -19,8 +19,7 @@ from faircal.metrics import DEVIATIONS, Histogram, Ranking, ece, ks, probability
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.classes import CLASS_METRICS, top_label
 from faircal.metrics.decomposition import decompose_binary
-from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.sharing import Float64, Int64
+from faircal.metrics.intervals.dyadic import Float64, IdentifiedPairs, Int64
 from faircal.metrics.measures import Measure, check_names
 from faircal.metrics.results import ALL, GLOBAL
 
@@ -118,7 +117,7 @@ class ClassRows:
         return self.identity is None or not self.identity.names
 
     @cached_property
-    def crowds(self) -> dict[str, Crowd]:
+    def identified(self) -> dict[str, IdentifiedPairs]:
         """The units of each set: what a sum over rows varies with.
 
         A row counts with its unit alone, as a genuine pair with its one person.
@@ -129,7 +128,7 @@ class ClassRows:
             if name != GLOBAL or not self.independent:
                 units = np.unique(units, return_inverse=True)[1]
             count = int(units.max(initial=-1)) + 1
-            found[name] = Crowd(np.ones(len(units), np.bool_), units, units, count)
+            found[name] = IdentifiedPairs(np.ones(len(units), np.bool_), units, units, count)
         return found
 
     @cached_property
@@ -138,7 +137,7 @@ class ClassRows:
         if self.groups is None or self.independent:
             return False
         once = len(np.unique(self.units[self.groups.codes != UNKNOWN]))
-        return sum(self.crowds[name].people for name in self.groups.names) > once
+        return sum(self.identified[name].people for name in self.groups.names) > once
 
     def losses(self, method: str) -> dict[str, Float64]:
         """Return what each row adds to each of `ROW_MEANS`, each of shape (n_rows,)."""

@@ -19,7 +19,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from faircal.metrics import DEVIATIONS, FAIRNESS
 from faircal.metrics.intervals import Key
-from faircal.metrics.intervals.deviations import deviation_of
+from faircal.metrics.intervals.over_groups import deviation_of
 from faircal.metrics.proportions import combined_reach
 from faircal.metrics.results import ALL, GLOBAL
 

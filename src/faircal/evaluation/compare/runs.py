@@ -12,7 +12,10 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.evaluation.compare.paired import Estimate, Noise, of_values
 from faircal.metrics.intervals import Key
-from faircal.metrics.intervals.enough import effective_people, lacking
+from faircal.metrics.intervals.sufficient_data import (
+    effective_people_by_group,
+    insufficient_data_reason,
+)
 from faircal.metrics.results import (
     AGAIN,
     ALL,
@@ -101,7 +104,7 @@ class ComparedRun:
 
     def people(self, attribute: str, group: str, metric: str) -> float | None:
         """Return the effective people behind a metric of a group; None where they are not known."""
-        return effective_people(self.record, attribute, metric).get(group)
+        return effective_people_by_group(self.record, attribute, metric).get(group)
 
     def enough(self, attribute: str, found: Mapping[Key, Estimate], key: Key) -> bool:
         """Whether a report of this run would tell one of the values `found` by an attribute."""
@@ -112,7 +115,10 @@ class ComparedRun:
         pairs = found[key].trials if kind in _KINDS else _pairs(found, group)
         least = 10**9 if math.isnan(pairs) else round(pairs)  # not known: people decide
         people = self.people(attribute, group, metric)
-        return lacking(kind, least, people, Condition.of(condition).wanted(kind)) is None
+        return (
+            insufficient_data_reason(kind, least, people, Condition.of(condition).wanted(kind))
+            is None
+        )
 
     @property
     def thresholded(self) -> bool:

@@ -21,11 +21,14 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data import Groups
 from faircal.evaluation.thresholds.imposters import ImposterSet
 from faircal.evaluation.thresholds.tail import Tail, fit_tail
-from faircal.metrics.intervals.crowd import Crowd
-from faircal.metrics.intervals.enough import NOT_ENOUGH, lacking
-from faircal.metrics.intervals.planning import FEWEST_PEOPLE, people_needed
-from faircal.metrics.intervals.sharing import Float64
-from faircal.metrics.proportions import trials_needed
+from faircal.metrics.intervals.dyadic import Float64, IdentifiedPairs
+from faircal.metrics.intervals.sufficient_data import (
+    FEWEST_PEOPLE,
+    NOT_ENOUGH,
+    insufficient_data_reason,
+    people_needed,
+    trials_needed,
+)
 from faircal.metrics.results import GLOBAL
 
 Scope = Literal["global", "groups", "clusters"]
@@ -134,11 +137,11 @@ class Guarantee:
 
 def imposters(scores: Float64, genuine: NDArray[np.bool_], people: Groups | None) -> ImposterSet:
     """Return the imposter pairs of all pairs; without people they are taken as independent."""
-    crowd = Crowd.of(genuine, people)
-    rows = crowd.misses
+    identified = IdentifiedPairs.of(genuine, people)
+    rows = identified.imposter_rows
     if not len(rows):
         raise DataError("expected imposter pairs, found none; an FPR counts pairs of two people")
-    return ImposterSet(scores[rows], crowd.left[rows], crowd.right[rows])
+    return ImposterSet(scores[rows], identified.left[rows], identified.right[rows])
 
 
 def guarantee(
@@ -233,7 +236,7 @@ def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> 
     _check(fpr, confidence)
     n, risk = len(everybody.scores), 1 - confidence
     at, status = math.nan, MEASURED
-    why = lacking("fpr", n, everybody.sharing.effective_people, fpr)
+    why = insufficient_data_reason("fpr", n, everybody.sharing.effective_people, fpr)
     if why is None:
         falling = -np.sort(-everybody.scores)
         below = falling[math.floor(fpr * n * (1 + 1e-12))]  # the first that must be none

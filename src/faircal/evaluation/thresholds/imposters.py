@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.special import betainc, ndtri, stdtrit
 
 from faircal.metrics.intervals.dependence import Dependence
-from faircal.metrics.intervals.planning import people_needed
-from faircal.metrics.intervals.sharing import Float64, PeopleSharing
+from faircal.metrics.intervals.dyadic import Dyads, Float64
+from faircal.metrics.intervals.sufficient_data import people_needed
 
 _STEPS = 60  # of bisection: to the last bit
 
@@ -61,9 +61,9 @@ class ImposterSet:
     right: NDArray[np.integer]
 
     @cached_property
-    def sharing(self) -> PeopleSharing:
+    def sharing(self) -> Dyads:
         """The pairs, by the people in them."""
-        return PeopleSharing.of(self.left, self.right)
+        return Dyads.of(self.left, self.right)
 
     @cached_property
     def dependence(self) -> Dependence:

@@ -1,23 +1,23 @@
 """How sure are we? Intervals that know that pairs share people.
 
-`Uncertainty` has the interval of every measured value. Its parts: `sharing` (which pairs have
-people in common), `dependence` (how alike they behave), `rates`, `curve` and `deviations`
-(intervals of rates, calibration errors and deviations over groups), `crowd` (variances of sums over
-pairs), `guarantee` (thresholds with a promise, on `strangers`), `planning` (how many people are
-needed), `replicates` (for differences between methods and runs), `known` (what is kept).
+`Uncertainty` has the interval of every measured value. Its parts, in the order of their imports:
+`dyadic` (variances of sums over pairs), `inversion` (intervals by turning a test around),
+`dependence` and `auroc` (how alike pairs behave that share people), `calibration_error` and
+`over_groups` (intervals of those), `pair_sets` (one set of pairs with all of these), `reported`
+(what results keep), `sufficient_data` (what may be shown) and `planning` (people needed).
 """
 
-from faircal.metrics.intervals.known import (
+from faircal.metrics.intervals.planning import expect
+from faircal.metrics.intervals.reported import (
     BY_PEOPLE,
     LEVEL,
     PAIR_WISE,
     ValueInterval,
-    known,
     over_folds,
-    replicated,
+    replicated_values,
+    value_intervals,
 )
-from faircal.metrics.intervals.planning import expect
-from faircal.metrics.intervals.quantify import Key, Uncertainty
+from faircal.metrics.intervals.uncertainty import Key, Uncertainty
 
 __all__ = [
     "BY_PEOPLE",
@@ -27,7 +27,7 @@ __all__ = [
     "Uncertainty",
     "ValueInterval",
     "expect",
-    "known",
     "over_folds",
-    "replicated",
+    "replicated_values",
+    "value_intervals",
 ]

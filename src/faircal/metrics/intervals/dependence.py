@@ -1,11 +1,12 @@
 """How alike pairs that share people decide: design effects of error rates.
 
 The variance of a counted rate p of N pairs is p (1 − p) / N times the design effect
-1 + (C₂ r₂ + C₁ r₁) / N, with C₂ couples of pairs of the same two people, C₁ couples with one person
-in common, and r the correlations of their errors. At a low rate few errors are seen and r would be
-estimated from next to nothing. So r is estimated at higher rates of the same pairs, where there are
-errors enough, and carried to the rate in question by what stays the same for normal scores: the
-correlation of the scores themselves (tetrachoric correlation).
+1 + (C₂ r₂ + C₁ r₁) / N (Kish), with C₂ couples of pairs of the same two people, C₁ couples with one
+person in common, and r the correlations of their errors. At a low rate there are few errors, and r
+would be estimated from next to nothing. So r is estimated at higher rates of the same pairs, where
+there are errors enough, and carried to the rate in question by what stays the same for normal
+scores: the correlation of the scores themselves (tetrachoric correlation; Pearson, 1900).
+`docs/decisions/0024-intervals-over-people.md` has the measurement that chose this way.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, owens_t
 
-from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import FEWEST, Float64, PeopleSharing, unbiased
+from faircal.metrics.intervals.dyadic import FEWEST, Dyads, Float64, unbiased
+from faircal.metrics.intervals.inversion import rate_interval
 
-#: Rates at which correlations are looked at, from high to low; each has half the errors.
+#: Rates at which correlations are estimated, from high to low; each has half the errors.
 _RUNGS = 0.32 * 0.5 ** np.arange(16)
 
-#: So many effective errors tell a correlation well enough to look at no higher rate.
-_ERRORS = 30.0
+#: With so many effective errors a correlation needs no help from higher rates.
+_SUFFICIENT_ERRORS = 30.0
 
-#: Correlations of scores that are looked up, and how near 1 they may come.
+#: Correlations of scores that `latent_correlation` looks up, ever closer towards 1.
 _LATENT = np.concatenate([np.linspace(0, 0.9, 91), 1 - 0.1 * 0.6 ** np.arange(1, 16)])
 
 
@@ -36,7 +37,7 @@ class Dependence:
 
     Parameters
     ----------
-    sharing : Sharing
+    dyads : Dyads
     rates : ndarray of float64, shape (n_rungs,)
         Descending: the rates at which correlations were estimated.
     both, one : ndarray of float64, shape (n_rungs,)
@@ -49,7 +50,7 @@ class Dependence:
         fewer.
     """
 
-    sharing: PeopleSharing
+    dyads: Dyads
     rates: Float64
     both: Float64
     one: Float64
@@ -57,18 +58,18 @@ class Dependence:
     freedom: Float64
 
     @classmethod
-    def of(cls, scores: Float64, sharing: PeopleSharing) -> Dependence:
+    def of(cls, scores: Float64, dyads: Dyads) -> Dependence:
         """Estimate correlations of the upper tail of `scores`; pass −scores for the lower one.
 
         Parameters
         ----------
         scores : ndarray of float64, shape (n_pairs,)
-            In the order that `sharing` was made of.
+            In the order that `dyads` was made of.
         """
-        n = sharing.pairs
+        n = dyads.pairs
         rungs: list[tuple[float, float, float, float]] = []
-        if sharing.people < FEWEST:
-            return cls.none(sharing)
+        if dyads.people < FEWEST:
+            return cls.none(dyads)
         for rate in _RUNGS[_RUNGS * n >= 2]:
             cut = np.partition(scores, n - int(np.ceil(rate * n)))[n - int(np.ceil(rate * n))]
             errors = scores >= cut
@@ -76,13 +77,13 @@ class Dependence:
             # Where most scores are tied at the top, what is left goes together as errors do.
             rare = min(p, 1 - p)
             if rare > 0 and (not rungs or rare < rungs[-1][0]):
-                rungs.append((rare, *_correlations(errors, p, sharing)))
+                rungs.append((rare, *_correlations(errors, p, dyads)))
         if not rungs:
-            return cls.none(sharing)
+            return cls.none(dyads)
         rates, both, one, freedom = (np.array(column) for column in zip(*rungs, strict=True))
-        weights = rates * n / _design_effect(sharing, both, one)
+        weights = rates * n / _design_effect(dyads, both, one)
         return cls(
-            sharing,
+            dyads,
             rates,
             latent_correlation(both, rates),
             latent_correlation(one, rates),
@@ -91,25 +92,25 @@ class Dependence:
         )
 
     @classmethod
-    def none(cls, sharing: PeopleSharing) -> Dependence:
+    def none(cls, dyads: Dyads) -> Dependence:
         """Return that of pairs whose correlations cannot be estimated: taken as none."""
         empty = np.zeros(0)
-        return cls(sharing, empty, empty, empty, empty, empty)
+        return cls(dyads, empty, empty, empty, empty, empty)
 
     def design_effect(self, rate: npt.ArrayLike) -> Float64:
         """Return by what factor sharing people widens the variance of a rate; at least 1."""
-        return _design_effect(self.sharing, *self.correlations(rate))
+        return _design_effect(self.dyads, *self.correlations(rate))
 
     def variance(self, rate: float) -> float:
         """Return the variance of a counted rate whose true value is `rate`."""
-        pairs = self.sharing.pairs
+        pairs = self.dyads.pairs
         return rate * (1 - rate) / pairs * float(self.design_effect(rate))
 
     def interval(self, rate: float, level: float, *, wider: float = 1.0) -> tuple[float, float]:
         """Return the interval of a counted rate; people make its variance, or it is `wider`."""
         return rate_interval(
             rate,
-            self.sharing.pairs,
+            self.dyads.pairs,
             lambda p: wider * self.design_effect(p),
             level=level,
             freedom=self.degrees_of_freedom(rate),
@@ -125,8 +126,8 @@ class Dependence:
             return np.zeros(at.shape), np.zeros(at.shape)
         low = np.minimum(at, 1 - at)
         latent = self._ladder.use(low) @ self._latent
-        found = binary_correlation(latent, low[..., None])
-        return found[..., 0], found[..., 1]
+        of_errors = binary_correlation(latent, low[..., None])
+        return of_errors[..., 0], of_errors[..., 1]
 
     def degrees_of_freedom(self, rate: float) -> float:
         """Return how well the design effect is known, as degrees of freedom; at least 3."""
@@ -146,7 +147,7 @@ class Dependence:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdRungs:
-    """Which rungs tell of a rate: those from it upwards, till errors suffice.
+    """Which rungs count for a rate: those from it upwards, till errors suffice.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ class ThresholdRungs:
 
     Examples
     --------
-    >>> ladder = Ladder(np.array([0.1, 0.01, 0.001]), np.array([60.0, 20.0, 3.0]))
+    >>> ladder = ThresholdRungs(np.array([0.1, 0.01, 0.001]), np.array([60.0, 20.0, 3.0]))
     >>> ladder.use(np.array(0.01))
     array([0.33333333, 0.66666667, 0.        ])
     """
@@ -165,64 +166,69 @@ class ThresholdRungs:
 
     @cached_property
     def _uses(self) -> Float64:
-        """How much each rung counts, by the lowest that does; a row also where there are none."""
+        """Weights of the rungs, by the lowest that counts; a row also where there are none."""
         n = len(self.rates)
         uses = np.zeros((max(n, 1), n))
         for lowest in range(n):
-            left = _ERRORS
+            left = _SUFFICIENT_ERRORS
             for k in range(lowest, -1, -1):
                 uses[lowest, k] = min(self.weights[k], left)
                 left -= uses[lowest, k]
         return np.asarray(uses / uses.sum(axis=1, keepdims=True))
 
     def use(self, rate: Float64) -> Float64:
-        """Return how much each rung tells of rates of any shape: that shape and (n_rungs,)."""
+        """Return the weight of each rung for rates of any shape: that shape and (n_rungs,)."""
+        # Rungs halve: those from 0.7 ≈ 1/√2 of the rate on are nearest on the scale of logs.
         above = np.searchsorted(-self.rates, -0.7 * rate, side="right")
-        found: Float64 = self._uses[np.maximum(above - 1, 0)]
-        return found
+        return np.asarray(self._uses[np.maximum(above - 1, 0)])
 
 
 def _correlations(
-    errors: npt.NDArray[np.bool_], p: float, sharing: PeopleSharing
+    errors: npt.NDArray[np.bool_], p: float, dyads: Dyads
 ) -> tuple[float, float, float]:
     """Return the correlations of errors of pairs of the same dyad, and of pairs that meet once.
 
     And the degrees of freedom of the variance.
     """
-    residual = sharing.per_dyad(errors) - p * sharing.sizes
-    of_person = sharing.per_person(residual)
-    dyads, persons = float((residual**2).sum()), float((of_person**2).sum())
-    each, n = p * (1 - p), sharing.people
+    of_dyad = dyads.per_dyad(errors) - p * dyads.sizes
+    of_person = dyads.per_person(of_dyad)
+    dyad_square, person_square = float((of_dyad**2).sum()), float((of_person**2).sum())
+    each, n = p * (1 - p), dyads.people
     # The rate is estimated from the same pairs: that takes its share of the variance.
-    factor = unbiased(n, alone=sharing.alone)
-    same = dyads * factor if sharing.alone else dyads
-    both = (same - sharing.pairs * each) / (sharing.same_dyad * each) if sharing.same_dyad else 0.0
+    factor = unbiased(n, alone=dyads.alone)
+    same = dyad_square * factor if dyads.alone else dyad_square
+    both = (same - dyads.pairs * each) / (dyads.same_dyad * each) if dyads.same_dyad else 0.0
     one = 0.0
-    if sharing.one_person:
-        one = ((persons - dyads) * factor - dyads) / (sharing.one_person * each)
-    kurtosis = n * float((of_person**4).sum()) / max(persons**2, 1e-300)
+    if dyads.one_person:
+        one = ((person_square - dyad_square) * factor - dyad_square) / (dyads.one_person * each)
+    # As in `IdentifiedPairs.spread`.
+    kurtosis = n * float((of_person**4).sum()) / max(person_square**2, 1e-300)
     freedom = 2 * n / max(kurtosis - 1, 1.0)
+    # Two scores with one of two people in common: if each person adds as much, r₁ is ½ at most.
     return float(np.clip(both, 0, 0.999)), float(np.clip(one, 0, 0.5)), freedom
 
 
-def _design_effect(sharing: PeopleSharing, both: Float64, one: Float64) -> Float64:
-    couples = sharing.same_dyad * both + sharing.one_person * one
-    return np.asarray(1 + couples / max(sharing.pairs, 1))
+def _design_effect(dyads: Dyads, both: Float64, one: Float64) -> Float64:
+    couples = dyads.same_dyad * both + dyads.one_person * one
+    return np.asarray(1 + couples / max(dyads.pairs, 1))
 
 
 def binary_correlation(latent: Float64, rate: Float64) -> Float64:
-    """Return the correlation of exceeding the level of `rate` for correlated normal scores."""
+    """Return the correlation of exceeding the level of `rate` for correlated normal scores.
+
+    Both exceed h with probability p − 2 T(h, √((1 − ρ) / (1 + ρ))), T being Owen's function (1956).
+    """
     h = -ndtri(rate)
     joint = rate - 2 * owens_t(h, np.sqrt((1 - latent) / (1 + latent)))
-    found = (joint - rate**2) / (rate * (1 - rate))
-    return np.asarray(np.minimum(np.maximum(found, 0.0), 1.0))
+    correlation = (joint - rate**2) / (rate * (1 - rate))
+    return np.asarray(np.minimum(np.maximum(correlation, 0.0), 1.0))
 
 
 def latent_correlation(binary: Float64, rates: Float64) -> Float64:
-    """Turn `binary_correlation` around."""
+    """Turn `binary_correlation` around: correlations of scores from those of their errors."""
     return np.array(
         [
-            np.interp(found, binary_correlation(_LATENT, np.full(len(_LATENT), rate)), _LATENT)
-            for found, rate in zip(binary, rates, strict=True)
+            np.interp(r, binary_correlation(_LATENT, np.full(len(_LATENT), rate)), _LATENT)
+            for r, rate in zip(binary, rates, strict=True)
         ]
     )

@@ -8,49 +8,47 @@ many that more images of the same people soon add nothing: people do.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from faircal._base.errors import ParameterError
 from faircal.metrics.intervals.dependence import Dependence
-from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.sharing import Float64, PeopleSharing
+from faircal.metrics.intervals.dyadic import Dyads, Float64
+from faircal.metrics.intervals.inversion import rate_interval
+from faircal.metrics.intervals.sufficient_data import (
+    Metric,
+    check_rate,
+    people_needed,
+)
 
-Metric = Literal["fpr", "fnr"]
-
-#: Under so many people no rate is told: how alike their pairs decide can't be told from fewer.
-FEWEST_PEOPLE = 20
-#: Genuine pairs that a person brings at best, as far as `people_needed` counts on them.
-_GENUINE_EACH = 10
-#: Degrees of freedom that a person adds to what is known of a variance, as seen where all pairs of
-#: up to a hundred people were simulated; where people are many it makes no difference.
-_FREEDOM = 0.3
-#: More people than this are not planned with.
+#: Degrees of freedom of a variance for each person: what simulations of all pairs of up to a
+#: hundred people gave. Where people are many it makes no difference.
+_FREEDOM_EACH = 0.3
+#: Plans with more people are refused.
 _MOST_PEOPLE = 10_000_000
 
 
-class Alike(NamedTuple):
-    """How alike pairs that share people score, and where that is known from."""
+class PairDependence(NamedTuple):
+    """How alike pairs that share people score, and the source of it."""
 
     dependence: Dependence
     source: str
 
 
-def typical(metric: Metric) -> Alike:
+def typical_dependence(metric: Metric) -> PairDependence:
     """Return what is planned with where there is no pilot.
 
     At rates of 5 % to 0.1 %, MobileFaceNet on LFW and simulated faces (``bfw-like``, ``small``)
     gave correlations of 0.71 to 1 for imposter pairs of the same two people, 0.01 to 0.14 for
     imposter pairs with one person in common, and 0.26 to 0.51 for genuine pairs of a person.
     """
-    nobody = PeopleSharing.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    nobody = Dyads.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
     both, one = (0.8, 0.1) if metric == "fpr" else (0.45, 0.0)
     rung = (np.array([value]) for value in (0.1, both, one, 1.0, 3.0))
-    return Alike(Dependence(nobody, *rung), "typical of LFW and of simulated faces")
+    return PairDependence(Dependence(nobody, *rung), "typical of LFW and of simulated faces")
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class PeoplePlan:
     people, images, pairs : int
         People of a group, images of each, and its imposter or genuine pairs.
     effective_pairs : float
-        Independent pairs that would tell as much.
+        Independent pairs that would give as narrow an interval.
     rate, low, high : float
         The interval to be expected where the rate is what is counted.
     """
@@ -88,34 +86,6 @@ class PeoplePlan:
         return self.high / self.rate
 
 
-def people_needed(rate: float, metric: Metric = "fpr") -> int:
-    """Return the least number of (effective) people with whom an error rate is told.
-
-    With fewer the answer is "not enough data". It is a floor, as is `trials_needed` for pairs,
-    which holds besides: what passes has an interval, which may be wide.
-
-    - Never fewer than 20: below, intervals would rest on a variance that is itself a guess.
-    - For the FPR, 3 / rate pairs of different two people: by the rule of three, with no error
-      among n independent trials the rate is below 3 / n with 95 % confidence. All pairs of the same
-      two people count once here, since they tend to decide alike, and n people make n (n − 1) / 2
-      twos. That is 25 people for 1 %, 78 for 0.1 % and 246 for 0.01 %.
-    - For the FNR, 3 / rate genuine pairs, of which a person brings ten at best (five images). That
-      is 30 people for 1 % and 300 for 0.1 %.
-
-    Examples
-    --------
-    >>> [people_needed(rate) for rate in (0.1, 0.01, 0.001)]
-    [20, 25, 78]
-    >>> [people_needed(rate, "fnr") for rate in (0.1, 0.01, 0.001)]
-    [20, 30, 300]
-    """
-    _check_rate(rate)
-    least = 3 / rate * (1 - 1e-12)  # a whole quotient must not become one more by rounding
-    if metric == "fnr":
-        return max(FEWEST_PEOPLE, math.ceil(least / _GENUINE_EACH))
-    return max(FEWEST_PEOPLE, math.ceil((1 + math.sqrt(1 + 8 * least)) / 2))
-
-
 def expect(
     rate: float,
     people: int,
@@ -123,7 +93,7 @@ def expect(
     *,
     images: int = 5,
     per_person: int | None = None,
-    alike: Alike | None = None,
+    pilot: PairDependence | None = None,
     level: float = 0.95,
 ) -> PeoplePlan:
     """Return what an interval will be like with so many people in a group.
@@ -137,32 +107,32 @@ def expect(
     images : int
         Images of each person.
     per_person : int, optional
-        Imposter pairs that each person is in, drawn at random; all there are unless told. Genuine
+        Imposter pairs that each person is in, drawn at random; by default all there are. Genuine
         pairs are always all.
-    alike : Alike, optional
-        How alike pairs that share people are, in a pilot; `typical` unless told.
+    pilot : PairDependence, optional
+        How alike pairs that share people are, in a pilot; `typical_dependence` by default.
     level : float
 
     Examples
     --------
-    >>> found = expect(0.01, people=100, images=5)
-    >>> found.pairs, round(found.effective_pairs), round(found.low, 4), round(found.high, 4)
+    >>> small = expect(0.01, people=100, images=5)
+    >>> small.pairs, round(small.effective_pairs), round(small.low, 4), round(small.high, 4)
     (123750, 2220, 0.0068, 0.0163)
     >>> twice = expect(0.01, people=100, images=10)  # more images hardly help
     >>> twice.pairs, round(twice.effective_pairs)
     (495000, 2239)
     """
     _check(rate, people, images, per_person, level)
-    how = alike or typical(metric)
+    dependence = pilot or typical_dependence(metric)
     design = _Design.of(metric, people, images, per_person)
     low, high = rate_interval(
         rate,
         design.pairs,
-        lambda at: design.effect(at, how),
+        lambda at: design.effect(at, dependence),
         level=level,
-        freedom=max(_FREEDOM * people, 3.0),
+        freedom=max(_FREEDOM_EACH * people, 3.0),
     )
-    effective = design.pairs / float(design.effect(rate, how))
+    effective = design.pairs / float(design.effect(rate, dependence))
     return PeoplePlan(metric, people, images, round(design.pairs), effective, rate, low, high)
 
 
@@ -174,7 +144,7 @@ def plan(
     ratio: float | None = None,
     images: int = 5,
     per_person: int | None = None,
-    alike: Alike | None = None,
+    pilot: PairDependence | None = None,
     level: float = 0.95,
 ) -> PeoplePlan:
     """Return the fewest people of a group with whom an interval is as narrow as wanted.
@@ -185,7 +155,7 @@ def plan(
         Half the interval's width, as in "1 % within 0.5 %".
     ratio : float, optional
         Or how many times the rate its upper end may be. One of the two.
-    rate, metric, images, per_person, alike, level
+    rate, metric, images, per_person, pilot, level
         As in `expect`.
 
     Examples
@@ -195,16 +165,16 @@ def plan(
     """
     target = _target(within, ratio)
 
-    def enough(people: int) -> PeoplePlan | None:
-        found = expect(
-            rate, people, metric, images=images, per_person=per_person, alike=alike, level=level
+    def narrow_enough(people: int) -> PeoplePlan | None:
+        plan = expect(
+            rate, people, metric, images=images, per_person=per_person, pilot=pilot, level=level
         )
-        narrow = found.ratio if within is None else found.half_width
-        return found if narrow <= target else None
+        width = plan.ratio if within is None else plan.half_width
+        return plan if width <= target else None
 
     low = people_needed(rate, metric) - 1
     high = low + 1
-    while (found := enough(high)) is None:
+    while (fewest := narrow_enough(high)) is None:
         low, high = high, 2 * high
         if high > _MOST_PEOPLE:
             raise ParameterError(
@@ -213,16 +183,19 @@ def plan(
             )
     while high - low > 1:
         middle = (low + high) // 2
-        fewer = enough(middle)
+        fewer = narrow_enough(middle)
         if fewer is None:
             low = middle
         else:
-            found, high = fewer, middle
-    return found
+            fewest, high = fewer, middle
+    return fewest
 
 
 class _Design(NamedTuple):
-    """Pairs of one group, and how many others each shares both people and one person with."""
+    """Pairs of one group, and how many others each shares both people and one person with.
+
+    These are C₂ / N and C₁ / N of `faircal.metrics.intervals.dependence`.
+    """
 
     pairs: float
     both: float
@@ -240,9 +213,9 @@ class _Design(NamedTuple):
         drawn = pairs / every
         return cls(pairs, drawn * (each - 1), drawn * 2 * (people - 2) * each)
 
-    def effect(self, rate: npt.ArrayLike, alike: Alike) -> Float64:
+    def effect(self, rate: npt.ArrayLike, pilot: PairDependence) -> Float64:
         """Return the design effect at a rate, as `Dependence.design_effect`."""
-        both, one = alike.dependence.correlations(rate)
+        both, one = pilot.dependence.correlations(rate)
         return np.asarray(1 + self.both * both + self.one * one)
 
 
@@ -258,7 +231,7 @@ def _target(within: float | None, ratio: float | None) -> float:
 
 
 def _check(rate: float, people: int, images: int, per_person: int | None, level: float) -> None:
-    _check_rate(rate)
+    check_rate(rate)
     least = {
         "people": (people, 3),
         "images": (images, 2),
@@ -269,8 +242,3 @@ def _check(rate: float, people: int, images: int, per_person: int | None, level:
             raise ParameterError(f"{name}: expected at least {fewest}, found {value}")
     if not 0 < level < 1:
         raise ParameterError(f"level: expected between 0 and 1, found {level:g}")
-
-
-def _check_rate(rate: float) -> None:
-    if not 0 < rate < 1:
-        raise ParameterError(f"rate: expected between 0 and 1, found {rate:g}; write 1 % as 0.01")

@@ -12,7 +12,7 @@ import numpy as np
 
 from faircal.metrics import Histogram
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.intervals.enough import NOT_ENOUGH
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import ALL
 from faircal.report.classes.results import ClassResults, MetricColumn, ReportedMethod

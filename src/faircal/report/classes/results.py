@@ -16,7 +16,7 @@ from faircal.evaluation.classes import ClassDifference
 from faircal.evaluation.curves import ScoreSource
 from faircal.metrics import Histogram
 from faircal.metrics.classes import CLASS_METRICS
-from faircal.metrics.intervals.enough import NOT_ENOUGH
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.store import ResultsFolder
 from faircal.report.tables import TableValue, Variant

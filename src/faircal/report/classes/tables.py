@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from faircal.metrics.intervals.enough import NOT_ENOUGH
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.classes.results import (
     CLASS,

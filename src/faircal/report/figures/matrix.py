@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from faircal.evaluation.audit.rates import MatrixRow
-from faircal.metrics.intervals.enough import lacking
+from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
 from faircal.metrics.results import Condition
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import FAINT, text
@@ -137,7 +137,7 @@ class GroupHeatmap(Figure):
 def _lacking(row: MatrixRow) -> bool:
     wanted = Condition.of(row.condition).wanted("fpr")
     people = None if np.isnan(row.effective_people) else row.effective_people
-    return lacking("fpr", round(row.imposters), people, wanted) is not None
+    return insufficient_data_reason("fpr", round(row.imposters), people, wanted) is not None
 
 
 def _pair(row: MatrixRow) -> str:

@@ -12,14 +12,16 @@ from scipy.special import ndtri, stdtrit
 
 from faircal.data import Groups
 from faircal.metrics import DEVIATIONS, FAIRNESS, wilson
-from faircal.metrics.intervals.crowd import Spread
-from faircal.metrics.intervals.curve import BinnedCurve
-from faircal.metrics.intervals.deviations import lower_end, rate_noise, upper_end
-from faircal.metrics.intervals.pairs import PairSet, pair_sets
-from faircal.metrics.intervals.rates import rate_interval
-from faircal.metrics.intervals.replicates import replicates
-from faircal.metrics.intervals.sharing import FEWEST, Float64
-from faircal.metrics.intervals.unfairness import unfairness_interval
+from faircal.metrics.intervals.calibration_error import BinnedCurve
+from faircal.metrics.intervals.dyadic import FEWEST, Float64, PeopleVariance, replicates
+from faircal.metrics.intervals.inversion import rate_interval
+from faircal.metrics.intervals.over_groups import (
+    lower_end,
+    rate_noise,
+    unfairness_interval,
+    upper_end,
+)
+from faircal.metrics.intervals.pair_sets import PairSet, pair_sets
 from faircal.metrics.measures import Measure
 from faircal.metrics.proportions import combined_reach
 from faircal.metrics.results import ALL, GLOBAL, Condition
@@ -30,27 +32,28 @@ Ends: TypeAlias = tuple[float, float]
 
 REPLICATES = 1000
 RATES = ("fpr", "fnr", "tpr")
-#: Metrics of which it is known how they vary with the people; a plugin's are none of them.
-_VARY = {*RATES, "ks", "ece", "auroc", "brier", "nll", "cllr", "min_cllr"}
+#: Metrics that are sums over pairs, or have a linear approximation; a plugin's are none of them.
+_SUMS = {*RATES, "ks", "ece", "auroc", "brier", "nll", "cllr", "min_cllr"}
 _UNDEFINED = (float("nan"), float("nan"))
 
+#: Random numbers for people without a name, however many there are.
 _BUCKETS = 4096
 
 
 class Uncertainty:
-    """How sure each value is that `measure` and `at_threshold` (`faircal.metrics`) found of pairs.
+    """Intervals of the values that `measure` and `at_threshold` (`faircal.metrics`) give.
 
     Intervals are worked out when they are asked for, and kept.
 
     Parameters
     ----------
-    found : sequence of Measure
+    measures : sequence of Measure
     genuine : ndarray of bool, shape (n_pairs,)
     people : Groups, optional
-        Who is in each pair; a person who is not known is taken as nobody else. Without it pairs are
-        taken as independent of each other.
+        Who is in each pair; each unknown identity counts as a distinct person. Without it pairs
+        are taken as independent of each other.
     score, probability : ndarray of float64, shape (n_pairs,), optional
-        What was measured; `score` is what decisions rank by.
+        The pairs' own; `score` is what decisions rank by.
     groups : Groups, optional
     threshold_given : bool
         Whether other pairs than these set the thresholds.
@@ -61,7 +64,7 @@ class Uncertainty:
 
     def __init__(
         self,
-        found: Sequence[Measure],
+        measures: Sequence[Measure],
         *,
         genuine: NDArray[np.bool_],
         people: Groups | None = None,
@@ -72,14 +75,14 @@ class Uncertainty:
         replicates: int = REPLICATES,
         seed: int = 0,
     ) -> None:
-        self.values = {(m.group, m.condition, m.metric): m.value for m in found}
+        self.values = {(m.group, m.condition, m.metric): m.value for m in measures}
         self.independent = people is None or not people.names
         sets = pair_sets(score, probability, genuine, groups, people)
         self.sets = {each.name: each for each in sets}
         self.names = () if people is None else people.names
         self._n, self._seed, self._given = replicates, seed, threshold_given
         self._ends: dict[tuple[Key, float], Ends] = {}
-        self._spreads: dict[Key, Spread] = {}
+        self._spreads: dict[Key, PeopleVariance] = {}
         self._curves: dict[str, BinnedCurve] = {}
 
     def interval(self, group: str, condition: str, metric: str, level: float = 0.95) -> Ends:
@@ -90,7 +93,7 @@ class Uncertainty:
             self._ends[key, level] = made(key, self.values[key], level)
         return self._ends[key, level]
 
-    def spread(self, group: str, condition: str, metric: str) -> Spread | None:
+    def spread(self, group: str, condition: str, metric: str) -> PeopleVariance | None:
         """Return how a value varies with the people; None where it is no sum over pairs.
 
         That of a calibration error is that of its curve where it is largest.
@@ -98,18 +101,18 @@ class Uncertainty:
         key = group, condition, metric
         if key not in self._spreads:
             value = self.values[key]
-            known = group != ALL and metric in _VARY and not np.isnan(value)
-            if not known or self._too_few(group, metric):
+            varies = group != ALL and metric in _SUMS and not np.isnan(value)
+            if not varies or self._too_few(group, metric):
                 return None
             self._spreads[key] = self._spread(key, value)
         return self._spreads[key]
 
     def effective_people(self, group: str = GLOBAL, metric: str = "fpr") -> float:
-        """Return how many people, each in equally many pairs of a kind, would tell as much.
+        """Return the effective number of people in the pairs of a kind.
 
         Imposter pairs for ``fpr``, genuine ones for ``fnr`` and ``tpr``.
         """
-        return self.sets[group].sharing(metric).effective_people
+        return self.sets[group].dyads(metric).effective_people
 
     def trials(self, group: str, metric: str) -> int:
         """Return the pairs that a rate counts."""
@@ -119,17 +122,17 @@ class Uncertainty:
         """Return how many independent pairs would make a rate as uncertain as it is."""
         key = group, condition, metric
         kind, rate = self._kind(metric, self.values[key])
-        found = self.sets[group]
+        pairs = self.sets[group]
         if self.independent:
-            return float(found.trials(kind))
+            return float(pairs.trials(kind))
         if np.isnan(rate) or self._too_few(group, metric):
             return float("nan")
         if metric == "tpr" and condition and not self._given:
             low, high = self.interval(*key)
             half = max((high - low) / 2, 1e-12) / float(ndtri(0.975))
-            return max(rate, 0.5 / found.trials(kind)) * (1 - min(rate, 0.999)) / half**2
-        at = max(rate, 0.5 / max(found.trials(kind), 1))
-        return self._effective(found, kind, rate)(at) / self._wider(key, rate)
+            return max(rate, 0.5 / pairs.trials(kind)) * (1 - min(rate, 0.999)) / half**2
+        at = max(rate, 0.5 / max(pairs.trials(kind), 1))
+        return self._effective(pairs, kind, rate)(at) / self._wider(key, rate)
 
     def replicates(self, keys: Sequence[Key]) -> NDArray[np.float32]:
         """Return replicates of values, less the values, shape (n_replicates, n_keys).
@@ -138,7 +141,7 @@ class Uncertainty:
         they move is about 0 on the whole, so a bucket varies as they do.
         """
         names = len(self.names)
-        nameless = np.arange(self.sets[GLOBAL].crowd.n_people - names) % _BUCKETS
+        nameless = np.arange(self.sets[GLOBAL].identified.n_people - names) % _BUCKETS
         influence = np.zeros((names + min(len(nameless), _BUCKETS), len(keys)))
         for i, key in enumerate(keys):
             spread = self.spread(*key)
@@ -147,7 +150,7 @@ class Uncertainty:
                 if len(nameless):
                     influence[names:, i] = np.bincount(nameless, spread.influence[names:])
         # They are the same for every method on these pairs.
-        here = blake2b(self.sets[GLOBAL].crowd.genuine.tobytes(), digest_size=8).hexdigest()
+        here = blake2b(self.sets[GLOBAL].identified.genuine.tobytes(), digest_size=8).hexdigest()
         more = (f"?{here}/{i}" for i in range(len(influence) - names))
         return replicates(influence, (*self.names, *more), self._n, self._seed)
 
@@ -195,28 +198,28 @@ class Uncertainty:
 
     def _too_few(self, group: str, metric: str) -> bool:
         """Whether there are too few people in the pairs that a value is measured of."""
-        found = self.sets[group]
+        pairs = self.sets[group]
         if metric in RATES:
-            return found.sharing(self._kind(metric, 0.0)[0]).people < FEWEST
+            return pairs.dyads(self._kind(metric, 0.0)[0]).people < FEWEST
         if metric == "auroc":
-            return min(found.sharing(kind).people for kind in ("fpr", "fnr")) < FEWEST
-        return found.crowd.people < FEWEST
+            return min(pairs.dyads(kind).people for kind in ("fpr", "fnr")) < FEWEST
+        return pairs.identified.people < FEWEST
 
-    def _spread(self, key: Key, value: float) -> Spread:
+    def _spread(self, key: Key, value: float) -> PeopleVariance:
         group, condition, metric = key
-        found = self.sets[group]
+        pairs = self.sets[group]
         if metric in RATES:
             kind, rate = self._kind(metric, value)
-            spread = found.rate_spread(kind, self._threshold(condition), rate)
+            spread = pairs.rate_spread(kind, self._threshold(condition), rate)
             return spread if kind == metric else spread._replace(influence=-spread.influence)
         if metric == "ks":
-            return found.ks_spread()
+            return pairs.ks_spread()
         if metric == "ece":
-            return found.ece_spread()
+            return pairs.ece_spread()
         if metric in ("cllr", "min_cllr"):
-            overall = self.sets[GLOBAL].crowd.genuine
-            return found.cllr_spread(float(overall.mean()) if metric == "cllr" else None)
-        return found.ordering.spread if metric == "auroc" else found.loss_spread(metric)
+            overall = self.sets[GLOBAL].identified.genuine
+            return pairs.cllr_spread(float(overall.mean()) if metric == "cllr" else None)
+        return pairs.ordering.spread if metric == "auroc" else pairs.loss_spread(metric)
 
     @staticmethod
     def _kind(metric: str, value: float) -> tuple[str, float]:
@@ -227,9 +230,9 @@ class Uncertainty:
     def _rate(self, key: Key, value: float, level: float) -> Ends:
         group, condition, metric = key
         kind, rate = self._kind(metric, value)
-        found = self.sets[group]
-        low, high = found.dependence(kind).interval(rate, level, wider=self._wider(key, rate))
-        if not found.errors(kind, self._threshold(condition)):
+        pairs = self.sets[group]
+        low, high = pairs.dependence(kind).interval(rate, level, wider=self._wider(key, rate))
+        if not pairs.errors(kind, self._threshold(condition)):
             low = 0.0  # a part of an error, between two scores, is none that was seen
         return (low, high) if kind == metric else (1 - high, 1 - low)
 
@@ -241,11 +244,11 @@ class Uncertainty:
         strangers score high often score high with themselves.
         """
         group, condition, _ = key
-        found, rate, at = self.sets[group], Condition.of(condition).rate, self._threshold(condition)
+        pairs, rate, at = self.sets[group], Condition.of(condition).rate, self._threshold(condition)
         low, high = self._rate(key, value, level)
-        lower, upper = found.tpr_between(rate, level)
+        lower, upper = pairs.tpr_between(rate, level)
         wrong, taken = (
-            found.rate_spread(kind, at, p).influence
+            pairs.rate_spread(kind, at, p).influence
             for kind, p in (("fnr", 1 - value), ("fpr", rate))
         )
         size = float(np.sqrt((wrong**2).sum() * (taken**2).sum()))
@@ -293,9 +296,9 @@ class Uncertainty:
 
     def _calibration(self, group: str, metric: str, value: float, level: float) -> Ends:
         curve = self._curve(group)
-        found = curve.found(metric)
+        of_bins = curve.estimate(metric)
         low, high = curve.interval(metric, level)
-        scale = value / found if found > 0 else 1.0  # single pairs show a little more than bins
+        scale = value / of_bins if of_bins > 0 else 1.0  # single pairs show a little more than bins
         return low * scale, min(high * scale, 1.0)
 
     # ------------------------------------------------------------- over groups
@@ -307,19 +310,19 @@ class Uncertainty:
         if np.isnan(value):
             return _UNDEFINED
         if name in DEVIATIONS or name == "gap":
-            known = self._groups(condition, metric, level)
-            return self._deviated(name, known, level) if known else _UNDEFINED
+            keys = self._groups(condition, metric, level)
+            return self._deviated(name, keys, level) if keys else _UNDEFINED
         kinds = ("fpr", "fnr") if whole in FAIRNESS else (metric,)
-        found = [self._groups(condition, kind, level) for kind in kinds]
-        if not all(found) or (name or whole) not in FAIRNESS:
+        keys_by_kind = [self._groups(condition, kind, level) for kind in kinds]
+        if not all(keys_by_kind) or (name or whole) not in FAIRNESS:
             return _UNDEFINED
-        rates = [np.array([self.values[k] for k in known]) for known in found]
-        ends = [np.array([self.interval(*k, level) for k in known]).T for known in found]
+        rates = [np.array([self.values[k] for k in keys]) for keys in keys_by_kind]
+        ends = [np.array([self.interval(*k, level) for k in keys]).T for keys in keys_by_kind]
         return unfairness_interval(
             name or whole,
             rates,
             [(each[0], each[1]) for each in ends],
-            [self._simulate(k, r) for k, r in zip(found, rates, strict=True)],
+            [self._simulate(k, r) for k, r in zip(keys_by_kind, rates, strict=True)],
             level=level,
             replicates=self._n,
             rng=np.random.default_rng([self._seed, 2]),
@@ -327,20 +330,20 @@ class Uncertainty:
 
     def _groups(self, condition: str, metric: str, level: float) -> list[Key]:
         """Return the groups with a value; none where one has no interval, or there are no two."""
-        known = [
+        keys = [
             (group, condition, metric)
             for group in self.sets
             if group != GLOBAL and not np.isnan(self.values.get((group, condition, metric), np.nan))
         ]
-        unsure = any(np.isnan(self.interval(*k, level)[0]) for k in known)
-        return [] if unsure or len(known) < 2 else known
+        unsure = any(np.isnan(self.interval(*k, level)[0]) for k in keys)
+        return [] if unsure or len(keys) < 2 else keys
 
-    def _deviated(self, name: str, known: list[Key], level: float) -> Ends:
-        values = np.array([self.values[k] for k in known])
-        low = lower_end(name, values, self._simulate(known, values), level)
+    def _deviated(self, name: str, keys: list[Key], level: float) -> Ends:
+        values = np.array([self.values[k] for k in keys])
+        low = lower_end(name, values, self._simulate(keys, values), level)
         # With no lower end to miss, all that the interval may miss is for the upper one.
         ends = np.array(
-            [self.interval(*k, level if low > 0 else max(2 * level - 1, level / 2)) for k in known]
+            [self.interval(*k, level if low > 0 else max(2 * level - 1, level / 2)) for k in keys]
         )
         return low, upper_end(name, values, ends[:, 0], ends[:, 1])
 
@@ -366,18 +369,18 @@ class Uncertainty:
 
     def _again(self, key: Key, values: Float64) -> Callable[[float], float]:
         group, _, metric = key
-        found = self.sets[group]
+        pairs = self.sets[group]
         if self.independent:
-            return lambda _: float(found.trials(metric))
-        return self._effective(found, metric, max(self.values[key], float(values.mean())))
+            return lambda _: float(pairs.trials(metric))
+        return self._effective(pairs, metric, max(self.values[key], float(values.mean())))
 
     @staticmethod
-    def _effective(found: PairSet, metric: str, near: float) -> Callable[[float], float]:
-        """Return how many independent trials a rate counts, by the true rate; `near` it was found.
+    def _effective(pairs: PairSet, metric: str, near: float) -> Callable[[float], float]:
+        """Return how many independent trials a rate counts, by the true rate, which is `near`.
 
         Fewer where the design effect is badly known: as much as Student's t is wider than normal.
         """
-        dependence, trials = found.dependence(metric), found.trials(metric)
+        dependence, trials = pairs.dependence(metric), pairs.trials(metric)
         freedom = dependence.degrees_of_freedom(min(max(near, 1e-9), 1 - 1e-9))
         few = (ndtri(0.975) / stdtrit(freedom, 0.975)) ** 2
         return lambda p: float(trials * few / dependence.design_effect(min(max(p, 1e-9), 1.0)))

@@ -13,11 +13,10 @@ from scipy.special import stdtrit
 from faircal.data import Groups
 from faircal.metrics import log_likelihood_ratio
 from faircal.metrics.calibration import NLL_EPS
-from faircal.metrics.intervals.crowd import Crowd, Spread
-from faircal.metrics.intervals.curve import BinnedCurve, cut
+from faircal.metrics.intervals.auroc import AurocDependence
+from faircal.metrics.intervals.calibration_error import BinnedCurve, cut
 from faircal.metrics.intervals.dependence import Dependence
-from faircal.metrics.intervals.ordering import Ordering
-from faircal.metrics.intervals.sharing import Float64, Int64, PeopleSharing
+from faircal.metrics.intervals.dyadic import Dyads, Float64, IdentifiedPairs, Int64, PeopleVariance
 from faircal.metrics.results import GLOBAL
 
 
@@ -29,25 +28,29 @@ class PairSet:
     ----------
     name : str
         ``global``, or that of a group.
-    crowd : Crowd
+    identified : IdentifiedPairs
     score, probability : ndarray of float64, shape (n_pairs,), optional
     """
 
     name: str
-    crowd: Crowd
+    identified: IdentifiedPairs
     score: Float64 | None
     probability: Float64 | None
-    _spreads: dict[tuple[str, float, float], Spread] = field(default_factory=dict)
+    _spreads: dict[tuple[str, float, float], PeopleVariance] = field(default_factory=dict)
 
     @cached_property
     def imposters(self) -> Dependence:
         """How imposter pairs that share people exceed thresholds together."""
-        return Dependence.of(self._scores[self.crowd.misses], self.crowd.miss_sharing)
+        return Dependence.of(
+            self._scores[self.identified.imposter_rows], self.identified.imposter_dyads
+        )
 
     @cached_property
     def genuine(self) -> Dependence:
         """How genuine pairs of a person fall below thresholds together."""
-        return Dependence.of(-self._scores[self.crowd.hits], self.crowd.hit_sharing)
+        return Dependence.of(
+            -self._scores[self.identified.genuine_rows], self.identified.genuine_dyads
+        )
 
     def dependence(self, metric: str) -> Dependence:
         """Return what pairs that share people do to a rate."""
@@ -55,11 +58,11 @@ class PairSet:
 
     def rows(self, metric: str) -> Int64:
         """Return the pairs that an error rate counts."""
-        return self.crowd.misses if metric == "fpr" else self.crowd.hits
+        return self.identified.imposter_rows if metric == "fpr" else self.identified.genuine_rows
 
-    def sharing(self, metric: str) -> PeopleSharing:
+    def dyads(self, metric: str) -> Dyads:
         """Return the same, by the people in them."""
-        return self.crowd.miss_sharing if metric == "fpr" else self.crowd.hit_sharing
+        return self.identified.imposter_dyads if metric == "fpr" else self.identified.genuine_dyads
 
     def trials(self, metric: str) -> int:
         """Return how many there are."""
@@ -101,86 +104,89 @@ class PairSet:
 
         Those at which the counted rate does not contradict it.
         """
-        strangers, own = self._scores[self.crowd.misses], self._scores[self.crowd.hits]
-        n, dependence = len(strangers), self.imposters
+        imposters = self._scores[self.identified.imposter_rows]
+        genuine = self._scores[self.identified.genuine_rows]
+        n, dependence = len(imposters), self.imposters
         z = float(stdtrit(dependence.degrees_of_freedom(rate), (1 + level) / 2))
         away = z * np.sqrt(dependence.variance(rate))
-        ordered = np.sort(strangers)
+        ordered = np.sort(imposters)
         counts = np.clip([np.floor((rate - away) * n), np.ceil((rate + away) * n)], 0, n - 1)
         ends = ordered[n - 1 - counts.astype(np.int64)]
-        return float((own > ends[0]).mean()), float((own > ends[1]).mean())
+        return float((genuine > ends[0]).mean()), float((genuine > ends[1]).mean())
 
-    def rate_spread(self, metric: str, threshold: float, rate: float) -> Spread:
+    def rate_spread(self, metric: str, threshold: float, rate: float) -> PeopleVariance:
         """Return how a rate at a threshold varies with the people, by its design effect."""
         key = metric, threshold, rate
         if key not in self._spreads:
             self._spreads[key] = self._rate_spread(*key)
         return self._spreads[key]
 
-    def _rate_spread(self, metric: str, threshold: float, rate: float) -> Spread:
+    def _rate_spread(self, metric: str, threshold: float, rate: float) -> PeopleVariance:
         rows = self.rows(metric)
         if not len(rows):
-            return Spread(np.nan, 3.0, np.zeros(self.crowd.n_people))
+            return PeopleVariance(np.nan, 3.0, np.zeros(self.identified.n_people))
         wrong = (self._scores[rows] >= threshold) == (metric == "fpr")
         residuals = np.zeros(len(self._scores))
         residuals[rows] = (wrong - wrong.mean()) / len(rows)
-        spread = self.crowd.spread(residuals)
+        spread = self.identified.spread(residuals)
         dependence = self.dependence(metric)
         variance = dependence.variance(rate)
         square = float((spread.influence**2).sum())
         scale = np.sqrt(variance / square) if square > 0 else 0.0
-        return Spread(variance, dependence.degrees_of_freedom(rate), spread.influence * scale)
+        return PeopleVariance(
+            variance, dependence.degrees_of_freedom(rate), spread.influence * scale
+        )
 
-    def loss_spread(self, metric: str) -> Spread:
+    def loss_spread(self, metric: str) -> PeopleVariance:
         """Return how the Brier score or the NLL varies with the people."""
-        said, genuine = self._probabilities, self.crowd.genuine
+        probability, genuine = self._probabilities, self.identified.genuine
         if metric == "brier":
-            losses = (said - genuine) ** 2
+            losses = (probability - genuine) ** 2
         else:
-            right = np.where(genuine, said, 1 - said)
+            right = np.where(genuine, probability, 1 - probability)
             losses = -np.log(np.clip(right, NLL_EPS, 1 - NLL_EPS))
-        return self.crowd.spread((losses - losses.mean()) / len(losses))
+        return self.identified.spread((losses - losses.mean()) / len(losses))
 
-    def cllr_spread(self, prior: float | None) -> Spread:
-        """Return how Cllr varies with the people; with no `prior`, its minimum, map as it is."""
-        genuine = self.crowd.genuine
+    def cllr_spread(self, prior: float | None) -> PeopleVariance:
+        """Return how Cllr varies with the people; or its minimum (no `prior`), map held fixed."""
+        genuine = self.identified.genuine
         if prior is not None:
             ratio = log_likelihood_ratio(self._probabilities, calibrated_at=prior)
         else:
             ratio = _best_ratio(self._scores, genuine)
         cost = np.logaddexp(0, np.where(genuine, -ratio, ratio)) / np.log(2)
-        for rows in (self.crowd.hits, self.crowd.misses):
+        for rows in (self.identified.genuine_rows, self.identified.imposter_rows):
             cost[rows] = (cost[rows] - cost[rows].mean()) / (2 * len(rows))
-        return self.crowd.spread(cost)
+        return self.identified.spread(cost)
 
     @cached_property
     def _bins(self) -> tuple[Int64, Int64]:
         return cut(self._probabilities)
 
-    def ks_spread(self) -> Spread:
-        """Return how the calibration curve varies with the people where it is largest."""
-        gaps, (bin_of, tens) = self._probabilities - self.crowd.genuine, self._bins
+    def ks_spread(self) -> PeopleVariance:
+        """Return how KS varies with the people: the curve at the place where it is largest."""
+        gaps, (bin_of, tens) = self._probabilities - self.identified.genuine, self._bins
         curve = np.cumsum(np.bincount(bin_of, gaps, len(tens)))
         top = int(np.argmax(np.abs(curve)))
         part = np.where(bin_of <= top, gaps, 0.0) * np.sign(curve[top])
-        return self.crowd.spread((part - part.mean()) / len(part))
+        return self.identified.spread((part - part.mean()) / len(part))
 
-    def ece_spread(self) -> Spread:
-        """Return how the ECE varies with the people, bins as they are."""
-        gaps, (bin_of, tens) = self._probabilities - self.crowd.genuine, self._bins
+    def ece_spread(self) -> PeopleVariance:
+        """Return how the ECE varies with the people, bins and the signs of gaps held fixed."""
+        gaps, (bin_of, tens) = self._probabilities - self.identified.genuine, self._bins
         ten_of = tens[bin_of]
         part = gaps * np.sign(np.bincount(ten_of, gaps))[ten_of]
-        return self.crowd.spread((part - part.mean()) / len(part))
+        return self.identified.spread((part - part.mean()) / len(part))
 
     @cached_property
-    def ordering(self) -> Ordering:
+    def ordering(self) -> AurocDependence:
         """How imposter pairs that share people score above genuine ones together."""
-        return Ordering.of(self._scores, self.crowd)
+        return AurocDependence.of(self._scores, self.identified)
 
     def curve(self, n: int, seed: int) -> BinnedCurve:
         """Return the calibration curve with `n` replicates of its noise."""
         rng = np.random.default_rng([seed, len(self.name), *self.name.encode()])
-        return BinnedCurve.of(self._probabilities, self.crowd, n, rng)
+        return BinnedCurve.of(self._probabilities, self.identified, n, rng)
 
 
 def pair_sets(
@@ -191,15 +197,15 @@ def pair_sets(
     people: Groups | None,
 ) -> list[PairSet]:
     """Return all pairs, and those of each group."""
-    crowd = Crowd.of(genuine, people)
-    sets = [PairSet(GLOBAL, crowd, score, probability)]
+    identified = IdentifiedPairs.of(genuine, people)
+    sets = [PairSet(GLOBAL, identified, score, probability)]
     if groups is None:
         return sets
     code = groups.pair
     for g, name in enumerate(groups.names):
         rows = np.flatnonzero(code == g)
         one, two = (None if of is None else of[rows] for of in (score, probability))
-        sets.append(PairSet(name, crowd.part(rows), one, two))
+        sets.append(PairSet(name, identified.part(rows), one, two))
     return sets
 
 

@@ -1,4 +1,4 @@
-"""What is kept of how sure values are: intervals, and replicates; over folds, too."""
+"""The intervals and replicates that results keep, of one set of pairs and over folds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from faircal.metrics import wilson
-from faircal.metrics.intervals.quantify import RATES, Uncertainty
+from faircal.metrics.intervals.uncertainty import RATES, Uncertainty
 from faircal.metrics.measures import Measure
 from faircal.metrics.results import ALL, Replicated
 
@@ -41,12 +41,12 @@ class ValueInterval(NamedTuple):
     effective: float = math.nan
 
 
-def known(
-    uncertainty: Uncertainty, found: Iterable[Measure], level: float = LEVEL
+def value_intervals(
+    uncertainty: Uncertainty, measures: Iterable[Measure], level: float = LEVEL
 ) -> list[ValueInterval]:
     """Return every value but thresholds with its interval."""
     rows = []
-    for group, condition, metric, value in found:
+    for group, condition, metric, value in measures:
         if metric == "threshold":
             continue
         key = group, condition, metric
@@ -65,20 +65,20 @@ def over_folds(folds: Sequence[ValueInterval], level: float = LEVEL) -> ValueInt
     together as errors of independent values are. A calibration error or a deviation is too large in
     each fold, which a mean does not mend: its lower end is the mean of the folds'.
     """
-    there = [fold for fold in folds if not math.isnan(fold.value)]
-    if not there:
+    defined = [fold for fold in folds if not math.isnan(fold.value)]
+    if not defined:
         return folds[0]
-    first, n = there[0], len(there)
-    value = float(np.mean([fold.value for fold in there]))
-    trials = sum(fold.trials for fold in there)
-    if not math.isnan(trials):
-        return _rate(first, value, there, level)
+    first, n = defined[0], len(defined)
+    value = float(np.mean([fold.value for fold in defined]))
+    if not math.isnan(sum(fold.trials for fold in defined)):
+        return _rate(first, value, defined, level)
     if math.isinf(value):  # a ratio to a group without an error
         return ValueInterval(
-            *first[:3], value, float(np.min([fold.low for fold in there])), math.inf
+            *first[:3], value, float(np.min([fold.low for fold in defined])), math.inf
         )
-    below = [fold.value - fold.low for fold in there]
-    above = [fold.high - fold.value for fold in there]
+    # MOVER of independent values: distances to the ends are put together as standard errors are.
+    below = [fold.value - fold.low for fold in defined]
+    above = [fold.high - fold.value for fold in defined]
     high = value + float(np.sqrt(np.square(above).sum())) / n
     if first.group == ALL or first.metric in ("ks", "ece"):
         low = value - float(np.mean(below))
@@ -102,15 +102,15 @@ def _rate(
     return ValueInterval(*first[:3], value, float(low), float(high), counted, trials, effective)
 
 
-def replicated(
-    uncertainty: Uncertainty, found: Iterable[Measure], source: tuple[str, ...]
+def replicated_values(
+    uncertainty: Uncertainty, measures: Iterable[Measure], source: tuple[str, ...]
 ) -> list[Replicated]:
-    """Return replicates of what is measured of all pairs and of groups, where they are known.
+    """Return replicates of the values of all pairs and of groups, as far as there are any.
 
     `source` is a `faircal.evaluation.curves.ScoreSource`: whose scores they are.
     """
-    told = [m for m in found if uncertainty.spread(m.group, m.condition, m.metric) is not None]
-    noise = uncertainty.replicates([(m.group, m.condition, m.metric) for m in told])
+    varying = [m for m in measures if uncertainty.spread(m.group, m.condition, m.metric)]
+    noise = uncertainty.replicates([(m.group, m.condition, m.metric) for m in varying])
     feature, method, calibrator, clusters, _, attribute = source
     front = feature, method, calibrator, clusters, attribute
-    return [Replicated(*front, *m, noise[:, i]) for i, m in enumerate(told)]
+    return [Replicated(*front, *m, noise[:, i]) for i, m in enumerate(varying)]

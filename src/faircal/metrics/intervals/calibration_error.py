@@ -1,4 +1,4 @@
-"""How calibration errors vary with the people: KS and ECE as norms of one curve.
+"""Intervals of calibration errors: KS and ECE as norms of one curve that varies with the people.
 
 Pairs are sorted by probability and cut into bins of equal mass. In each bin stands the sum of
 (probability − genuine): its running total is the curve whose largest value is the KS error, and its
@@ -15,13 +15,13 @@ from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
 
 from faircal.metrics.calibration import mass_cuts
-from faircal.metrics.intervals.crowd import Crowd
 from faircal.metrics.intervals.dependence import Dependence
-from faircal.metrics.intervals.inversion import lowest
-from faircal.metrics.intervals.sharing import Float64, Int64, unbiased
+from faircal.metrics.intervals.dyadic import Float64, IdentifiedPairs, Int64, unbiased
+from faircal.metrics.intervals.inversion import lowest_scale
 
 #: Bins of the ECE, and how many more the curve is cut into where it is uncertain.
-_TENS, _MORE = 10, 80
+_ECE_BINS, _MORE_BINS = 10, 80
+#: Steps towards the largest upper end of the ECE, at most.
 _ROUNDS = 20
 
 
@@ -50,25 +50,25 @@ class BinnedCurve:
     def of(
         cls,
         probability: Float64,
-        crowd: Crowd,
+        identified: IdentifiedPairs,
         replicates: int,
         rng: np.random.Generator,
     ) -> BinnedCurve:
-        """Cut the pairs of `crowd` into bins."""
+        """Cut the pairs of `identified` into bins."""
         n = len(probability)
         bin_of, tens = cut(probability)
-        values = (probability - crowd.genuine) / n
+        values = (probability - identified.genuine) / n
         bins = np.bincount(bin_of, values, len(tens)).astype(np.float64)
         noise = (
             rng.standard_normal((replicates, len(bins)))
-            @ _root(_covariance(values, bin_of, bins, crowd)).T
+            @ _root(_covariance(values, bin_of, bins, identified)).T
         )
-        # How well the covariance is known is told where the curve is largest.
+        # The degrees of freedom are those of the curve where it is largest.
         top = int(np.argmax(np.abs(np.cumsum(bins))))
         part = np.where(bin_of <= top, values, 0.0)
-        freedom = crowd.spread(part - part.mean()).freedom
-        wide = student_over_normal(freedom) * _better(probability, crowd)
-        mass = np.bincount(bin_of, probability * ~crowd.genuine, len(bins)) / n
+        freedom = identified.spread(part - part.mean()).freedom
+        wide = student_over_normal(freedom) * _noise_factor(probability, identified)
+        mass = np.bincount(bin_of, probability * ~identified.genuine, len(bins)) / n
         return cls(bins, wide * noise, tens, mass)
 
     @cached_property
@@ -80,33 +80,35 @@ class BinnedCurve:
         }
 
     def size(self, metric: str, scale: float) -> Float64:
-        """Return replicates of the error where the truth is `scale` times what was found."""
+        """Return replicates of the error where the truth is `scale` times the estimate."""
         vector, noise = self._views[metric]
         return _norm(metric, scale * vector + noise)
 
-    def found(self, metric: str) -> float:
+    def estimate(self, metric: str) -> float:
         """Return the error of the bins: nearly that of the pairs."""
         return float(_norm(metric, self._views[metric][0]))
 
     def interval(self, metric: str, level: float) -> tuple[float, float]:
         """Return the interval of the error of the bins."""
         vector, _ = self._views[metric]
-        low = lowest(lambda scale: self.size(metric, scale), self.found(metric), level)
-        return low * self.found(metric), self._upper(metric, vector, float(ndtri((1 + level) / 2)))
+        low = lowest_scale(lambda scale: self.size(metric, scale), self.estimate(metric), level)
+        return low * self.estimate(metric), self._upper(
+            metric, vector, float(ndtri((1 + level) / 2))
+        )
 
     def _upper(self, metric: str, vector: Float64, z: float) -> float:
         """Return the upper end: the largest that a sum of the bins reaches, up or down.
 
         Each such sum has an upper end of its own, and the error is the largest of them. Upwards,
-        imposters have higher probabilities than were seen, and the more of them there are, the more
-        their number varies, as that of errors does (Wilson).
+        imposters have higher probabilities than in this sample, and the more of them there are, the
+        more their number varies, as that of errors does (Wilson).
         """
         covariance = np.cov(self._views[metric][1], rowvar=False).reshape(len(vector), -1)
         if metric == "ks":
             error = z * np.sqrt(np.diag(covariance))
             upwards = vector + _reach(error, np.cumsum(self.mass), z)
             return float(np.maximum(upwards, error - vector).max())
-        best, towards, mass = self.found(metric), vector, float(self.mass.sum())
+        best, towards, mass = self.estimate(metric), vector, float(self.mass.sum())
         for _ in range(_ROUNDS):
             signs = np.where(towards >= 0, 1.0, -1.0)
             size = float(np.sqrt(signs @ covariance @ signs))
@@ -118,7 +120,7 @@ class BinnedCurve:
 
 
 def student_over_normal(freedom: float) -> float:
-    """Return how much wider than normal an interval is whose variance is known so well."""
+    """Return how much wider a 95 % interval is after Student than after the normal distribution."""
     return float(stdtrit(freedom, 0.975) / ndtri(0.975))
 
 
@@ -129,6 +131,7 @@ def _reach(error: Float64, mass: Float64, z: float) -> Float64:
     no mass: their sum has a standard error of its mass at most, the rest is of genuine pairs.
     """
     own = np.minimum(error, z * mass)
+    # The end x solves x² = error² + growth · x: the variance at x, as in Wilson's interval.
     growth = np.divide(own**2, mass, out=np.zeros_like(error), where=mass > 0)
     return np.asarray(growth / 2 + np.sqrt(error**2 + growth**2 / 4))
 
@@ -145,12 +148,12 @@ def cut(probability: Float64) -> tuple[Int64, Int64]:
 def _cuts(probability: Float64) -> tuple[Int64, Int64]:
     """Cut sorted probabilities: where those of the ECE are, and where outcomes are uncertain.
 
-    Most pairs are plain: the curve moves where probabilities are neither 0 nor 1.
+    Of most pairs the outcome is clear: the curve moves where probabilities are neither 0 nor 1.
     """
     n = len(probability)
-    tens = mass_cuts(n, _TENS)
+    tens = mass_cuts(n, _ECE_BINS)
     doubt = np.cumsum(probability * (1 - probability) + 1e-3 / n)
-    fine = np.searchsorted(doubt, np.linspace(0, doubt[-1], _MORE + 1)[1:-1]) + 1
+    fine = np.searchsorted(doubt, np.linspace(0, doubt[-1], _MORE_BINS + 1)[1:-1]) + 1
     # Equal probabilities stay together, or the order of the rows would matter.
     ends = np.append(np.flatnonzero(np.diff(probability) > 0) + 1, n)
     whole = ends[np.searchsorted(ends, np.unique(np.concatenate([tens, fine]))[1:])]
@@ -164,10 +167,12 @@ def _norm(metric: str, curve: Float64) -> Float64:
     return np.asarray(size.max(axis=-1) if metric == "ks" else size.sum(axis=-1))
 
 
-def _covariance(values: Float64, bin_of: Int64, bins: Float64, crowd: Crowd) -> Float64:
+def _covariance(
+    values: Float64, bin_of: Int64, bins: Float64, identified: IdentifiedPairs
+) -> Float64:
     """Return the covariance of the bins over people."""
     each = 1 / len(values)
-    hits, misses = crowd.hits, crowd.misses
+    genuine, imposters = identified.genuine_rows, identified.imposter_rows
     width = len(bins)
 
     def summed(rows: list[Int64], who: list[Int64]) -> Float64:
@@ -182,37 +187,38 @@ def _covariance(values: Float64, bin_of: Int64, bins: Float64, crowd: Crowd) -> 
         common = table.sum(axis=0) - share.sum() * bins
         return np.asarray(product - np.outer(common, common) / np.count_nonzero(share))
 
-    people = [crowd.left[hits], crowd.left[misses], crowd.right[misses]]
-    persons = summed([hits, misses, misses], people)
-    if not len(misses):
-        return persons * unbiased(crowd.people, alone=True)
-    shared = crowd.miss_sharing
-    dyad_of = np.empty(len(misses), np.int64)
-    dyad_of[shared.order] = np.repeat(np.arange(len(shared.starts)), shared.sizes.astype(np.int64))
-    dyads = summed([misses], [dyad_of])
-    return (persons - dyads) * unbiased(crowd.people, alone=False)
+    left, right = identified.left, identified.right
+    people = [left[genuine], left[imposters], right[imposters]]
+    persons = summed([genuine, imposters, imposters], people)
+    if not len(imposters):
+        return persons * unbiased(identified.people, alone=True)
+    dyads = identified.imposter_dyads
+    dyad_of = np.empty(len(imposters), np.int64)
+    dyad_of[dyads.order] = np.repeat(np.arange(len(dyads.starts)), dyads.sizes.astype(np.int64))
+    # As in `IdentifiedPairs.spread`: a dyad is counted with both of its people.
+    return (persons - summed([imposters], [dyad_of])) * unbiased(identified.people, alone=False)
 
 
-def _better(probability: Float64, crowd: Crowd) -> float:
-    """Return by what factor the noise is better taken wider, or narrower.
+def _noise_factor(probability: Float64, identified: IdentifiedPairs) -> float:
+    """Return the factor by which the noise is better taken wider, or narrower.
 
     Most of it comes from the few imposters with high probabilities. How their number varies with
     the people is better known from the ladder of rates than from their few.
     """
-    said = probability[crowd.misses]
-    doubt = said * (1 - said)
-    order = np.argsort(-said, kind="stable")
+    imposters = probability[identified.imposter_rows]
+    doubt = imposters * (1 - imposters)
+    order = np.argsort(-imposters, kind="stable")
     if not doubt.sum() > 0:
         return 1.0
     half = int(np.searchsorted(np.cumsum(doubt[order]), doubt.sum() / 2))
-    above = said >= said[order[half]]
+    above = imposters >= imposters[order[half]]
     p = float(above.mean())
     if not 0 < p < 0.5:
         return 1.0
     residuals = np.zeros(len(probability))
-    residuals[crowd.misses] = (above - p) / len(said)
-    counted = crowd.spread(residuals).variance
-    expected = Dependence.of(said, crowd.miss_sharing).variance(p)
+    residuals[identified.imposter_rows] = (above - p) / len(imposters)
+    counted = identified.spread(residuals).variance
+    expected = Dependence.of(imposters, identified.imposter_dyads).variance(p)
     return float(np.sqrt(np.clip(expected / counted, 0.25, 4.0))) if counted > 0 else 1.0
 
 
