@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from faircal.calibrators import _newton
-from faircal.calibrators._newton import finite_logit, fit_nonnegative
+from faircal.calibrators import newton
+from faircal.calibrators.newton import finite_logit, fit_nonnegative
 
 
 def test_recovers_exact_parameters():
@@ -96,7 +96,7 @@ def test_thinning_changes_the_start_only(monkeypatch, n_genuine):
     target[rng.permutation(n)[:n_genuine] | 1] = 1.0
     features = np.stack([x, np.exp(x)])
     thinned = fit_nonnegative(features, target, np.ones(n))
-    monkeypatch.setattr(_newton, "THINNED", n)
+    monkeypatch.setattr(newton, "THINNED", n)
     full = fit_nonnegative(features, target, np.ones(n))
     np.testing.assert_allclose(thinned.slopes, full.slopes, rtol=1e-6, atol=1e-9)
     assert thinned.loss == pytest.approx(full.loss, abs=1e-12)
@@ -104,8 +104,8 @@ def test_thinning_changes_the_start_only(monkeypatch, n_genuine):
 
 def test_usually_few_steps(monkeypatch, cosines):
     steps = []
-    search = _newton._line_search
-    monkeypatch.setattr(_newton, "_line_search", lambda *args: steps.append(1) or search(*args))
+    search = newton._line_search
+    monkeypatch.setattr(newton, "_line_search", lambda *args: steps.append(1) or search(*args))
     scores, genuine = cosines(1500)
     fit_nonnegative(np.sort(scores)[np.newaxis], genuine[np.argsort(scores)] * 1.0, np.ones(1500))
     assert len(steps) <= 8

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators import Samples
-from faircal.calibrators._sample import tally
+from faircal.calibrators.weighted_scores import tally
 from faircal.compute.counting import ScoreCounts
 
 rows = st.lists(

@@ -184,7 +184,7 @@ def test_an_interrupted_fit_goes_on(
 KILLS_ITSELF = """
 import os, signal
 from faircal._base import jobs
-from faircal.methods.training.session import Session
+from faircal.methods.training.session import TrainingSession
 
 jobs.EVERY = 0.0
 offer = Session.offer

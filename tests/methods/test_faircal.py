@@ -116,7 +116,7 @@ def test_small_and_one_class_clusters_use_the_global_map(parts):
         labels = calibration.genuine[rows]
         alone.append(len(rows) < 30 or len(set(labels.tolist())) < 2)
     assert 0 < sum(alone) < 60
-    np.testing.assert_array_equal(~model.bank_.own, alone)
+    np.testing.assert_array_equal(~model.calibrators_.own, alone)
     assert model.diagnostics_.figures["clusters_on_global_map"] == sum(alone)
     (note,) = model.diagnostics_.notes
     assert note.startswith(f"{sum(alone)} of 60 clusters have under 30 pairs or only one class")
@@ -142,13 +142,13 @@ def test_a_cluster_without_calibration_pairs_gives_the_global_map(parts):
     far = np.full((1, 32), 100.0, dtype=np.float32)
     model.clustering_ = Clustering(far, 0.0, 1)
     model.cluster_sizes_ = np.array([0])
-    state = model.bank_.get_state()
+    state = model.calibrators_.get_state()
     lone = {
         key: np.array([len(first)]) if key.endswith("lengths") else first
         for key, values in state.items()
         for first in [values[:1]]
     }
-    model.bank_.set_state({**lone, "own": np.array([False])})
+    model.calibrators_.set_state({**lone, "own": np.array([False])})
     expected = Baseline().fit(calibration).predict_proba(test)
     np.testing.assert_allclose(model.predict_proba(test), expected, rtol=0, atol=1e-9)
 

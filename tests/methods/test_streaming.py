@@ -160,14 +160,14 @@ def test_a_method_that_cannot(stream):
 def test_memory_is_that_of_a_part(stream, monkeypatch):
     """Never more than a few parts are alive at a time."""
     alive = []
-    inputs = streaming.Streamed.samples
+    inputs = streaming.StreamedFitting.samples
 
     def samples(self, *args, **options):
         made = self.inputs
         object.__setattr__(self, "inputs", lambda part: alive.append(len(part)) or made(part))
         return inputs(self, *args, **options)
 
-    monkeypatch.setattr(streaming.Streamed, "samples", samples)
+    monkeypatch.setattr(streaming.StreamedFitting, "samples", samples)
     new("faircal").fit(stream)
     assert max(alive) <= 300
     assert sum(islice(alive, 100)) == len(stream)

@@ -10,14 +10,14 @@ from sklearn.base import clone
 
 from faircal._base.errors import ParameterError
 from faircal._base.registry import Registry
-from faircal.calibrators._bound import counting_bound
-from faircal.calibrators._logistic import LogisticCalibrator, sigmoid
-from faircal.calibrators._samples import Samples
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.beta import BetaCalibrator
+from faircal.calibrators.counting_error import counting_bound
 from faircal.calibrators.histogram import HistogramCalibrator
 from faircal.calibrators.isotonic import IsotonicCalibrator
+from faircal.calibrators.logistic import LogisticCalibrator, sigmoid
 from faircal.calibrators.platt import PlattCalibrator
+from faircal.calibrators.samples import Samples
 from faircal.calibrators.spline import SplineCalibrator
 from faircal.calibrators.temperature import TemperatureCalibrator
 

@@ -15,7 +15,8 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metadata_routing import UNUSED
 
 from faircal._base.errors import DataError, NotFittedError, ParameterError
-from faircal.calibrators._sample import (
+from faircal.calibrators.samples import Samples
+from faircal.calibrators.weighted_scores import (
     Floats,
     WeightedScores,
     as_labels,
@@ -23,7 +24,6 @@ from faircal.calibrators._sample import (
     as_weights,
     tally,
 )
-from faircal.calibrators._samples import Samples
 from faircal.compute import CPU, Engine
 
 #: No pair is surer than this in `Calibrator.log_odds`: a probability within 1e-12 of 0 or 1.

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from faircal._base.registry import check_whole
-from faircal.calibrators._sample import Floats, WeightedScores
 from faircal.calibrators.base import Calibrator
+from faircal.calibrators.weighted_scores import Floats, WeightedScores
 
 
 class HistogramCalibrator(Calibrator):

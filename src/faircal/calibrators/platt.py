@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from faircal.calibrators._logistic import LogisticCalibrator
-from faircal.calibrators._sample import Floats
+from faircal.calibrators.logistic import LogisticCalibrator
+from faircal.calibrators.weighted_scores import Floats
 
 
 class PlattCalibrator(LogisticCalibrator):

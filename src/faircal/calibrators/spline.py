@@ -8,8 +8,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from faircal._base.registry import check_whole
-from faircal.calibrators._sample import Floats, WeightedScores
 from faircal.calibrators.base import Calibrator
+from faircal.calibrators.weighted_scores import Floats, WeightedScores
 
 # Weights that add up to more are laid out with fewer, heavier copies; never fewer than one a score.
 MAX_POINTS = 1_000_000

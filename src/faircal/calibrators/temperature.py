@@ -6,10 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from faircal.calibrators._logistic import LogisticCalibrator
-from faircal.calibrators._sample import Floats
-
-EPS = float(np.finfo(np.float64).eps)
+from faircal.calibrators.beta import EPS
+from faircal.calibrators.logistic import LogisticCalibrator
+from faircal.calibrators.weighted_scores import Floats
 
 
 class TemperatureCalibrator(LogisticCalibrator):

@@ -27,10 +27,10 @@ from typing import Any, TypeVar
 
 from faircal._base.errors import ParameterError
 from faircal._base.registry import Registry, did_you_mean
-from faircal.methods.agenda import AGENDA
 from faircal.methods.base import Claims, Diagnostics, Method, Needs, Output
 from faircal.methods.baseline import Baseline
 from faircal.methods.clusters import ClusterMethod
+from faircal.methods.debiasing import AGENDA, PASS, MultiPASS
 from faircal.methods.faircal import FairCal
 from faircal.methods.fsn import FSN
 from faircal.methods.ftc import FTC
@@ -38,7 +38,6 @@ from faircal.methods.gst import GST
 from faircal.methods.inputs import Fitting, Inputs, Space
 from faircal.methods.modelfile import load_method, load_model, save_model
 from faircal.methods.oracle import Oracle
-from faircal.methods.passes import PASS, MultiPASS
 from faircal.methods.smooth.method import SmoothFairCal
 
 METHODS: Registry[type[Method]] = Registry("method")

@@ -24,8 +24,8 @@ from faircal.compute.counting import ScoreCounts
 from faircal.data import Dataset, Embeddings, Groups, Memo, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Scores
-from faircal.methods.inputs import Folds, Inputs, check_classes
-from faircal.methods.streaming import Counting, Elsewhere, Streamed, Wanted
+from faircal.methods.inputs import Inputs, PeopleFolds, check_classes
+from faircal.methods.streaming import CountedFitting, FitRequest, RemotePairs, StreamedFitting
 from faircal.metrics import ThresholdRule
 from faircal.model import About
 
@@ -163,7 +163,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     def fit(
         self,
-        data: Dataset | PairStream | Elsewhere,
+        data: Dataset | PairStream | RemotePairs,
         *,
         progress: Progress = silent,
         checkpoint: str | Path | None = None,
@@ -199,7 +199,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         self.score_range_ = inputs.score_range
         self._fit(inputs)
         self.diagnostics_.figures[SHARE_FIGURE] = inputs.share_genuine
-        if isinstance(inputs, Counting):
+        if isinstance(inputs, CountedFitting):
             error = self._counting_error(inputs.counts)
             self.diagnostics_.note(inputs.note(error))
             if np.isfinite(error):
@@ -299,7 +299,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         save_model(self, path)
 
     @classmethod
-    def unserved(cls, data: Dataset, attribute: str | None) -> str | None:
+    def unusable_reason(cls, data: Dataset, attribute: str | None) -> str | None:
         """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
         return cls.needs.missing(data, attribute)
 
@@ -362,7 +362,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         self.needs.check_installed(self.name)
         attribute = self._attribute(data, fitting)
         problem = (
-            self.unserved(data, attribute)
+            self.unusable_reason(data, attribute)
             if fitting
             else self.needs.missing(data, attribute, fitting=False)
         )
@@ -392,7 +392,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         folds = None
         if needs.folds and fitting:
             people, _ = people_of(data.pairs, data.images)
-            folds = Folds(people, data.pairs.left, data.pairs.right)
+            folds = PeopleFolds(people, data.pairs.left, data.pairs.right)
         return Inputs(
             score_range=data.score_range,
             images=images,
@@ -418,7 +418,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 f"method {self.name} needs all pairs in memory; {remedy}, or choose another"
             )
 
-    def _counting(self, data: PairStream | Elsewhere, job: Job) -> Counting:
+    def _counting(self, data: PairStream | RemotePairs, job: Job) -> CountedFitting:
         """Return what the method may see of pairs that are only counted."""
         self.check_streams(elsewhere=not isinstance(data, PairStream))
         attribute = self._check(_first(data), fitting=True)
@@ -428,15 +428,40 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         def inputs(part: Dataset) -> Inputs:
             return self._inputs(part, fitting=True, labels=False)
 
-        wanted = Wanted(self.needs.embeddings, names, inputs, settings)
+        wanted = FitRequest(self.needs.embeddings, names, inputs, settings)
         if isinstance(data, PairStream):
-            return Streamed.survey(data, wanted, job)
+            return StreamedFitting.survey(data, wanted, job)
         return data.fitting(wanted, job)
 
 
-def _first(data: PairStream | Elsewhere) -> Dataset:
+def _first(data: PairStream | RemotePairs) -> Dataset:
     """Return some of the pairs, which tell what all come with."""
     if not isinstance(data, PairStream):
         return data.head()
     with closing(data.parts()) as parts:
         return next(parts)
+
+
+# ------------------------------------- checks of a state that a file has brought
+
+
+def check_truth(name: str, value: object) -> bool:
+    """Return a restored `value`; raise unless it is true or false."""
+    if not isinstance(value, bool):
+        raise DataError(f"{name}: expected true or false, found {value!r}")
+    return value
+
+
+def check_names(name: str, value: Any) -> tuple[str, ...]:
+    """Return restored names; raise unless they are a list of different texts."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise DataError(f"{name}: expected a list of names")
+    if len(set(value)) < len(value):
+        raise DataError(f"{name}: expected different names, found one twice")
+    return tuple(value)
+
+
+def check_count(name: str, values: Any, expected: int) -> None:
+    """Raise unless restored `values` are a list or 1-d array with one entry for each set."""
+    if np.shape(values) != (expected,):
+        raise DataError(f"{name}: expected {expected} entries, found shape {np.shape(values)}")

@@ -12,10 +12,8 @@ from faircal._base.errors import DataError
 from faircal.calibrators import Samples
 from faircal.compute.clustering import Clustering
 from faircal.data import Dataset, Embeddings
-from faircal.methods.bank import check_count, check_truth
-from faircal.methods.base import Method
-from faircal.methods.enrolled import Enrolled
-from faircal.methods.inputs import Fitting, Inputs, Space
+from faircal.methods.base import Method, check_count, check_truth
+from faircal.methods.inputs import Fitting, ImageValues, Inputs, Space
 
 Rows = NDArray[np.intp]
 
@@ -41,7 +39,7 @@ class ClusterMethod(Method):
     random_state: int
     clustering_: Clustering
     cluster_sizes_: NDArray[np.int64]
-    _enrolled: tuple[Clustering, Enrolled] | None = None
+    _image_clusters: tuple[Clustering, ImageValues] | None = None
 
     @property
     def cluster_centers_(self) -> NDArray[np.float32]:
@@ -79,6 +77,7 @@ class ClusterMethod(Method):
         """Cluster the images of the calibration pairs; return the scores of each S_k."""
         self.normalize_ = inputs.declared_embeddings().normalize
         self.clustering_ = inputs.clustering(self.n_clusters, self.n_init, self.random_state)
+        # S_k = {s(x₁, x₂): f(x₁) ∈ Z_k or f(x₂) ∈ Z_k}: a pair may be in two sets, and in one once.
         samples = inputs.samples(self.n_clusters, self._assign)
         self.cluster_sizes_ = samples.sizes[:-1]
         pairs = int(samples.sizes[-1])
@@ -91,26 +90,23 @@ class ClusterMethod(Method):
         return samples
 
     def _assign(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the clusters (k1, k2) of each pair's two images.
-
-        Those of images seen before are remembered, for as long as the embeddings are the same.
-        """
+        """Return the clusters (k1, k2) of each pair's two images."""
         cluster = self._clusters().of(inputs)
         return cluster[inputs.left], cluster[inputs.right]
 
-    def know_clusters(
+    def remember_clusters(
         self, embeddings: Embeddings, images: Rows, clusters: NDArray[np.int32]
     ) -> None:
-        """Take the clusters of rows `images` as known, from somebody who has found them already."""
-        self._clusters().tell(embeddings, images, clusters)
+        """Take the clusters of rows `images` from somebody who has computed them already."""
+        self._clusters().remember(embeddings, images, clusters)
 
-    def _clusters(self) -> Enrolled:
-        known = self._enrolled
-        if known is None or known[0] is not self.clustering_:
+    def _clusters(self) -> ImageValues:
+        remembered = self._image_clusters
+        if remembered is None or remembered[0] is not self.clustering_:  # of an earlier fit
             space = Space(self.cluster_centers_.shape[1], self.normalize_)
-            known = self.clustering_, Enrolled(space, self.clustering_.assign, np.int32)
-            self._enrolled = known
-        return known[1]
+            remembered = self.clustering_, ImageValues(space, self.clustering_.assign, np.int32)
+            self._image_clusters = remembered
+        return remembered[1]
 
     def _cluster_state(self) -> dict[str, Any]:
         return {
@@ -135,7 +131,7 @@ class ClusterMethod(Method):
         self.normalize_ = check_truth("normalize", state["normalize"])
 
 
-def centers_of(model: Method) -> NDArray[np.float32] | None:
+def model_centers(model: Method) -> NDArray[np.float32] | None:
     """Return the centres of a model's clusters, or else of its population's; None: no such."""
     if isinstance(model, ClusterMethod):
         return model.cluster_centers_
@@ -143,10 +139,10 @@ def centers_of(model: Method) -> NDArray[np.float32] | None:
     return population.centers if population is not None and len(population.centers) else None
 
 
-def space_of(model: Method) -> Space | None:
+def model_space(model: Method) -> Space | None:
     """Return what the embeddings that `model` is asked about must be like; None: nothing tells."""
-    found: Space | None = getattr(model, "space_", None)
-    centers = centers_of(model)
-    if found is not None or centers is None:
-        return found
+    space: Space | None = getattr(model, "space_", None)
+    centers = model_centers(model)
+    if space is not None or centers is None:
+        return space
     return Space(centers.shape[1], bool(getattr(model, "normalize_", True)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,9 +154,9 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         return (attribute,)
 
     @classmethod
-    def unserved(cls, data: Dataset, attribute: str | None) -> str | None:
+    def unusable_reason(cls, data: Dataset, attribute: str | None) -> str | None:
         """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
-        missing = super().unserved(data, attribute)
+        missing = super().unusable_reason(data, attribute)
         if missing is not None or data.images.identity is None or not len(data):
             return missing
         used = data.used_images()
@@ -241,3 +241,111 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
     def _shapes(self) -> list[tuple[int, ...]]:
         width = self.recipe_.width
         return [(width, self.space_.dimension), (width,), (1,)]
+
+
+_AGENDA = DebiasingRecipe(
+    width=256,
+    discriminator=(128,),
+    n_discriminators=1,
+    identity_epochs=50,
+    episodes=100,
+    restart_every=10,
+    discriminator_epochs=25,
+    debias_epochs=5,
+    debias_weight=10.0,
+    update_epochs=5,
+    stop_at=0.90,
+    stop_together=False,
+    identity_rate=1e-3,
+    discriminator_rate=1e-3,
+    debias_rate=1e-3,
+    update_rate=1e-3,
+    batch_size=400,
+    validation=0.2,
+    squash=False,
+)
+
+
+class AGENDA(DebiasingMethod):
+    """Map embeddings to new ones that one discriminator can't tell groups from; then the cosine.
+
+    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. In the preset
+    ``paper-code`` the discriminator ends in softmax(sigmoid(·)).
+
+    Examples
+    --------
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.AGENDA(identity_epochs=5, episodes=1, attribute="ethnicity").fit(cal)
+    >>> model.predict_proba(test).shape == (len(test),)
+    True
+    """
+
+    name = "agenda"
+    title = "AGENDA"
+    presets: ClassVar = {"paper": _AGENDA, "paper-code": replace(_AGENDA, squash=True)}
+
+
+_PASS = replace(
+    AGENDA.presets["paper"],
+    discriminator=(128, 64),
+    n_discriminators=2,
+    identity_epochs=100,
+    discriminator_epochs=100,
+    stop_at=0.95,
+)
+_PASS_CODE = replace(_PASS, squash=True, identity_rate=1e-2, debias_rate=1e-4)
+
+
+class PASS(DebiasingMethod):
+    """Map embeddings to new ones that an ensemble of discriminators can't tell groups from.
+
+    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. There are two
+    discriminators: stage 3 heeds the one that is least ignorant, stage 4 teaches one after the
+    other. In the preset ``paper-code`` they end in softmax(sigmoid(·)), and the learning rates of
+    stages 1 and 3 are 10⁻² and 10⁻⁴ in place of 10⁻³.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.PASS(identity_epochs=5, episodes=1, discriminator_epochs=5).fit(cal)
+    >>> model.predict_proba(test).shape == (len(test),)
+    True
+    """
+
+    name = "pass"
+    title = "PASS"
+    presets: ClassVar = {"paper": _PASS, "paper-code": _PASS_CODE}
+
+
+class MultiPASS(DebiasingMethod):
+    """PASS with an ensemble of discriminators for each attribute of ``a+b``.
+
+    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. There are three
+    discriminators for ``gender``, two for any other attribute. In the preset ``paper-code`` they
+    end in softmax(sigmoid(·)), the learning rates of stages 1, 3 and 4 are 10⁻², 10⁻⁴ and 10⁻⁴ in
+    place of 10⁻³, and stage 4 goes on until the discriminators of all attributes are good.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.MultiPASS(identity_epochs=5, episodes=1, discriminator_epochs=5).fit(cal)
+    >>> model.predict_proba(test).shape == (len(test),)
+    True
+    """
+
+    name = "multipass"
+    title = "MultiPASS"
+    needs = replace(DebiasingMethod.needs, several_attributes=True)
+    presets: ClassVar = {
+        "paper": replace(_PASS, n_discriminators={"gender": 3}),
+        "paper-code": replace(
+            _PASS_CODE, n_discriminators={"gender": 3}, update_rate=1e-4, stop_together=True
+        ),
+    }
+
+    @classmethod
+    def _attributes(cls, attribute: str) -> Sequence[str]:
+        return attribute.split("+")

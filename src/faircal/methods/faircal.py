@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
 from faircal.compute.counting import ScoreCounts
-from faircal.methods.bank import CalibratorBank, check_count
-from faircal.methods.base import Claims, Needs, Output
+from faircal.methods.base import Claims, Needs, Output, check_count
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.inputs import Fitting, Float64, Inputs
+from faircal.methods.set_calibrators import SetCalibrators
 
 #: Scores at which maps are compared, over the range of scores.
 _SHIFT_POINTS = 4001
@@ -84,26 +84,30 @@ class FairCal(ClusterMethod):
         self.min_pairs = min_pairs
 
     def _fit(self, inputs: Fitting) -> None:
+        # (i) K-means of the images' features; the scores of the calibration sets S_1 … S_K.
         samples = self._fit_clusters(inputs)
-        self.bank_ = self._bank().fit(samples, inputs.engine)
-        alone = int((~self.bank_.own).sum())
-        self.diagnostics_.figures["clusters_on_global_map"] = alone
-        if alone:
+        # (ii) A calibration map μ_k for each S_k, and the global one for those too small.
+        self.calibrators_ = self._new_calibrators().fit(samples, inputs.engine)
+        on_global = int((~self.calibrators_.own).sum())
+        self.diagnostics_.figures["clusters_on_global_map"] = on_global
+        if on_global:
             self.diagnostics_.note(
-                f"{alone} of {self.n_clusters} clusters have under {self.min_pairs} pairs or only "
-                "one class and use the global calibrator"
+                f"{on_global} of {self.n_clusters} clusters have under {self.min_pairs} pairs or "
+                "only one class and use the global calibrator"
             )
 
     def _apply(self, inputs: Inputs) -> Output:
+        # (iii) c(x₁, x₂) = θ μ_k₁(s) + (1 − θ) μ_k₂(s) with θ = |S_k₁| / (|S_k₁| + |S_k₂|)
         k1, k2 = self._assign(inputs)
-        if not self.bank_.in_blocks:
-            probability = self.bank_.mix(inputs.score, k1, k2, self.cluster_sizes_)
+        if not self.calibrators_.in_blocks:
+            probability = self.calibrators_.mix(inputs.score, k1, k2, self.cluster_sizes_)
             return Output(probability, probability)
         probability = np.empty(len(inputs))
+        # Cosines and maps block by block, while the block's scores are in the cache.
 
         def mix(block: slice, score: Float64) -> None:
             place = probability[block], score, k1[block], k2[block]
-            self.bank_.mix_into(*place, self.cluster_sizes_)
+            self.calibrators_.mix_into(*place, self.cluster_sizes_)
 
         inputs.scores(mix)
         return Output(probability, probability)
@@ -116,25 +120,28 @@ class FairCal(ClusterMethod):
         """
         scores = np.linspace(*self.score_range_, _SHIFT_POINTS)
 
-        def even(fitted: Calibrator) -> float:
+        def decision_score(fitted: Calibrator) -> float:
             likely = fitted.predict(scores) >= 0.5
             return float(scores[np.argmax(likely)]) if likely.any() else float("nan")
 
-        overall = even(self.bank_.fallback)
+        overall = decision_score(self.calibrators_.fallback)
         return np.array(
-            [0.0 if fitted is None else even(fitted) - overall for fitted in self.bank_.maps]
+            [
+                0.0 if fitted is None else decision_score(fitted) - overall
+                for fitted in self.calibrators_.maps
+            ]
         )
 
     def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:
-        return self.bank_.counting_bound(counts[0])
+        return self.calibrators_.counting_bound(counts[0])
 
-    def _bank(self) -> CalibratorBank:
-        return CalibratorBank(self.calibrator, self.score_range_, self.min_pairs)
+    def _new_calibrators(self) -> SetCalibrators:
+        return SetCalibrators(self.calibrator, self.score_range_, self.min_pairs)
 
     def _get_state(self) -> dict[str, Any]:
-        return {**self._cluster_state(), **prefixed("bank", self.bank_.get_state())}
+        return {**self._cluster_state(), **prefixed("bank", self.calibrators_.get_state())}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self._set_cluster_state(state)
-        self.bank_ = self._bank().set_state(unprefixed("bank", state))
-        check_count("bank", self.bank_.own, len(self.cluster_sizes_))
+        self.calibrators_ = self._new_calibrators().set_state(unprefixed("bank", state))
+        check_count("bank", self.calibrators_.own, len(self.cluster_sizes_))

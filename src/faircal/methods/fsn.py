@@ -8,11 +8,14 @@ import numpy as np
 
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import check_count
-from faircal.methods.base import Claims, Needs, Output
+from faircal.methods.base import Claims, Needs, Output, check_count
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.inputs import Fitting, Float64, Inputs
-from faircal.methods.normalization import fit_shifted, shifted_calibrator, threshold_shifts
+from faircal.methods.set_calibrators import (
+    fit_shifted,
+    shifted_calibrator,
+    threshold_shifts,
+)
 from faircal.metrics import ThresholdRule
 
 
@@ -71,13 +74,15 @@ class FSN(ClusterMethod):
         self.random_state = random_state
 
     def _fit(self, inputs: Fitting) -> None:
-        samples = self._fit_clusters(inputs)
+        samples = self._fit_clusters(inputs)  # the scores of S_1 … S_K, as in FairCal
+        # t_k − t_G, where t_k is the score above which `target_fpr` of S_k's imposters lie.
         shifts = threshold_shifts(samples, self.target_fpr, self.threshold_rule)
         without = int(np.isnan(shifts).sum())
         self.diagnostics_.figures["clusters_without_shift"] = without
         if without:
             self.diagnostics_.note(f"{without} clusters have no imposter pair and are not shifted")
         self.shifts_ = np.nan_to_num(shifts)
+        # Normalised scores are no probabilities: one global map, fitted in a second pass.
         self.calibrator_ = fit_shifted(self._calibrator(inputs.score_range), inputs, self._shifted)
 
     @property
@@ -87,6 +92,7 @@ class FSN(ClusterMethod):
 
     def _shifted(self, inputs: Inputs) -> Float64:
         k1, k2 = self._assign(inputs)
+        # ŝ = s − ½ (t_k₁ − t_G) − ½ (t_k₂ − t_G)
         return inputs.score - (self.shifts_[k1] + self.shifts_[k2]) / 2
 
     def _apply(self, inputs: Inputs) -> Output:

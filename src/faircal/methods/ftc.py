@@ -113,9 +113,9 @@ class FTC(TrainedMethod[ComparisonRecipe]):
         self.random_state = random_state
 
     @classmethod
-    def unserved(cls, data: Dataset, attribute: str | None) -> str | None:
+    def unusable_reason(cls, data: Dataset, attribute: str | None) -> str | None:
         """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
-        missing = super().unserved(data, attribute)
+        missing = super().unusable_reason(data, attribute)
         if missing is None and len(data) and not (data.groups(attribute).pair >= 0).any():
             return f"it needs pairs within a group of {attribute}, and there is none"
         return missing

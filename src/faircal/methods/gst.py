@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.methods.bank import check_count, check_names
-from faircal.methods.base import Claims, Method, Needs, Output
+from faircal.methods.base import Claims, Method, Needs, Output, check_count, check_names
 from faircal.methods.inputs import Fitting, Float64, Inputs
-from faircal.methods.normalization import fit_shifted, shifted_calibrator, threshold_shifts
+from faircal.methods.set_calibrators import (
+    fit_shifted,
+    shifted_calibrator,
+    threshold_shifts,
+)
 from faircal.metrics import ThresholdRule
 
 
@@ -65,6 +68,7 @@ class GST(Method):
 
     def _fit(self, inputs: Fitting) -> None:
         self.groups_ = inputs.group_names
+        # t_g − t_G of the pairs within each group g; the last set, all pairs, gives t_G.
         samples = inputs.samples(len(self.groups_), lambda part: (self._group(part),))
         shifts = threshold_shifts(samples, self.target_fpr, self.threshold_rule)
         without = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ Codes = tuple[NDArray[np.integer], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Folds:
-    """Draws folds of people, whom it knows by a number for each image."""
+class PeopleFolds:
+    """Draws folds of people; `people` has a number for each image."""
 
     people: NDArray[np.int64]
     left: NDArray[np.intp]
@@ -107,7 +108,7 @@ class Fitting(ABC):
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
         """Return K-means of the images; methods fitted on the same dataset object share it."""
         key = ("kmeans", n_clusters, n_init, random_state)
-        found: Clustering = self.memo(
+        clustering: Clustering = self.memo(
             key,
             lambda: kmeans(
                 self.vectors(),
@@ -118,7 +119,7 @@ class Fitting(ABC):
                 engine=self.engine,
             ),
         )
-        return found
+        return clustering
 
     @property
     def engine(self) -> Engine:
@@ -152,7 +153,7 @@ class Inputs(Fitting):
     genuine: NDArray[np.bool_]
     groups: Groups | None
     identity: NDArray[np.int32] | None
-    folds: Folds | None = None
+    folds: PeopleFolds | None = None
 
     def __len__(self) -> int:
         return len(self.left)
@@ -212,3 +213,81 @@ def check_classes(genuine: int, pairs: int, where: str) -> None:
             f"{where}: expected genuine and imposter pairs, found one class only "
             f"({pairs} pairs); add the other class"
         )
+
+
+#: Images looked at at a time: their vectors are copied.
+_IMAGES = 2**17
+
+#: Values by row, and which of them are there.
+_RowValues = tuple[NDArray[Any], NDArray[np.bool_]]
+
+
+class ImageValues:
+    """What a model computes of each image once, by row of the embeddings.
+
+    Values are remembered for as long as the embeddings are in use: of a million pairs among a
+    thousand images only the thousand are worked out.
+
+    Parameters
+    ----------
+    space : Space
+        What the embeddings must have in common with those of the fit.
+    work : callable
+        Gives the values of some vectors, an array with a row for each.
+    width : int, optional
+        Values of an image; one number, not a row of one, where it is not given.
+    dtype : numpy dtype
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        work: Callable[[NDArray[np.float32], Engine], NDArray[Any]],
+        dtype: Any,
+        width: int | None = None,
+    ) -> None:
+        self._space, self._work, self._dtype = space, work, dtype
+        self._shape = () if width is None else (width,)
+        # A model must not keep all the vectors alive that it was ever asked about.
+        self._values: WeakKeyDictionary[Embeddings, _RowValues] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was worked out stays with its embeddings: a copy in another process has others.
+        return {**vars(self), "_values": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _values=WeakKeyDictionary())
+
+    def of(self, inputs: Inputs) -> NDArray[Any]:
+        """Return values by row; only those of the images of `inputs` are sure to be there."""
+        return self.at(inputs.declared_embeddings(), inputs.images)
+
+    def at(self, embeddings: Embeddings, images: NDArray[np.intp]) -> NDArray[Any]:
+        """Return values by row of `embeddings`; only those of `images` are sure to be there.
+
+        Several threads may ask at a time: at worst the same is worked out twice.
+        """
+        values, done = self._of_embeddings(embeddings)
+        new = images[~done[images]]
+        for start in range(0, len(new), _IMAGES):
+            rows = new[start : start + _IMAGES]
+            values[rows] = self._work(embeddings.rows(rows), embeddings.engine)
+            done[rows] = True  # after the values: another thread may look
+        return values
+
+    def remember(
+        self, embeddings: Embeddings, images: NDArray[np.intp], computed: NDArray[Any]
+    ) -> None:
+        """Take the values of `images` from somebody who has computed them."""
+        values, done = self._of_embeddings(embeddings)
+        values[images] = computed
+        done[images] = True
+
+    def _of_embeddings(self, embeddings: Embeddings) -> _RowValues:
+        values = self._values.get(embeddings)
+        if values is None:
+            self._space.check(embeddings)
+            n = len(embeddings)
+            new = np.empty((n, *self._shape), dtype=self._dtype), np.zeros(n, dtype=bool)
+            values = self._values.setdefault(embeddings, new)  # another thread may have been first
+        return values

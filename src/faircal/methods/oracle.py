@@ -9,9 +9,9 @@ from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
 from faircal.compute.counting import ScoreCounts
 from faircal.data import Groups
-from faircal.methods.bank import CalibratorBank, check_count, check_names
-from faircal.methods.base import Claims, Method, Needs, Output
+from faircal.methods.base import Claims, Method, Needs, Output, check_count, check_names
 from faircal.methods.inputs import Fitting, Inputs
+from faircal.methods.set_calibrators import SetCalibrators
 
 
 class Oracle(Method):
@@ -56,14 +56,18 @@ class Oracle(Method):
 
     def _fit(self, inputs: Fitting) -> None:
         self.groups_ = inputs.group_names
+        # As FairCal, with the pairs within group g as calibration set S_g.
         samples = inputs.samples(len(self.groups_), lambda part: (self._groups(part).pair,))
-        self.bank_ = self._bank().fit(samples, inputs.engine)
-        alone = [name for name, own in zip(self.groups_, self.bank_.own, strict=True) if not own]
-        if alone:
-            self.diagnostics_.note(f"groups on the global calibrator: {', '.join(alone)}")
+        self.calibrators_ = self._new_calibrators().fit(samples, inputs.engine)
+        on_global = [
+            name for name, own in zip(self.groups_, self.calibrators_.own, strict=True) if not own
+        ]
+        if on_global:
+            self.diagnostics_.note(f"groups on the global calibrator: {', '.join(on_global)}")
 
     def _apply(self, inputs: Inputs) -> Output:
-        probability = self.bank_.predict(inputs.score, self._groups(inputs).pair)
+        # c(x₁, x₂) = μ_g(s); a pair of group −1, unknown to the fit, gets the global map.
+        probability = self.calibrators_.predict(inputs.score, self._groups(inputs).pair)
         probability[inputs.declared_groups().cross] = 0.0
         return Output(probability, probability)
 
@@ -71,20 +75,20 @@ class Oracle(Method):
         return inputs.declared_groups().renamed(self.groups_)
 
     def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:
-        return self.bank_.counting_bound(counts[0])
+        return self.calibrators_.counting_bound(counts[0])
 
-    def _bank(self) -> CalibratorBank:
-        return CalibratorBank(self.calibrator, self.score_range_, self.min_pairs)
+    def _new_calibrators(self) -> SetCalibrators:
+        return SetCalibrators(self.calibrator, self.score_range_, self.min_pairs)
 
     def _get_state(self) -> dict[str, Any]:
         return {
             "attribute": self.attribute_,
             "groups": list(self.groups_),
-            **prefixed("bank", self.bank_.get_state()),
+            **prefixed("bank", self.calibrators_.get_state()),
         }
 
     def _set_state(self, state: dict[str, Any]) -> None:
         (self.attribute_,) = check_names("attribute", [state["attribute"]])
         self.groups_ = check_names("groups", state["groups"])
-        self.bank_ = self._bank().set_state(unprefixed("bank", state))
-        check_count("bank", self.bank_.own, len(self.groups_))
+        self.calibrators_ = self._new_calibrators().set_state(unprefixed("bank", state))
+        check_count("bank", self.calibrators_.own, len(self.groups_))

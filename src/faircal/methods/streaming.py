@@ -24,7 +24,7 @@ from faircal.methods.inputs import Codes, Fitting, Float64, Inputs, check_classe
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class FitRequest:
     """What a method asks of pairs that it sees part by part.
 
     Parameters
@@ -45,7 +45,7 @@ class Wanted:
     settings: Mapping[str, Any]
 
 
-class Elsewhere(Protocol):
+class RemotePairs(Protocol):
     """Pairs that are gone through somewhere else, such as on a cluster."""
 
     def head(self) -> Dataset:
@@ -54,12 +54,12 @@ class Elsewhere(Protocol):
     def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
         """Return the groups of all of them."""
 
-    def fitting(self, wanted: Wanted, job: Job) -> Counting:
+    def fitting(self, wanted: FitRequest, job: Job) -> CountedFitting:
         """Return what a method is fitted on."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
+class CountingPass:
     """What is looked at in one pass through the pairs: scores and sets, as `samples` was told."""
 
     inputs: Callable[[Dataset], Inputs]
@@ -81,7 +81,7 @@ class Pass:
 
 
 @dataclass(frozen=True, eq=False)
-class Counting(Fitting):
+class CountedFitting(Fitting):
     """Pairs to be fitted on that nobody holds: each call of `samples` counts their scores."""
 
     inputs: Callable[[Dataset], Inputs]
@@ -89,7 +89,7 @@ class Counting(Fitting):
     counts: list[ScoreCounts] = field(default_factory=list, kw_only=True)
 
     @abstractmethod
-    def count(self, what: Pass) -> ScoreCounts:
+    def count(self, what: CountingPass) -> ScoreCounts:
         """Go through all pairs once."""
 
     def samples(
@@ -101,7 +101,7 @@ class Counting(Fitting):
     ) -> Samples:
         """Count the labelled scores of each set, and of all pairs as last set, in fine bins."""
         edges = fine_edges(*(score_range or self.score_range))
-        found = self.count(Pass(self.inputs, n_sets, sets, score, edges))
+        found = self.count(CountingPass(self.inputs, n_sets, sets, score, edges))
         self.counts.append(found)
         return Samples.from_counts(found)
 
@@ -131,14 +131,14 @@ class Counting(Fitting):
 
 
 @dataclass(frozen=True, eq=False)
-class Streamed(Counting):
+class StreamedFitting(CountedFitting):
     """A stream to be fitted on: it is gone through once for each pass."""
 
     stream: PairStream
-    kept: Kept
+    kept: FitCheckpoint
 
     @classmethod
-    def survey(cls, stream: PairStream, wanted: Wanted, job: Job) -> Streamed:
+    def survey(cls, stream: PairStream, wanted: FitRequest, job: Job) -> StreamedFitting:
         """Go through the pairs once to see which images they use, and whether they are labelled."""
         found = DataSummary.of(stream, "looking through the pairs", job.progress, ("genuine",))
         check_classes(found.genuine, found.pairs, stream.where)
@@ -157,7 +157,7 @@ class Streamed(Counting):
             job=job,
             inputs=wanted.inputs,
             stream=stream,
-            kept=Kept(job, {**what, **wanted.settings}),
+            kept=FitCheckpoint(job, {**what, **wanted.settings}),
         )
 
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
@@ -165,7 +165,7 @@ class Streamed(Counting):
         found = super().clustering
         return self.kept.clustering(lambda: found(n_clusters, n_init, random_state))
 
-    def count(self, what: Pass) -> ScoreCounts:
+    def count(self, what: CountingPass) -> ScoreCounts:
         """Go through the stream, from where an earlier fit was interrupted."""
         stage = len(self.counts)
         counts, done = self.kept.counted(stage)
@@ -187,7 +187,7 @@ class Streamed(Counting):
         return counts
 
 
-class Kept:
+class FitCheckpoint:
     """What a fit on a stream has come to, in a checkpoint: K-means, and the counts of each pass."""
 
     def __init__(self, job: Job, settings: Mapping[str, Any]) -> None:

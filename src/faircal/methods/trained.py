@@ -14,8 +14,7 @@ from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.calibrators import Calibrator, make_calibrator
-from faircal.methods.bank import check_names, check_truth
-from faircal.methods.base import Claims, Method, Needs, Output
+from faircal.methods.base import Claims, Method, Needs, Output, check_names, check_truth
 from faircal.methods.inputs import Inputs, Space
 from faircal.methods.training.recipes import ComparisonRecipe, DebiasingRecipe, check_flag
 
@@ -86,7 +85,7 @@ class TrainedMethod(Method, Generic[R]):
 
     def _fit(self, inputs: Inputs) -> None:
         from faircal.compute.device import choose_device
-        from faircal.methods.training.devices import describe
+        from faircal.methods.training.session import describe
 
         self.space_ = Space.of(inputs.declared_embeddings())
         self.recipe_ = self.recipe()

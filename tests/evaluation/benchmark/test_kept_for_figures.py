@@ -135,10 +135,10 @@ class TestClusters:
 
     def test_the_shift_is_where_the_maps_say_one_half(self, models):
         model, _, _ = models["1"]
-        overall = model.bank_.fallback
+        overall = model.calibrators_.fallback
         scores = np.linspace(-1, 1, 200_001)
         even = scores[np.argmax(overall.predict(scores) >= 0.5)]
-        for fitted, shift in zip(model.bank_.maps, model.cluster_shifts_, strict=True):
+        for fitted, shift in zip(model.calibrators_.maps, model.cluster_shifts_, strict=True):
             at = scores[np.argmax(fitted.predict(scores) >= 0.5)]
             assert shift == pytest.approx(at - even, abs=6e-4)
 

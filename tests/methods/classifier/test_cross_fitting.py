@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from faircal._base.errors import DataError
-from faircal.methods.classifier.cross_fitting import class_probabilities, cross_fitted
+from faircal.methods.classifier.inputs import class_probabilities, cross_fitted
 
 
 class Says:

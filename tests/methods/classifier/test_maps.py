@@ -9,13 +9,13 @@ from scipy.special import softmax
 from faircal._base.errors import ModelFileError
 from faircal.calibrators.classes import (
     DirichletCalibrator,
-    Pulled,
+    PulledMap,
     Strength,
     TemperatureScaling,
     make_class_calibrator,
 )
 from faircal.methods.classifier import SetMaps
-from faircal.methods.classifier.maps import _HoldOut
+from faircal.methods.classifier.maps import _HeldOutRows
 from faircal.metrics import multiclass_nll
 
 
@@ -24,7 +24,7 @@ def test_probabilities_are_sharpened_and_stay_probabilities():
     one.coefficients_ = np.eye(3, 4)
     p = np.array([[0.6, 0.3, 0.1], [1.0, 0.0, 0.0], [1e-300, 0.5, 0.5]])
     for power in (0.5, 2.0):
-        found = SetMaps(one, [Pulled(one, 1.0)], Strength(1.0), power).apply(p, np.zeros(3, int))
+        found = SetMaps(one, [PulledMap(one, 1.0)], Strength(1.0), power).apply(p, np.zeros(3, int))
         told = np.maximum(p, np.finfo(float).eps) ** power
         np.testing.assert_allclose(found, told / told.sum(axis=1, keepdims=True), rtol=1e-6)
 
@@ -95,7 +95,7 @@ def test_losses_of_rows_held_out_come_in_their_order(calibrator):
     overall = make_class_calibrator(calibrator).fit(p, codes)
     turned = rng.permutation(400)
     train, test = np.sort(turned[:300]), turned[300:]
-    found = _HoldOut(overall, p, codes, sets, 3).losses(train, test)
+    found = _HeldOutRows(overall, p, codes, sets, 3).losses(train, test)
     base = overall.settled().fit(p[train], codes[train])
     for i, strength in enumerate(overall.strengths()):
         maps = []

@@ -8,22 +8,23 @@ import pytest
 from faircal._base.jobs import silent
 from faircal.calibrators import BetaCalibrator
 from faircal.data.folds import draw_folds
-from faircal.methods.smooth import cross_validation as choosing
-from faircal.methods.smooth.cross_validation import (
+from faircal.methods.smooth import regression as choosing
+from faircal.methods.smooth.regression import (
     COMPONENTS,
     RIDGES,
     USUAL_COMPONENTS,
     USUAL_RIDGE,
+    LabelledPairs,
+    TiltRegression,
     balanced,
 )
-from faircal.methods.smooth.regression import Labelled, Problem
 
 
 @pytest.fixture(scope="module")
 def pairs(parts):
     data = parts[0]
     vectors = data.embeddings.rows(np.arange(len(data.images)))
-    return Labelled(vectors, data.pairs.left, data.pairs.right, data.scores, data.genuine)
+    return LabelledPairs(vectors, data.pairs.left, data.pairs.right, data.scores, data.genuine)
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +65,8 @@ def loss_by_hand(pairs, fold, ridge, n_components):
         landscape = fitted.survey(100, 10, 0)
         landscape = landscape.mixed(fitted.vectors, *fitted.imposters(0), n_components, 0)
         plain = fitted.calibrate(BetaCalibrator())
-        effects = Problem(fitted, landscape, plain).fit(ridge)
-        test = Problem(held, landscape, plain)
+        effects = TiltRegression(fitted, landscape, plain).fit(ridge)
+        test = TiltRegression(held, landscape, plain)
         eta, _ = test.log_odds(effects)
         p = 1 / (1 + np.exp(-eta))
         loss = -np.log(np.where(held.genuine, p, 1 - p))
@@ -126,8 +127,8 @@ class TestComponents:
         def association(trial, n_components):
             return by_number[n_components] + trial  # the mean over trials is what is told
 
-        monkeypatch.setattr(choosing._Trial, "association", association)
-        chosen = choosing.Chosen(USUAL_COMPONENTS, USUAL_RIDGE)
+        monkeypatch.setattr(choosing._HeldOutTrial, "association", association)
+        chosen = choosing.SmoothSettings(USUAL_COMPONENTS, USUAL_RIDGE)
         choosing._choose_components([-0.05, 0.05], chosen, silent)
         assert chosen.n_components == expected
         assert chosen.associations == pytest.approx(by_number)
@@ -197,7 +198,7 @@ class TestChoose:
             plain = fitted.calibrate(BetaCalibrator())
             p = plain.predict(held.score)
             loss = -np.log(np.where(held.genuine, p, 1 - p))
-            losses.append(balanced(loss, Problem(held, landscape, plain).components))
+            losses.append(balanced(loss, TiltRegression(held, landscape, plain).components))
         assert chosen.plain == pytest.approx(np.mean(losses), abs=1e-9)
 
     def test_components_by_what_they_tell_of_people_held_out(self, pairs, folds):

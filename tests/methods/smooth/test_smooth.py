@@ -27,7 +27,7 @@ from faircal import (
 )
 from faircal.calibrators import CALIBRATORS
 from faircal.data import Embeddings, Feature
-from faircal.methods.inputs import Folds
+from faircal.methods.inputs import PeopleFolds
 from faircal.methods.modelfile import encode
 from faircal.metrics import ks, nll
 
@@ -95,7 +95,7 @@ def chosen(parts):
 
 def features(model, data):
     """Return φ of each pair: a constant, components, the mean of traits; and T(s)."""
-    landscape = model.landscape_
+    landscape = model.feature_map_
     mixture = landscape.mixture
     vectors = data.embeddings.vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -145,7 +145,7 @@ class TestFormula:
         u, v = model.effects_
         away = expit(phi @ u + (phi @ v) * t) - parts[0].genuine
         price = np.full(phi.shape[1], parameters["ridge"])
-        price[: len(model.landscape_.mixture) + 1] = 0.1
+        price[: len(model.feature_map_.mixture) + 1] = 0.1
         price[0] = 1e-6
         odds = np.log(99)
         slope = away @ phi + price * u, (away * t) @ phi / odds + price * v * odds
@@ -288,7 +288,7 @@ class TestInvariance:
         after = with_vectors(data, others[change], normalize=False, keep_scores=True)
         expected, one = fitted(before, **LOOSE)
         found, two = fitted(after, **LOOSE)
-        assert two.landscape_.axes.shape[1] == one.landscape_.axes.shape[1]
+        assert two.feature_map_.axes.shape[1] == one.feature_map_.axes.shape[1]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
     @pytest.mark.parametrize("change", ["stretched", "collinear"])
@@ -361,13 +361,13 @@ class TestInvariance:
         assert found[0] == found[1]
 
     def test_folds_are_drawn_by_the_seed(self, parts, monkeypatch):
-        asked, draw = [], Folds.__call__
+        asked, draw = [], PeopleFolds.__call__
 
         def spy(folds, n_folds, seed):
             asked.append(seed)
             return draw(folds, n_folds, seed)
 
-        monkeypatch.setattr(Folds, "__call__", spy)
+        monkeypatch.setattr(PeopleFolds, "__call__", spy)
         SmoothFairCal(n_components=4, random_state=3).fit(parts[0])
         assert asked == [3]
 
@@ -405,7 +405,7 @@ class TestOddData:
         few = with_vectors(data, data.embeddings.vectors[:, :dimension], normalize=normalize)
         found, model = fitted(few)
         assert ((found >= 0) & (found <= 1)).all()
-        assert model.landscape_.axes.shape[0] == dimension
+        assert model.feature_map_.axes.shape[0] == dimension
 
     @pytest.mark.parametrize("normalize", [True, False])
     def test_images_that_are_all_the_same(self, data, normalize):
@@ -415,7 +415,7 @@ class TestOddData:
         calibration, test = same.split(test_fold=5)
         expected = Baseline().fit(calibration).predict_proba(test)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
-        assert model.landscape_.axes.shape[1] == 0
+        assert model.feature_map_.axes.shape[1] == 0
 
     def test_images_of_two_kinds(self, data):
         """All vectors are one of two, as where a network has collapsed."""
@@ -427,13 +427,13 @@ class TestOddData:
     def test_coordinates_are_the_first_principal_components(self, parts):
         calibration, test = parts
         model = SmoothFairCal(n_dimensions=3, **LOOSE).fit(calibration)
-        assert model.landscape_.axes.shape == (32, 3)
+        assert model.feature_map_.axes.shape == (32, 3)
         images = calibration.embeddings.rows(calibration.used_images()).astype(np.float64)
-        z = model.landscape_.traits(images)[:, :3]
+        z = model.feature_map_.traits(images)[:, :3]
         np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-9)
         np.testing.assert_allclose(z.T @ z / len(z), np.eye(3), atol=1e-9)
         _, values, axes = np.linalg.svd(images - images.mean(axis=0))
-        kept = axes[:3] @ model.landscape_.axes
+        kept = axes[:3] @ model.feature_map_.axes
         np.testing.assert_allclose(np.abs(kept), np.diag(np.sqrt(len(z)) / values[:3]), atol=1e-6)
         assert np.isfinite(model.predict_proba(test)).all()
 
@@ -487,8 +487,8 @@ class TestDiagnostics:
         figures = chosen.diagnostics_.figures
         assert chosen.diagnostics_.notes == []
         assert figures["ridge"] == chosen.ridge_
-        assert figures["components"] == len(chosen.landscape_.mixture) >= 4
-        assert figures["shared_directions"] == len(chosen.landscape_.shares) >= 1
+        assert figures["components"] == len(chosen.feature_map_.mixture) >= 4
+        assert figures["shared_directions"] == len(chosen.feature_map_.shares) >= 1
         assert figures["held_out_loss"] <= figures["held_out_loss_with_components"]
         assert figures["held_out_loss_with_components"] < figures["held_out_loss_of_global_map"]
 
@@ -502,11 +502,11 @@ class TestDiagnostics:
         (note,) = model.diagnostics_.notes
         assert "more alike than chance makes them" in note
         assert "faircal pairs --imposters matched" in note
-        assert len(model.landscape_.mixture) == 0
+        assert len(model.feature_map_.mixture) == 0
 
     def test_no_components_because_none_were_asked_for(self, parts):
         model = SmoothFairCal(n_components=1).fit(parts[0])
-        assert len(model.landscape_.mixture) == 0
+        assert len(model.feature_map_.mixture) == 0
         assert model.diagnostics_.notes == []
 
     def test_few_people_of_whom_only_components_are_to_be_chosen(self, parts):
@@ -548,7 +548,7 @@ class TestParameters:
     def test_more_components_than_there_is_data_for(self, parts):
         model = SmoothFairCal(n_components=10_000, ridge=1.0).fit(parts[0])
         imposters = int((~parts[0].genuine).sum())
-        assert len(model.landscape_.mixture) == imposters // 50
+        assert len(model.feature_map_.mixture) == imposters // 50
 
 
 # ---------------------------------------------------------------------- model files

@@ -9,9 +9,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from faircal._base.jobs import Job
-from faircal.methods.agenda import AGENDA
+from faircal.methods.debiasing import AGENDA, MultiPASS
 from faircal.methods.ftc import FTC
-from faircal.methods.passes import MultiPASS
 
 FTC_SCALED = {"hidden": (2, 1.5), "epochs": 3, "batch_size": 16}
 SCALED = {
@@ -46,10 +45,10 @@ def new_session():
     """Return a function that makes a session on the CPU."""
     pytest.importorskip("torch")
     from faircal.compute.device import choose_device
-    from faircal.methods.training.session import Session
+    from faircal.methods.training.session import TrainingSession
 
     def build(seed=0, job=None, mixed_precision=False, mark="mark"):
-        return Session(choose_device("cpu"), seed, job or Job(), mixed_precision, mark)
+        return TrainingSession(choose_device("cpu"), seed, job or Job(), mixed_precision, mark)
 
     return build
 

@@ -13,8 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torch.nn import functional
 
-from faircal.methods.agenda import AGENDA
-from faircal.methods.passes import PASS, MultiPASS
+from faircal.methods.debiasing import AGENDA, PASS, MultiPASS
 from faircal.methods.training import debiasing
 from faircal.methods.training.session import Stage
 

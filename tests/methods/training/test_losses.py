@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from faircal.methods.training.losses import (
+from faircal.methods.training.networks import (
     attribute_entropy,
     individual_fairness,
     squashed,

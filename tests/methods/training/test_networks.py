@@ -15,9 +15,8 @@ from scipy import stats
 from torch import nn
 from torch.nn import functional
 
-from faircal.methods.agenda import AGENDA
+from faircal.methods.debiasing import AGENDA, PASS, MultiPASS
 from faircal.methods.ftc import FTC
-from faircal.methods.passes import PASS, MultiPASS
 from faircal.methods.training import networks
 from faircal.methods.training.networks import Perceptron, dropout_mask, linear
 

@@ -8,9 +8,8 @@ from dataclasses import FrozenInstanceError, asdict, replace
 import pytest
 
 from faircal._base.errors import ParameterError
-from faircal.methods.agenda import AGENDA
+from faircal.methods.debiasing import AGENDA, PASS, MultiPASS
 from faircal.methods.ftc import FTC
-from faircal.methods.passes import PASS, MultiPASS
 
 # Copied by hand from the paper's appendices and from what is known of its authors' code.
 FTC_PAPER = {

@@ -16,9 +16,8 @@ from faircal._base.errors import ModelFileError, ParameterError
 from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
 from faircal.methods.training.debiasing import transform
-from faircal.methods.training.devices import working_on
 from faircal.methods.training.networks import Perceptron
-from faircal.methods.training.session import Session, Stage
+from faircal.methods.training.session import Stage, TrainingSession, working_on
 
 N = 10
 BATCHES = [4, 4, 2]
@@ -253,14 +252,14 @@ def stop_after(calls):
 def snapshots(monkeypatch):
     """Return a list to which every checkpoint is added as it is written."""
     written = []
-    offer = Session.offer
+    offer = TrainingSession.offer
 
     def spy(self, epoch, optimiser):
         offer(self, epoch, optimiser)
         if self.job.checkpoint is not None and self.job.checkpoint.exists():
             written.append(self.job.checkpoint.read_bytes())
 
-    monkeypatch.setattr(Session, "offer", spy)
+    monkeypatch.setattr(TrainingSession, "offer", spy)
     return written
 
 

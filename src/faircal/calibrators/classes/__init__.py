@@ -12,10 +12,14 @@ from sklearn.base import clone
 
 from faircal._base.errors import ParameterError
 from faircal._base.registry import Registry
-from faircal.calibrators.classes.base import ClassCalibrator, Pulled, Strength
-from faircal.calibrators.classes.dirichlet import DirichletCalibrator
+from faircal.calibrators.classes.base import ClassCalibrator, PulledMap, Strength
+from faircal.calibrators.classes.linear import (
+    DirichletCalibrator,
+    MatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
 from faircal.calibrators.classes.one_vs_rest import OneVsRestHistogram, OneVsRestIsotonic
-from faircal.calibrators.classes.scaling import MatrixScaling, TemperatureScaling, VectorScaling
 
 __all__ = [
     "CLASS_CALIBRATORS",
@@ -24,7 +28,7 @@ __all__ = [
     "MatrixScaling",
     "OneVsRestHistogram",
     "OneVsRestIsotonic",
-    "Pulled",
+    "PulledMap",
     "Strength",
     "TemperatureScaling",
     "VectorScaling",

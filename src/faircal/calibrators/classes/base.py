@@ -35,7 +35,7 @@ class Strength(NamedTuple):
     off_diagonal: float = 10.0
 
 
-class Pulled(NamedTuple):
+class PulledMap(NamedTuple):
     """The map of a set: `weight` of `own` and the rest of the global map."""
 
     own: ClassCalibrator
@@ -123,7 +123,7 @@ class ClassCalibrator(BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def towards(
         self, probabilities: Float64, codes: Int64, strengths: Sequence[Strength]
-    ) -> list[Pulled]:
+    ) -> list[PulledMap]:
         """Fit the map of a set of rows, pulled to this one, which is that of all rows.
 
         Parameters

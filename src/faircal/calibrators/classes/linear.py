@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import clone
 
 from faircal._base.errors import ParameterError
-from faircal.calibrators.beta import EPS
-from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
-from faircal.calibrators.classes.held_out import MOST_ROWS, choose, drawn_folds, log_losses
+from faircal.calibrators.beta import EPS, BetaCalibrator
+from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, PulledMap, Strength
+from faircal.calibrators.classes.cross_validation import MOST_ROWS, choose, drawn_folds, log_losses
 from faircal.compute.softmax import (
     GAIN,
     MOST_NEWTON,
@@ -86,7 +86,7 @@ class LinearCalibrator(ClassCalibrator):
 
     def towards(
         self, probabilities: Float64, codes: Int64, strengths: Sequence[Strength]
-    ) -> list[Pulled]:
+    ) -> list[PulledMap]:
         """Fit a set's map with the coefficients pulled to those of this one.
 
         A coefficient's pull is as strong as what `strength.rows` rows tell of it.
@@ -102,7 +102,7 @@ class LinearCalibrator(ClassCalibrator):
             theta = fit(rows, pull, theta, least=self._least(form.n_classes), gain=_ROUGH)
             own = clone(self)
             own._set(form, theta, self.curvature_, self.regularization_)
-            found.append(Pulled(own, 1.0))
+            found.append(PulledMap(own, 1.0))
         return found
 
     def settled(self) -> Self:
@@ -210,3 +210,162 @@ def _on_diagonal(form: Form) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     matrix = np.eye(form.n_classes, form.n_classes + 1)
     matrix[:, -1] = 1.0
     return form.flat(matrix) > 0
+
+
+class DirichletCalibrator(LinearCalibrator):
+    """Dirichlet calibration (Kull et al., 2019), fitted exactly.
+
+    ``p(q) = softmax(W log q + b)``
+
+    It minimises the mean log-loss plus ``λ Σ_{i≠j} W_ij² + μ Σ_i b_i²``
+    (off-diagonal and intercept regularisation). Two classes are beta calibration, without
+    regularisation and with slopes of zero or more, so that the map never decreases.
+
+    Parameters
+    ----------
+    form : {"full", "diagonal"}, default="full"
+        Whether W is a full or a diagonal matrix.
+    off_diagonal : float or "cv", default="cv"
+        λ; ``"cv"`` chooses it by five-fold cross-validation. It does not apply to two classes.
+    intercept : float, optional
+        μ; as λ unless told.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_classes, n_classes + 1)
+        W and, last, b.
+    regularization_ : ndarray of shape (2,)
+        λ and μ.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> q = rng.dirichlet([0.5, 0.5, 0.5], size=2000)
+    >>> overconfident = q**2 / (q**2).sum(axis=1, keepdims=True)
+    >>> codes = (q.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1)
+    >>> found = DirichletCalibrator().fit(overconfident, codes)
+    >>> bool(abs(found.predict(overconfident) - q).mean() < 0.02)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        form: Literal["full", "diagonal"] = "full",
+        off_diagonal: float | Literal["cv"] = "cv",
+        intercept: float | None = None,
+    ) -> None:
+        self.form = form
+        self.off_diagonal = off_diagonal
+        self.intercept = intercept
+
+    def _form(self, n_classes: int) -> FormName:
+        # Two classes have as many coefficients either way.
+        return "diagonal" if n_classes == 2 else self.form
+
+    def _least(self, n_classes: int) -> Float64 | None:
+        return np.array([0.0, 0.0, -np.inf, -np.inf]) if n_classes == 2 else None
+
+    def _fit(self, probabilities: Float64, codes: Int64, units: Int64 | None = None) -> None:
+        if probabilities.shape[1] > 2:
+            super()._fit(probabilities, codes, units)
+            return
+        beta = BetaCalibrator(score_range=(0.0, 1.0)).fit(probabilities[:, 1], codes)
+        theta, form = np.array([beta.b_, beta.a_, 0.0, beta.c_]), Diagonal(2)
+        curvature = SoftmaxRows(form, self._inputs(probabilities), codes).curvature(theta)
+        self._set(form, theta, curvature, (0.0, 0.0))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.form not in ("full", "diagonal"):
+            raise ParameterError(f"form: expected full or diagonal, found {self.form!r}")
+
+
+class TemperatureScaling(LinearCalibrator):
+    """Temperature scaling (Guo et al., 2017): softmax(z / T).
+
+    One number for all classes: it makes probabilities more or less sure, and never changes which
+    class is the likeliest.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_classes, n_classes + 1)
+        1 / T on the diagonal.
+
+    Examples
+    --------
+    >>> found = TemperatureScaling().fit([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], [0, 1, 1])
+    >>> found.predict([[0.9, 0.1]]).round(3)
+    array([[0.667, 0.333]])
+    >>> round(found.temperature_, 2)
+    3.17
+    """
+
+    off_diagonal = 0.0
+    intercept = None
+
+    @property
+    def temperature_(self) -> float:
+        """T: above 1 where the classifier was too sure; infinite where it knew nothing."""
+        slope = float(self.coefficients_[0, 0])
+        return 1.0 / slope if slope else float("inf")
+
+    def _form(self, n_classes: int) -> FormName:  # noqa: ARG002
+        return "scalar"
+
+    def _least(self, n_classes: int) -> Float64:  # noqa: ARG002
+        return np.zeros(1)
+
+
+class _LogitScaling(LinearCalibrator):
+    """A map of logits. Probabilities tell them but for a constant: here they sum to 0."""
+
+    def __init__(
+        self, *, off_diagonal: float | Literal["cv"] = "cv", intercept: float | None = None
+    ) -> None:
+        self.off_diagonal = off_diagonal
+        self.intercept = intercept
+
+    def _inputs(self, probabilities: Float64) -> Float64:
+        logs = super()._inputs(probabilities)
+        logs -= logs.mean(axis=1, keepdims=True)
+        return logs
+
+
+class VectorScaling(_LogitScaling):
+    """Vector scaling (Guo et al., 2017): softmax(w z + b), a slope and an intercept a class.
+
+    Parameters
+    ----------
+    off_diagonal, intercept : float, "cv" or None
+        The regularisation of the intercepts, as in `DirichletCalibrator`; there are no off-diagonal
+        slopes, so `off_diagonal` counts only where `intercept` is not told.
+
+    Examples
+    --------
+    >>> p = [[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.7, 0.2, 0.1]]
+    >>> VectorScaling(off_diagonal=1.0).fit(p, [0, 1, 2, 1]).predict(p[:1]).round(2)
+    array([[0.5, 0.5, 0. ]])
+    """
+
+    def _form(self, n_classes: int) -> FormName:  # noqa: ARG002
+        return "diagonal"
+
+
+class MatrixScaling(_LogitScaling):
+    """Matrix scaling (Guo et al., 2017): softmax(W z + b), regularised off the diagonal.
+
+    Parameters
+    ----------
+    off_diagonal, intercept : float, "cv" or None
+        As in `DirichletCalibrator`.
+
+    Examples
+    --------
+    >>> p = [[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.7, 0.2, 0.1]]
+    >>> MatrixScaling(off_diagonal=1.0).fit(p, [0, 1, 2, 1]).predict(p[:1]).round(2)
+    array([[0.5, 0.5, 0. ]])
+    """
+
+    def _form(self, n_classes: int) -> FormName:  # noqa: ARG002
+        return "full"

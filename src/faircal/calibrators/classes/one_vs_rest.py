@@ -11,11 +11,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from faircal._base.errors import DataError
-from faircal.calibrators._sample import WeightedScores
 from faircal.calibrators.base import Calibrator
-from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, Pulled, Strength
+from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, PulledMap, Strength
 from faircal.calibrators.histogram import HistogramCalibrator
 from faircal.calibrators.isotonic import IsotonicCalibrator
+from faircal.calibrators.weighted_scores import WeightedScores
 
 
 class _OneVsRest(ClassCalibrator):
@@ -56,11 +56,11 @@ class _OneVsRest(ClassCalibrator):
 
     def towards(
         self, probabilities: Float64, codes: Int64, strengths: Sequence[Strength]
-    ) -> list[Pulled]:
+    ) -> list[PulledMap]:
         """Fit a set's map by itself, and mix it with this one: n rows against `strength.rows`."""
         own, n = clone(self), len(codes)
         own._fit(probabilities, codes)
-        return [Pulled(own, n / (n + strength.rows)) for strength in strengths]
+        return [PulledMap(own, n / (n + strength.rows)) for strength in strengths]
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what ``fit`` learnt: the arrays of each class's map."""

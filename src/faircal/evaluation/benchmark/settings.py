@@ -255,13 +255,13 @@ def servable(
         for feature, attribute, name in product(features, attributes, methods):
             here, there = source.select(feature), data.select(feature)
             missing = unserved(METHODS[name].needs, here, there, attribute)
-            missing = missing or METHODS[name].unserved(here, attribute)
+            missing = missing or METHODS[name].unusable_reason(here, attribute)
             if missing is not None:
                 left_out.setdefault(name, missing)
     for fold in data.fold_names if source is None else ():
         calibration = data.split(fold)[0]
         for feature, attribute, name in product(features, attributes, methods):
-            missing = METHODS[name].unserved(calibration.select(feature), attribute)
+            missing = METHODS[name].unusable_reason(calibration.select(feature), attribute)
             if missing is not None:
                 left_out.setdefault(name, missing)
     return tuple(name for name in methods if name not in left_out), {

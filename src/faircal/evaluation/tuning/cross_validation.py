@@ -316,7 +316,7 @@ def _checked(
 
 
 def _check_data(data: Dataset) -> None:
-    problem = FairCal.unserved(data, None)
+    problem = FairCal.unusable_reason(data, None)
     if problem is not None:
         raise DataError(
             f"{data.where}: faircal cannot be used: {problem}; add embeddings ('faircal embed')"

@@ -22,15 +22,17 @@ from faircal._base.registry import check_whole
 from faircal.calibrators.classes import ClassCalibrator, make_class_calibrator
 from faircal.compute.clustering import Clustering, kmeans
 from faircal.data.class_probabilities import as_probabilities_matrix, as_units
-from faircal.methods.classifier.cross_fitting import class_probabilities, cross_fitted, is_frozen
 from faircal.methods.classifier.inputs import (
     Floats,
     chosen_columns,
     class_codes,
+    class_probabilities,
     column_classes,
     column_names,
+    cross_fitted,
     different,
     feature_matrix,
+    is_frozen,
     n_different,
     same_columns,
     two_columns,

@@ -15,12 +15,12 @@ from faircal._base.jobs import Progress, silent
 from faircal.calibrators.beta import EPS
 from faircal.calibrators.classes import (
     ClassCalibrator,
-    Pulled,
+    PulledMap,
     Strength,
     TemperatureScaling,
     make_class_calibrator,
 )
-from faircal.calibrators.classes.held_out import choose, drawn_folds, log_losses
+from faircal.calibrators.classes.cross_validation import choose, drawn_folds, log_losses
 from faircal.compute.softmax import softmax
 from faircal.compute.threads import each
 
@@ -50,7 +50,7 @@ class SetMaps:
     """
 
     overall: ClassCalibrator
-    sets: list[Pulled | None]
+    sets: list[PulledMap | None]
     strength: Strength
     sharpness: float = 1.0
 
@@ -109,7 +109,7 @@ class SetMaps:
             pass  # the only set is all rows
         elif n_sets and shrinkage == "cv":
             folds = drawn_folds(len(codes), units, random_state)
-            trial = _HoldOut(overall, probabilities, codes, sets, n_sets)
+            trial = _HeldOutRows(overall, probabilities, codes, sets, n_sets)
             candidates = overall.strengths()
             chosen = choose(len(candidates), folds, trial.losses, cautious=True, units=units)
             strength = candidates[chosen]
@@ -136,7 +136,7 @@ class SetMaps:
         each(work, len(self.sets), 1)
         return found
 
-    def _of_set(self, pulled: Pulled | None, probabilities: Float64) -> Float64:
+    def _of_set(self, pulled: PulledMap | None, probabilities: Float64) -> Float64:
         if pulled is None:
             return self.overall.apply(probabilities)
         mixed = pulled.own.apply(probabilities)
@@ -178,7 +178,7 @@ class SetMaps:
             return make_class_calibrator(calibrator).set_state(parts[of])
 
         sets = [
-            None if np.isnan(weight) else Pulled(restored(str(k)), float(weight))
+            None if np.isnan(weight) else PulledMap(restored(str(k)), float(weight))
             for k, weight in enumerate(weights)
         ]
         rows, off_diagonal, sharpness = map(float, state["pull"])
@@ -197,7 +197,7 @@ def check_shrinkage(shrinkage: object) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _HoldOut:
+class _HeldOutRows:
     """Rows to hold some out of. Nothing is fitted on those, not even the map of all rows.
 
     Only the regularisation of that is the one that was chosen on all rows.
@@ -242,13 +242,13 @@ class _HoldOut:
 
     def _fitted(
         self, train: Int64, strengths: Sequence[Strength]
-    ) -> tuple[ClassCalibrator, list[list[Pulled] | None]]:
+    ) -> tuple[ClassCalibrator, list[list[PulledMap] | None]]:
         rows = self.probabilities[train], self.codes[train]
         base = self.overall.settled().fit(*rows)
         return base, _fit_sets(base, *rows, self.sets[train], self.n_sets, strengths)
 
 
-def _first(maps: list[list[Pulled] | None]) -> list[Pulled | None]:
+def _first(maps: list[list[PulledMap] | None]) -> list[PulledMap | None]:
     """Return the maps of the first strength."""
     return [None if found is None else found[0] for found in maps]
 
@@ -261,19 +261,19 @@ def _fit_sets(
     n_sets: int,
     strengths: Sequence[Strength],
     units: Int64 | None = None,
-) -> list[list[Pulled] | None]:
+) -> list[list[PulledMap] | None]:
     """Return each set's maps, one for each strength; None where the map of all rows is meant."""
     if not n_sets or not all(np.isfinite(strength.rows) for strength in strengths):
         return [None] * n_sets
     order, starts = _by_set(sets, n_sets)
 
-    def work(part: slice) -> list[Pulled] | None:
+    def work(part: slice) -> list[PulledMap] | None:
         rows = order[starts[part.start] : starts[part.start + 1]]
         if not len(rows):
             return None
         if strengths[0].rows == 0:
             of = None if units is None else units[rows]
-            return [Pulled(clone(overall).fit(probabilities[rows], codes[rows], units=of), 1.0)]
+            return [PulledMap(clone(overall).fit(probabilities[rows], codes[rows], units=of), 1.0)]
         return overall.towards(probabilities[rows], codes[rows], strengths)
 
     return each(work, n_sets, 1)

@@ -17,13 +17,17 @@ from faircal.compute import Engine, kernels
 from faircal.compute.engine import check_rows
 from faircal.compute.threads import each, one_blas_thread
 from faircal.data import Dataset
-from faircal.methods.bank import check_truth
-from faircal.methods.base import Claims, Method, Needs, Output
-from faircal.methods.enrolled import Enrolled
-from faircal.methods.inputs import Float64, Inputs, Space, declared
-from faircal.methods.smooth.cross_validation import RIDGES, Chosen, choose
-from faircal.methods.smooth.landscape import Landscape
-from faircal.methods.smooth.regression import Labelled, Problem, some_rows
+from faircal.methods.base import Claims, Method, Needs, Output, check_truth
+from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
+from faircal.methods.smooth.mixture import FeatureMap
+from faircal.methods.smooth.regression import (
+    RIDGES,
+    LabelledPairs,
+    SmoothSettings,
+    TiltRegression,
+    choose,
+    some_rows,
+)
 
 #: Pairs in the regression, at most: some hundred coefficients gain nothing from more.
 _MOST = 200_000
@@ -67,7 +71,7 @@ class SmoothFairCal(Method):
     ----------
     calibrator_ : Calibrator
         The global one.
-    landscape_ : Landscape
+    feature_map_ : Landscape
         Principal components, regions and mixture.
     effects_ : ndarray of shape (2, 1 + J + r + K)
         u and v.
@@ -94,7 +98,7 @@ class SmoothFairCal(Method):
     needs = Needs(embeddings=True, folds=True)
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
 
-    _enrolled: tuple[Float64, Enrolled] | None = None
+    _enrolled: tuple[Float64, ImageValues] | None = None
 
     def __init__(
         self,
@@ -126,7 +130,7 @@ class SmoothFairCal(Method):
 
     def _fit(self, inputs: Inputs) -> None:
         self.space_ = Space.of(inputs.declared_embeddings())
-        pairs, order = Labelled.of(inputs)
+        pairs, order = LabelledPairs.of(inputs)
         folds = declared(inputs.folds, "folds")
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
         with one_blas_thread():
@@ -145,20 +149,20 @@ class SmoothFairCal(Method):
             landscape = pairs.survey(self.n_dimensions, self.n_regions, self.random_state)
             landscape = pairs.mix(landscape, chosen.n_components, self.random_state)
             some = pairs.some(_MOST, self.random_state)
-            problem = Problem(some, landscape, pairs.calibrate(calibrator))
-            self.calibrator_, self.landscape_ = problem.calibrator, landscape
+            problem = TiltRegression(some, landscape, pairs.calibrate(calibrator))
+            self.calibrator_, self.feature_map_ = problem.calibrator, landscape
             self.ridge_, self.effects_ = float(chosen.ridge), problem.fit(chosen.ridge)
             self._describe(chosen, problem)
         inputs.job.progress("fitting all pairs", 1, 1, "")
 
-    def _describe(self, chosen: Chosen, problem: Problem) -> None:
-        figures, mixture = self.diagnostics_.figures, self.landscape_.mixture
+    def _describe(self, chosen: SmoothSettings, problem: TiltRegression) -> None:
+        figures, mixture = self.diagnostics_.figures, self.feature_map_.mixture
         figures["ridge"] = self.ridge_
         figures["pairs_in_regression"] = len(problem.pairs)
         figures["components"] = len(mixture)
         self.association_ = self._association(problem.pairs)
         figures["association"] = self.association_
-        figures["shared_directions"] = len(self.landscape_.shares)
+        figures["shared_directions"] = len(self.feature_map_.shares)
         figures["share_of_pairs_where_score_is_kept_out"] = problem.log_odds(self.effects_)[1]
         if chosen.losses:
             figures["held_out_loss_of_global_map"] = chosen.plain
@@ -177,13 +181,13 @@ class SmoothFairCal(Method):
                 "pairs in use are, calibrate on such: faircal pairs --imposters matched"
             )
 
-    def _association(self, pairs: Labelled) -> float:
+    def _association(self, pairs: LabelledPairs) -> float:
         """Return what components tell of who is paired with whom, in nats a pair."""
-        if not len(self.landscape_.mixture):
+        if not len(self.feature_map_.mixture):
             return 0.0
-        places = self.landscape_.places(pairs.vectors)
+        places = self.feature_map_.places(pairs.vectors)
         imposters = pairs.imposters(self.random_state)
-        return float(self.landscape_.mixture.association(places, *imposters).mean())
+        return float(self.feature_map_.mixture.association(places, *imposters).mean())
 
     def remarks(self, data: Dataset, output: Output) -> list[str]:
         """Say where strangers of pairs in use are alike more, or less, than those of the fit.
@@ -191,12 +195,12 @@ class SmoothFairCal(Method):
         A pair counts as one of strangers as far as the model takes it for one.
         """
         inputs = self._inputs(data, fitting=False)
-        if not len(self.landscape_.mixture) or not len(inputs):
+        if not len(self.feature_map_.mixture) or not len(inputs):
             return []
         left, right = inputs.positions()
         rows = some_rows(np.arange(len(left)), _MOST, self.random_state)
-        places = self.landscape_.places(inputs.vectors(self.space_))
-        told = self.landscape_.mixture.association(places, left[rows], right[rows])
+        places = self.feature_map_.places(inputs.vectors(self.space_))
+        told = self.feature_map_.mixture.association(places, left[rows], right[rows])
         strange = 1 - output.probability[rows]
         if strange.sum() < 1:
             return []
@@ -213,7 +217,7 @@ class SmoothFairCal(Method):
         return [remark]
 
     def _apply(self, inputs: Inputs) -> Output:
-        profiles, n = self._profiles(inputs), len(self.landscape_.mixture)
+        profiles, n = self._profiles(inputs), len(self.feature_map_.mixture)
         effects = np.ascontiguousarray(self.effects_[:, 1 : 1 + n])
         check_rows(int(inputs.images[0]), int(inputs.images[-1]), len(profiles))
         probability = np.empty(len(inputs))
@@ -233,15 +237,15 @@ class SmoothFairCal(Method):
     def _profiles(self, inputs: Inputs) -> Float64:
         """Return what pairs need of each image: its own shift and tilt, its memberships."""
         if self._enrolled is None or self._enrolled[0] is not self.effects_:
-            profiler = Profiler.of(self.landscape_, self.effects_)
-            width = 2 + 2 * len(self.landscape_.mixture)
-            self._enrolled = self.effects_, Enrolled(self.space_, profiler, np.float64, width)
+            profiler = Profiler.of(self.feature_map_, self.effects_)
+            width = 2 + 2 * len(self.feature_map_.mixture)
+            self._enrolled = self.effects_, ImageValues(self.space_, profiler, np.float64, width)
         return self._enrolled[1].of(inputs)
 
     def _get_state(self) -> dict[str, Any]:
         return {
             **prefixed("calibrator", self.calibrator_.get_state()),
-            **prefixed("landscape", self.landscape_.get_state()),
+            **prefixed("landscape", self.feature_map_.get_state()),
             "effects": self.effects_,
             "ridge": self.ridge_,
             "association": self.association_,
@@ -251,13 +255,13 @@ class SmoothFairCal(Method):
     def _set_state(self, state: dict[str, Any]) -> None:
         calibrator = make_calibrator(self.calibrator, self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
-        self.landscape_ = Landscape.from_state(unprefixed("landscape", state))
-        dimension, r = self.landscape_.axes.shape
-        r += len(self.landscape_.centers)
+        self.feature_map_ = FeatureMap.from_state(unprefixed("landscape", state))
+        dimension, r = self.feature_map_.axes.shape
+        r += len(self.feature_map_.centers)
         self.space_ = Space(dimension, check_truth("normalize", state["normalize"]))
         self.association_ = float(state["association"])
         self.ridge_, self.effects_ = float(state["ridge"]), np.asarray(state["effects"], float)
-        expected = (2, 1 + len(self.landscape_.mixture) + r)
+        expected = (2, 1 + len(self.feature_map_.mixture) + r)
         if self.effects_.shape != expected or not np.isfinite(self.effects_).all():
             raise DataError(
                 f"effects: expected finite numbers of shape {expected}, "
@@ -269,13 +273,13 @@ class SmoothFairCal(Method):
 class Profiler:
     """Works out what pairs need of an image; all that is linear in it is one product."""
 
-    landscape: Landscape
+    landscape: FeatureMap
     linear: Float64
     constant: Float64
     of_regions: Float64
 
     @classmethod
-    def of(cls, landscape: Landscape, effects: Float64) -> Profiler:
+    def of(cls, landscape: FeatureMap, effects: Float64) -> Profiler:
         """Join what is linear in an image; `effects` are u and v."""
         n, r = len(landscape.mixture), landscape.axes.shape[1]
         constant, _, coordinates, regions = np.split(effects, [1, 1 + n, 1 + n + r], axis=1)

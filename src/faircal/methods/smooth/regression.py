@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.jobs import Progress
 from faircal.calibrators import Calibrator, Samples
 from faircal.compute.ridge import Regression
+from faircal.compute.threads import each
 from faircal.methods.inputs import Inputs
-from faircal.methods.smooth.landscape import Landscape, pair_memberships
+from faircal.methods.smooth.mixture import FeatureMap, pair_memberships
 
 Float64 = NDArray[np.float64]
 Rows = NDArray[np.integer]
@@ -26,7 +30,7 @@ _MIXED = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledPairs:
     """Labelled pairs; `left` and `right` are rows of `vectors`."""
 
     vectors: NDArray[np.float32]
@@ -36,7 +40,7 @@ class Labelled:
     genuine: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, inputs: Inputs) -> tuple[Labelled, Rows]:
+    def of(cls, inputs: Inputs) -> tuple[LabelledPairs, Rows]:
         """Return all pairs in an order of their own, and which of those given each was.
 
         So neither the order of pairs nor which image is on the left changes a digit.
@@ -50,14 +54,14 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.left)
 
-    def take(self, rows: Rows) -> Labelled:
+    def take(self, rows: Rows) -> LabelledPairs:
         """Return some of the pairs, with the images that occur in them."""
         both = np.concatenate([self.left[rows], self.right[rows]])
         used, places = np.unique(both, return_inverse=True)
         left, right = places.reshape(2, -1)
-        return Labelled(self.vectors[used], left, right, self.score[rows], self.genuine[rows])
+        return LabelledPairs(self.vectors[used], left, right, self.score[rows], self.genuine[rows])
 
-    def some(self, most: int, seed: int) -> Labelled:
+    def some(self, most: int, seed: int) -> LabelledPairs:
         """Return all pairs, or `most` of them at random where there are more."""
         if len(self) <= most:
             return self
@@ -73,12 +77,12 @@ class Labelled:
         genuine = int(self.genuine.sum())
         return min(genuine, len(self) - genuine)
 
-    def survey(self, n_dimensions: int, n_regions: int, seed: int) -> Landscape:
+    def survey(self, n_dimensions: int, n_regions: int, seed: int) -> FeatureMap:
         """Return embedding space as the pairs show it, without a mixture yet."""
         imposters = self.imposters(seed)
-        return Landscape.survey(self.vectors, *imposters, n_dimensions, n_regions, seed)
+        return FeatureMap.survey(self.vectors, *imposters, n_dimensions, n_regions, seed)
 
-    def mix(self, landscape: Landscape, n_components: int, seed: int) -> Landscape:
+    def mix(self, landscape: FeatureMap, n_components: int, seed: int) -> FeatureMap:
         """Return `landscape` with a mixture that the imposter pairs show."""
         return landscape.mixed(self.vectors, *self.imposters(seed), n_components, seed)
 
@@ -96,11 +100,11 @@ def some_rows(rows: Rows, most: int, seed: int) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class TiltRegression:
     """The regression of labelled pairs, given a landscape and a global calibrator."""
 
-    pairs: Labelled
-    landscape: Landscape
+    pairs: LabelledPairs
+    landscape: FeatureMap
     calibrator: Calibrator
 
     @cached_property
@@ -146,3 +150,185 @@ class Problem:
         t = self._regression.t * _ODDS
         shift += np.maximum(tilt, 0.0) * t
         return shift, float((tilt <= 0).mean())
+
+
+T = TypeVar("T")
+
+#: What is tried: components from few to many, ridges from stiff to loose. The first ridge leaves
+#: nothing of coordinates and regions.
+COMPONENTS = (12, 16, 24)
+RIDGES = (1e6, 1000.0, 250.0, 60.0, 15.0, 4.0, 1.0)
+#: What is taken where there are too few people to try.
+USUAL_COMPONENTS, USUAL_RIDGE = 12, 100.0
+#: Parts that people are dealt to; pairs tried with, at most; pairs of each class in a part, at
+#: least.
+_PARTS, _MOST, _LEAST = 3, 20_000, 20
+#: Part of the best association that a larger number of components must keep.
+_NEARLY = 0.97
+#: Nats that the best must tell; what pairs at random seem to tell is less.
+_TOLD = 0.01
+#: Pairs held out of a component that count in full; one with fewer counts less.
+_FULL = 50
+
+
+@dataclass
+class SmoothSettings:
+    """What was chosen, and what was found on people held out.
+
+    In losses every component counts the same. `losses` are by ridge, `associations` (what the
+    mixture tells of who is paired with whom, in nats) by number of components; `plain` is the
+    global map's loss, `parts` how many times people were held out.
+    """
+
+    n_components: int
+    ridge: float
+    parts: int = 0
+    plain: float = float("nan")
+    losses: dict[float, float] = field(default_factory=dict)
+    associations: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _HeldOutTrial:
+    """Pairs to fit on and pairs of other people to try on, with what was fitted so far."""
+
+    fitted: LabelledPairs
+    held: LabelledPairs
+    landscape: FeatureMap
+    seed: int
+    effects: Float64 | None = None
+
+    def association(self, n_components: int) -> float:
+        """Fit a mixture; return what it tells of who is paired with whom, of people held out."""
+        landscape = self.fitted.mix(self.landscape, n_components, self.seed)
+        if not len(landscape.mixture):
+            return 0.0
+        points = landscape.places(self.held.vectors)
+        imposters = self.held.imposters(self.seed)
+        return float(landscape.mixture.association(points, *imposters).mean())
+
+    def prepare(self, n_components: int, calibrator: Calibrator) -> None:
+        """Set up the regressions with so many components."""
+        self.landscape = self.fitted.mix(self.landscape, n_components, self.seed)
+        plain = self.fitted.calibrate(calibrator)
+        self.problem = TiltRegression(self.fitted, self.landscape, plain)
+        self.test = TiltRegression(self.held, self.landscape, plain)
+
+    def plain(self) -> float:
+        """Return the loss of the global map."""
+        return self._loss(self.test.calibrator.log_odds(self.held.score))
+
+    def loss(self, ridge: float) -> float:
+        """Fit the regression, from where the last one ended; return the loss held out."""
+        self.effects = self.problem.fit(ridge, self.effects)
+        return self._loss(self.test.log_odds(self.effects)[0])
+
+    def _loss(self, log_odds: Float64) -> float:
+        loss = np.logaddexp(0.0, np.where(self.held.genuine, -log_odds, log_odds))
+        return balanced(loss, self.test.components)
+
+
+def balanced(loss: Float64, components: Float64) -> float:
+    """Return the mean of `loss`, (n,), in which every one of `components`, (n, J), counts the same.
+
+    One with few pairs counts less, for chance would decide.
+
+    Examples
+    --------
+    >>> many = np.repeat([[1.0, 0.0], [0.0, 1.0]], [900, 100], axis=0)
+    >>> round(balanced(many[:, 1], many), 6)
+    0.5
+    """
+    if not components.shape[1]:
+        return float(loss.mean())
+    weight = components @ (1 / np.maximum(components.sum(axis=0), _FULL))
+    return float(weight @ loss / weight.sum())
+
+
+def choose(
+    pairs: LabelledPairs,
+    calibrator: Calibrator,
+    folds: Callable[[int], NDArray[np.int64]],
+    *,
+    ridge: float | None,
+    n_components: int | None,
+    n_dimensions: int,
+    n_regions: int,
+    random_state: int,
+    progress: Progress,
+) -> SmoothSettings:
+    """Choose the number of components and the ridge, unless given.
+
+    ``folds(n)`` gives each pair one of n folds of people, from 1, or −1.
+
+    People are dealt to parts; for each, everything is fitted on pairs of the others and tried on
+    pairs within it. The mixture is judged by what it tells of who is paired with whom: of the
+    numbers of components that tell nearly as much as the best, the largest is taken, for groups so
+    small that they hardly count in the average need components of their own. The ridge is the one
+    of least balanced loss.
+    """
+    chosen = SmoothSettings(n_components or USUAL_COMPONENTS, ridge or USUAL_RIDGE)
+    if n_components is not None and ridge is not None:
+        return chosen
+    trials = [
+        _HeldOutTrial(
+            fitted, held, fitted.survey(n_dimensions, n_regions, random_state), random_state
+        )
+        for fitted, held in _parts(pairs, folds(_PARTS), random_state)
+    ]
+    if len(trials) < 2:
+        return chosen
+    chosen.parts = len(trials)
+    if n_components is None:
+        _choose_components(trials, chosen, progress)
+    _all(trials, lambda trial: trial.prepare(chosen.n_components, calibrator))
+    chosen.plain = float(np.mean(_all(trials, _HeldOutTrial.plain)))
+    if ridge is None:
+        _choose_ridge(trials, chosen, progress)
+    return chosen
+
+
+def _choose_components(
+    trials: Sequence[_HeldOutTrial], chosen: SmoothSettings, progress: Progress
+) -> None:
+    """Take the most components that tell nearly as much of people held out as the best number."""
+    found = chosen.associations
+    for done, n in enumerate(COMPONENTS):
+        progress("choosing components", done, len(COMPONENTS), f"{n} components")
+        found[n] = float(np.mean(_all(trials, partial(_HeldOutTrial.association, n_components=n))))
+    best = max(found.values())
+    chosen.n_components = 1
+    if best > _TOLD:
+        chosen.n_components = max(n for n, told in found.items() if told >= _NEARLY * best)
+    progress("choosing components", len(COMPONENTS), len(COMPONENTS), "")
+
+
+def _choose_ridge(
+    trials: Sequence[_HeldOutTrial], chosen: SmoothSettings, progress: Progress
+) -> None:
+    """Take the ridge of least loss on people held out; it may have more than one low."""
+    for done, ridge in enumerate(RIDGES):
+        progress("choosing the ridge", done, len(RIDGES), f"{ridge:g}")
+        chosen.losses[ridge] = float(
+            np.mean(_all(trials, partial(_HeldOutTrial.loss, ridge=ridge)))
+        )
+    chosen.ridge = min(chosen.losses, key=chosen.losses.__getitem__)
+    progress("choosing the ridge", len(RIDGES), len(RIDGES), "")
+
+
+def _all(trials: Sequence[_HeldOutTrial], work: Callable[[_HeldOutTrial], T]) -> list[T]:
+    """Return what `work` gives for each trial, several at a time."""
+    found = each(lambda part: [work(trial) for trial in trials[part]], len(trials), 1)
+    return [one for part in found for one in part]
+
+
+def _parts(
+    pairs: LabelledPairs, fold: NDArray[np.int64], seed: int
+) -> Iterator[tuple[LabelledPairs, LabelledPairs]]:
+    """Yield pairs of all parts but one, and of that one; where there are enough of each class."""
+    rows = some_rows(np.flatnonzero(fold > 0), _MOST, seed)
+    for part in np.unique(fold[rows]):
+        inside = fold[rows] == part
+        fitted, held = pairs.take(rows[~inside]), pairs.take(rows[inside])
+        if min(fitted.fewest, held.fewest) >= _LEAST:
+            yield fitted, held

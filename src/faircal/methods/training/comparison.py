@@ -12,11 +12,9 @@ from torch.nn import functional
 
 from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
-from faircal.methods.training.devices import new_generator, working_on
-from faircal.methods.training.losses import individual_fairness
-from faircal.methods.training.networks import Perceptron, forward
+from faircal.methods.training.networks import Perceptron, forward, individual_fairness
 from faircal.methods.training.recipes import ComparisonRecipe
-from faircal.methods.training.session import Stage, open_session
+from faircal.methods.training.session import Stage, new_generator, open_session, working_on
 
 Float32 = NDArray[np.float32]
 Rows = NDArray[np.intp]

@@ -18,11 +18,15 @@ from torch.nn import functional
 
 from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
-from faircal.methods.training.devices import working_on
-from faircal.methods.training.losses import attribute_entropy, uniformity
-from faircal.methods.training.networks import Perceptron
+from faircal.methods.training.networks import Perceptron, attribute_entropy, uniformity
 from faircal.methods.training.recipes import DebiasingRecipe
-from faircal.methods.training.session import Losses, Session, Stage, open_session
+from faircal.methods.training.session import (
+    Losses,
+    Stage,
+    TrainingSession,
+    open_session,
+    working_on,
+)
 
 Float32 = NDArray[np.float32]
 Codes = NDArray[np.int32]
@@ -79,7 +83,7 @@ class Debiasing:
 
     def __init__(
         self,
-        session: Session,
+        session: TrainingSession,
         vectors: Float32,
         identity: Codes,
         attributes: Mapping[str, Codes],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
 from torch import Tensor
 
 from faircal._base.checkpoints import Checkpoint
@@ -18,7 +20,6 @@ from faircal._base.errors import ParameterError
 from faircal._base.files import digest
 from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
-from faircal.methods.training.devices import new_generator, working_on
 
 #: Steps taken before one is recorded on a GPU: libraries set themselves up in the first ones.
 _WARM_UP = 3
@@ -36,11 +37,11 @@ def open_session(
     device: str,
     mixed_precision: bool,
     job: Job,
-) -> Iterator[Session]:
+) -> Iterator[TrainingSession]:
     """Begin a training; its result depends on all that is given, but for `job`."""
     chosen = choose_device(device)
     mark = fingerprint(recipe, seed, chosen.type, mixed_precision, *more, arrays=arrays)
-    with working_on(chosen), Session(chosen, seed, job, mixed_precision, mark) as session:
+    with working_on(chosen), TrainingSession(chosen, seed, job, mixed_precision, mark) as session:
         yield session
 
 
@@ -55,7 +56,7 @@ def fingerprint(recipe: Any, *more: Any, arrays: Sequence[NDArray[Any]]) -> str:
     return digest(feed)
 
 
-class Session:
+class TrainingSession:
     """The state of one training, and its checkpoints.
 
     A training is a fixed sequence of stage runs. Going on from a checkpoint is: restore the state,
@@ -189,7 +190,7 @@ class Stage:
 
     def __init__(
         self,
-        session: Session,
+        session: TrainingSession,
         name: str,
         parameters: Sequence[Tensor],
         losses: Losses,
@@ -348,3 +349,61 @@ class _Recorder:
         with torch.cuda.stream(self._stream):
             self._stage.step(self._batch)
         torch.cuda.current_stream().wait_stream(self._stream)
+
+
+#: One training at a time on a GPU: recording a step allows no other work beside it.
+_GPU = threading.Lock()
+
+
+def new_generator(device: torch.device, seed: int) -> torch.Generator:
+    """Return a source of random numbers; a seed of more than 63 bits is cut."""
+    return torch.Generator(device).manual_seed(int(seed) % 2**63)
+
+
+def describe(device: torch.device) -> str:
+    """Return a device in words."""
+    if device.type == "cuda":
+        return f"{device} ({torch.cuda.get_device_name(device)})"
+    return str(device)
+
+
+@contextmanager
+def working_on(device: torch.device) -> Iterator[None]:
+    """Hold `device`: alone on a GPU; on the CPU with as many threads as BLAS may use."""
+    if device.type == "cuda":
+        with _GPU:
+            yield
+    else:
+        with _THREADS:
+            yield
+
+
+class _TorchThreads:
+    """Sets PyTorch's number of threads, and puts it back when the last to need it has gone.
+
+    The number is one for the whole process, so one of several trainings side by side must not
+    change it under the others.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._before = self._number = 1
+
+    def __enter__(self) -> None:
+        limits = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        with self._lock:
+            if not self._holders:
+                self._before = torch.get_num_threads()
+                self._number = min(limits, default=self._before)
+            self._holders += 1
+            torch.set_num_threads(self._number)
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                torch.set_num_threads(self._before)
+
+
+_THREADS = _TorchThreads()

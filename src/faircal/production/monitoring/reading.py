@@ -19,7 +19,7 @@ from faircal._base.files import existing, file_digest
 from faircal.data import PairStream, open_stream
 from faircal.data.long_tables import TableFile, open_table
 from faircal.data.tables import find_table, require_columns
-from faircal.methods.clusters import space_of
+from faircal.methods.clusters import model_space
 from faircal.methods.prior import Shift, fitted_share
 from faircal.production.monitoring import PairsInUse
 from faircal.production.monitoring.columns import SIDES, ScoredColumns, codes
@@ -222,7 +222,7 @@ class PairFolder:
             batch=_size(open_table(find_table(path, "pairs")).n_rows),
         )
         check_one_feature(found.features, path)
-        space = space_of(model)
+        space = model_space(model)
         if space is not None and found.embeddings is not None:
             space.check(found.embeddings)
         return cls(path, model, population, found, shift)

@@ -15,7 +15,7 @@ from faircal._base.registry import short
 from faircal.calibrators.prior import shift_prior
 from faircal.data import Embeddings, Groups
 from faircal.methods import Method, load_method
-from faircal.methods.clusters import centers_of, space_of
+from faircal.methods.clusters import model_centers, model_space
 from faircal.production.onnx.export import Exported, export_onnx, share_of
 
 Float32 = NDArray[np.float32]
@@ -80,7 +80,7 @@ def made_up(model: Method, pairs: int, rng: np.random.Generator) -> Float32:
 
     They lie around the centres that the model knows; cosines are anything up to 1.
     """
-    space, centers = space_of(model), centers_of(model)
+    space, centers = model_space(model), model_centers(model)
     d = _DIMENSION if space is None else space.dimension
     found = rng.standard_normal((2 * pairs, d), dtype=np.float32) / np.float32(np.sqrt(d))
     if centers is not None:
@@ -98,7 +98,7 @@ def differences(
     prior: float | None = None,
 ) -> NDArray[np.float64]:
     """Return how far probabilities of graph and model are apart, (n,); vectors are (2n, d)."""
-    space = space_of(model)
+    space = model_space(model)
     embeddings = Embeddings(vectors, space is None or space.normalize)
     left, right = np.arange(len(vectors)).reshape(2, -1)
     feed: Feed = {"left": vectors[left], "right": vectors[right]}

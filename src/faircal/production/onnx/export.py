@@ -18,7 +18,7 @@ from faircal._version import __version__
 from faircal.calibrators.prior import SHARE_FIGURE, check_share
 from faircal.data.dataset import COSINE_RANGE
 from faircal.methods import Method
-from faircal.methods.clusters import centers_of, space_of
+from faircal.methods.clusters import model_centers, model_space
 from faircal.methods.modelfile import encode
 from faircal.metrics.calibration import NLL_EPS
 from faircal.production.onnx.graph import Graph, GraphValue, Node, Port
@@ -213,7 +213,7 @@ def _pairs(model: Method, graph: Graph) -> tuple[PairInputs, Said]:
             f"the model was fitted on scores in {model.score_range_}, which are no cosines of "
             "embeddings; fit it on embeddings"
         )
-    space = space_of(model)
+    space = model_space(model)
     pairs = PairInputs(graph, space and space.dimension, space is None or space.normalize)
     return pairs, build(model, pairs)
 
@@ -253,7 +253,7 @@ def _say(
 
 
 def _say_places(model: Method, pairs: PairInputs, output: Any) -> None:
-    centers, population = centers_of(model), model.about_.population
+    centers, population = model_centers(model), model.about_.population
     if centers is None:
         return
     for side in (pairs.left, pairs.right):

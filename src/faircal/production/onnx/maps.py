@@ -25,7 +25,7 @@ from faircal.calibrators import (
     TemperatureCalibrator,
 )
 from faircal.calibrators.base import MOST_LOG_ODDS
-from faircal.methods.bank import CalibratorBank
+from faircal.methods.set_calibrators import SetCalibrators
 from faircal.production.onnx.graph import DOUBLE, WHOLE, Graph, GraphValue, sigmoid
 
 EPS = float(np.finfo(np.float64).eps)
@@ -92,9 +92,10 @@ def make_maps(graph: Graph, fitted: Sequence[Calibrator]) -> Maps:
     return kind(graph, fitted)
 
 
-def bank_maps(graph: Graph, bank: CalibratorBank) -> Maps:
-    """Return the graph of the maps of a bank, (n_sets + 1); the last is the global one."""
-    return make_maps(graph, [bank.fallback if one is None else one for one in [*bank.maps, None]])
+def set_maps(graph: Graph, calibrators: SetCalibrators) -> Maps:
+    """Return the graph of the calibrators of sets, (n_sets + 1); the last is the global one."""
+    maps = [*calibrators.maps, None]
+    return make_maps(graph, [calibrators.fallback if one is None else one for one in maps])
 
 
 class LogisticMaps(Maps):

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from faircal._base.errors import ParameterError
 from faircal.calibrators.base import Calibrator
 from faircal.methods import FSN, GST, Baseline, FairCal, Method, Oracle, SmoothFairCal
-from faircal.methods.smooth.landscape import Landscape
 from faircal.methods.smooth.method import Profiler
 from faircal.production.onnx.graph import DOUBLE, SINGLE, WHOLE, Graph, GraphValue, sigmoid
-from faircal.production.onnx.maps import bank_maps, make_maps
+from faircal.production.onnx.maps import set_maps, make_maps
 
 #: What lengths that are not known beforehand are called.
 PAIRS, DIMENSION = "pairs", "dimension"
@@ -185,8 +184,8 @@ def _baseline(model: Baseline, pairs: PairInputs) -> Said:
 @exports(FairCal)
 def _faircal(model: FairCal, pairs: PairInputs) -> Said:
     k1, k2 = pairs.clusters(model.cluster_centers_)
-    maps, sizes = bank_maps(pairs.graph, model.bank_), model.cluster_sizes_
-    # The lower cluster first, as in the bank: the same sum whichever image is on the left.
+    maps, sizes = set_maps(pairs.graph, model.calibrators_), model.cluster_sizes_
+    # The lower cluster first, as in `SetCalibrators.mix`: the same sum whatever is on the left.
     low, high = k1.least(k2), k1.most(k2)
     p1, p2 = (maps.probability(pairs.similarity, k) for k in (low, high))
     table = pairs.graph.constant(sizes, DOUBLE)
@@ -206,7 +205,7 @@ def _fsn(model: FSN, pairs: PairInputs) -> Said:
 @exports(Oracle)
 def _oracle(model: Oracle, pairs: PairInputs) -> Said:
     group, cross = pairs.groups(model.groups_)
-    found = bank_maps(pairs.graph, model.bank_).probability(pairs.similarity, group)
+    found = set_maps(pairs.graph, model.calibrators_).probability(pairs.similarity, group)
     probability = cross.where(0.0, found)
     return probability, probability
 
@@ -221,9 +220,9 @@ def _gst(model: GST, pairs: PairInputs) -> Said:
 
 @exports(SmoothFairCal)
 def _smooth(model: SmoothFairCal, pairs: PairInputs) -> Said:
-    profiler, n = Profiler.of(model.landscape_, model.effects_), len(model.landscape_.mixture)
+    profiler, n = Profiler.of(model.feature_map_, model.effects_), len(model.feature_map_.mixture)
     (own1, e1, g1), (own2, e2, g2) = (
-        _profile(side, profiler, model.landscape_) for side in (pairs.left, pairs.right)
+        _profile(side, profiler, model.feature_map_) for side in (pairs.left, pairs.right)
     )
     effects = (own1 + own2) / 2.0  # (n, 2): shift and tilt
     if n:
@@ -237,7 +236,7 @@ def _smooth(model: SmoothFairCal, pairs: PairInputs) -> Said:
 
 
 def _profile(
-    side: GraphSide, profiler: Profiler, landscape: Landscape
+    side: GraphSide, profiler: Profiler, landscape: FeatureMap
 ) -> tuple[GraphValue, GraphValue, GraphValue]:
     """Return an image's own shift and tilt, (n, 2), and its memberships e and g, (n, J) each."""
     centers, width = landscape.centers, profiler.linear.shape[1]
@@ -254,7 +253,7 @@ def _profile(
     return own, e, e @ landscape.mixture.coupling
 
 
-def _likelihoods(places: GraphValue, landscape: Landscape) -> GraphValue:
+def _likelihoods(places: GraphValue, landscape: FeatureMap) -> GraphValue:
     """Return how likely each component makes images at `places` (n, k), the likeliest 1: (n, J)."""
     mixture = landscape.mixture
     n, k, _ = mixture.factors.shape

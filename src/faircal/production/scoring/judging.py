@@ -18,9 +18,8 @@ from faircal.data import Embeddings, Groups
 from faircal.data.dataset import COSINE_RANGE
 from faircal.data.types import Scores
 from faircal.methods import Method
-from faircal.methods.clusters import ClusterMethod, space_of
-from faircal.methods.enrolled import Enrolled
-from faircal.methods.inputs import Space
+from faircal.methods.clusters import ClusterMethod, model_space
+from faircal.methods.inputs import ImageValues, Space
 from faircal.methods.prior import fitted_share
 from faircal.metrics import log_likelihood_ratio
 from faircal.model import DEFAULT_POINT, OperatingPoint, Places, Population
@@ -48,7 +47,7 @@ class Placing:
 
     def __init__(self, model: Method, population: Population, space: Space) -> None:
         self._population = population
-        self._enrolled = Enrolled(space, self._work, _PLACE)
+        self._enrolled = ImageValues(space, self._work, _PLACE)
         self._nearest = Nearest.of(population.centers)
         same = isinstance(model, ClusterMethod) and np.array_equal(
             model.cluster_centers_, population.centers
@@ -58,7 +57,7 @@ class Placing:
     @classmethod
     def of_model(cls, model: Method) -> Placing | None:
         """Return that of a model; None where it has no population of images."""
-        population, space = model.about_.population, space_of(model)
+        population, space = model.about_.population, model_space(model)
         if population is None or not len(population.centers) or space is None:
             return None
         return cls(model, population, space)
@@ -68,7 +67,7 @@ class Placing:
         found = self._enrolled.at(embeddings, images)
         places = Places(found["cluster"], found["distance"], found["outside"])
         if self._tell is not None:
-            self._tell.know_clusters(embeddings, images, places.cluster[images])
+            self._tell.remember_clusters(embeddings, images, places.cluster[images])
         return places
 
     def once(self, embeddings: Embeddings) -> Places:
@@ -87,7 +86,7 @@ class Placing:
             with one_blas_thread():
                 each(work, n, NEAREST_BLOCK)
         if self._tell is not None:
-            self._tell.know_clusters(embeddings, images, places.cluster)
+            self._tell.remember_clusters(embeddings, images, places.cluster)
         return places
 
     def _work(self, vectors: NDArray[np.float32], engine: Engine) -> NDArray[Any]:
@@ -188,7 +187,7 @@ class Judge:
     @cached_property
     def space(self) -> Space | None:
         """What embeddings must be like; None where nothing tells."""
-        return space_of(self.model)
+        return model_space(self.model)
 
     @cached_property
     def _placing(self) -> Placing | None:

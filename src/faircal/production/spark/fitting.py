@@ -17,7 +17,7 @@ from faircal.data import Dataset, Memo
 from faircal.data.summary import DataSummary
 from faircal.methods import Method
 from faircal.methods.inputs import check_classes
-from faircal.methods.streaming import Counting, Pass, Wanted
+from faircal.methods.streaming import CountedFitting, CountingPass, FitRequest
 from faircal.production.spark.kmeans import kmeans
 from faircal.production.spark.parts import reduce_parts
 
@@ -64,7 +64,7 @@ class _PairsToFit:
     def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
         return self.pairs.group_names(attribute)
 
-    def fitting(self, wanted: Wanted, job: Job) -> Distributed:
+    def fitting(self, wanted: FitRequest, job: Job) -> Distributed:
         return distributed(self.pairs, wanted, job, self.on_driver)
 
 
@@ -80,7 +80,7 @@ def _columns(pairs: SparkPairs) -> tuple[str, ...] | None:
 
 
 def distributed(
-    pairs: SparkPairs, wanted: Wanted, job: Job, on_driver: int = ON_DRIVER
+    pairs: SparkPairs, wanted: FitRequest, job: Job, on_driver: int = ON_DRIVER
 ) -> Distributed:
     """Return what a method is fitted on; pairs without labels or of one class are an error."""
     job.progress("looking through the pairs", 0, 1, "")
@@ -101,7 +101,7 @@ def distributed(
 
 
 @dataclass(frozen=True, eq=False)
-class Distributed(Counting):
+class Distributed(CountedFitting):
     """Pairs of Spark to be fitted on: each pass through them is one job.
 
     There is no checkpoint: what a lost worker had counted is counted again by another.
@@ -127,7 +127,7 @@ class Distributed(Counting):
             progress=self.job.progress,
         )
 
-    def count(self, what: Pass) -> ScoreCounts:
+    def count(self, what: CountingPass) -> ScoreCounts:
         """Have the workers score all pairs and count the scores."""
         self.job.progress("scoring pairs", 0, 1, f"pass {len(self.counts) + 1}")
         # Tasks share what travels: a model remembers the clusters of images from one to the next.
@@ -138,7 +138,7 @@ class Distributed(Counting):
 class _Scored:
     """Scores of pairs, counted by set."""
 
-    def __init__(self, what: Pass) -> None:
+    def __init__(self, what: CountingPass) -> None:
         self.what = what
         self.counts: ScoreCounts | None = None
 

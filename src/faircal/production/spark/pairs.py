@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from faircal._base.jobs import Job
     from faircal.data.summary import DataSummary
-    from faircal.methods.streaming import Counting, Wanted
+    from faircal.methods.streaming import CountedFitting, FitRequest
 
 #: What a pair of images may come with.
 _OPTIONAL = ("genuine", "fold", "score")
@@ -275,7 +275,7 @@ class SparkPairs:
 
         return census(self)
 
-    def fitting(self, wanted: Wanted, job: Job) -> Counting:
+    def fitting(self, wanted: FitRequest, job: Job) -> CountedFitting:
         """Return what a method is fitted on; see `Method.fit`."""
         from faircal.production.spark.fitting import distributed
 

@@ -19,8 +19,7 @@ from faircal._base.files import digest
 from faircal.data import Dataset
 from faircal.methods import Method
 from faircal.methods.clusters import ClusterMethod
-from faircal.methods.enrolled import Enrolled
-from faircal.methods.inputs import Space
+from faircal.methods.inputs import ImageValues, Space
 from faircal.production.spark.blocks.block import BlockEmbeddings, BlockOrigin, block_name
 
 Clusters = NDArray[np.int32]
@@ -42,7 +41,7 @@ def recall_clusters(model: Method, part: Dataset) -> None:
     if origin is None:
         return
     none = np.empty(0, np.int32)
-    model.know_clusters(embeddings, none.astype(np.intp), none)  # says where they do not fit
+    model.remember_clusters(embeddings, none.astype(np.intp), none)  # says where they do not fit
     key = _key(model, origin.feature)
     told: set[tuple[str, int]] = vars(embeddings).setdefault("told", set())
     used = part.used_images()
@@ -58,7 +57,7 @@ def recall_clusters(model: Method, part: Dataset) -> None:
             found = _find(model, origin, number)
             _keep(origin, number, key, found)
         if found is not None:
-            model.know_clusters(embeddings, np.arange(start, stop), found[rows])
+            model.remember_clusters(embeddings, np.arange(start, stop), found[rows])
             told.add((key, number))
 
 
@@ -99,7 +98,7 @@ def _find(model: ClusterMethod, origin: BlockOrigin, number: int) -> Clusters:
     space = Space(embeddings.dimension, embeddings.normalize)
     # Those of unusable vectors are as good as any: no pair may use them.
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Clusters = Enrolled(space, model.clustering_.assign, np.int32).at(
+        found: Clusters = ImageValues(space, model.clustering_.assign, np.int32).at(
             embeddings, np.arange(len(embeddings))
         )
     return found

@@ -1,4 +1,4 @@
-"""Many calibrators side by side."""
+"""A calibrator for each set of pairs, side by side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from faircal._base.errors import DataError
 from faircal.calibrators import CALIBRATORS, Samples
 from faircal.compute.counting import ScoreCounts, fine_edges
-from faircal.methods.bank import CalibratorBank
+from faircal.methods.set_calibrators import SetCalibrators
 
 RANGE = (-1.0, 1.0)
 
@@ -42,57 +42,57 @@ def sets(sample):
 
 
 @pytest.fixture(params=list(CALIBRATORS))
-def bank(request, sample, sets):
-    return CalibratorBank(request.param, RANGE).fit(samples_of(*sample, sets))
+def fitted(request, sample, sets):
+    return SetCalibrators(request.param, RANGE).fit(samples_of(*sample, sets))
 
 
-def test_which_sets_have_their_own(bank):
-    assert bank.own.tolist() == [True, False, False, False, True]
+def test_which_sets_have_their_own(fitted):
+    assert fitted.own.tolist() == [True, False, False, False, True]
 
 
-def test_predict_by_set(bank, sample, sets):
+def test_predict_by_set(fitted, sample, sets):
     score, genuine = sample
     which = np.arange(300) % 8 - 3  # −3 … 4
     assert which.min() == -3
-    overall = type(bank.fallback)(score_range=RANGE).fit(score, genuine)
+    overall = type(fitted.fallback)(score_range=RANGE).fit(score, genuine)
     expected = []
     for s, k in zip(score, which, strict=True):
         one = overall
         if k in (0, 4):
             one = type(overall)(score_range=RANGE).fit(score[sets[k]], genuine[sets[k]])
         expected.append(one.predict([s])[0])
-    np.testing.assert_allclose(bank.predict(score, which), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(fitted.predict(score, which), expected, rtol=0, atol=1e-9)
 
 
-def test_nothing_to_predict(bank):
-    assert bank.predict(np.empty(0), np.empty(0, dtype=int)).shape == (0,)
+def test_nothing_to_predict(fitted):
+    assert fitted.predict(np.empty(0), np.empty(0, dtype=int)).shape == (0,)
 
 
 def test_no_sets(sample):
-    bank = CalibratorBank("beta", RANGE).fit(samples_of(*sample, []))
-    found = bank.predict(sample[0], np.full(300, -1))
-    np.testing.assert_array_equal(found, bank.fallback.predict(sample[0]))
+    fitted = SetCalibrators("beta", RANGE).fit(samples_of(*sample, []))
+    found = fitted.predict(sample[0], np.full(300, -1))
+    np.testing.assert_array_equal(found, fitted.fallback.predict(sample[0]))
 
 
-def test_state_restores_everything(bank, sample):
+def test_state_restores_everything(fitted, sample):
     which = np.arange(300) % 6 - 1
-    name = next(name for name, kind in CALIBRATORS.items() if kind is type(bank.fallback))
-    restored = CalibratorBank(name, RANGE).set_state(bank.get_state())
-    np.testing.assert_array_equal(restored.own, bank.own)
-    expected = bank.predict(sample[0], which)
+    name = next(name for name, kind in CALIBRATORS.items() if kind is type(fitted.fallback))
+    restored = SetCalibrators(name, RANGE).set_state(fitted.get_state())
+    np.testing.assert_array_equal(restored.own, fitted.own)
+    expected = fitted.predict(sample[0], which)
     np.testing.assert_array_equal(restored.predict(sample[0], which), expected)
 
 
-def test_state_is_arrays_only(bank):
-    for value in bank.get_state().values():
+def test_state_is_arrays_only(fitted):
+    for value in fitted.get_state().values():
         assert isinstance(value, np.ndarray)
         assert value.dtype != object
 
 
 def test_state_of_another_calibrator(sample, sets):
-    state = CalibratorBank("beta", RANGE).fit(samples_of(*sample, sets)).get_state()
+    state = SetCalibrators("beta", RANGE).fit(samples_of(*sample, sets)).get_state()
     with pytest.raises(DataError, match="another kind of calibrator"):
-        CalibratorBank("isotonic", RANGE).set_state(state)
+        SetCalibrators("isotonic", RANGE).set_state(state)
 
 
 @pytest.fixture
@@ -103,26 +103,26 @@ def clusters():
 
 @pytest.fixture(params=list(CALIBRATORS))
 def mixed(request, sample, clusters):
-    """A bank of four clusters, one of them on the global map, and their sizes."""
+    """Calibrators of four clusters, one of them on the global map, and their sizes."""
     samples = Samples.of(*sample, *clusters, n_sets=4)
-    return CalibratorBank(request.param, RANGE).fit(samples), samples.sizes[:-1]
+    return SetCalibrators(request.param, RANGE).fit(samples), samples.sizes[:-1]
 
 
 class TestSamples:
     def test_the_last_set_is_the_global_one(self, mixed, sample):
-        bank, _ = mixed
-        assert bank.own.tolist() == [True, True, True, False]
-        overall = type(bank.fallback)(score_range=RANGE).fit(*sample)
+        fitted, _ = mixed
+        assert fitted.own.tolist() == [True, True, True, False]
+        overall = type(fitted.fallback)(score_range=RANGE).fit(*sample)
         expected = overall.predict(sample[0])
         for which in (3, -1):
-            found = bank.predict(sample[0], np.full(300, which))
+            found = fitted.predict(sample[0], np.full(300, which))
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
     def test_as_rows_of_each_set(self, mixed, sample, clusters):
         left, right = clusters
         sets = [np.flatnonzero((left == k) | (right == k)) for k in range(4)]
         name = next(name for name, kind in CALIBRATORS.items() if kind is type(mixed[0].fallback))
-        other = CalibratorBank(name, RANGE).fit(samples_of(*sample, sets))
+        other = SetCalibrators(name, RANGE).fit(samples_of(*sample, sets))
         np.testing.assert_array_equal(
             other.predict(sample[0], left), mixed[0].predict(sample[0], left)
         )
@@ -132,55 +132,56 @@ class TestSamples:
         codes = np.full(300, -1)
         codes[np.flatnonzero(genuine)[:50]] = 0
         codes[np.flatnonzero(~genuine)[:5]] = codes[np.flatnonzero(genuine)[50:54]] = 1
-        bank = CalibratorBank("beta", RANGE).fit(Samples.of(score, genuine, codes, n_sets=2))
-        assert bank.own.tolist() == [False, False]
-        bank = CalibratorBank("beta", RANGE, 9).fit(Samples.of(score, genuine, codes, n_sets=2))
-        assert bank.own.tolist() == [False, True]
+        fitted = SetCalibrators("beta", RANGE).fit(Samples.of(score, genuine, codes, n_sets=2))
+        assert fitted.own.tolist() == [False, False]
+        fitted = SetCalibrators("beta", RANGE, 9).fit(Samples.of(score, genuine, codes, n_sets=2))
+        assert fitted.own.tolist() == [False, True]
 
 
 class TestMix:
     def test_by_its_formula(self, mixed, sample, clusters):
-        bank, sizes = mixed
+        fitted, sizes = mixed
         left, right = clusters
         right = np.where(np.arange(300) % 7, right, 3)
-        p1, p2 = (bank.predict(sample[0], k) for k in (left, right))
+        p1, p2 = (fitted.predict(sample[0], k) for k in (left, right))
         theta = sizes[left] / (sizes[left] + sizes[right])
         expected = theta * p1 + (1 - theta) * p2
-        found = bank.mix(sample[0], left, right, sizes)
+        found = fitted.mix(sample[0], left, right, sizes)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
 
     def test_the_same_bits_with_left_and_right_swapped(self, mixed, sample, clusters):
-        bank, sizes = mixed
+        fitted, sizes = mixed
         left, right = clusters
         np.testing.assert_array_equal(
-            bank.mix(sample[0], left, right, sizes), bank.mix(sample[0], right, left, sizes)
+            fitted.mix(sample[0], left, right, sizes),
+            fitted.mix(sample[0], right, left, sizes),
         )
 
     def test_two_clusters_without_pairs(self, mixed, sample):
-        bank, sizes = mixed
+        fitted, sizes = mixed
         empty = np.full(300, 3)
         assert sizes[3] == 0
         np.testing.assert_array_equal(
-            bank.mix(sample[0], empty, empty, sizes), bank.predict(sample[0], empty)
+            fitted.mix(sample[0], empty, empty, sizes), fitted.predict(sample[0], empty)
         )
 
     def test_block_by_block_is_the_same(self, mixed, sample, clusters):
-        bank, sizes = mixed
+        fitted, sizes = mixed
         out = np.empty(300)
         for start in range(0, 300, 7):
             part = slice(start, start + 7)
-            bank.mix_into(out[part], sample[0][part], *clusters[:, part], sizes)
-        np.testing.assert_array_equal(out, bank.mix(sample[0], *clusters, sizes))
+            fitted.mix_into(out[part], sample[0][part], *clusters[:, part], sizes)
+        np.testing.assert_array_equal(out, fitted.mix(sample[0], *clusters, sizes))
 
     def test_many_blocks(self, mixed):
-        bank, sizes = mixed
+        fitted, sizes = mixed
         rng = np.random.default_rng(5)
         score = rng.uniform(-1.2, 1.2, 40_000)
         left, right = rng.integers(0, 4, (2, 40_000))
-        whole = bank.mix(score, left, right, sizes)
+        whole = fitted.mix(score, left, right, sizes)
         few = slice(17_000, 17_010)
         np.testing.assert_array_equal(
-            whole[few], bank.mix(score[few], left[few], right[few], sizes)
+            whole[few], fitted.mix(score[few], left[few], right[few], sizes)
         )
 
     def test_nothing_to_mix(self, mixed):
@@ -191,12 +192,12 @@ class TestMix:
 def test_counted_scores_within_their_bound(sample, clusters):
     counts = ScoreCounts.zeros(5, fine_edges(*RANGE))
     counts.add(*sample, *clusters, 4)
-    counted = CalibratorBank("beta", RANGE).fit(Samples.from_counts(counts))
-    exact = CalibratorBank("beta", RANGE).fit(Samples.of(*sample, *clusters, n_sets=4))
+    counted = SetCalibrators("beta", RANGE).fit(Samples.from_counts(counts))
+    exact = SetCalibrators("beta", RANGE).fit(Samples.of(*sample, *clusters, n_sets=4))
     np.testing.assert_array_equal(counted.own, exact.own)
     scores = np.tile(np.linspace(-1, 1, 501), 5)
     which = np.repeat(np.arange(-1, 4), 501)
     difference = np.abs(counted.predict(scores, which) - exact.predict(scores, which)).max()
     assert difference <= counted.counting_bound(counts) <= 1e-5
-    other = CalibratorBank("platt", RANGE).fit(Samples.from_counts(counts))
+    other = SetCalibrators("platt", RANGE).fit(Samples.from_counts(counts))
     assert np.isnan(other.counting_bound(counts))

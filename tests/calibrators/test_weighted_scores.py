@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faircal.calibrators._sample import tally
+from faircal.calibrators.weighted_scores import tally
 
 
 def test_ties_are_gathered_and_zero_weights_dropped():

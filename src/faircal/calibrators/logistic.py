@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from faircal.calibrators._batch import NewtonSearch
-from faircal.calibrators._newton import finite_logit, fit_nonnegative
-from faircal.calibrators._sample import Floats, WeightedScores
-from faircal.calibrators._samples import Ints, Samples
 from faircal.calibrators.base import Calibrator
+from faircal.calibrators.newton import NewtonSearch, finite_logit, fit_nonnegative
+from faircal.calibrators.samples import Ints, Samples
+from faircal.calibrators.weighted_scores import Floats, WeightedScores
 from faircal.compute import CPU, Engine
 from faircal.compute.logistic import Sums
 from faircal.compute.threads import each

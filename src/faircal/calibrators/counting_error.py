@@ -23,12 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from faircal.calibrators._sample import Floats
 from faircal.calibrators.base import Calibrator
-from faircal.calibrators.beta import BetaCalibrator
+from faircal.calibrators.beta import EPS, BetaCalibrator
+from faircal.calibrators.weighted_scores import Floats
 from faircal.compute.counting import FilledBins, ScoreCounts
 
-EPS = float(np.finfo(np.float64).eps)
 # What the searches for both fits may leave in the probabilities.
 _SEARCH = 1e-9
 
@@ -40,7 +39,7 @@ def counting_bound(calibrator: Calibrator, counts: ScoreCounts, k: int) -> float
     ----------
     calibrator : Calibrator
         Fitted on ``Samples.from_counts(counts)``, set k.
-    counts : Counts
+    counts : ScoreCounts
     k : int
 
     Returns

@@ -99,10 +99,10 @@ def as_labels(genuine: Any, n: int) -> Floats:
         )
     labels = _as_vector(genuine, "genuine")
     _check_length(labels, n, "genuine")
-    strange = labels[(labels != 0.0) & (labels != 1.0)]
-    if strange.size:
+    other = labels[(labels != 0.0) & (labels != 1.0)]
+    if other.size:
         raise DataError(
-            f"genuine: expected booleans or 0/1; found {strange[0]:g}; "
+            f"genuine: expected booleans or 0/1; found {other[0]:g}; "
             "use 1 for a genuine pair and 0 for an imposter pair"
         )
     return labels

@@ -1,17 +1,24 @@
-"""The labelled scores of many sets side by side: what all calibrators of a model learn from."""
+"""The labelled scores of many sets of pairs side by side: what a model's calibrators learn from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
-from faircal._base.errors import DataError
-from faircal.calibrators._layout import SortedPairs
-from faircal.calibrators._sample import Floats, WeightedScores, merge_ties
-from faircal.compute.counting import ScoreCounts
+from faircal._base.errors import DataError, ParameterError
+from faircal.calibrators.weighted_scores import (
+    Floats,
+    WeightedScores,
+    as_labels,
+    as_scores,
+    as_weights,
+    merge_ties,
+)
+from faircal.compute.counting import ScoreCounts, ascending
 from faircal.compute.threads import each
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -79,22 +86,35 @@ class Samples:
         weight : array-like of shape (n,), optional
             Weights of zero or more, not all zero.
         """
-        pairs = SortedPairs.of(score, genuine, weight)
-        rows, starts = pairs.by_code(codes, n_sets)
-        split, n = len(rows), len(rows) + len(pairs.scores)
+        given = as_scores(score)
+        labels = np.asarray(genuine)
+        if labels.dtype != np.bool_ or labels.shape != given.shape:
+            labels = as_labels(genuine, len(given))
+        weights = as_weights(weight, len(given))
+        # One sort of all pairs; each set is then cut out of the sorted order by counting.
+        order = ascending(given)
+        if weights is not None:
+            order = order[weights[order] > 0]
+            weights = weights[order]
+        pair_scores = given[order]
+        pair_genuine = labels[order] if weights is None else labels[order] * weights
+        set_codes = [_checked_codes(code, len(given), n_sets)[order] for code in codes]
+        rows, starts = _rows_by_set(set_codes, n_sets, len(order))
+
+        split, n = len(rows), len(rows) + len(order)
         scores, hits = np.empty(n), np.empty(n)
-        mass = np.broadcast_to(1.0, n) if pairs.weight is None else np.empty(n)
+        mass = np.broadcast_to(1.0, n) if weights is None else np.empty(n)
 
-        def work(part: slice) -> None:
+        def fill(part: slice) -> None:
             at = rows[part]
-            scores[part], hits[part] = pairs.scores[at], pairs.genuine[at]
-            if pairs.weight is not None:
-                mass[part] = pairs.weight[at]
+            scores[part], hits[part] = pair_scores[at], pair_genuine[at]
+            if weights is not None:
+                mass[part] = weights[at]
 
-        each(work, split, _PIECE)
-        scores[split:], hits[split:] = pairs.scores, pairs.genuine
-        if pairs.weight is not None:
-            mass[split:] = pairs.weight
+        each(fill, split, _PIECE)
+        scores[split:], hits[split:] = pair_scores, pair_genuine  # the set of all pairs is last
+        if weights is not None:
+            mass[split:] = weights
         ends = np.append(starts, n).astype(np.int64)
         return cls(scores, hits, mass, ends, np.diff(ends))
 
@@ -113,16 +133,13 @@ class Samples:
         (array([0.2, 0.4]), array([2., 1.]))
         """
 
-        def points(part: slice) -> list[tuple[Floats, Floats, Floats]]:
-            found = []
-            for k in range(part.start, part.stop):
-                filled = counts.means(k)
-                mean = np.column_stack((filled.imposter_mean, filled.genuine_mean))
-                mass = np.column_stack((filled.imposter, filled.genuine)).astype(np.float64)
-                found.append(_flattened(mean, mass * [0.0, 1.0], mass))
-            return found
+        def points(part: slice) -> tuple[Floats, Floats, Floats]:
+            filled = counts.means(part.start)
+            mean = np.column_stack((filled.imposter_mean, filled.genuine_mean))
+            mass = np.column_stack((filled.imposter, filled.genuine)).astype(np.float64)
+            return _flattened(mean, mass * [0.0, 1.0], mass)
 
-        sets = [one for part in each(points, len(counts), 8) for one in part]
+        sets = each(points, len(counts), 1)
         scores, genuine, mass = (np.concatenate(column) for column in zip(*sets, strict=True))
         starts = np.concatenate(([0], np.cumsum([len(one[0]) for one in sets], dtype=np.int64)))
         sizes = (counts.genuine + counts.imposter).sum(axis=1)
@@ -179,9 +196,9 @@ class Samples:
         def work(part: slice) -> tuple[Floats, Floats, Floats, Ints]:
             return self._averaged(bounds[part.start : part.stop + 1])
 
-        found = each(work, len(first), _GROUPS)
+        groups = each(work, len(first), _GROUPS)
         scores, genuine, mass, kept = (
-            np.concatenate(column) for column in zip(*found, strict=True)
+            np.concatenate(column) for column in zip(*groups, strict=True)
         )
         starts = np.concatenate(([0], np.cumsum(kept)))[np.concatenate(([0], ends))]
         return Samples(scores, genuine, mass, starts, self.sizes)
@@ -197,6 +214,8 @@ class Samples:
         for weight in (imposter, genuine):
             total = np.add.reduceat(weight, at)[:, None]
             total[total < least] = 0.0
+            # Mean m and deviation σ of the group; two points at m ± σ have both of them, where
+            # the group's ends leave room.
             part_of = 1.0 / np.where(total > 0, total, 1.0)
             moment = weight * scores
             mean = np.add.reduceat(moment, at)[:, None] * part_of
@@ -216,6 +235,43 @@ class Samples:
         if len(some):
             sums[some] = np.add.reduceat(values, self.starts[some])
         return sums
+
+
+def _checked_codes(code: npt.ArrayLike, n: int, n_sets: int) -> npt.NDArray[np.int32]:
+    array = np.asarray(code)
+    if array.dtype.kind not in "iu" or array.shape != (n,):
+        raise DataError(
+            f"codes: expected the number of a set per pair, {n} of them; "
+            f"found {array.dtype} of shape {array.shape}"
+        )
+    if n and not (array.min() >= -1 and array.max() < n_sets):
+        raise ParameterError(
+            f"codes: expected sets from -1 to {n_sets - 1}; found {array.min()} to {array.max()}"
+        )
+    return array.astype(np.int32, copy=False)
+
+
+def _rows_by_set(
+    codes: list[npt.NDArray[np.int32]], n_sets: int, n: int
+) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
+    """Return the rows of each set, ascending, one set after the other, and where each starts.
+
+    A pair that is in the same set twice, by its left and its right image, counts once.
+    """
+    small = n * len(codes) < 2**31
+    table = np.empty((n, len(codes)), np.int32)
+    ends: npt.NDArray[np.integer[Any]] = np.zeros(n + 1, np.int32 if small else np.int64)
+    for i, code in enumerate(codes):
+        table[:, i] = code
+        for other in codes[:i]:
+            table[code == other, i] = -1
+        ends[1:] += table[:, i] >= 0
+    np.cumsum(ends, out=ends)
+    columns = table[table >= 0]
+    # Pairs by sets turned into sets by pairs is a transposition, done by counting.
+    by_pair = csr_array((np.empty(len(columns), np.int8), columns, ends), shape=(n, n_sets))
+    by_set = by_pair.tocsc()
+    return by_set.indices, by_set.indptr
 
 
 def _flattened(mean: Floats, genuine: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from faircal import DataError, Dataset
-from faircal.methods import Method, Needs, enrolled
-from faircal.methods.enrolled import Enrolled
-from faircal.methods.inputs import Space
+from faircal.methods import Method, Needs
+from faircal.methods import inputs as inputs_module
+from faircal.methods.inputs import ImageValues, Space
 
 VECTORS = np.random.default_rng(0).normal(size=(9, 3)).astype(np.float32)
 
@@ -64,7 +64,7 @@ def work():
 
 @pytest.fixture
 def known(work):
-    return Enrolled(Space(3, False), work, np.float64, 3)
+    return ImageValues(Space(3, False), work, np.float64, 3)
 
 
 def test_values_by_row_of_the_embeddings(known):
@@ -75,7 +75,7 @@ def test_values_by_row_of_the_embeddings(known):
 
 
 def test_one_number_for_each_image():
-    found = Enrolled(Space(3, False), Work(single=True), np.float32).of(inputs((7, 2), (2, 4)))
+    found = ImageValues(Space(3, False), Work(single=True), np.float32).of(inputs((7, 2), (2, 4)))
     assert found.shape == (9,)
     np.testing.assert_array_equal(found[[2, 4, 7]], VECTORS[[2, 4, 7]].sum(axis=1))
 
@@ -90,7 +90,7 @@ def test_each_image_once(known, work):
 
 
 def test_vectors_are_of_unit_length_where_they_are_used_so():
-    known = Enrolled(Space(3, True), Work(), np.float64, 3)
+    known = ImageValues(Space(3, True), Work(), np.float64, 3)
     found = known.of(inputs((0, 1), (2, 3), normalize=True))
     np.testing.assert_allclose(np.linalg.norm(found[:4], axis=1), 2.0, rtol=1e-6)
 
@@ -103,7 +103,7 @@ def test_other_embeddings_are_looked_at_anew(known, work):
 
 
 def test_a_few_images_at_a_time(known, work, monkeypatch):
-    monkeypatch.setattr(enrolled, "_IMAGES", 2)
+    monkeypatch.setattr(inputs_module, "_IMAGES", 2)
     found = known.of(inputs((0, 1), (2, 3), (4, 4)))
     assert work.given == [2, 2, 1]
     np.testing.assert_array_equal(found[:5], 2.0 * VECTORS[:5])
@@ -123,7 +123,7 @@ def test_vectors_are_not_kept_alive(known):
     [(Space(4, False), "expected 4-d embeddings"), (Space(3, True), "normalize=True")],
 )
 def test_embeddings_of_another_space(work, space, match):
-    known = Enrolled(space, work, np.float64, 3)
+    known = ImageValues(space, work, np.float64, 3)
     with pytest.raises(DataError, match=match):
         known.of(inputs((0, 1), (2, 3)))
     assert work.given == []
@@ -136,7 +136,7 @@ def test_work_that_fails_is_done_again(work):
             raise RuntimeError("no memory")
         return work(vectors, engine)
 
-    known, shown = Enrolled(Space(3, False), fails_once, np.float64, 3), inputs((0, 1), (2, 3))
+    known, shown = ImageValues(Space(3, False), fails_once, np.float64, 3), inputs((0, 1), (2, 3))
     with pytest.raises(RuntimeError, match="no memory"):
         known.of(shown)
     np.testing.assert_array_equal(known.of(shown)[:4], 2.0 * VECTORS[:4])
@@ -152,7 +152,7 @@ def test_of_two_embeddings_at_a_time_none_is_forgotten(known, work):
 
 def test_what_is_told_is_not_worked_out(known, work):
     shown = inputs((7, 2), (2, 4))
-    known.tell(shown.embeddings, np.array([2, 7]), np.ones((2, 3)))
+    known.remember(shown.embeddings, np.array([2, 7]), np.ones((2, 3)))
     found = known.of(shown)
     assert work.given == [1]
     np.testing.assert_array_equal(found[[2, 7]], 1.0)

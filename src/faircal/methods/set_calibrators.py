@@ -1,8 +1,13 @@
-"""Many calibrators side by side, one per set of pairs (cluster or group)."""
+"""What is fitted for each set of pairs (a cluster or a group): a calibrator, or a shift of scores.
+
+FairCal and Oracle fit a calibrator for each set, `SetCalibrators`; FSN and GST shift scores so that
+one threshold gives every set the same false-positive rate, `threshold_shifts`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,14 +24,15 @@ from faircal.calibrators import (
 from faircal.compute import CPU, Engine
 from faircal.compute.counting import ScoreCounts
 from faircal.compute.threads import each
-
-Float64 = NDArray[np.float64]
+from faircal.methods.base import check_count
+from faircal.methods.inputs import Fitting, Float64, Inputs
+from faircal.metrics import Ranking, ThresholdRule, find_threshold
 
 # Scores at a time, so that score, terms and probability stay in the cache.
 _BLOCK = 1 << 14
 
 
-class CalibratorBank:
+class SetCalibrators:
     """One calibrator per set, and a global one for sets too small for their own.
 
     Parameters
@@ -46,24 +52,27 @@ class CalibratorBank:
     def __init__(
         self, calibrator: str | Calibrator, score_range: tuple[float, float], min_pairs: int = 10
     ) -> None:
-        self._new: Callable[[], Calibrator] = lambda: make_calibrator(calibrator, score_range)
+        self._new = partial(make_calibrator, calibrator, score_range)
         self.min_pairs = min_pairs
 
     def fit(self, samples: Samples, engine: Engine = CPU) -> Self:
         """Fit a calibrator on each set, and the global one on the last set, that of all pairs."""
-        hits, mass = samples.totals()
-        usable = (samples.sizes >= self.min_pairs) & (hits > 0) & (hits < mass)
-        kept = [*np.flatnonzero(usable[:-1]).tolist(), len(samples) - 1]
-        *fitted, fallback = self._new().fit_sets(samples, kept, engine)
-        return self._keep(usable[:-1], fitted, fallback)
+        genuine, mass = samples.totals()
+        both_classes = (genuine > 0) & (genuine < mass)
+        own = ((samples.sizes >= self.min_pairs) & both_classes)[:-1]
+        everybody = len(samples) - 1
+        # All maps in one call: the calibrators that can, fit many sets at once.
+        *fitted, fallback = self._new().fit_sets(samples, [*np.flatnonzero(own), everybody], engine)
+        return self._set(own, fitted, fallback)
 
-    def _keep(self, own: NDArray[np.bool_], fitted: list[Calibrator], fallback: Calibrator) -> Self:
+    def _set(self, own: NDArray[np.bool_], fitted: list[Calibrator], fallback: Calibrator) -> Self:
         following = iter(fitted)
         self.maps: list[Calibrator | None] = [next(following) if mine else None for mine in own]
         self.fallback = fallback
         self._table = None
         if isinstance(fallback, LogisticCalibrator):
-            # The global map is last, where −1 finds it.
+            # Coefficients of all maps side by side, the global ones last, where −1 finds them:
+            # a pair's map is then a column of numbers, and no loop over sets is needed.
             rows = [(fallback if one is None else one).coefficients for one in [*self.maps, None]]
             self._table = np.ascontiguousarray(np.transpose(rows))
         return self
@@ -138,6 +147,7 @@ class CalibratorBank:
             p1, p2 = self._looked_up(score, low, high)
         n1, n2 = sizes.take(low), sizes.take(high)
         theta = n1 / np.maximum(n1 + n2, 1)  # two sets without pairs: both maps are global
+        # θ (p₁ − p₂) + p₂ in place, and exactly p where both sets are the same.
         p1 -= p2
         p1 *= theta
         np.clip(np.add(p1, p2, out=p1), 0.0, 1.0, out=out)
@@ -145,8 +155,8 @@ class CalibratorBank:
     def counting_bound(self, counts: ScoreCounts) -> float:
         """Return how far any probability can be from that of maps fitted on uncounted scores.
 
-        It takes a bank of beta maps, fitted on ``Samples.from_counts(counts)``; infinite where
-        the bins are too wide to tell, NaN for other calibrators.
+        For beta maps fitted on ``Samples.from_counts(counts)``; infinite where the bins are too
+        wide to tell, NaN for other calibrators.
         """
         fitted = [(k, one) for k, one in enumerate([*self.maps, self.fallback]) if one is not None]
 
@@ -159,12 +169,13 @@ class CalibratorBank:
         """Return the probabilities under each choice of sets, given a logistic calibrator."""
         table = np.asarray(self._table)
         coefficients = [table.take(np.maximum(k, -1), axis=1) for k in which]
-        found: list[Float64] = self.fallback.probabilities(score, *coefficients)
-        return found
+        probabilities: list[Float64] = self.fallback.probabilities(score, *coefficients)
+        return probabilities
 
     def _predict_by_set(self, score: Float64, which: NDArray[np.integer]) -> Float64:
-        known = np.where(np.append(self.own, False), np.arange(len(self.maps) + 1), -1)
-        use = known[np.maximum(which, -1)]
+        """Return the probabilities, one call a set: pairs are sorted by the map they use."""
+        map_of_set = np.where(np.append(self.own, False), np.arange(len(self.maps) + 1), -1)
+        use = map_of_set[np.maximum(which, -1)]
         order = np.argsort(use, kind="stable")
         ends = np.searchsorted(use[order], np.arange(-1, len(self.maps) + 1))
         probability = np.empty(len(score))
@@ -200,7 +211,7 @@ class CalibratorBank:
             self._new().set_state({key: parts[key][i] for key in keys})
             for i in range(1 + own.sum())
         ]
-        return self._keep(own, restored[1:], restored[0])
+        return self._set(own, restored[1:], restored[0])
 
 
 def _check_lengths(key: str, state: dict[str, Any], expected: int) -> None:
@@ -211,23 +222,41 @@ def _check_lengths(key: str, state: dict[str, Any], expected: int) -> None:
         raise DataError(f"{key}_values: expected as many as their lengths say; fit it again")
 
 
-def check_truth(name: str, value: object) -> bool:
-    """Return a restored `value`; raise unless it is true or false."""
-    if not isinstance(value, bool):
-        raise DataError(f"{name}: expected true or false, found {value!r}")
-    return value
+def threshold_shifts(samples: Samples, target_fpr: float, rule: ThresholdRule) -> Float64:
+    """Return t_k − t_G of each set at `target_fpr`; NaN where a set has no threshold.
+
+    The last set of `samples`, that of all pairs, gives t_G.
+    """
+
+    def threshold(k: int) -> float:
+        if not samples.sizes[k]:
+            return np.nan
+        sample = samples[k]
+        genuine, imposter = (
+            np.round(count).astype(np.int64)  # masses are sums of ones
+            for count in (sample.genuine, sample.mass - sample.genuine)
+        )
+        ranking = Ranking.counted(sample.scores, genuine, imposter)
+        return find_threshold(ranking, target_fpr, rule=rule)
+
+    *of_sets, overall = map(threshold, range(len(samples)))
+    return np.array(of_sets) - overall
 
 
-def check_names(name: str, value: Any) -> tuple[str, ...]:
-    """Return restored names; raise unless they are a list of different texts."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise DataError(f"{name}: expected a list of names")
-    if len(set(value)) < len(value):
-        raise DataError(f"{name}: expected different names, found one twice")
-    return tuple(value)
+def fit_shifted(
+    calibrator: Calibrator, inputs: Fitting, shifted: Callable[[Inputs], Float64]
+) -> Calibrator:
+    """Fit `calibrator`, made by `shifted_calibrator`, on the shifted scores of all pairs."""
+    samples = inputs.samples(score=shifted, score_range=calibrator.score_range)
+    (fitted,) = calibrator.fit_sets(samples, engine=inputs.engine)
+    return fitted
 
 
-def check_count(name: str, values: Any, expected: int) -> None:
-    """Raise unless restored `values` are a list or 1-d array with one entry for each set."""
-    if np.shape(values) != (expected,):
-        raise DataError(f"{name}: expected {expected} entries, found shape {np.shape(values)}")
+def shifted_calibrator(
+    calibrator: str | Calibrator, score_range: tuple[float, float], shifts: Float64
+) -> Calibrator:
+    """Return an unfitted calibrator for shifted scores: their range moves with the shifts."""
+    low, high = score_range
+    if not len(shifts):
+        return make_calibrator(calibrator, score_range)
+    return make_calibrator(calibrator, (low - float(shifts.max()), high - float(shifts.min())))
