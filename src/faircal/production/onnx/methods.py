@@ -13,8 +13,9 @@ from faircal._base.errors import ParameterError
 from faircal.calibrators.base import Calibrator
 from faircal.methods import FSN, GST, Baseline, FairCal, Method, Oracle, SmoothFairCal
 from faircal.methods.smooth.method import Profiler
+from faircal.methods.smooth.mixture import FeatureMap
 from faircal.production.onnx.graph import DOUBLE, SINGLE, WHOLE, Graph, GraphValue, sigmoid
-from faircal.production.onnx.maps import set_maps, make_maps
+from faircal.production.onnx.maps import make_maps, set_maps
 
 #: What lengths that are not known beforehand are called.
 PAIRS, DIMENSION = "pairs", "dimension"
