@@ -59,7 +59,7 @@ def test_labels_that_gain_nothing_are_not_asked_for():
     told = curve.words
     assert told.startswith("labelled pairs gain nothing that can be told: 1 % as it is")
     assert told.endswith("If any are used, use about 900 or more.")
-    assert (curve.enough, curve.as_good) == (0, 900)
+    assert (curve.labels_needed, curve.as_good) == (0, 900)
     none = replace(curve, points={n: points[n] for n in (0, 900)}).words
     assert "If any" not in none
 

@@ -134,7 +134,7 @@ def test_the_same_numbers_as_in_python(audited):
                     assert point["global_fnr"] is not None
                     continue
                 where = {"group": entry["group"], "condition": point["condition"]}
-                assert entry[metric]["enough"] is found.enough(metric, **where)
+                assert entry[metric]["enough"] is found.reportable(metric, **where)
                 if entry[metric]["enough"]:
                     told += 1
                     assert entry[metric]["value"] == found.value(metric, **where)

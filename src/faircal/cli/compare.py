@@ -217,7 +217,7 @@ def _title(rows: Sequence[Comparison]) -> str:
 
 
 def _cells(row: Comparison) -> list[str]:
-    if not row.told:
+    if not row.reportable:
         return ["–"] * 5
     ends, metric = row.difference, row.metric
     low, high = (_value(end, metric, "+") for end in (ends.low, ends.high))

@@ -182,7 +182,7 @@ def _show_moving(store: ResultsFolder) -> None:
             print_table(
                 ["", "", *map(str, steps), "enough"],
                 [
-                    [_named(c, curves), c.strategy, *_points(c, steps), str(c.enough)]
+                    [_named(c, curves), c.strategy, *_points(c, steps), str(c.labels_needed)]
                     for c in curves
                 ],
                 left=(0, 1),

@@ -81,10 +81,11 @@ class Curves:
     Examples
     --------
     >>> import faircal
-    >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
-    >>> found.curves.groups(), found.curves.get("A").n_imposter
+    >>> pairs = {"score": [0.9, 0.2, 0.7, 0.1], "genuine": [1, 0, 1, 0], "groups": list("AABB")}
+    >>> result = faircal.audit(**pairs)
+    >>> result.curves.groups(), result.curves.get("A").n_imposter
     (['A', 'B'], 1)
-    >>> histogram = found.curves.get()
+    >>> histogram = result.curves.get()
     >>> float(histogram.fpr[histogram.edges == 0.15][0])
     0.5
     """
@@ -112,8 +113,8 @@ class Curves:
     def groups(self, source: ScoreSource | None = None) -> list[str]:
         """Return the groups of a source; it may be left out where there is only one."""
         chosen = self._source(source)
-        found = dict.fromkeys(group for of, group, _ in self._folds if of == chosen)
-        return [group for group in found if group != GLOBAL]
+        names = dict.fromkeys(group for of, group, _ in self._folds if of == chosen)
+        return [group for group in names if group != GLOBAL]
 
     def has(self, of: Of, source: ScoreSource | None = None) -> bool:
         """Whether there are scores, or probabilities, of a source."""

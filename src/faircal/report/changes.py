@@ -278,7 +278,7 @@ def _value(compared: Comparison | None) -> TableValue:
     """Return a difference with its interval, or why there is none."""
     if compared is None:
         return TableValue(math.nan)
-    if not compared.told:
+    if not compared.reportable:
         return TableValue(math.nan, says=compared.verdict)
     ends = compared.difference
     return TableValue(

@@ -40,7 +40,9 @@ def _counted(compared: Sequence[Comparison]) -> list[str]:
 def _noticeable(compared: Sequence[Comparison]) -> list[str]:
     """Say how large a worsening would have been noticed: the largest over groups."""
     lines = []
-    told = [each for each in compared if each.told and each.verdict != "worse" and not each.same]
+    told = [
+        each for each in compared if each.reportable and each.verdict != "worse" and not each.same
+    ]
     for (metric, condition), rows in _by_metric(told).items():
         worst = max(rows, key=lambda each: each.detectable)
         least = min(rows, key=lambda each: each.detectable)
@@ -69,7 +71,7 @@ def _gate_words(
         return []
     if margin is None:
         if gate.passed:
-            untold = sum(not each.told for each in compared)
+            untold = sum(not each.reportable for each in compared)
             but = f", but {untold} values could not be judged" if untold else ""
             return [f"gate: passed; nothing has been shown to be worse{but}"]
         return [f"gate: failed; worse: {_named(gate)}"]

@@ -255,14 +255,14 @@ class TestEnough:
         found = audit(
             score=np.linspace(0, 1, len(genuine)), genuine=genuine, threshold=0.5, rates=[0.01, 0.1]
         )
-        assert found.enough("fpr", condition=condition) is told
+        assert found.reportable("fpr", condition=condition) is told
         # The false-negative rate is no wanted one here: 100 genuine pairs do.
-        assert found.enough("fnr", condition=condition)
-        assert found.enough("auroc")
+        assert found.reportable("fnr", condition=condition)
+        assert found.reportable("auroc")
 
     def test_what_was_not_measured(self, sample):
         with pytest.raises(ParameterError, match="has no fpr of group 'Nobody'"):
-            audit(**sample, threshold=0.3).enough("fpr", group="Nobody")
+            audit(**sample, threshold=0.3).reportable("fpr", group="Nobody")
 
 
 class TestGroups:

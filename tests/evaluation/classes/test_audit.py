@@ -172,14 +172,13 @@ def test_enough_is_rows_and_units():
     p, codes = draw(240)
     groups = np.where(np.arange(240) < 60, "few", "many")
     found = audit_classes(p, codes, groups=groups)
-    assert found.lacking("few") == "only 60 rows: not enough data (100 are needed)"
-    assert found.enough("top_ks", group="many")
-    assert not found.enough("top_ks", group="few")
-    assert not found.enough("top_ks_mean")
+    assert found.insufficient_data_reason("few") == "only 60 rows: not enough data (100 are needed)"
+    assert found.insufficient_data_reason("many") is None
     grouped = audit_classes(p, codes, groups=groups, identity=np.arange(240) // 20)
-    assert grouped.lacking("many") == "only 9 effective units: not enough data (20 are needed)"
+    few = "only 9 effective units: not enough data (20 are needed)"
+    assert grouped.insufficient_data_reason("many") == few
     with pytest.raises(ParameterError, match="did you mean many"):
-        found.lacking("manny")
+        found.insufficient_data_reason("manny")
 
 
 def test_the_table_has_the_columns_of_results():

@@ -75,8 +75,8 @@ class PeopleCounter:
         # Parts of a folder share their names, and those of a table have often the same ones.
         if self._last[0] is not names and self._last[0] != names:
             codes = self._codes
-            found = [codes.setdefault(name, len(codes)) for name in names]
-            self._last = names, np.array([*found, UNKNOWN], np.int64)
+            own = [codes.setdefault(name, len(codes)) for name in names]
+            self._last = names, np.array([*own, UNKNOWN], np.int64)
             more = len(codes) - len(self._seen)
             self._seen = np.append(self._seen, np.zeros(more, np.bool_))
             self._home = np.append(self._home, np.full(more, UNKNOWN, np.int32))
@@ -102,17 +102,17 @@ class PeopleCounter:
 
     def count(self, groups: Sequence[str]) -> dict[str, int]:
         """Return the number of people of all pairs and of each group."""
-        found = np.bincount(self._home[self._home != UNKNOWN], minlength=len(groups))
-        found += np.bincount(self._more & ((1 << _BITS) - 1), minlength=len(groups))
-        return {GLOBAL: int(self._seen.sum())} | dict(zip(groups, found.tolist(), strict=True))
+        counts = np.bincount(self._home[self._home != UNKNOWN], minlength=len(groups))
+        counts += np.bincount(self._more & ((1 << _BITS) - 1), minlength=len(groups))
+        return {GLOBAL: int(self._seen.sum())} | dict(zip(groups, counts.tolist(), strict=True))
 
     def state(self) -> tuple[list[str], dict[str, NDArray[Any]]]:
         """Return names and arrays, for a checkpoint; only of people who were seen."""
-        names, seen = list(self._codes), np.flatnonzero(self._seen)
+        names, present = list(self._codes), np.flatnonzero(self._seen)
         place = np.cumsum(self._seen) - 1
         more = (place[self._more >> _BITS] << _BITS) | (self._more & ((1 << _BITS) - 1))
-        arrays = {"seen": self._seen[seen], "home": self._home[seen], "more": more}
-        return [names[i] for i in seen], arrays
+        arrays = {"seen": self._seen[present], "home": self._home[present], "more": more}
+        return [names[i] for i in present], arrays
 
     @classmethod
     def from_state(cls, names: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> PeopleCounter:
@@ -153,10 +153,10 @@ class Auditor:
     >>> auditor = Auditor(threshold=0.5)
     >>> auditor.count(ScoredPairs.of([1, 0, 0], score=[0.9, 0.6, 0.1], groups=["A", "A", "B"]))
     >>> auditor.count(ScoredPairs.of([0], score=[0.2], groups=["C"]))
-    >>> found = auditor.finish()
-    >>> found.groups, found.trials["global"], round(found.value("fpr"), 3)
+    >>> result = auditor.finish()
+    >>> result.groups, result.trials["global"], round(result.value("fpr"), 3)
     (('A', 'B', 'C'), (1, 3), 0.333)
-    >>> found.worst_bounds()["auroc"] < 1e-9
+    >>> result.worst_bounds()["auroc"] < 1e-9
     True
     """
 
@@ -236,8 +236,8 @@ class Auditor:
             return
         if self._has is None:
             self._start(other._has)
-        nobody = np.zeros(0, np.int32)
-        self._named(Groups(tuple(other.names), nobody, nobody))
+        no_pairs = np.zeros(0, np.int32)
+        self._named(Groups(tuple(other.names), no_pairs, no_pairs))
         sets = [0, *(1 + other.names.index(n) if n in other.names else -1 for n in self.names)]
         if other._has != self._has:
             raise DataError(f"expected counts of {self._has}; found counts of {other._has}")
@@ -259,13 +259,13 @@ class Auditor:
         behind = sorted(self.names[self._given :])
         names = [*self.names[: self._given], *behind]
         sets = [0, *(1 + self.names.index(name) for name in names)]
-        counts = {of: found.take(sets) for of, found in self._counts.items()}
+        counts = {of: by_group.take(sets) for of, by_group in self._counts.items()}
         probabilities = counts.get("probability")
         upper = self.score_range[1] if self._has.ranks else 1.0
         people = None
         if self._has.people:
-            found = self._people.count(self.names)
-            people = {name: found[name] for name in (GLOBAL, *names)}
+            by_group = self._people.count(self.names)
+            people = {name: by_group[name] for name in (GLOBAL, *names)}
         return audit_rankings(
             Rankings.counted(names, counts.get("score", probabilities), probabilities, upper),
             people=people,

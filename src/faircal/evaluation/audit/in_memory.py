@@ -70,20 +70,20 @@ def audit_pairs(
     **labels: str,
 ) -> Audit:
     """Measure checked pairs; see `audit`."""
-    at, wanted = check_threshold(threshold), check_rates(rates)
+    at, checked_rates = check_threshold(threshold), check_rates(rates)
     groups = pairs.groups
     upper = score_range[1] if pairs.score is not None else 1.0
     rankings = Rankings.of(pairs.ranked, pairs.probability, pairs.genuine, groups, upper)
     people = None
     if pairs.people is not None:
-        seen = PeopleCounter()
-        seen.add(pairs.people, None if groups is None else groups.pair)
-        people = seen.count(() if groups is None else groups.names)
+        counter = PeopleCounter()
+        counter.add(pairs.people, None if groups is None else groups.pair)
+        people = counter.count(() if groups is None else groups.names)
     return audit_rankings(
         rankings,
         people=people,
         threshold=at,
-        rates=wanted,
+        rates=checked_rates,
         score_range=score_range,
         pairs=pairs,
         **labels,

@@ -121,9 +121,9 @@ class LabelNoise:
 
     def row(self, metric: str, *, group: str = ALL, condition: str = "") -> LabelNoiseRow:
         """Return one row, e.g. ``row("fpr_gap", condition="global_fpr=0.01")``."""
-        for found in self.rows:
-            if (found.metric, found.group, found.condition) == (metric, group, condition):
-                return found
+        for row in self.rows:
+            if (row.metric, row.group, row.condition) == (metric, group, condition):
+                return row
         raise ParameterError(
             f"label noise: there is no {metric!r} of group {group!r} under {condition!r}; "
             "look at rows"
@@ -182,8 +182,8 @@ def label_noise(
     >>> group = np.repeat(["A", "B"], 2000)
     >>> score = rng.normal(np.where(group == "A", 0.0, 0.3), 0.2)
     >>> pairs = ScoredPairs.of(np.zeros(4000), score, groups=group)
-    >>> found = label_noise(pairs, 0.1, threshold=0.3, draws=50).row("fpr_gap")
-    >>> round(found.value, 2), round(found.median, 2), round(found.corrected, 2)
+    >>> result = label_noise(pairs, 0.1, threshold=0.3, draws=50).row("fpr_gap")
+    >>> round(result.value, 2), round(result.median, 2), round(result.corrected, 2)
     (0.43, 0.34, 0.53)
     """
     groups = pairs.groups
@@ -219,24 +219,24 @@ def label_noise(
 
 def _populated(groups: Groups) -> int:
     """Return how many groups there are that anybody is in."""
-    seen = np.unique(np.concatenate([groups.left, groups.right]))
-    return int((seen != UNKNOWN).sum())
+    codes = np.unique(np.concatenate([groups.left, groups.right]))
+    return int((codes != UNKNOWN).sum())
 
 
 def _notes(pairs: ScoredPairs, groups: Groups, rate: float, draws: int, by: str) -> list[str]:
-    said = (
+    how = (
         f"wrong labels: in each of {draws} draws every one of the {by} gets another group's label "
         f"with probability {rate:g}, more likely that of a large group"
     )
     if pairs.people is None:
-        return [said, "wrong labels: people are unknown, so each pair has a label of its own"]
+        return [how, "wrong labels: people are unknown, so each pair has a label of its own"]
     if not groups.cross.any():
         more = (
             "wrong labels: there are no pairs of two groups, so a wrong label can only take an "
             "imposter pair out of its group; false-positive rates would move more with such pairs"
         )
-        return [said, more]
-    return [said]
+        return [how, more]
+    return [how]
 
 
 def _rows(
@@ -284,22 +284,25 @@ def _points(
         return {}
     ranking = Ranking.of(pairs.ranked, pairs.genuine)
     top = upper if pairs.score is not None else 1.0
-    found: dict[str, float] = {} if threshold is None else {"": threshold}
+    thresholds: dict[str, float] = {} if threshold is None else {"": threshold}
     for kind, threshold_at in (("global_fpr", threshold_at_fpr), ("global_fnr", threshold_at_fnr)):
         at = threshold_at(ranking, rates, upper=top)
-        found |= {condition(kind, r): float(t) for r, t in zip(rates, at, strict=True)}
-    return {under: at for under, at in found.items() if at == at}
+        thresholds |= {condition(kind, r): float(t) for r, t in zip(rates, at, strict=True)}
+    return {under: at for under, at in thresholds.items() if at == at}
 
 
 def _taken_back(
     counted: RelabelledCounts, mixing: LabelMixing, given: Values, alone: bool
 ) -> dict[tuple[str, str], tuple[CorrectedRates, CorrectedRates]]:
     """Return the error rates of true groups; `alone`: a pair within a group has one label."""
-    found = {}
+    corrected = {}
     for (under, metric), values in given.items():
         if metric == "fnr" or (metric == "fpr" and alone):
-            found[under, metric] = (mixing.one_label(values),) * 2
+            corrected[under, metric] = (mixing.one_label(values),) * 2
         elif metric == "fpr":
             rates = counted.by_both(under)
-            found[under, metric] = mixing.two_labels(rates), mixing.two_labels(rates, never=True)
-    return found
+            corrected[under, metric] = (
+                mixing.two_labels(rates),
+                mixing.two_labels(rates, never=True),
+            )
+    return corrected

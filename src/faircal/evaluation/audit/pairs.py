@@ -48,10 +48,10 @@ class ScoredPairs:
         """
         return self.probability if self.score is None else self.score
 
-    def uncertainty(self, found: Sequence[Measure]) -> Uncertainty:
+    def uncertainty(self, measures: Sequence[Measure]) -> Uncertainty:
         """Return how sure values are that were measured of these pairs."""
         return Uncertainty(
-            found,
+            measures,
             genuine=self.genuine,
             people=self.people,
             score=self.ranked,
@@ -80,12 +80,12 @@ class ScoredPairs:
                 "audit: expected score or probability, found neither; give one of them"
             )
         n = len(labelled)
-        said = None if probability is None else _probabilities(probability, n)
+        probabilities = None if probability is None else _probabilities(probability, n)
         ranked: Float64 | None = None
         if score is not None:
-            ranked = said if score is probability else _numbers(score, "score", n)
+            ranked = probabilities if score is probability else _numbers(score, "score", n)
         people = _people(left_identity, right_identity, n)
-        return cls(labelled, ranked, said, _groups(groups, n), people)
+        return cls(labelled, ranked, probabilities, _groups(groups, n), people)
 
     @classmethod
     def of_data(cls, data: Dataset, output: Output | None, attribute: str | None) -> ScoredPairs:
@@ -136,14 +136,14 @@ def _numbers(values: Any, name: str, n: int) -> Float64:
 
 
 def _probabilities(values: Any, n: int) -> Float64:
-    said = _numbers(values, "probability", n)
-    outside = (said < 0) | (said > 1)
+    checked = _numbers(values, "probability", n)
+    outside = (checked < 0) | (checked > 1)
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
         raise DataError(
-            f"probability, row {row + 1}: expected 0 to 1, found {said[row]:g}; correct it"
+            f"probability, row {row + 1}: expected 0 to 1, found {checked[row]:g}; correct it"
         )
-    return said
+    return checked
 
 
 def _groups(groups: Any, n: int) -> Groups | None:

@@ -70,38 +70,39 @@ def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> li
     >>> import numpy as np
     >>> genuine = np.repeat([True, False], 200)
     >>> scores = np.concatenate([np.linspace(0.3, 1, 200), np.linspace(-1, 0.4, 200)])
-    >>> (found,) = rates_at(ScoredPairs.of(genuine, scores), 0.35)
-    >>> found.fpr, found.fnr, round(found.fpr_low, 3), round(found.fpr_high, 3)
+    >>> (result,) = rates_at(ScoredPairs.of(genuine, scores), 0.35)
+    >>> result.fpr, result.fnr, round(result.fpr_low, 3), round(result.fpr_high, 3)
     (0.04, 0.075, 0.02, 0.077)
     """
     scores = pairs.ranked
     if scores is None:
         raise ParameterError("rates: expected pairs with scores, found none; score them first")
     rankings = Rankings.of(scores, None, pairs.genuine, pairs.groups)
-    found = list(at_threshold(rankings, threshold))
-    sure = pairs.uncertainty(found)
+    measures = list(at_threshold(rankings, threshold))
+    uncertainty = pairs.uncertainty(measures)
 
-    def told(name: str, metric: str) -> tuple[tuple[float, float, float], str | None]:
-        behind = None if sure.independent else sure.effective_people(name, metric)
-        why = insufficient_data_reason(metric, sure.trials(name, metric), behind)
-        value, ends = sure.values[name, "", metric], sure.interval(name, "", metric, level)
+    def reported(name: str, metric: str) -> tuple[tuple[float, float, float], str | None]:
+        behind = None if uncertainty.independent else uncertainty.effective_people(name, metric)
+        why = insufficient_data_reason(metric, uncertainty.trials(name, metric), behind)
+        value = uncertainty.values[name, "", metric]
+        ends = uncertainty.interval(name, "", metric, level)
         if why is None and not math.isnan(ends[0]):
             return (value, *ends), None
         return (math.nan, math.nan, math.nan), why
 
     rows = []
     for name in rankings.scores:
-        (false, no_false), (missed, no_missed) = told(name, "fpr"), told(name, "fnr")
-        sharing = sure.sets[name].dyads("fpr")
-        known = not sure.independent
+        (false, no_false), (missed, no_missed) = reported(name, "fpr"), reported(name, "fnr")
+        sharing = uncertainty.sets[name].dyads("fpr")
+        known = not uncertainty.independent
         rows.append(
             OperatingRates(
                 name,
                 sharing.people if known else None,
                 sharing.effective_people if known else None,
-                sure.trials(name, "fpr"),
+                uncertainty.trials(name, "fpr"),
                 *false,
-                sure.trials(name, "fnr"),
+                uncertainty.trials(name, "fnr"),
                 *missed,
                 no_false,
                 no_missed,

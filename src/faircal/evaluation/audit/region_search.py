@@ -72,19 +72,19 @@ class RegionSearch:
 
     def run(self, halves: Sequence[HalfOfPairs]) -> list[RegionCandidate]:
         """Make and test the regions of both halves."""
-        found: list[RegionCandidate] = []
+        candidates: list[RegionCandidate] = []
         total = 2 * sum(self.resolutions)
         for name, made, tested in zip(_HALVES, halves, halves[::-1], strict=True):
-            said = self._probability(made)
-            first, second = (self._half(half.pairs, said) for half in (made, tested))
+            probability = self._probability(made)
+            first, second = (self._half(half.pairs, probability) for half in (made, tested))
             of_half: list[RegionCandidate] = []
             for candidate in self._candidates(name, first, second):
                 of_half.append(candidate)
-                self.progress("regions", len(found) + len(of_half), total, candidate.name)
+                self.progress("regions", len(candidates) + len(of_half), total, candidate.name)
             _decide(of_half)
-            found += of_half
+            candidates += of_half
         self.progress("regions", 0, 0, "")
-        return found
+        return candidates
 
     def _probability(self, made: HalfOfPairs) -> Float64:
         if self.probability is not None:
@@ -167,20 +167,20 @@ def split_people(data: Dataset, people: NDArray[np.int64], seed: int) -> list[Ha
     half = np.full(len(counts), UNKNOWN, np.int64)
     flips = np.repeat(rng.integers(0, 2, len(order) // 2 + 1), 2)[: len(order)]
     half[order] = (np.arange(len(order)) + flips) % 2
-    found = []
+    halves = []
     for h in (0, 1):
         pairs = np.flatnonzero((half[left] == h) & (half[right] == h))
-        found.append(HalfOfPairs(pairs, int((half == h).sum())))
+        halves.append(HalfOfPairs(pairs, int((half == h).sum())))
         genuine = data.genuine[pairs]
         if not genuine.any() or genuine.all():
             raise DataError(
                 f"{data.where}: expected genuine and imposter pairs within each half of the "
                 f"{len(order)} people, found too few pairs; add pairs ('faircal pairs')"
             )
-    return found
+    return halves
 
 
-def usable_resolutions(wanted: Sequence[int], people: int) -> list[int]:
+def usable_resolutions(asked: Sequence[int], people: int) -> list[int]:
     """Return the numbers of regions for which `people`, those of a half, are enough; one at least.
 
     Examples
@@ -188,9 +188,9 @@ def usable_resolutions(wanted: Sequence[int], people: int) -> list[int]:
     >>> usable_resolutions((10, 30, 100), 400), usable_resolutions((10, 30, 100), 50)
     ([10, 30], [5])
     """
-    if not wanted:
+    if not asked:
         raise ParameterError("resolutions: expected one or more numbers of regions, found none")
-    for number in wanted:
+    for number in asked:
         check_whole("resolutions", number, 2)
     most = people // PEOPLE_EACH
     if most < 2:
@@ -198,4 +198,4 @@ def usable_resolutions(wanted: Sequence[int], people: int) -> list[int]:
             f"regions: expected at least {4 * PEOPLE_EACH} people, {2 * PEOPLE_EACH} in each half, "
             f"found {people} in one; add people"
         )
-    return sorted({number for number in wanted if number <= most}) or [most]
+    return sorted({number for number in asked if number <= most}) or [most]

@@ -145,14 +145,14 @@ class HalfOfPeople:
     def _rate(self, weight: Float64) -> dict[str, float]:
         """Return rate, the rest's rate and p-value; weights are those of imposters."""
         total, rest = float(weight.sum()), float((1 - weight).sum())
-        found = dict.fromkeys(("fpr", "low", "high", "rest_fpr", "p"), _NAN)
+        result = dict.fromkeys(("fpr", "low", "high", "rest_fpr", "p"), _NAN)
         if not total or not rest:
-            return found
+            return result
         fpr = float(weight @ self._wrong) / total
         rest_fpr = float((1 - weight) @ self._wrong) / rest
         contrast = weight / total - (1 - weight) / rest
         p = self._p_value(fpr - rest_fpr, contrast)
-        return found | {"fpr": fpr, "rest_fpr": rest_fpr, "p": p}
+        return result | {"fpr": fpr, "rest_fpr": rest_fpr, "p": p}
 
     def _interval(self, rate: float, weight: Float64, level: float) -> tuple[float, float]:
         """Return the interval of a region's rate; the region's own dependence, or all pairs'."""
@@ -161,7 +161,9 @@ class HalfOfPeople:
         own = Dependence.of(self.score[self.identified.imposter_rows[rows]], sharing)
         sums = _WeightSums.of(weight[rows] / weight.sum(), sharing)
         # Worked out once for many rates, not at each step of the search for the ends.
-        wider = [sums.variance(*found.correlations(_AT)) for found in (own, self._dependence)]
+        wider = [
+            sums.variance(*dependence.correlations(_AT)) for dependence in (own, self._dependence)
+        ]
         effects = len(rows) * np.maximum(*wider)
 
         def design_effect(rate: npt.ArrayLike) -> Float64:

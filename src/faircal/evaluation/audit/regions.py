@@ -134,10 +134,10 @@ class Regions:
         if not any(row.found or row.gap_found for row in self.rows):
             return [f"0 {of} are worse than the rest by more than chance {how}"]
         more = f"{len(self.found)} {of} have more false matches than the rest"
-        said = [f"{more}, {len(self.miscalibrated)} another calibration {how}"]
-        said += [in_words(row, "fpr") for row in self.found]
-        said += [in_words(row, "gap") for row in self.miscalibrated]
-        return said
+        lines = [f"{more}, {len(self.miscalibrated)} another calibration {how}"]
+        lines += [in_words(row, "fpr") for row in self.found]
+        lines += [in_words(row, "gap") for row in self.miscalibrated]
+        return lines
 
 
 def distinct(rows: Sequence[RegionRow], question: Question | None = None) -> list[RegionRow]:
@@ -198,8 +198,8 @@ def find_regions(
     --------
     >>> from faircal.data.simulation import simulate
     >>> data = simulate("small", seed=1)
-    >>> found = find_regions(data, resolutions=(4,))
-    >>> worst = found.rows[0]
+    >>> result = find_regions(data, resolutions=(4,))
+    >>> worst = result.rows[0]
     >>> worst.people, worst.composition  # whose probabilities are too high
     (25.0, 'Asian F 57 %, Asian M 43 %')
     >>> worst.gap_low > worst.rest_gap, worst.gap_adjusted <= 0.05
@@ -260,10 +260,10 @@ def _notes(pairs: int, lost: int, chosen: list[int], source: str, own: bool) -> 
     made = f"regions are made on one half of the people (from {source}) and tested on the other, "
     made += f"and the other way round; {lost} of {pairs} pairs join the two halves and are left out"
     sizes = f"numbers of regions: {', '.join(map(str, chosen))}; each has {PEOPLE_EACH} people or "
-    said = [made, sizes + "more on average in each half"]
+    notes = [made, sizes + "more on average in each half"]
     if own:
-        said.append("no probabilities are given: one beta map for all is fitted on the other half")
-    return said
+        notes.append("no probabilities are given: one beta map for all is fitted on the other half")
+    return notes
 
 
 def _rows(search: RegionSearch, candidates: list[RegionCandidate], q: float) -> list[RegionRow]:
@@ -275,11 +275,11 @@ def _rows(search: RegionSearch, candidates: list[RegionCandidate], q: float) -> 
 
     ordered = sorted(candidates, key=worst)
     places = _map(search, ordered)
-    found: dict[str, list[RegionCandidate]] = {question: [] for question in QUESTIONS}
+    named_before: dict[str, list[RegionCandidate]] = {question: [] for question in QUESTIONS}
     rows = []
     for candidate, (x, y) in zip(ordered, places, strict=True):
         like = dict.fromkeys(QUESTIONS, "")
-        for question, before in found.items():
+        for question, before in named_before.items():
             if candidate.tests.get(question, np.inf) <= q:
                 alike = (f.name for f in before if _alike(f.inside, candidate.inside))
                 like[question] = next(alike, "")

@@ -62,10 +62,10 @@ class Audit:
     Examples
     --------
     >>> from faircal import audit
-    >>> found = audit(score=[0.9, 0.4, 0.3], genuine=[1, 0, 0], groups=list("AAB"), threshold=0.4)
-    >>> found.value("fpr"), found.value("fpr", group="A"), found.value("fnr", group="B")
+    >>> result = audit(score=[0.9, 0.4, 0.3], genuine=[1, 0, 0], groups=list("AAB"), threshold=0.4)
+    >>> result.value("fpr"), result.value("fpr", group="A"), result.value("fnr", group="B")
     (0.5, 1.0, nan)
-    >>> found.table.num_rows == len(found.measures)
+    >>> result.table.num_rows == len(result.measures)
     True
     """
 
@@ -143,7 +143,7 @@ class Audit:
         low, high = wilson(np.clip(value, 0, 1) * trials, trials, level)
         return float(low), float(high)
 
-    def enough(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> bool:
+    def reportable(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> bool:
         """Whether there are pairs and people enough for a rate to be told.
 
         `faircal.metrics.intervals.sufficient_data` is the rule, for pairs and, where they are
@@ -191,12 +191,12 @@ class Audit:
                 "",
                 "",
                 self.attribute,
-                found.group,
-                found.condition,
-                found.metric,
-                found.value,
+                row.group,
+                row.condition,
+                row.metric,
+                row.value,
             )
-            for found in self.measures
+            for row in self.measures
         ]
 
     @property
@@ -205,9 +205,9 @@ class Audit:
         return as_table(self.rows)
 
     def _look_up(self, values: Sequence[Measure], metric: str, group: str, condition: str) -> float:
-        for found in values:
-            if (found.metric, found.group, found.condition) == (metric, group, condition):
-                return found.value
+        for row in values:
+            if (row.metric, row.group, row.condition) == (metric, group, condition):
+                return row.value
         raise ParameterError(self._unknown(metric, group, condition))
 
     def _trials(self, metric: str, group: str) -> int | None:
@@ -217,7 +217,7 @@ class Audit:
         return imposter if metric == "fpr" else genuine
 
     def _unknown(self, metric: str, group: str, condition: str) -> str:
-        metrics = dict.fromkeys(found.metric for found in self.measures)
+        metrics = dict.fromkeys(measure.metric for measure in self.measures)
         if metric not in metrics:
             return f"the audit has no metric {metric!r}; {did_you_mean(metric, metrics)}"
         groups = dict.fromkeys(f.group for f in self.measures if f.metric == metric)
@@ -231,20 +231,20 @@ class Audit:
 def bounds_note(audits: Sequence[Audit]) -> list[str]:
     """Say how far the values of counted scores can be from the exact ones; nothing if they are."""
     worst: dict[str, float] = {}
-    for found in audits:
-        for kind, bound in found.worst_bounds().items():
+    for audit in audits:
+        for kind, bound in audit.worst_bounds().items():
             worst[kind] = max(bound, worst.get(kind, 0.0))
     if not worst:
         return []
     apart = {"nll": "NLL", "threshold": "thresholds"}
     most = max((bound for kind, bound in worst.items() if kind not in apart), default=0.0)
     more = "".join(f", {name} within {_up(worst[k])}" for k, name in apart.items() if k in worst)
-    said = (
+    note = (
         f"counted in bins: every value of results.csv within {_up(most)} of the exact one{more}; "
         "intervals and ratios move with them; pairs, curves and error rates at a given threshold "
         "are exact"
     )
-    return [said]
+    return [note]
 
 
 def _up(bound: float) -> str:
@@ -266,15 +266,22 @@ def audit_rankings(
     **labels: str,
 ) -> Audit:
     """Measure rankings, of single pairs, which are then given, or of counts; see `audit`."""
-    found = measure(rankings, rates=rates)
+    measures = measure(rankings, rates=rates)
     if threshold is not None:
-        found += at_threshold(rankings, threshold)
+        measures += at_threshold(rankings, threshold)
     trials = {g: (r.n_genuine, r.n_imposter) for g, r in rankings.scores.items()}
     source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})
     curves = Curves(make_curves(rankings, source, score_range))
-    bounds = error_bounds(rankings, found, rates) if rankings.score_bins else []
+    bounds = error_bounds(rankings, measures, rates) if rankings.score_bins else []
     groups = tuple(rankings.groups)
-    sure = None if pairs is None else pairs.uncertainty(found)
+    uncertainty = None if pairs is None else pairs.uncertainty(measures)
     return Audit(
-        found, groups, people, trials, curves, **labels, uncertainty=sure, error_bounds=bounds
+        measures,
+        groups,
+        people,
+        trials,
+        curves,
+        **labels,
+        uncertainty=uncertainty,
+        error_bounds=bounds,
     )

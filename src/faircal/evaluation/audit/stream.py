@@ -124,8 +124,8 @@ class FeatureAuditors:
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `state` gave."""
-        for i, (auditor, told) in enumerate(zip(self.each, header["auditors"], strict=True)):
-            auditor.restore(told, unprefixed(str(i), arrays))
+        for i, (auditor, state) in enumerate(zip(self.each, header["auditors"], strict=True)):
+            auditor.restore(state, unprefixed(str(i), arrays))
 
 
 def audit_stream(

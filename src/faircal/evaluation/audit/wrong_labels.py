@@ -34,9 +34,9 @@ def confusion(sizes: Float64, rate: float) -> Float64:
     """
     others = np.tile(np.asarray(sizes, dtype=np.float64), (len(sizes), 1))
     np.fill_diagonal(others, 0.0)
-    found = rate * others / np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
-    np.fill_diagonal(found, 1 - rate)
-    return np.asarray(found)
+    labelled = rate * others / np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
+    np.fill_diagonal(labelled, 1 - rate)
+    return np.asarray(labelled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,17 +114,17 @@ class LabelMixing:
 
     def _solve(self, weights: Float64, rates: Float64) -> CorrectedRates:
         known = ~np.isnan(rates)
-        found = np.full(len(rates), np.nan)
+        corrected = np.full(len(rates), np.nan)
         if not known.any():
-            return CorrectedRates(found, reliable=False)
+            return CorrectedRates(corrected, reliable=False)
         part = weights[np.ix_(known, known)]
         if np.linalg.cond(part) > 1e6:
-            return CorrectedRates(found, reliable=False)
+            return CorrectedRates(corrected, reliable=False)
         solved = np.linalg.solve(part, rates[known])
         inside = bool(((solved >= 0) & (solved <= 1)).all())
-        found[known] = np.clip(solved, 0, 1)
+        corrected[known] = np.clip(solved, 0, 1)
         amplified = float(np.abs(np.linalg.inv(part)).sum(axis=1).max())
-        return CorrectedRates(found, self.possible and inside and amplified <= MOST_AMPLIFIED)
+        return CorrectedRates(corrected, self.possible and inside and amplified <= MOST_AMPLIFIED)
 
 
 Codes = NDArray[np.integer[Any]]
@@ -139,8 +139,8 @@ class LabelledPeople:
         self._known = ~groups.unknown
         self._own = np.full(int(max(left.max(), right.max())) + 1, UNKNOWN, np.int32)
         for who, group in ((left, groups.left), (right, groups.right)):
-            told = group != UNKNOWN
-            self._own[who[told]] = group[told]
+            labelled = group != UNKNOWN
+            self._own[who[labelled]] = group[labelled]
         self._labelled = np.flatnonzero(self._own != UNKNOWN)
         sizes = np.bincount(self._own[self._labelled], minlength=len(groups.names))
         self.sizes = sizes.astype(np.float64)
@@ -154,10 +154,10 @@ class LabelledPeople:
             return cls(rows, np.where(one, rows, rows + len(rows)), groups)
         left, right = pairs.people.left.astype(np.int64), pairs.people.right.astype(np.int64)
         n = len(pairs.people.names)
-        somebody = np.where(pairs.genuine & (right != UNKNOWN), right, n + rows)
-        left = np.where(left == UNKNOWN, somebody, left)
-        stranger = np.where(pairs.genuine, left, n + len(rows) + rows)
-        return cls(left, np.where(right == UNKNOWN, stranger, right), groups)
+        other_person = np.where(pairs.genuine & (right != UNKNOWN), right, n + rows)
+        left = np.where(left == UNKNOWN, other_person, left)
+        new_person = np.where(pairs.genuine, left, n + len(rows) + rows)
+        return cls(left, np.where(right == UNKNOWN, new_person, right), groups)
 
     @property
     def pair(self) -> Codes:
@@ -195,16 +195,16 @@ class RelabelledCounts:
 
     def values(self, group: Codes) -> Values:
         """Return each group's value of each metric, where `group` is the group of each pair."""
-        found: Values = {}
+        values: Values = {}
         if self._points:
             counts = self._tally(group, self._n)
             for under, at in self._points.items():
                 # At a global FNR an audit compares the groups' FNR only.
                 for metric in ("fnr",) if under.startswith("global_fnr") else ("fpr", "fnr"):
-                    found[under, metric] = self._rate(counts, at, metric)
+                    values[under, metric] = self._rate(counts, at, metric)
         if self._gaps is not None:
-            found["", "ks"] = self._gaps.ks(group, self._n)
-        return found
+            values["", "ks"] = self._gaps.ks(group, self._n)
+        return values
 
     def by_both(self, under: str) -> Float64:
         """Return the FPR at a point by the labels of both people, symmetric; NaN: no pairs."""
@@ -247,12 +247,12 @@ class _Gaps:
         code = (group[self._order] + 1).astype(np.min_scalar_type(n + 1))
         by_group = np.argsort(code, kind="stable")
         ends = np.cumsum(np.bincount(code, minlength=n + 1))
-        found = np.full(n, np.nan)
+        by_group_ks = np.full(n, np.nan)
         for g in range(n):
             rows = by_group[ends[g] : ends[g + 1]]
             if len(rows):
                 gaps = np.cumsum(self._gap[rows])
                 if self._block is not None:  # the end of each block of equal probabilities
                     gaps = gaps[np.append(np.diff(self._block[rows]) > 0, True)]
-                found[g] = np.abs(gaps).max() / len(rows)
-        return found
+                by_group_ks[g] = np.abs(gaps).max() / len(rows)
+        return by_group_ks

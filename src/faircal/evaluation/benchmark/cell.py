@@ -45,21 +45,21 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
     for attribute in plan.attributes:
         method = fits.fit(attribute=attribute)
         rankings = rankings_of(fits.apply(method, test), test, attribute)
-        found = _measured(method, rankings, calibration, settings)
+        measured = _measured(method, rankings, calibration, settings)
         if settings.retune and METHODS[cell.method].fitted_to_rate:
             for rate in settings.rates:
                 tuned = fits.fit(attribute=attribute, target_fpr=rate)
                 at_rate = rankings_of(tuned.apply(test), test, attribute)
                 other = _measured(tuned, at_rate, calibration, settings)
-                found = _replace(found, other, rate)
-        measures.append((attribute or "", found))
+                measured = _replace(measured, other, rate)
+        measures.append((attribute or "", measured))
         if main:
             of = source._replace(attribute=attribute or "")
             curves += make_curves(rankings, of, test.score_range)
             given = settings.threshold_on == "calibration"
-            sure = _uncertainty(found, fits.apply(method, test), test, attribute, given)
-            intervals.append((attribute or "", value_intervals(sure, found)))
-            replicates += replicated_values(sure, found, of)
+            uncertainty = _uncertainty(measured, fits.apply(method, test), test, attribute, given)
+            intervals.append((attribute or "", value_intervals(uncertainty, measured)))
+            replicates += replicated_values(uncertainty, measured, of)
     facts: list[ClusterFact] = []
     members: list[tuple[str, str, float]] = []
     if main:
@@ -153,11 +153,11 @@ def _measured(
 
 
 def _uncertainty(
-    found: list[Measure], output: Output, test: Dataset, attribute: str | None, given: bool
+    measured: list[Measure], output: Output, test: Dataset, attribute: str | None, given: bool
 ) -> Uncertainty:
     """Return how sure values are; those that `--retune` takes from another fit, nearly so."""
     return Uncertainty(
-        found,
+        measured,
         genuine=test.genuine,
         people=test.people,
         score=output.score,
@@ -167,11 +167,12 @@ def _uncertainty(
     )
 
 
-def _replace(found: list[Measure], other: list[Measure], rate: float) -> list[Measure]:
+def _replace(measured: list[Measure], other: list[Measure], rate: float) -> list[Measure]:
     """Take from `other` what is reported at the false-positive rate `rate`."""
     conditions = {condition("fpr", rate), condition("global_fpr", rate)}
     return [
-        new if old.condition in conditions else old for old, new in zip(found, other, strict=True)
+        new if old.condition in conditions else old
+        for old, new in zip(measured, other, strict=True)
     ]
 
 
@@ -181,8 +182,8 @@ def _clusters(
     """Say how large each cluster is, how it is shifted, who is in it, and name some images."""
     # Those of another population are other images, numbered alike.
     parts = (calibration, test) if calibration.images is test.images else (test,)
-    found = [method.image_clusters(part) for part in parts]
-    images, clusters, distance = (np.concatenate(values) for values in zip(*found, strict=True))
+    of_images = [method.image_clusters(part) for part in parts]
+    images, clusters, distance = (np.concatenate(values) for values in zip(*of_images, strict=True))
     images, first = np.unique(images, return_index=True)
     clusters, distance = clusters[first], distance[first]
     k = len(method.cluster_sizes_)

@@ -38,10 +38,10 @@ class Moving:
     labels: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def told(self, target: Dataset) -> tuple[str, ...]:
+    def notes_on(self, target: Dataset) -> tuple[str, ...]:
         """Say what was fitted on what, and what was dropped; for the notes of a run."""
-        said = f"fitted on all {len(self.source)} pairs of {self.source.name}, tested on "
-        return (f"{said}{target.name}, whose other folds give the labelled pairs", *self.notes)
+        how = f"fitted on all {len(self.source)} pairs of {self.source.name}, tested on "
+        return (f"{how}{target.name}, whose other folds give the labelled pairs", *self.notes)
 
     def record(self, labels: Sequence[int], source_hash: str) -> dict[str, Any]:
         """Return what ``run.json`` says of the population that methods were fitted on."""
@@ -107,11 +107,12 @@ def _without_people(source: Dataset, target: Dataset) -> tuple[Dataset, tuple[st
     here, there = source.images.identity, target.images.identity
     if here is None or there is None:
         unnamed = source if here is None else target
-        said = f"warning: {unnamed.where} does not name its people: whether some are in both "
-        return target, (f"{said}populations can't be told; if so, the results are too good",)
+        note = f"warning: {unnamed.where} does not name its people: whether some are in both "
+        return target, (f"{note}populations can't be told; if so, the results are too good",)
     used = np.unique(here.codes[source.used_images()])
-    seen = {here.names[code] for code in used if code >= 0}
-    shared = np.array([*(name in seen for name in there.names), False])  # −1, unknown, is last
+    source_names = {here.names[code] for code in used if code >= 0}
+    # −1, the code of unknown people, is last.
+    shared = np.array([*(name in source_names for name in there.names), False])
     left, right = (shared[there.take(rows)] for rows in (target.pairs.left, target.pairs.right))
     drop = left | right
     if not drop.any():
@@ -123,23 +124,23 @@ def _without_people(source: Dataset, target: Dataset) -> tuple[Dataset, tuple[st
             f"{target.where}: {people} people have names that {source.where} has too, and without "
             f"them {len(kept)} pairs are left, not of both classes; {advice}"
         )
-    said = f"warning: {people} people of {target.where} are in {source.where} too, by name: "
-    return kept, (f"{said}{int(drop.sum())} of {len(target)} pairs are dropped; {advice}",)
+    note = f"warning: {people} people of {target.where} are in {source.where} too, by name: "
+    return kept, (f"{note}{int(drop.sum())} of {len(target)} pairs are dropped; {advice}",)
 
 
-def shared_features(source: Dataset, target: Dataset, wanted: Sequence[str] = ()) -> list[str]:
+def shared_features(source: Dataset, target: Dataset, asked: Sequence[str] = ()) -> list[str]:
     """Return the features to compare: those wanted, else all that both have.
 
     What both call by one name must be alike: vectors of one length, scores in one range.
     """
     both = [name for name in target.features if name in source.features]
-    if not wanted and not both:
+    if not asked and not both:
         raise DataError(
             f"{source.where} and {target.where}: expected features of the same name, found "
             f"{', '.join(source.features)} and {', '.join(target.features)}; rename them, or name "
             "score columns with --features"
         )
-    names = list(wanted) or both
+    names = list(asked) or both
     for name in names:
         here, there = source.select(name), target.select(name)
         if here.embeddings is not None and there.embeddings is not None:
@@ -174,14 +175,14 @@ LEAST = 10
 Rows = NDArray[np.intp]
 
 
-def label_counts(pool: int, wanted: Sequence[int] = ()) -> tuple[int, ...]:
+def label_counts(pool: int, asked: Sequence[int] = ()) -> tuple[int, ...]:
     """Return how many labelled pairs to try, ascending, without 0, which needs no label.
 
     Parameters
     ----------
     pool : int
         Pairs that can be labelled.
-    wanted : sequence of int
+    asked : sequence of int
         What was asked for; unless told, round steps and then all of the pool.
 
     Examples
@@ -189,16 +190,16 @@ def label_counts(pool: int, wanted: Sequence[int] = ()) -> tuple[int, ...]:
     >>> label_counts(2_000), label_counts(2_000, (0, 50))
     ((100, 300, 1000, 2000), (50,))
     """
-    if not wanted:
+    if not asked:
         # A last step that differs little from the whole is left out.
         return (*(step for step in STEPS if step < 0.6 * pool), pool)
-    for count in wanted:
+    for count in asked:
         if count and not LEAST <= count <= pool:
             raise ParameterError(
                 f"labels: expected 0, or {LEAST} to {pool} (the pairs of people who are not tested)"
                 f", found {count}; choose other numbers (--labels)"
             )
-    counts = sorted({int(count) for count in wanted} - {0})
+    counts = sorted({int(count) for count in asked} - {0})
     if not counts:
         raise ParameterError("labels: expected a number above 0; name one (--labels 100,1000)")
     return tuple(counts)
@@ -241,7 +242,7 @@ def draw_labelled(pool: Dataset, counts: Sequence[int], seed: int) -> list[Rows]
     chance = rng.permutation(len(pool))
     classes = [np.flatnonzero(pool.genuine == label) for label in (True, False)]
     drawn = np.zeros(len(pool), dtype=bool)
-    found = []
+    labelled = []
     for count in counts:
         sizes = _sizes(count, *map(len, classes))
         last = max(
@@ -252,8 +253,8 @@ def draw_labelled(pool: Dataset, counts: Sequence[int], seed: int) -> list[Rows]
             new = rows[(known[rows] <= last) & ~drawn[rows]]
             more = size - int(drawn[rows].sum())
             drawn[new[np.argsort(chance[new])[:more]]] = True
-        found.append(np.flatnonzero(drawn))
-    return found
+        labelled.append(np.flatnonzero(drawn))
+    return labelled
 
 
 def _sizes(count: int, genuine: int, imposter: int) -> tuple[int, int]:

@@ -31,14 +31,14 @@ def make_record(
         "folds": data.fold_names,
         "settings": plan.settings.as_json(),
         "attributes": list(plan.attributes),
-        "groups": {attribute: found.shares() for attribute, found in groups.items()},
+        "groups": {attribute: codes.shares() for attribute, codes in groups.items()},
         **_people(data, groups),
         "left_out": dict(plan.left_out),
         "notes": [
             *data.notes,
-            *(() if moving is None else moving.told(data)),
+            *(() if moving is None else moving.notes_on(data)),
             *(f"warning: {fault}" for fault in crossing_identities(data)),
-            *(note for name, found in groups.items() for note in found.unknown_note(name)),
+            *(note for name, codes in groups.items() for note in codes.unknown_note(name)),
         ],
         "data_sha256": plan.data_hash,
         "plugins_sha256": plugin_hashes(),
@@ -59,7 +59,7 @@ def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
         return {"people": None, "effective_people": None, "interval_kind": PAIR_WISE}
     everyone, named = IdentifiedPairs.of(data.genuine, people), len(people.names)
     # Two attributes may have groups of the same name, such as yes and no.
-    by = {attribute: _counted(everyone, found, named) for attribute, found in groups.items()}
+    by = {attribute: _counted(everyone, codes, named) for attribute, codes in groups.items()}
     first = next(iter(by.values()), None) or _counted(everyone, None, named)
     return {**first, "people_by": by, "interval_kind": BY_PEOPLE}
 

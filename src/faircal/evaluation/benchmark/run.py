@@ -126,18 +126,18 @@ def run_benchmark(
     except FairCalError:
         parts.leave_no_trace()
         raise
-    found = _collect(data, plan, parts)
+    results = _collect(data, plan, parts)
     home = Path(out)
-    write_results(home, found.rows)
+    write_results(home, results.rows)
     write_curves(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
-    write_clusters(home, found.clusters, found.members)
-    write_intervals(home, found.intervals)
+    write_clusters(home, results.clusters, results.members)
+    write_intervals(home, results.intervals)
     write_replicates(home / REPLICATES, replicates_over_folds(plan, parts))
     write_moved(home, collect_moved(plan, parts) if moving is not None else ())
     wall = round(time.perf_counter() - started, 3)
-    write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": found.fits})
+    write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": results.fits})
     parts.discard_others()
-    return found.rows
+    return results.rows
 
 
 def _work(
@@ -244,10 +244,10 @@ def _run_batch(
         run_moved(moving.source, target, plan, batch, parts, progress, tell)
         return
     if runner is None:
-        found: Iterable[CellResult] = run_batch(data, plan, batch, parts, progress)
+        results: Iterable[CellResult] = run_batch(data, plan, batch, parts, progress)
     else:
-        found = runner(plan, batch)
-    for cell, ran in zip(batch, found, strict=True):
+        results = runner(plan, batch)
+    for cell, ran in zip(batch, results, strict=True):
         parts.write(cell, *ran)
         tell(cell)
 
@@ -266,7 +266,7 @@ def _collect(data: Dataset, plan: Plan, parts: Parts) -> _RunResults:
     """Join the cells."""
     rows: list[ResultRow] = []
     known: dict[tuple[str, ...], list[ValueInterval]] = {}
-    found = _RunResults(rows, [], [], [], [])
+    results = _RunResults(rows, [], [], [], [])
     for cell in plan.cells:
         part = parts.read(cell)
         clusters = "" if cell.clusters is None else str(cell.clusters)
@@ -278,9 +278,9 @@ def _collect(data: Dataset, plan: Plan, parts: Parts) -> _RunResults:
         for attribute, intervals in part["intervals"]:
             for each in intervals:
                 known.setdefault((*front, attribute, *each[:3]), []).append(ValueInterval(*each))
-        found.clusters.extend(ClusterRow(*front, str(cell.fold), *of) for of in part["clusters"])
-        found.members.extend(Member(*front, str(cell.fold), *of) for of in part["members"])
-        found.fits.append(
+        results.clusters.extend(ClusterRow(*front, str(cell.fold), *of) for of in part["clusters"])
+        results.members.extend(Member(*front, str(cell.fold), *of) for of in part["members"])
+        results.fits.append(
             {
                 "feature": cell.feature,
                 "method": cell.method,
@@ -290,5 +290,5 @@ def _collect(data: Dataset, plan: Plan, parts: Parts) -> _RunResults:
                 **{key: part[key] for key in ("seconds", "figures", "notes")},
             }
         )
-    found.intervals.extend(intervals_over_folds(known))
-    return found._replace(rows=summarise(rows))
+    results.intervals.extend(intervals_over_folds(known))
+    return results._replace(rows=summarise(rows))

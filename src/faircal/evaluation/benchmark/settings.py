@@ -178,10 +178,10 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
             f"{data.where}: expected two or more folds, found {len(folds)}; "
             "give more, or drop the column 'fold' to have five drawn"
         )
-    wanted = settings.features or tuple(data.features)
+    names = settings.features or tuple(data.features)
     if source is not None:
-        wanted = tuple(shared_features(source, data, settings.features))
-    features = tuple(data.select(name).feature for name in wanted)
+        names = tuple(shared_features(source, data, settings.features))
+    features = tuple(data.select(name).feature for name in names)
     attributes = settings.attributes or (
         (data.default_attribute,) if data.default_attribute else ()
     )

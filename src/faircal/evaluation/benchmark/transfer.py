@@ -126,8 +126,8 @@ def _recalibrated(
             if _sets_thresholds(plan):
                 at = Output(here.score[step.rows], here.probability[step.rows])
                 source = rankings_of(at, step.data, None)
-            found = _measured(moved, test, attribute, plan, source)
-            yield attribute or "", RECALIBRATED, len(step.rows), step.people, found
+            measured = _measured(moved, test, attribute, plan, source)
+            yield attribute or "", RECALIBRATED, len(step.rows), step.people, measured
 
 
 def recalibration(probability: Float64, genuine: NDArray[np.bool_]) -> Callable[[Float64], Float64]:
@@ -173,8 +173,8 @@ def _fresh(
             source = None
             if _sets_thresholds(plan):
                 source = rankings_of(method.apply(step.data), step.data, None)
-            found = _measured(alone.apply(method, test), test, attribute, plan, source)
-            yield attribute or "", FRESH, len(step.rows), step.people, found
+            measured = _measured(alone.apply(method, test), test, attribute, plan, source)
+            yield attribute or "", FRESH, len(step.rows), step.people, measured
 
 
 def _fit_alone(fits: Fits, attribute: str | None) -> Method:
@@ -202,10 +202,10 @@ def collect_moved(plan: Plan, parts: Parts) -> Iterator[MovedRow]:
     for cell in plan.cells:
         part = parts.read(cell)
         front = cell.feature, cell.method, cell.calibrator, str(cell.clusters or "")
-        as_is = [(attribute, AS_IS, 0, 0, found) for attribute, found in part["measures"]]
-        for attribute, strategy, labels, people, found in (*as_is, *part["moving"]):
+        as_is = [(attribute, AS_IS, 0, 0, measures) for attribute, measures in part["measures"]]
+        for attribute, strategy, labels, people, measures in (*as_is, *part["moving"]):
             where = strategy, str(labels), "" if people is None else str(people), str(cell.fold)
-            yield from (MovedRow(*front, attribute, *where, *measured) for measured in found)
+            yield from (MovedRow(*front, attribute, *where, *measured) for measured in measures)
 
 
 def write_moved(folder: Path, rows: Iterable[MovedRow]) -> None:
@@ -259,7 +259,7 @@ class LabellingCurve:
     >>> by_fold |= {1000: {"1": 0.01, "2": 0.02}}
     >>> points = {labels: LabellingPoint(labels / 10, by_fold[labels]) for labels in by_fold}
     >>> curve = LabellingCurve("f", "m", "", "", "", "recalibrated", points)
-    >>> curve.enough, curve.gains
+    >>> curve.labels_needed, curve.gains
     (100, True)
     """
 
@@ -277,7 +277,7 @@ class LabellingCurve:
         return max(self.points)
 
     @property
-    def enough(self) -> int:
+    def labels_needed(self) -> int:
         """As `as_good`; 0 where labelled pairs gain nothing over the model as it is."""
         return 0 if 0 in self.points and not self.gains else self.as_good
 
@@ -288,12 +288,12 @@ class LabellingCurve:
         As good is: no worse than can be told by the folds, `ERRORS` standard errors of the
         difference. So few folds tell little, and rather too few pairs are named than too many.
         """
-        found = self.most
+        fewest = self.most
         for labels in sorted(self.points, reverse=True):
             if self.worse(labels, self.most):
                 break
-            found = labels
-        return found
+            fewest = labels
+        return fewest
 
     @property
     def gains(self) -> bool:
@@ -321,7 +321,7 @@ class LabellingCurve:
         >>> LabellingCurve("f", "m", "", "", "", "recalibrated", points).words
         'still better with all 100 labelled pairs (9 people): 20.5 % as it is, 1.5 % with 100.'
         """
-        first, most, enough = min(self.points), self.most, self.enough
+        first, most, enough = min(self.points), self.most, self.labels_needed
         start, last = (f"{100 * self.points[labels].mean:.3g} %" for labels in (first, most))
         change = f"{start} {f'with {first}' if first else 'as it is'}, {last} with {most}."
         if first == 0 and not self.gains:
@@ -343,7 +343,7 @@ class LabellingCurve:
                 {"labels": labels, "people": at.people, "value": at.mean, "error": at.error}
                 for labels, at in self.points.items()
             ],
-            "enough": self.enough,
+            "enough": self.labels_needed,
             "gains": self.gains,
         }
 

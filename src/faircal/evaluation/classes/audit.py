@@ -59,12 +59,12 @@ class ClassAudit:
 
     Examples
     --------
-    >>> found = audit_classes(
+    >>> result = audit_classes(
     ...     [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]], [0, 1, 1, 1], groups=list("AABB")
     ... )
-    >>> found.value("accuracy"), found.value("accuracy", group="A")
+    >>> result.value("accuracy"), result.value("accuracy", group="A")
     (0.75, 0.5)
-    >>> round(found.value("class_ks", condition="class=1"), 3)
+    >>> round(result.value("class_ks", condition="class=1"), 3)
     0.25
     """
 
@@ -118,7 +118,9 @@ class ClassAudit:
     ) -> Ends:
         """Return (low, high) of a value; NaN where there are too few units or no interval."""
         chosen = self._method(method)
-        return self._sure(chosen, level).interval(self._key(chosen, metric, group, condition))
+        return self._intervals_of(chosen, level).interval(
+            self._key(chosen, metric, group, condition)
+        )
 
     def difference(
         self,
@@ -145,11 +147,11 @@ class ClassAudit:
         if base in ROW_MEANS and (metric == base or key[0] == ALL):
             apart = self._losses[method][base] - self._losses[reference][base]
             return of_rows(self.data, key[0], apart, _checked(level))
-        one, other = (self._sure(name, level).estimate(key) for name in (method, reference))
+        one, other = (self._intervals_of(name, level).estimate(key) for name in (method, reference))
         _, low, high = of_estimates(one, other)
         return self._values[method][key] - self._values[reference][key], low, high
 
-    def lacking(self, group: str = GLOBAL) -> str | None:
+    def insufficient_data_reason(self, group: str = GLOBAL) -> str | None:
         """Say what there is too little of for a group to be told of, or None.
 
         The rule of `faircal.metrics.intervals.sufficient_data`: so many rows and, where units are
@@ -168,15 +170,6 @@ class ClassAudit:
             return f"only {n:,} effective {which}: {NOT_ENOUGH} ({fewest:,} are needed)"
         return None
 
-    def enough(self, metric: str = "accuracy", *, group: str = GLOBAL, condition: str = "") -> bool:
-        """Whether there are rows and units enough for a value to be told; see `lacking`.
-
-        Over groups: whether there are in each.
-        """
-        key = self._key(self.methods[0], metric, group, condition)
-        sets = self.groups if key[0] == ALL else (key[0],)
-        return all(self.lacking(name) is None for name in sets)
-
     def count(self, group: str = GLOBAL) -> int:
         """Return the number of rows."""
         return len(self.data.identified[group].genuine)
@@ -193,9 +186,9 @@ class ClassAudit:
 
     def intervals(self, level: float = LEVEL) -> list[Interval]:
         """Return every value with its interval; of the accuracy also the rows it counts."""
-        found = []
+        rows = []
         for method, measures in self.measures.items():
-            sure = self._sure(method, level)
+            intervals = self._intervals_of(method, level)
             made = self.made.get(method, Made())
             where = {"feature": "", "method": method, "attribute": self.attribute, "level": level}
             where |= {"calibrator": made.calibrator, "clusters": made.clusters}
@@ -205,15 +198,15 @@ class ClassAudit:
                 counts: tuple[float, ...] = ()
                 if metric == "accuracy" and self.count(group):
                     n = self.count(group)
-                    counts = round(value * n), n, sure.effective.get(group, math.nan)
-                ends = sure.interval((group, condition, metric))
+                    counts = round(value * n), n, intervals.effective.get(group, math.nan)
+                ends = intervals.interval((group, condition, metric))
                 row = ValueInterval(group, condition, metric, value, *ends, *counts)
-                found.append(Interval.of(row._asdict(), **where))
-        return found
+                rows.append(Interval.of(row._asdict(), **where))
+        return rows
 
     def differences(self, level: float = LEVEL) -> list[ClassDifference]:
         """Return how each method differs from each that came before it, but for single classes."""
-        found = []
+        rows = []
         for i, method in enumerate(self.methods):
             for reference in self.methods[:i]:
                 for group, condition, metric, _ in self.measures[method]:
@@ -221,17 +214,17 @@ class ClassAudit:
                         continue
                     ends = self.difference(metric, method, reference, group=group, level=level)
                     what = self.attribute, group, condition, metric
-                    found.append(ClassDifference(method, reference, *what, *ends, level))
-        return found
+                    rows.append(ClassDifference(method, reference, *what, *ends, level))
+        return rows
 
     @property
     def rows(self) -> list[ResultRow]:
         """The values as rows of ``results.csv``."""
-        found = []
+        rows = []
         for method, measures in self.measures.items():
             front = self.dataset, "", method, *self.made.get(method, Made()), "", self.attribute
-            found += [ResultRow(*front, *each[:3], each.value) for each in measures]
-        return found
+            rows += [ResultRow(*front, *each[:3], each.value) for each in measures]
+        return rows
 
     @property
     def table(self) -> pa.Table:
@@ -253,7 +246,7 @@ class ClassAudit:
     def _losses(self) -> dict[str, dict[str, Float64]]:
         return {method: self.data.losses(method) for method in self.methods}
 
-    def _sure(self, method: str, level: float) -> ClassIntervals:
+    def _intervals_of(self, method: str, level: float) -> ClassIntervals:
         key = method, _checked(level)
         if key not in self._kept:
             values = self._values[method]

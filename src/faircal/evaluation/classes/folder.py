@@ -46,9 +46,9 @@ def write_class_audit(folder: Path, audit: ClassAudit, run: Mapping[str, Any]) -
     --------
     >>> import tempfile
     >>> from faircal.evaluation.classes import audit_classes
-    >>> found = audit_classes({"a": [[0.9, 0.1]] * 9, "b": [[0.8, 0.2]] * 9}, [0] * 9)
+    >>> result = audit_classes({"a": [[0.9, 0.1]] * 9, "b": [[0.8, 0.2]] * 9}, [0] * 9)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_class_audit(Path(folder), found, {"settings": {"seed": 0}})
+    ...     write_class_audit(Path(folder), result, {"settings": {"seed": 0}})
     ...     row = read_differences(folder)[0]
     >>> row.method, row.reference, row.metric, row.difference
     ('b', 'a', 'accuracy', 0.0)
@@ -76,7 +76,7 @@ def class_record(audit: ClassAudit) -> dict[str, Any]:
     """Return what ``run.json`` says of the rows."""
     sets = (GLOBAL, *audit.groups)
     known = not audit.data.independent
-    lacking = {name: audit.lacking(name) for name in sets}
+    lacking = {name: audit.insufficient_data_reason(name) for name in sets}
     unknown = audit.count() - sum(audit.count(name) for name in audit.groups)
     shares = {"rows": audit.count(), "unknown_rows": unknown}
     return {
@@ -94,7 +94,7 @@ def class_record(audit: ClassAudit) -> dict[str, Any]:
         "effective_units": (
             {name: round(audit.effective_units(name), 1) for name in sets} if known else None
         ),
-        "not_enough": {name: said for name, said in lacking.items() if said is not None},
+        "not_enough": {name: reason for name, reason in lacking.items() if reason is not None},
         "interval_kind": audit.interval_kind,
         "level": LEVEL,
         "settings": {},
@@ -104,20 +104,24 @@ def class_record(audit: ClassAudit) -> dict[str, Any]:
 
 def notes(audit: ClassAudit) -> list[str]:
     """Say what a reader has to know of the rows: unknown groups, groups that are too small."""
-    found = []
+    lines = []
     unknown = audit.count() - sum(audit.count(name) for name in audit.groups)
     if audit.groups and unknown:
         share = 100 * unknown / audit.count()
-        found.append(
+        lines.append(
             f"{unknown} of {audit.count()} rows ({share:.1f} %) have an unknown "
             f"{audit.attribute or 'group'}: they count globally and in no group"
         )
-    small = {name: said for name in audit.groups if (said := audit.lacking(name)) is not None}
+    small = {
+        name: reason
+        for name in audit.groups
+        if (reason := audit.insufficient_data_reason(name)) is not None
+    }
     if len(small) <= _SINGLY:
-        return [*found, *(f"{name}: {said}" for name, said in small.items())]
+        return [*lines, *(f"{name}: {reason}" for name, reason in small.items())]
     names = ", ".join(list(small)[:_NAMED])
     more = f" and {len(small) - _NAMED:,} more" if len(small) > _NAMED else ""
     return [
-        *found,
+        *lines,
         f"{len(small):,} of {len(audit.groups):,} groups have not enough data: {names}{more}",
     ]

@@ -99,12 +99,12 @@ def of_rows(rows: ClassRows, group: str, apart: Float64, level: float) -> Differ
 def _mean_of_groups(rows: ClassRows, apart: Float64, level: float) -> DifferenceInterval:
     """Each group counts the same; a unit in several of them moves all of these."""
     names = [name for name in rows.group_names if rows.identified[name].people]
-    found, moved = [], np.zeros(len(rows))
+    means, moved = [], np.zeros(len(rows))
     for name in names:
         part = apart[rows.rows[name]]
-        found.append(float(part.mean()))
-        moved[rows.rows[name]] = (part - found[-1]) / (len(part) * len(names))
-    mean = float(np.mean(found)) if found else float("nan")
+        means.append(float(part.mean()))
+        moved[rows.rows[name]] = (part - means[-1]) / (len(part) * len(names))
+    mean = float(np.mean(means)) if means else float("nan")
     if len(names) < 2 or any(rows.identified[name].people < FEWEST for name in names):
         return mean, float("nan"), float("nan")
     # Rows without a group move nothing.
@@ -171,18 +171,18 @@ def of_estimates(one: ClassEstimate | None, other: ClassEstimate | None) -> Diff
     """
     if one is None or other is None:
         return float("nan"), float("nan"), float("nan")
-    found, likely = one.value - other.value, one.likely - other.likely
+    value, likely = one.value - other.value, one.likely - other.likely
     steady = one.noisy.std() > 0 and other.noisy.std() > 0
     common = float(np.corrcoef(one.noisy, other.noisy)[0, 1]) if steady else 0.0
     low = likely - _reach(one.likely - one.low, other.high - other.likely, common, one.apart)
     high = likely + _reach(other.likely - other.low, one.high - one.likely, common, other.apart)
-    return found, min(low, found), max(high, found)
+    return value, min(low, value), max(high, value)
 
 
 def _reach(below: float, above: float, common: float, apart: float) -> float:
     """Return how far the end is away: the one lower than likely, the other higher."""
-    together = apart * common - (1 - apart)
-    return combined_reach(max(below, 0.0), max(above, 0.0), -together)
+    correlation = apart * common - (1 - apart)
+    return combined_reach(max(below, 0.0), max(above, 0.0), -correlation)
 
 
 REPLICATES = 1000
@@ -340,11 +340,11 @@ class ClassIntervals:
         """
         group, condition, metric = key
         if key not in self._estimates and not condition and (group, metric) in self._sizes:
-            sizes, found = self._sizes[group, metric], self._values[key]
-            likely = found * lowest_scale(sizes.at, found, level=0.0)
+            sizes, value = self._sizes[group, metric], self._values[key]
+            likely = value * lowest_scale(sizes.at, value, level=0.0)
             low, high = self._ends[key]
-            apart = apart_from_0(found, low)
-            self._estimates[key] = ClassEstimate(found, likely, low, high, sizes.at(1.0), apart)
+            apart = apart_from_0(value, low)
+            self._estimates[key] = ClassEstimate(value, likely, low, high, sizes.at(1.0), apart)
         return self._estimates.get(key)
 
     # ------------------------------------------------------------- of one group
@@ -392,8 +392,8 @@ class ClassIntervals:
 
     def _of_curve(self, curve: BinnedCurve, kind: str, key: Key) -> ErrorReplicates:
         """Keep the interval of a calibration error; return replicates of its size."""
-        value, found = self._values[key], curve.estimate(kind)
-        ratio = value / found if found > 0 else 1.0
+        value, binned = self._values[key], curve.estimate(kind)
+        ratio = value / binned if binned > 0 else 1.0
         low, high = curve.interval(kind, self._level)
         self._ends[key] = low * ratio, min(high * ratio, 1.0)
         return ErrorReplicates.of(curve, kind, ratio)
@@ -450,20 +450,20 @@ class ClassIntervals:
             wider = _together(drawn) if self._rows.mixed else 1.0
             for name in DEVIATIONS:
                 over = ALL, "", f"{metric}_{name}"
-                found = self._values[over]
+                value = self._values[over]
                 upper = upper_end(name, values, low, high)
                 if name == "mean":
-                    upper = found + wider * (upper - found)
+                    upper = value + wider * (upper - value)
                 if name == "mean" and metric in ROW_MEANS:
-                    lower = found - wider * (found + upper_end(name, -values, -high, -low))
+                    lower = value - wider * (value + upper_end(name, -values, -high, -low))
                 else:
                     lower = lower_end(name, values, simulate, self._level)
                 self._ends[over] = lower, upper
                 likely = lower_end(name, values, simulate, level=0.0)
                 noisy = deviation_of(name, drawn)
                 # A sum of norms turns around as far as they do, also where it is far from 0.
-                apart = min(apart_from_0(found, lower), steady)
-                self._estimates[over] = ClassEstimate(found, likely, lower, upper, noisy, apart)
+                apart = min(apart_from_0(value, lower), steady)
+                self._estimates[over] = ClassEstimate(value, likely, lower, upper, noisy, apart)
 
     def _simulate(self, keys: Sequence[Key], values: Float64) -> Callable[[Float64], Float64]:
         """Return what finds the groups' values again, with the noise of other units."""

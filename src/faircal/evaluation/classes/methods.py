@@ -112,11 +112,11 @@ class ClassMethod(ABC):
             if needed and given is None:
                 raise ParameterError(f"{self.title}: expected the {name} of the rows, found none")
         nothing = np.empty((len(probabilities), 0), np.float32)
-        nobody = np.full(len(probabilities), -1)
+        no_group = np.full(len(probabilities), -1)
         return MethodRows(
             probabilities,
             features if features is not None and self.needs_features else nothing,
-            groups if groups is not None and self.needs_groups else nobody,
+            groups if groups is not None and self.needs_groups else no_group,
             units,
         )
 

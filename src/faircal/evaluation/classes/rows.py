@@ -63,13 +63,13 @@ class ClassRows:
         given = probabilities if isinstance(probabilities, Mapping) else {"": probabilities}
         if not given:
             raise ParameterError("probabilities: expected a method at least, found none")
-        found = {
+        matrices = {
             str(name): as_probabilities_matrix(
                 matrix, f"probabilities of {name}" if name else "probabilities"
             )
             for name, matrix in given.items()
         }
-        shapes = {matrix.shape for matrix in found.values()}
+        shapes = {matrix.shape for matrix in matrices.values()}
         if len(shapes) > 1:
             raise DataError(
                 "probabilities: expected the same rows and classes of every method, found shapes "
@@ -81,7 +81,7 @@ class ClassRows:
         column = _column(groups, n, "groups")
         check_names(() if column is None else column.names)
         codes, names = _labels(labels, n, n_classes, classes)
-        return cls(found, codes, names, column, _column(identity, n, "identity"))
+        return cls(matrices, codes, names, column, _column(identity, n, "identity"))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -94,11 +94,11 @@ class ClassRows:
     @cached_property
     def rows(self) -> dict[str, NDArray[np.intp] | slice]:
         """Which rows are in each set: all of them, and those of each group."""
-        found: dict[str, NDArray[np.intp] | slice] = {GLOBAL: slice(None)}
+        rows: dict[str, NDArray[np.intp] | slice] = {GLOBAL: slice(None)}
         if self.groups is not None:
             for code, name in enumerate(self.groups.names):
-                found[name] = np.flatnonzero(self.groups.codes == code)
-        return found
+                rows[name] = np.flatnonzero(self.groups.codes == code)
+        return rows
 
     @property
     def per_class(self) -> list[int]:
@@ -122,14 +122,14 @@ class ClassRows:
 
         A row counts with its unit alone, as a genuine pair with its one person.
         """
-        found = {}
+        crowds = {}
         for name, rows in self.rows.items():
             units = self.units[rows]
             if name != GLOBAL or not self.independent:
                 units = np.unique(units, return_inverse=True)[1]
             count = int(units.max(initial=-1)) + 1
-            found[name] = IdentifiedPairs(np.ones(len(units), np.bool_), units, units, count)
-        return found
+            crowds[name] = IdentifiedPairs(np.ones(len(units), np.bool_), units, units, count)
+        return crowds
 
     @cached_property
     def mixed(self) -> bool:
@@ -201,8 +201,8 @@ def _labels(
 
 def _text(value: Any) -> str:
     """Return a class's name as `Column` spells it: true, 1 for 1.0, no space around."""
-    found = Column.of([value], "classes").names
-    return found[0] if found else str(value)
+    names = Column.of([value], "classes").names
+    return names[0] if names else str(value)
 
 
 #: Calibration errors: of the top label, and of each class and their mean.
@@ -243,39 +243,41 @@ def measure_method(
     rows: ClassRows, method: str, attribute: str = ""
 ) -> tuple[list[Measure], list[ScoreHistogram]]:
     """Measure one method: all rows, each group, each class, over groups."""
-    found: dict[tuple[str, str], float] = {}
+    values: dict[tuple[str, str], float] = {}
     curves: list[ScoreHistogram] = []
     for name, loss in rows.losses(method).items():
         for group, which in rows.rows.items():
             part = loss[which]
-            found[group, name] = float(part.mean()) if len(part) else float("nan")
+            values[group, name] = float(part.mean()) if len(part) else float("nan")
     edges = probability_edges()
     source = ScoreSource(method=method, attribute=attribute)
     for group, ranking in top_rankings(rows, method).items():
-        found[group, TOP["ks"]], found[group, TOP["ece"]] = ks(ranking), ece(ranking)
+        values[group, TOP["ks"]], values[group, TOP["ece"]] = ks(ranking), ece(ranking)
         curves.append(ScoreHistogram(source, group, "probability", Histogram.of(ranking, edges)))
     of_classes: list[Measure] = []
     for name, rankings in class_rankings(rows, method):
-        whole = Histogram.of(rankings[GLOBAL], edges)
-        curves.append(ScoreHistogram(source._replace(attribute=CLASS), name, "probability", whole))
+        histogram = Histogram.of(rankings[GLOBAL], edges)
+        curves.append(
+            ScoreHistogram(source._replace(attribute=CLASS), name, "probability", histogram)
+        )
         for group, ranking in rankings.items():
             split = decompose_binary(ranking)
             terms = split.miscalibration, split.discrimination, split.uncertainty
             for part_name, value in zip(PARTS, terms, strict=True):
-                found[group, part_name] = found.get((group, part_name), 0.0) + value
+                values[group, part_name] = values.get((group, part_name), 0.0) + value
             for metric, value in ((EACH["ks"], ks(ranking)), (EACH["ece"], ece(ranking))):
                 of_classes.append(Measure(group, class_condition(name), metric, value))
                 share = value / len(rows.classes)
-                found[group, metric] = found.get((group, metric), 0.0) + share
-    return [*_listed(found, rows), *of_classes], curves
+                values[group, metric] = values.get((group, metric), 0.0) + share
+    return [*_listed(values, rows), *of_classes], curves
 
 
-def _listed(found: dict[tuple[str, str], float], rows: ClassRows) -> Iterator[Measure]:
+def _listed(values: dict[tuple[str, str], float], rows: ClassRows) -> Iterator[Measure]:
     """Put values in the order of the metrics, deviations over groups behind those they are of."""
     for metric in (*CLASS_METRICS, *PARTS):
         for group in rows.rows:
-            yield Measure(group, "", metric, found[group, metric])
+            yield Measure(group, "", metric, values[group, metric])
         if rows.group_names and metric in CLASS_METRICS:
-            of_groups = [found[group, metric] for group in rows.group_names]
+            of_groups = [values[group, metric] for group in rows.group_names]
             for name, function in DEVIATIONS.items():
                 yield Measure(ALL, "", f"{metric}_{name}", function(of_groups))

@@ -84,8 +84,8 @@ def _crossing(data: ClassifierRows, fold: NDArray[np.intp]) -> tuple[str, ...]:
         return ()
     pairs = np.unique(np.stack([units, fold], axis=1), axis=0)
     crossing = int((np.unique(pairs[:, 0], return_counts=True)[1] > 1).sum())
-    said = f"warning: {crossing} units (identity) have rows in several folds: what is held out "
-    return (said + "is not independent of what was fitted on",) if crossing else ()
+    note = f"warning: {crossing} units (identity) have rows in several folds: what is held out "
+    return (note + "is not independent of what was fitted on",) if crossing else ()
 
 
 def _labels(data: ClassifierRows) -> NDArray[np.int64]:
@@ -180,15 +180,15 @@ def out_of_fold(
     >>> p = rng.uniform(0.05, 0.95, 200)
     >>> heads = (rng.random(200) < p**2).astype(int)
     >>> data = ClassifierRows("coin", np.c_[1 - p, p], heads, ("0", "1"))
-    >>> found = out_of_fold(data, ["uncalibrated", "global"])
-    >>> {name: array.shape for name, array in found.items()}
+    >>> result = out_of_fold(data, ["uncalibrated", "global"])
+    >>> {name: array.shape for name, array in result.items()}
     {'uncalibrated': (200, 2), 'global': (200, 2)}
     """
     chosen, _ = served(data, methods, attribute)
     folds = folds or folds_of(data, n_folds, seed)
     labels = _labels(data)
     groups = None if attribute is None else data.groups(attribute).codes
-    made = {
+    fresh_methods = {
         name: make_class_method(
             name,
             calibrator=calibrator,
@@ -198,38 +198,38 @@ def out_of_fold(
         )
         for name in chosen
     }
-    clustered = any(method.needs_features for method in made.values())
+    clustered = any(method.needs_features for method in fresh_methods.values())
     _check_parts(data, labels, folds, n_clusters if clustered else None)
-    found = {name: np.empty_like(data.probabilities) for name in chosen}
-    total = len(folds.names) * len(made)
+    probabilities = {name: np.empty_like(data.probabilities) for name in chosen}
+    total = len(folds.names) * len(fresh_methods)
     for step, (code, name) in enumerate(
         (code, name) for code in range(len(folds.names)) for name in chosen
     ):
         progress("calibrating", step, total, f"{name}, fold {folds.names[code]}")
         fit, held = folds.held_out(code)
-        method, units = made[name], data.units
+        method, units = fresh_methods[name], data.units
         of = None if units is None else np.unique(units[fit], return_inverse=True)[1]
-        seen = _seen(data, groups, fit, method)
-        method.fit(data.probabilities[fit], labels[fit], units=of, **seen)
-        seen = _seen(data, groups, held, method)
-        found[name][held] = method.apply(data.probabilities[held], **seen)
+        visible = _visible(data, groups, fit, method)
+        method.fit(data.probabilities[fit], labels[fit], units=of, **visible)
+        visible = _visible(data, groups, held, method)
+        probabilities[name][held] = method.apply(data.probabilities[held], **visible)
     progress("calibrating", total, total, "")
-    return found
+    return probabilities
 
 
-def _seen(
+def _visible(
     data: ClassifierRows,
     groups: NDArray[np.int32] | None,
     rows: NDArray[np.intp],
     method: ClassMethod,
 ) -> dict[str, NDArray[Any]]:
     """Return what a method may see of `rows`: what it says that it needs, and no more."""
-    seen: dict[str, NDArray[Any]] = {}
+    visible: dict[str, NDArray[Any]] = {}
     if method.needs_features and data.features is not None:
-        seen["features"] = data.features[rows]
+        visible["features"] = data.features[rows]
     if method.needs_groups and groups is not None:
-        seen["groups"] = groups[rows]
-    return seen
+        visible["groups"] = groups[rows]
+    return visible
 
 
 def _check_parts(

@@ -88,11 +88,11 @@ def compare(
     ...     for name, value in (("a", 0.05), ("b", 0.08))
     ... }
     >>> run_a, run_b = (
-    ...     ComparedRun(name, {}, {ScoreKey("f", "m", "", "", "sex"): found})
-    ...     for name, found in estimates.items()
+    ...     ComparedRun(name, {}, {ScoreKey("f", "m", "", "", "sex"): result})
+    ...     for name, result in estimates.items()
     ... )
-    >>> (found,) = compare(run_a, run_b)
-    >>> found.group, found.metric, round(found.difference.value, 3), found.verdict
+    >>> (result,) = compare(run_a, run_b)
+    >>> result.group, result.metric, round(result.difference.value, 3), result.verdict
     ('F', 'ks', 0.03, 'worse')
     """
     if not 0.5 <= level < 1:
@@ -100,17 +100,17 @@ def compare(
     if not 0 <= tolerance < math.inf:
         raise ParameterError(f"tolerance: expected a number from 0 on, found {tolerance:g}")
     matched = match(run_a, run_b, methods)
-    wanted = _wanted(matched, metrics)
-    found = []
+    chosen_metrics = _wanted(matched, metrics)
+    compared = []
     for both in matched:
-        keys = _keys(run_a, run_b, both, wanted)
-        found += [_one(run_a, run_b, both, key, level, paired, tolerance) for key in keys]
-    if not found:  # nothing compared is not nothing worse
+        keys = _keys(run_a, run_b, both, chosen_metrics)
+        compared += [_one(run_a, run_b, both, key, level, paired, tolerance) for key in keys]
+    if not compared:  # nothing compared is not nothing worse
         raise ParameterError(
-            f"metrics: nothing is left to compare: {_why(matched, wanted)}; name others"
+            f"metrics: nothing is left to compare: {_why(matched, chosen_metrics)}; name others"
             " (--metrics fnr,auroc) or audit by group"
         )
-    return correct(found)
+    return correct(compared)
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def differences(
             return []
         run = ComparedRun.read(run)
     by = (run.names("attribute") or [""])[0] if attribute is None else attribute
-    found = []
+    compared = []
     for feature in run.names("feature"):
         a = run.find(feature, reference, by)
         for method in run.names("method"):
@@ -230,8 +230,8 @@ def differences(
                 continue
             both = MatchedValues(feature, by, reference, method, a, b)
             keys = [key for key in _headlines(a) if key in b]
-            found += [_one(run, run, both, key, level, True, 0.0) for key in keys]
-    return correct(found)
+            compared += [_one(run, run, both, key, level, True, 0.0) for key in keys]
+    return correct(compared)
 
 
 def _wanted(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> list[str]:
@@ -252,7 +252,7 @@ def _in(both: MatchedValues, metric: str) -> bool:
 
 
 def _keys(
-    run_a: ComparedRun, run_b: ComparedRun, both: MatchedValues, wanted: Sequence[str]
+    run_a: ComparedRun, run_b: ComparedRun, both: MatchedValues, metrics: Sequence[str]
 ) -> list[Key]:
     """Return what is compared, in the order of metrics, conditions and groups of A."""
     own = run_a.thresholded and run_b.thresholded
@@ -266,23 +266,23 @@ def _keys(
             condition == "" if own and of != "tpr" else condition.startswith(("global_fpr", "fpr"))
         )
 
-    keys = {metric: [key for key in both.a if key[2] == metric] for metric in wanted}
-    found: list[Key] = []
-    for metric in wanted:
+    keys = {metric: [key for key in both.a if key[2] == metric] for metric in metrics}
+    keys_to_compare: list[Key] = []
+    for metric in metrics:
         here = list(filter(compared, keys[metric]))
         there = [key for key in both.b if key[2] == metric and compared(key)]
         _check_same(run_a, run_b, "groups", here, there, lambda key: key[0])
         _check_same(run_a, run_b, "operating points", here, there, lambda key: key[1])
-        found += (key for key in here if not _set(key, both))
-    return found
+        keys_to_compare += (key for key in here if not _set(key, both))
+    return keys_to_compare
 
 
-def _why(matched: Sequence[MatchedValues], wanted: Sequence[str]) -> str:
+def _why(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> str:
     """Say why there is nothing to compare."""
-    if not wanted:
+    if not metrics:
         return f"none of {', '.join(METRICS)} is in both runs"
-    names = " and ".join(dict.fromkeys(metric.upper() for metric in wanted))
-    here = [(key, both) for both in matched for key in both.a if key[2] in wanted]
+    names = " and ".join(dict.fromkeys(metric.upper() for metric in metrics))
+    here = [(key, both) for both in matched for key in both.a if key[2] in metrics]
     if any(key in both.b and _set(key, both) for key, both in here):
         return f"the {names} of all pairs is what the operating point sets"
     return f"there is no {names} at an operating point of both runs"
@@ -315,9 +315,9 @@ def _set(key: Key, both: MatchedValues) -> bool:
     return all(math.isclose(side[key].value, rate, rel_tol=1e-6) for side in (both.a, both.b))
 
 
-def _headlines(found: Iterable[Key]) -> Iterator[Key]:
+def _headlines(values: Iterable[Key]) -> Iterator[Key]:
     for group, metric, kind in HEADLINES:
-        for key in found:
+        for key in values:
             if key[0] == group and key[2] == metric and Condition.of(key[1]).kind == kind:
                 yield key
 
@@ -333,31 +333,31 @@ def _one(
 ) -> Comparison:
     """Compare one value; the verdict comes when all have been."""
     a, b = both.a[key], both.b[key]
-    found = difference(a, b, level=level, correlation=None if paired else 0.0)
+    apart = difference(a, b, level=level, correlation=None if paired else 0.0)
     people = [run.people(both.attribute, key[0], key[2]) for run in (run_a, run_b)]
     fewest = min((n for n in people if n is not None), default=None)
     sides = (run_a, both.a), (run_b, both.b)
-    enough = all(run.enough(both.attribute, side, key) for run, side in sides)
-    verdict: Verdict = "not told apart" if found.known else "not known"
+    enough = all(run.reportable(both.attribute, side, key) for run, side in sides)
+    verdict: Verdict = "not told apart" if apart.known else "not known"
     if not enough and not math.isnan(b.value - a.value):
         verdict = "not enough data"
     where = both.feature, both.attribute, both.method_a, both.method_b, *key
-    p = found.p_value(tolerance)
-    return Comparison(*where, a.value, b.value, found, p, p, verdict, 0, fewest, tolerance)
+    p = apart.p_value(tolerance)
+    return Comparison(*where, a.value, b.value, apart, p, p, verdict, 0, fewest, tolerance)
 
 
-def correct(found: Sequence[Comparison]) -> list[Comparison]:
+def correct(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """Correct p-values for all comparisons that tell anything, and give verdicts."""
-    told = [each for each in found if each.told]
-    corrected = iter(holm([each.p for each in told]))
+    reportable = [each for each in comparisons if each.reportable]
+    corrected = iter(holm([each.p for each in reportable]))
     judged = []
-    for each in found:
-        if not each.told:
-            judged.append(replace(each, family=len(told)))
+    for each in comparisons:
+        if not each.reportable:
+            judged.append(replace(each, family=len(reportable)))
             continue
         p = next(corrected)
         verdict = _verdict(each, p)
-        judged.append(replace(each, corrected=p, verdict=verdict, family=len(told)))
+        judged.append(replace(each, corrected=p, verdict=verdict, family=len(reportable)))
     return judged
 
 

@@ -186,10 +186,10 @@ def difference(
         return Difference(nan, nan, nan, 0.0, math.inf, level)
     r = common_noise(a.noise, b.noise) if correlation is None else correlation
     freedom = _freedom(a, b)
-    found = Difference(b.value - a.value, 0.0, 0.0, r, freedom, level)
+    unscaled = Difference(b.value - a.value, 0.0, 0.0, r, freedom, level)
     # Each interval has a level of its own; what they say is the same.
-    at = found._quantile((1 + level) / 2)
-    wide_a, wide_b = (at / found._quantile((1 + e.level) / 2) for e in (a, b))
+    at = unscaled._quantile((1 + level) / 2)
+    wide_a, wide_b = (at / unscaled._quantile((1 + e.level) / 2) for e in (a, b))
     a_down, a_up = wide_a * a.noise_below, wide_a * a.above
     b_down, b_up = wide_b * b.noise_below, wide_b * b.above
     down = _apart(b_down, a_up, max(b_down - a_down, a_up - b_up), r)
@@ -197,18 +197,18 @@ def difference(
     # Both may be too large, the larger one no more than the smaller: only what the one may be too
     # large by more than the other counts.
     more = wide_b * b.too_large - wide_a * a.too_large
-    low, high = found.value - down - max(more, 0.0), found.value + up + max(-more, 0.0)
-    return Difference(found.value, low, high, r, freedom, level)
+    low, high = unscaled.value - down - max(more, 0.0), unscaled.value + up + max(-more, 0.0)
+    return Difference(unscaled.value, low, high, r, freedom, level)
 
 
-def _apart(one: float, other: float, together: float, r: float) -> float:
+def _apart(one: float, other: float, moved: float, r: float) -> float:
     """Return how far the end of a difference is away.
 
     Of symmetric intervals: √(x² + y² − 2 r x y), whatever r.
     """
     if r <= 0:
         return combined_reach(one, other, -r)
-    return math.sqrt((1 - r) * (one**2 + other**2) + r * max(together, 0.0) ** 2)
+    return math.sqrt((1 - r) * (one**2 + other**2) + r * max(moved, 0.0) ** 2)
 
 
 def common_noise(a: Noise, b: Noise) -> float:
@@ -282,12 +282,13 @@ def of_values(
     >>> noise = {(g, "", "ks"): rng.normal(0, 0.01, 500).astype(np.float32) for g in "FM"}
     >>> values = {("F", "", "ks"): (0.1, 0.08, 0.12), ("M", "", "ks"): (0.3, 0.28, 0.32)}
     >>> over = {("all", "", "ks_gap"): (0.2, float("nan"), float("nan"))}
-    >>> found = of_values(values | over, noise)
-    >>> [round(end, 2) for end in (found["all", "", "ks_gap"].low, found["all", "", "ks_gap"].high)]
-    [0.17, 0.23]
+    >>> result = of_values(values | over, noise)
+    >>> gap = result["all", "", "ks_gap"]
+    >>> round(gap.low, 2), round(gap.high, 2)
+    (0.17, 0.23)
     """
     kept: dict[tuple[str, str], _Groups] = {}
-    found = {}
+    estimates = {}
     for key, (value, low, high) in values.items():
         group, condition, metric = key
         own = noise.get(key)
@@ -300,8 +301,8 @@ def of_values(
             low, high = value - half, value + half
         inflated = group == ALL or metric in _INFLATED
         pairs = math.nan if trials is None else trials.get(key, math.nan)
-        found[key] = Estimate(value, low, high, own, level, inflated, pairs)
-    return found
+        estimates[key] = Estimate(value, low, high, own, level, inflated, pairs)
+    return estimates
 
 
 #: Values of groups, shape (n_groups,), and with noise, shape (n_replicates, n_groups).
@@ -331,16 +332,16 @@ def _over_groups(
         pairs = [groups(of)]
     else:
         return None
-    if any(found.shape[-1] < 2 or not len(noisy) for found, noisy in pairs):
+    if any(plain.shape[-1] < 2 or not len(noisy) for plain, noisy in pairs):
         return None
     if name in DEVIATIONS or name == "gap":
-        ((found, noisy),) = pairs
-        moved = deviation_of(name, noisy) - deviation_of(name, found)
+        ((plain, noisy),) = pairs
+        moved = deviation_of(name, noisy) - deviation_of(name, plain)
     else:
         function = FAIRNESS[metric if metric in FAIRNESS else name].function
         with np.errstate(invalid="ignore"):
             moved = function(*(np.clip(noisy, 0, 1) for _, noisy in pairs))
-            moved = moved - function(*(np.clip(found, 0, 1) for found, _ in pairs))
+            moved = moved - function(*(np.clip(plain, 0, 1) for plain, _ in pairs))
     return np.asarray(moved, np.float32) if np.isfinite(moved).all() else None
 
 
@@ -355,7 +356,7 @@ def _gather(
         for key, (value, *_) in values.items()
         if key[0] not in (GLOBAL, ALL) and key[1:] == (condition, metric) and not math.isnan(value)
     ]
-    found = np.array([values[key][0] for key in keys])
+    plain = np.array([values[key][0] for key in keys])
     if not keys or any(key not in noise for key in keys):
-        return found, np.zeros((0, 0))
-    return found, found + np.stack([noise[key] for key in keys], axis=-1).astype(np.float64)
+        return plain, np.zeros((0, 0))
+    return plain, plain + np.stack([noise[key] for key in keys], axis=-1).astype(np.float64)

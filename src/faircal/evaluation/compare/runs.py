@@ -92,9 +92,9 @@ class ComparedRun:
 
     def find(self, feature: str, method: str, attribute: str) -> dict[Key, Estimate] | None:
         """Return the values of a method's main variant; None where it was not run."""
-        for each, found in self.estimates.items():
+        for each, estimates in self.estimates.items():
             if (each.feature, each.method, each.attribute) == (feature, method, attribute):
-                return found
+                return estimates
         return None
 
     @property
@@ -106,13 +106,13 @@ class ComparedRun:
         """Return the effective people behind a metric of a group; None where they are not known."""
         return effective_people_by_group(self.record, attribute, metric).get(group)
 
-    def enough(self, attribute: str, found: Mapping[Key, Estimate], key: Key) -> bool:
-        """Whether a report of this run would tell one of the values `found` by an attribute."""
+    def reportable(self, attribute: str, estimates: Mapping[Key, Estimate], key: Key) -> bool:
+        """Whether a report of this run would tell one of the values `estimates` by an attribute."""
         group, condition, metric = key
         if group == ALL:
             return True
         kind = "fnr" if metric == "tpr" else metric
-        pairs = found[key].trials if kind in _KINDS else _pairs(found, group)
+        pairs = estimates[key].trials if kind in _KINDS else _pairs(estimates, group)
         least = 10**9 if math.isnan(pairs) else round(pairs)  # not known: people decide
         people = self.people(attribute, group, metric)
         return (
@@ -123,7 +123,7 @@ class ComparedRun:
     @property
     def thresholded(self) -> bool:
         """Whether error rates at a threshold of the user's own were measured."""
-        return any(("global", "", "fpr") in found for found in self.estimates.values())
+        return any(("global", "", "fpr") in estimates for estimates in self.estimates.values())
 
     @property
     def data_hash(self) -> str:
@@ -131,11 +131,11 @@ class ComparedRun:
         return str(self.record.get("data_sha256") or "")
 
 
-def _pairs(found: Mapping[Key, Estimate], group: str) -> float:
+def _pairs(estimates: Mapping[Key, Estimate], group: str) -> float:
     """Return a group's pairs, both kinds: those that its rates count; NaN without rates."""
     counted = {
         metric: each.trials
-        for (of, _, metric), each in found.items()
+        for (of, _, metric), each in estimates.items()
         if of == group and metric in _KINDS and each.trials == each.trials
     }
     return sum(counted.values()) if len(counted) == len(_KINDS) else math.nan
@@ -251,22 +251,22 @@ def in_words(names: Iterable[str]) -> str:
 
 def notes(run_a: ComparedRun, run_b: ComparedRun, paired: bool = True) -> list[str]:
     """Say what is to be known of two runs that are compared."""
-    said = []
+    lines = []
     if not (run_a.people_known and run_b.people_known):
-        said.append(
+        lines.append(
             "who is in the pairs is not known: they are taken as independent, so intervals are too"
             " narrow where pairs share people"
         )
     if not same_data(run_a, run_b):
         how = "people of the same name are taken for the same person (--unpaired if they are not)"
-        said.append(
+        lines.append(
             "the two runs are not of the same data: "
             + (how if paired else "they are compared as of different people")
         )
     own = [run.record.get("settings", {}).get("threshold") for run in (run_a, run_b)]
     if run_a.thresholded and run_b.thresholded and own[0] != own[1]:
-        said.append(f"thresholds differ: {own[0]} in the one, {own[1]} in the other")
-    return said
+        lines.append(f"thresholds differ: {own[0]} in the one, {own[1]} in the other")
+    return lines
 
 
 def same_data(run_a: ComparedRun, run_b: ComparedRun) -> bool:

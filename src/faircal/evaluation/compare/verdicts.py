@@ -78,7 +78,7 @@ class Comparison:
     tolerance: float = 0.0
 
     @property
-    def told(self) -> bool:
+    def reportable(self) -> bool:
         """Whether there is anything to tell."""
         return self.verdict not in ("not enough data", "not known")
 
@@ -99,13 +99,13 @@ class Comparison:
     @property
     def no_errors(self) -> bool:
         """Whether neither has a single error."""
-        return self.told and self.metric in ("fpr", "fnr") and self.a == self.b == 0
+        return self.reportable and self.metric in ("fpr", "fnr") and self.a == self.b == 0
 
     @property
     def same(self) -> bool:
         """Whether A and B are one and the same, noise and all."""
         ends = self.difference
-        return self.told and self.a == self.b and ends.high - ends.low < _SAME
+        return self.reportable and self.a == self.b and ends.high - ends.low < _SAME
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for machines; what is not told is None."""
@@ -124,7 +124,7 @@ class Comparison:
         }
         return {
             **{name: getattr(self, name) for name in names},
-            **(numbers if self.told else dict.fromkeys(numbers)),
+            **(numbers if self.reportable else dict.fromkeys(numbers)),
             "family": self.family,
             "effective_people": self.people,
             "verdict": self.verdict,
@@ -152,7 +152,7 @@ def non_inferior(compared: Sequence[Comparison], margin: float) -> GateVerdict:
     can't be told speaks against, too.
     """
     check_margin(margin)
-    against = tuple(each for each in compared if not (each.told and each.worst < margin))
+    against = tuple(each for each in compared if not (each.reportable and each.worst < margin))
     return GateVerdict(not against, against)
 
 

@@ -121,8 +121,8 @@ class Guarantee:
             free = math.inf if at == 0 else threshold - float(below[at - 1])
             return threshold - min(1e-9, free / 2)
 
-        told = moved(self.told_threshold)
-        return replace(self, threshold=moved(self.threshold), told_threshold=told)
+        partial = moved(self.told_threshold)
+        return replace(self, threshold=moved(self.threshold), told_threshold=partial)
 
     @property
     def refused(self) -> tuple[GuaranteeRow, ...]:
@@ -179,8 +179,8 @@ def guarantee(
     >>> rng = np.random.default_rng(0)
     >>> left, right = np.triu_indices(100, 1)
     >>> everybody = ImposterSet(rng.normal(size=len(left)), left, right)
-    >>> found = guarantee(everybody, fpr=0.01, upper=np.inf)
-    >>> found.rows[0].errors, found.rows[0].imposters, found.rows[0].status
+    >>> result = guarantee(everybody, fpr=0.01, upper=np.inf)
+    >>> result.rows[0].errors, result.rows[0].imposters, result.rows[0].status
     (31, 4950, 'counted')
     >>> print(guarantee(everybody, fpr=1e-4, upper=np.inf).rows[0].status[:52])
     refused: these pairs show a rate of 0.084 % at best;
@@ -196,9 +196,11 @@ def guarantee(
         name: cache(partial(fit_tail, each.scores, each.left, each.right, upper=upper))
         for name, each in asked.items()
     }
-    needed = {name: _found(each, fpr, risk, upper, tails[name]) for name, each in asked.items()}
-    told = [t for t, status in needed.values() if not status.startswith(REFUSED)]
-    at = max(told, default=math.nan)
+    needed = {
+        name: _threshold_of(each, fpr, risk, upper, tails[name]) for name, each in asked.items()
+    }
+    thresholds = [t for t, status in needed.values() if not status.startswith(REFUSED)]
+    at = max(thresholds, default=math.nan)
     rows = (
         [] if sets is None else [_row(GLOBAL, everybody, at, math.nan, MEASURED, fpr, confidence)]
     )
@@ -206,12 +208,12 @@ def guarantee(
         status = needed[name][1]
         own = needed[name][0]
         if len(asked) > 1:
-            own = _found(each, fpr, risk / len(asked), upper, tails[name])[0]
+            own = _threshold_of(each, fpr, risk / len(asked), upper, tails[name])[0]
         row = _row(name, each, at, own, status, fpr, confidence)
         if status == EXTRAPOLATED:  # no more is known of it: that the promise holds
             row = row._replace(upper=fpr)
         rows.append(row)
-    threshold = at if len(told) == len(asked) else math.nan
+    threshold = at if len(thresholds) == len(asked) else math.nan
     resolved = float(np.max([each.resolved(risk) for each in asked.values()]))
     short = [name for name, (_, status) in needed.items() if status != COUNTED]
     more = tuple(requirement(name, asked[name], fpr, risk) for name in short)
@@ -229,8 +231,8 @@ def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> 
     --------
     >>> left, right = np.arange(2000), np.arange(2000, 4000)
     >>> everybody = ImposterSet(np.linspace(-1, 0.999, 2000), left, right)
-    >>> found = counted(everybody, fpr=0.01)
-    >>> round(found.threshold, 3), found.rows[0].errors, found.rows[0].status
+    >>> result = counted(everybody, fpr=0.01)
+    >>> round(result.threshold, 3), result.rows[0].errors, result.rows[0].status
     (0.98, 20, 'measured')
     """
     _check(fpr, confidence)
@@ -335,25 +337,25 @@ def _cluster_name(members: NDArray[np.integer], k: int) -> str:
     return f"cluster {k}" + (f" and {len(members) - 1} more" if len(members) > 1 else "")
 
 
-def _found(
+def _threshold_of(
     each: ImposterSet, fpr: float, risk: float, upper: float, fitted: Callable[[], Tail]
 ) -> tuple[float, str]:
     """Return a set's threshold and how it was found; NaN and why where there is none."""
     people = each.sharing.effective_people
     if people < FEWEST_PEOPLE:
-        found = f"{people:.0f} people (effective), expected at least {FEWEST_PEOPLE}"
-        return math.nan, f"{REFUSED}{NOT_ENOUGH}: {found}"
+        few = f"{people:.0f} people (effective), expected at least {FEWEST_PEOPLE}"
+        return math.nan, f"{REFUSED}{NOT_ENOUGH}: {few}"
     counted = each.threshold(fpr, risk)
     if not math.isnan(counted):
         return counted, COUNTED
-    threshold, why = _beyond(fitted(), fpr, risk, upper)
+    threshold, why = _extrapolate(fitted(), fpr, risk, upper)
     if not why:
         return threshold, EXTRAPOLATED
     best = f"these pairs show a rate of {100 * each.resolved(risk):.2g} % at best"
     return math.nan, f"{REFUSED}{best}; not extrapolated: {why}"
 
 
-def _beyond(tail: Tail, fpr: float, risk: float, upper: float) -> tuple[float, str]:
+def _extrapolate(tail: Tail, fpr: float, risk: float, upper: float) -> tuple[float, str]:
     """Extrapolate the tail: the threshold, and why not."""
     if not tail.fits:
         return math.nan, tail.reason
@@ -372,7 +374,7 @@ def _row(
 ) -> GuaranteeRow:
     sharing, n = each.sharing, len(each.scores)
     errors = each.errors(at)
-    known = (each.enough(fpr) or status == EXTRAPOLATED) and not math.isnan(at)
+    known = (each.enough_people(fpr) or status == EXTRAPOLATED) and not math.isnan(at)
     low, high = each.interval(errors, confidence) if known else (math.nan, math.nan)
     rate = errors / n if known else math.nan
     upper = each.upper_bound(errors, 1 - confidence) if known else math.nan

@@ -78,7 +78,7 @@ class ImposterSet:
         """Return the pairs of `rows`; people keep their numbers."""
         return ImposterSet(self.scores[rows], self.left[rows], self.right[rows])
 
-    def enough(self, rate: float) -> bool:
+    def enough_people(self, rate: float) -> bool:
         """Return whether there are people enough to tell such a rate; else nothing is promised.
 
         Where that is left out a promise still fails seldom enough over all sets of so few people.
@@ -103,14 +103,15 @@ class ImposterSet:
         def too_few(errors: float) -> bool:
             if errors / n > most:
                 return False
-            seen = errors / n * trials
-            return bool(1 - betainc(seen + 1, max(trials - seen, 1e-9), rate) <= risk)
+            effective_errors = errors / n * trials
+            left = max(trials - effective_errors, 1e-9)
+            return bool(1 - betainc(effective_errors + 1, left, rate) <= risk)
 
         return too_few
 
     def allowed(self, rate: float, risk: float) -> int:
         """Return the most errors that still show a rate of at most `rate`; −1 where none do."""
-        if not self.enough(rate):
+        if not self.enough_people(rate):
             return -1
         too_few = self.test(rate, risk)
         low, high = -1, len(self.scores)
@@ -152,14 +153,14 @@ class ImposterSet:
 
     def resolved(self, risk: float) -> float:
         """Return the lowest rate that these pairs could show; NaN where they show none."""
-        if not self.enough(0.5):
+        if not self.enough_people(0.5):
             return math.nan
         low, high = self.upper_bound(0, risk), 0.5
-        if self.enough(low):
+        if self.enough_people(low):
             return low
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            low, high = (low, middle) if self.enough(middle) else (middle, high)
+            low, high = (low, middle) if self.enough_people(middle) else (middle, high)
         return high
 
     def interval(self, errors: int, level: float) -> tuple[float, float]:

@@ -256,8 +256,8 @@ def fit_tail(
         return Tail(len(checked), upper, confidence, known, rungs, reason)
 
     if people.left is not None and people.effective < LEAST_PEOPLE:
-        found = f"{people.effective:.0f} people (effective)"
-        return tail((), f"too few people: expected {LEAST_PEOPLE:.0f}, found {found}")
+        few = f"{people.effective:.0f} people (effective)"
+        return tail((), f"too few people: expected {LEAST_PEOPLE:.0f}, found {few}")
     fractions = [f for f in LADDER if f * len(checked) <= MOST_EXCEEDANCES]
     rungs: list[TailFit] = []
     reason = f"too few imposter pairs: expected {_needed():.0f}, found {len(checked)}"

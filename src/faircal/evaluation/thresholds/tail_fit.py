@@ -140,8 +140,8 @@ def _lowest(cost: Callable[[float], float], grid: Float64, tolerance: float) -> 
     costs = [cost(float(g)) for g in grid]
     at = int(np.argmin(costs))
     ends = (float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)]))
-    found = minimize_scalar(cost, bounds=ends, method="bounded", options={"xatol": tolerance})
-    return float(found.x) if found.fun < costs[at] else float(grid[at])
+    minimum = minimize_scalar(cost, bounds=ends, method="bounded", options={"xatol": tolerance})
+    return float(minimum.x) if minimum.fun < costs[at] else float(grid[at])
 
 
 def _not_flat(shape: Float64, least: float) -> Float64:

@@ -47,9 +47,9 @@ class PairRegions:
             raise DataError(f"{data.where}: expected embeddings, found scores only")
         vectors, engine = embeddings.rows(images), embeddings.engine
         n = min(_REGIONS, len(images))
-        found = kmeans(vectors, n, random_state=random_state, engine=engine)
+        clustering = kmeans(vectors, n, random_state=random_state, engine=engine)
         region = np.zeros(len(data.images), dtype=np.int32)
-        region[images] = found.assign(vectors, engine)
+        region[images] = clustering.assign(vectors, engine)
         return cls(n, region[data.pairs.left], region[data.pairs.right])
 
     def take(self, rows: NDArray[np.intp]) -> PairRegions:
@@ -78,12 +78,12 @@ class PairRegions:
 
     def ks(self, probability: Float64, genuine: NDArray[np.bool_]) -> float:
         """Return the calibration error, mean over the regions that have pairs enough."""
-        found = []
+        errors = []
         for region in range(self.n):
             inside = (self.left == region) | (self.right == region)
             if inside.sum() >= _FULL:
-                found.append(ks(probability[inside], genuine[inside]))
-        return float(np.mean(found)) if found else float("nan")
+                errors.append(ks(probability[inside], genuine[inside]))
+        return float(np.mean(errors)) if errors else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,19 +146,19 @@ class Trials:
         tell: Callable[[], None],
     ) -> Iterator[TrialResult]:
         """Try K with each calibrator, from every start; calibrators share the clusterings."""
-        found = np.empty((len(calibrators), len(seeds), len(self.genuine)))
+        probabilities = np.empty((len(calibrators), len(seeds), len(self.genuine)))
         rand = []
         for part in self.parts:
             clusters = []
             for start, seed in enumerate(seeds):
                 for which, calibrator in enumerate(calibrators):
                     model = FairCal(n_clusters, calibrator, random_state=seed).fit(part.fitted)
-                    found[which, start, part.place] = model.predict_proba(part.held)
+                    probabilities[which, start, part.place] = model.predict_proba(part.held)
                 clusters.append(model.image_clusters(part.held)[1])
                 tell()
             rand += [adjusted_rand_score(a, b) for a, b in combinations(clusters, 2)]
         same = float(np.mean(rand)) if rand else float("nan")
-        for probability in found:
+        for probability in probabilities:
             yield self._measured(probability, same)
 
     def _measured(self, probability: Float64, adjusted_rand: float) -> TrialResult:
@@ -291,8 +291,8 @@ def choose(
     tried: dict[Key, TrialResult] = {}
     for n_clusters in counts:
         label = f"{n_clusters} clusters"
-        found = trials.run(n_clusters, names, seeds, tell)
-        tried |= {(n_clusters, name): one for name, one in zip(names, found, strict=True)}
+        results = trials.run(n_clusters, names, seeds, tell)
+        tried |= {(n_clusters, name): one for name, one in zip(names, results, strict=True)}
     return decide(tried, plain, within, _notes(trials, n_folds))
 
 

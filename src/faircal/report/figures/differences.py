@@ -60,7 +60,7 @@ class Differences(Figure):
         """What there is to tell, by the metric's name."""
         found: dict[str, list[Comparison]] = {}
         for each in self.compared:
-            if each.told:
+            if each.reportable:
                 found.setdefault(metric_title(each.metric, each.condition), []).append(each)
         return found
 

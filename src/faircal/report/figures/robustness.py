@@ -270,7 +270,7 @@ class MovingCurves(Figure):
         for name, curve in self.lines.items():
             ends = dict.fromkeys((min(curve.points), curve.most))
             listed = ", ".join(f"{rounded(curve.points[n].mean)} with {n}" for n in ends)
-            said.append(f"{name}: {listed} labelled pairs, about {curve.enough} do as well")
+            said.append(f"{name}: {listed} labelled pairs, about {curve.labels_needed} do as well")
         return "; ".join(said) + "."
 
     def _draw(self, ax: Axes) -> None:

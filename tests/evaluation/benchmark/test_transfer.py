@@ -300,19 +300,19 @@ class TestRestoring:
             n0=(0.2, 0.2, 0.22), n100=(0.05, 0.06, 0.05), n300=(0.03, 0.02, 0.03), n900=(0.02,) * 3
         )
         # 300: differences 0.01, 0, 0.01 are 0.0067 ± 0.0033, within two errors; 100: 0.033 ± 0.003.
-        assert curve.enough == 300
+        assert curve.labels_needed == 300
         assert curve.gains
 
     def test_fewer_that_happen_to_be_good_do_not_count_where_more_are_worse(self):
         curve = self.curve(n0=(0.01,) * 3, n100=(0.05, 0.06, 0.05), n900=(0.01, 0.012, 0.008))
         assert curve.as_good == 900
         assert not curve.gains
-        assert curve.enough == 0
+        assert curve.labels_needed == 0
 
     def test_undefined_folds_are_passed_over(self):
         curve = self.curve(n0=(0.2, 0.21, math.nan), n900=(0.1, 0.12, 0.1))
         assert curve.points[0].mean == pytest.approx(0.205)
-        assert curve.enough == 900
+        assert curve.labels_needed == 900
 
     def test_curves_of_rows_begin_with_the_model_as_it_is(self):
         front = ("f", "m", "beta", "", "a")

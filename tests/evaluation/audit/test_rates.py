@@ -39,7 +39,7 @@ def test_rates_and_intervals(pairs, level):
         assert (row.genuine, row.imposters) == found.trials[row.name]
         for metric in ("fpr", "fnr"):
             value, low, high = (getattr(row, f"{metric}{end}") for end in ("", "_low", "_high"))
-            told = found.enough(metric, group=row.name)
+            told = found.reportable(metric, group=row.name)
             assert math.isnan(value) is not told
             if told:
                 assert value == found.value(metric, group=row.name)
