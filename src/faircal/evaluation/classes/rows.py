@@ -122,14 +122,14 @@ class ClassRows:
 
         A row counts with its unit alone, as a genuine pair with its one person.
         """
-        crowds = {}
+        identified = {}
         for name, rows in self.rows.items():
             units = self.units[rows]
             if name != GLOBAL or not self.independent:
                 units = np.unique(units, return_inverse=True)[1]
             count = int(units.max(initial=-1)) + 1
-            crowds[name] = IdentifiedPairs(np.ones(len(units), np.bool_), units, units, count)
-        return crowds
+            identified[name] = IdentifiedPairs(np.ones(len(units), np.bool_), units, units, count)
+        return identified
 
     @cached_property
     def mixed(self) -> bool:
