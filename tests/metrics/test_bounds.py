@@ -34,7 +34,6 @@ from faircal.metrics.bounds import (
     tpr_range,
 )
 
-often = settings(deadline=None, max_examples=150)
 probabilities = st.one_of(
     st.floats(0, 1),
     st.sampled_from([0.0, 1.0, 0.5, 1e-300, 1e-9, 1 - 1e-9]),
@@ -61,72 +60,45 @@ def within(low, value, high):
     return low - 1e-12 <= value <= high + 1e-12 or np.isnan([low, value, high]).all()
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_every_metric_has_a_bound_that_holds(name):
-    metric = METRICS[name]
-
-    @often
-    @given(counted_pairs())
-    def check(data):
-        scores, genuine, _, bins = data
-        exact = metric.function(Ranking.of(scores, genuine))
-        counted = metric.function(as_counted(bins))
+@settings(max_examples=150)
+@given(counted_pairs(), rates, st.sampled_from([0.3, 1.0, 2.0]))
+def test_every_value_of_one_set_is_within_its_bound(data, rate, upper):
+    scores, genuine, _, bins = data
+    exact, counted = Ranking.of(scores, genuine), as_counted(bins)
+    for metric in METRICS.values():
+        values = metric.function(exact), metric.function(counted)
         bound = metric.bound(bins)
-        assert abs(exact - counted) <= bound or np.isnan([exact, counted, bound]).all()
-
-    check()
-
-
-@pytest.mark.parametrize(
-    ("threshold_at", "of"), [(threshold_at_fpr, "fpr"), (threshold_at_fnr, "fnr")]
-)
-def test_thresholds_lie_in_their_range(threshold_at, of):
-    @often
-    @given(counted_pairs(), rates, st.sampled_from([0.3, 1.0, 2.0]))
-    def check(data, rate, upper):
-        scores, genuine, _, bins = data
-        low, high = threshold_range(bins, rate, of, upper)
-        for ranking in (Ranking.of(scores, genuine), as_counted(bins)):
+        assert abs(values[0] - values[1]) <= bound or np.isnan([*values, bound]).all()
+    for ranking in (exact, counted):
+        low, high = tpr_range(bins, rate)
+        assert within(low, float(tpr_at_fpr(ranking, rate)), high)
+        for threshold_at, of in ((threshold_at_fpr, "fpr"), (threshold_at_fnr, "fnr")):
+            low, high = threshold_range(bins, rate, of, upper)
             assert within(low, float(threshold_at(ranking, rate, upper=upper)), high)
 
-    check()
 
-
-@often
-@given(counted_pairs(), rates)
-def test_the_rate_at_a_rate_lies_in_its_range(data, rate):
-    scores, genuine, _, bins = data
-    low, high = tpr_range(bins, rate)
-    for ranking in (Ranking.of(scores, genuine), as_counted(bins)):
-        assert within(low, float(tpr_at_fpr(ranking, rate)), high)
-
-
-@often
+@settings(max_examples=100)
 @given(counted_pairs(), st.floats(-0.2, 1.2), st.floats(0, 0.4), st.sampled_from([0.3, 1.0, 2.0]))
-def test_interpolated_rates_lie_in_their_range(data, low, width, upper):
+def test_rates_at_thresholds_lie_in_their_range(data, low, width, upper):
     scores, genuine, edges, bins = data
+    exact, counted = Ranking.of(scores, genuine), as_counted(bins)
     places = np.concatenate([[low, low + width], scores, edges])
-    for at in places[(places >= low) & (places <= low + width)]:
-        for ranking in (Ranking.of(scores, genuine), as_counted(bins)):
-            for rate, label in ((fpr_at_threshold, "imposter"), (tpr_at_threshold, "genuine")):
-                ends = rate_range(bins, label, low, low + width, upper)
-                assert within(ends[0], float(rate(ranking, at, upper=upper)), ends[1])
+    inside = places[(places >= low) & (places <= low + width)]
+    for rate, label in ((fpr_at_threshold, "imposter"), (tpr_at_threshold, "genuine")):
+        ends = rate_range(bins, label, low, low + width, upper)
+        for ranking in (exact, counted):
+            for value in rate(ranking, inside, upper=upper):
+                assert within(ends[0], float(value), ends[1])
+    at_all = rates_at_threshold(exact, places)
+    for values, label in ((at_all.fpr, "imposter"), (at_all.tpr, "genuine")):
+        for at, value in zip(places, values, strict=True):
+            ends = counted_range(bins, label, at)
+            assert within(ends[0], float(value), ends[1])
+            if at in edges[1:]:  # exact there
+                assert ends[0] == ends[1] or np.isnan(value)
 
 
-@often
-@given(counted_pairs(), st.floats(-0.2, 1.2))
-def test_counted_rates_lie_in_their_range_and_are_exact_at_edges(data, anywhere):
-    scores, genuine, edges, bins = data
-    for at in (anywhere, *scores, *edges):
-        exact = rates_at_threshold(Ranking.of(scores, genuine), at)
-        for rate, label in ((exact.fpr, "imposter"), (exact.tpr, "genuine")):
-            low, high = counted_range(bins, label, at)
-            assert within(low, float(rate), high)
-            if at in edges[1:]:
-                assert low == high or np.isnan(rate)
-
-
-@often
+@settings(max_examples=100)
 @given(counted_pairs(), st.data())
 def test_histograms_of_counts_are_those_of_the_scores(data, draw):
     scores, genuine, edges, bins = data
@@ -138,21 +110,16 @@ def test_histograms_of_counts_are_those_of_the_scores(data, draw):
     np.testing.assert_allclose(counted.total, exact.total, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", DEVIATIONS)
-def test_deviations_over_groups(name):
-    @often
-    @given(
-        st.lists(
-            st.tuples(st.floats(0, 1), st.floats(0, 0.3), st.floats(-1, 1)), min_size=1, max_size=8
-        )
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 1), st.floats(0, 0.3), st.floats(-1, 1)), min_size=1, max_size=8
     )
-    def check(groups):
-        values, errors, moves = np.array(groups).T
-        function = DEVIATIONS[name]
+)
+def test_deviations_over_groups(groups):
+    values, errors, moves = np.array(groups).T
+    for name, function in DEVIATIONS.items():
         moved = function(values + moves * errors)
         assert abs(moved - function(values)) <= deviation_bound(name, errors) + 1e-12
-
-    check()
 
 
 def test_a_group_without_a_value_is_left_out():

@@ -1,4 +1,6 @@
-"""Thresholds for rates and rates at thresholds, worked out by hand."""
+"""ROC curves, thresholds for a wanted rate, and rates at a threshold."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
@@ -6,14 +8,92 @@ import pytest
 from faircal._base.errors import ParameterError
 from faircal.metrics import (
     Ranking,
+    auroc,
+    det,
     find_threshold,
     fnr_at_threshold,
     fpr_at_threshold,
     rates_at_threshold,
+    roc,
     threshold_at_fnr,
     threshold_at_fpr,
+    tpr_at_fpr,
     tpr_at_threshold,
 )
+
+NAN = float("nan")
+
+
+@pytest.fixture
+def tied_ranking():
+    # Descending: genuine, imposter, genuine + imposter tied, imposter, genuine.
+    return Ranking.of([0.9, 0.8, 0.6, 0.6, 0.4, 0.2], [1, 0, 1, 0, 0, 1])
+
+
+def test_roc_keeps_every_distinct_score(tied_ranking):
+    fpr, tpr, thresholds = roc(tied_ranking)
+    np.testing.assert_allclose(fpr, [0, 0, 1 / 3, 2 / 3, 1, 1])
+    np.testing.assert_allclose(tpr, [0, 1 / 3, 1 / 3, 2 / 3, 2 / 3, 1])
+    assert thresholds.tolist() == [1.0, 0.9, 0.8, 0.6, 0.4, 0.2]
+
+
+def test_det_is_the_roc_with_misses(tied_ranking):
+    np.testing.assert_allclose(det(tied_ranking).fnr, [1, 2 / 3, 2 / 3, 1 / 3, 1 / 3, 0])
+    np.testing.assert_array_equal(det(tied_ranking).fpr, roc(tied_ranking).fpr)
+
+
+@pytest.mark.parametrize(("upper", "first"), [(1.0, 1.0), (2.0, 2.0), (0.9, 0.9), (0.5, 0.9)])
+def test_artificial_point_sits_at_the_upper_end_or_the_largest_score(tied_ranking, upper, first):
+    thresholds = roc(tied_ranking, upper=upper).thresholds
+    assert thresholds[0] == first
+    assert thresholds[1:].tolist() == [0.9, 0.8, 0.6, 0.4, 0.2]
+
+
+def test_scores_above_the_upper_end_stay(tied_ranking):
+    shifted = Ranking.of([1.3, 1.1, 0.4], [1, 0, 0])
+    assert roc(shifted).thresholds.tolist() == [1.3, 1.3, 1.1, 0.4]
+
+
+def test_auroc_counts_ties_half(tied_ranking):
+    # Of 9 genuine-imposter pairs: 0.9 wins 3, 0.6 wins 1 and ties 1, 0.2 wins none.
+    assert auroc(tied_ranking) == 4.5 / 9
+    assert auroc([0.5, 0.5, 0.5], [1, 0, 1]) == 0.5
+    assert auroc([0.1, 0.2], [1, 0]) == 0.0
+
+
+def test_tpr_interpolates_between_points_and_takes_the_highest_at_a_shared_fpr(tied_ranking):
+    # At FPR 0 there are TPR 0 and 1/3; at FPR 1 there are 2/3 and 1; half way from 1/3 to 2/3.
+    np.testing.assert_allclose(tpr_at_fpr(tied_ranking, [0, 0.5, 1]), [1 / 3, 1 / 2, 1])
+
+
+def test_tpr_has_the_shape_of_the_rates(tied_ranking):
+    assert tpr_at_fpr(tied_ranking, 0.5).shape == ()
+    assert tpr_at_fpr(tied_ranking, [[0.1, 0.2]]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("rates", [-0.1, 1.1, NAN, [0.1, 2.0]])
+def test_rates_are_fractions(tied_ranking, rates):
+    with pytest.raises(ParameterError, match=r"expected rates in \[0, 1\]"):
+        tpr_at_fpr(tied_ranking, rates)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_one_class_leaves_nan(label):
+    one = Ranking.of([0.2, 0.6], [label, label])
+    assert np.isnan(auroc(one))
+    assert np.isnan(tpr_at_fpr(one, [0.1, 0.2])).all()
+    fpr, tpr, _ = roc(one)
+    absent, present = (tpr, fpr) if label == 0 else (fpr, tpr)
+    assert np.isnan(absent).all()
+    assert present.tolist() == [0, 0.5, 1]
+
+
+def test_nothing_leaves_nan():
+    empty = Ranking.of([0.2], [0]).subset([False])
+    assert np.isnan(roc(empty).fpr).all()
+    assert roc(empty).thresholds.tolist() == [1.0]
+    assert np.isnan(tpr_at_fpr(empty, 0.1))
+
 
 NAN = float("nan")
 RULES = ["nearest", "interpolate", "conservative"]

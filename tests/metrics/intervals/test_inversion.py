@@ -1,4 +1,4 @@
-"""Intervals of rates."""
+"""Intervals of rates, and lower ends of what cannot be negative."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import norm
 from faircal.metrics import wilson
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.dyadic import Dyads
-from faircal.metrics.intervals.inversion import rate_interval
+from faircal.metrics.intervals.inversion import lowest_scale, rate_interval
 
 
 def none(p):
@@ -80,3 +80,16 @@ def test_coverage_where_people_are_shared(draw, rate, n, images, person):
         theirs += low <= rate <= high
     assert 183 <= ours <= 199  # 95 % of 200 is 190
     assert theirs < 160
+
+
+class TestLowest:
+    def test_far_from_0_it_is_the_usual_end(self):
+        noise = np.random.default_rng(0).normal(size=100_000)
+        low = lowest_scale(lambda part: np.abs(20 * part + noise), 20.0, 0.9)
+        assert 20 * low == pytest.approx(20 - 1.645, abs=0.02)
+
+    def test_what_noise_alone_makes_is_0(self):
+        noise = np.random.default_rng(0).normal(size=(10_000, 5))
+        found = np.abs(noise[0]).max()
+        part = lowest_scale(lambda p: np.abs(p * noise[0] + noise[1:]).max(axis=1), found)
+        assert part == 0.0
