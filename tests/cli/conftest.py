@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -111,6 +112,12 @@ def run_here(capfd):
         return SimpleNamespace(code=stop.value.code, out=out, err=err)
 
     return run
+
+
+@pytest.fixture
+def without_figures(monkeypatch):
+    """Matplotlib is not there, which saves seconds: figures have tests of their own."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import textwrap
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -99,6 +100,12 @@ def bench(faces, home, run_command):
     done = run_command("benchmark", faces, *BENCH, "--jobs", 1, "--out", home / "bench")
     assert str(home / "bench/report.html") in done.stdout
     return home / "bench"
+
+
+@pytest.fixture
+def run_plain(run_command):
+    """Run a command where Matplotlib is not installed: figures have tests of their own."""
+    return partial(run_command)
 
 
 # ------------------------------------------------------------------------------- help
@@ -349,10 +356,10 @@ def check_audit(folder: Path, attribute: str = "", **run: object) -> list[dict[s
     return rows
 
 
-def test_audit_of_a_table(table, tmp_path, run_command):
+def test_audit_of_a_table(table, tmp_path, run_plain):
     out = tmp_path / "a"
     words = ("audit", table, "--attribute", "ethnicity", "--threshold", 0.3, "--out", out)
-    done = run_command(*words)
+    done = run_plain(*words)
     assert str(out / "report.html") in done.stdout
     assert "Asian" in done.stdout
     assert "intervals: " in done.stderr
@@ -369,10 +376,10 @@ def test_audit_of_a_table(table, tmp_path, run_command):
     assert not any(row["metric"] == "ks" for row in rows)
 
 
-def test_audit_with_a_model(faces, data, model, tmp_path, run_command):
+def test_audit_with_a_model(faces, data, model, tmp_path, run_plain):
     out = tmp_path / "a"
     words = ("audit", faces, "--model", model, "--fold", 5, "--out", out, "--json")
-    said = json.loads(run_command(*words).stdout)
+    said = json.loads(run_plain(*words).stdout)
     assert said["report"] == str(out / "report.html")
     rows = check_audit(out, "ethnicity+gender", kind="audit", simulated=True, cross_group_pairs=64)
     assert {row["method"] for row in rows} == {"faircal"}
@@ -383,12 +390,12 @@ def test_audit_with_a_model(faces, data, model, tmp_path, run_command):
     assert len(said["audit"]) > 0
 
 
-def test_audit_of_a_scored_file(faces, model, tmp_path, run_command):
+def test_audit_of_a_scored_file(faces, model, tmp_path, run_plain):
     """What ``score`` wrote can be audited without the model."""
     scored = tmp_path / "s.parquet"
-    run_command("score", model, faces, "--keep", "genuine,gender", "--out", scored)
-    run_command("audit", scored, "--out", tmp_path / "table")
-    run_command("audit", faces, "--attribute", "gender", "--model", model, "--out", tmp_path / "m")
+    run_plain("score", model, faces, "--keep", "genuine,gender", "--out", scored)
+    run_plain("audit", scored, "--out", tmp_path / "table")
+    run_plain("audit", faces, "--attribute", "gender", "--model", model, "--out", tmp_path / "m")
     labels = {"dataset": "", "feature": "", "method": ""}
     found, expected = (
         values_of([row | labels for row in check_audit(tmp_path / name)]) for name in ("table", "m")
@@ -396,10 +403,10 @@ def test_audit_of_a_scored_file(faces, model, tmp_path, run_command):
     assert same(found, expected)
 
 
-def test_audit_without_attributes(table, tmp_path, run_command):
+def test_audit_without_attributes(table, tmp_path, run_plain):
     bare = pacsv.read_csv(table).select(["score", "genuine"])
     pq.write_table(bare, tmp_path / "bare.parquet")
-    done = run_command("audit", tmp_path / "bare.parquet", "--out", tmp_path / "a")
+    done = run_plain("audit", tmp_path / "bare.parquet", "--out", tmp_path / "a")
     assert "only global figures" in done.stderr
     assert {row["group"] for row in check_audit(tmp_path / "a")} == {"global"}
 
@@ -460,15 +467,15 @@ def test_benchmark_record(bench, data):
     assert re.findall(r"<link[^>]*>", page) == ['<link rel="icon" href="data:,">']
 
 
-def test_benchmark_is_the_same_whatever_the_jobs(bench, faces, tmp_path, run_command):
-    run_command("benchmark", faces, *BENCH, "--jobs", 2, "--out", tmp_path / "b", figures=False)
+def test_benchmark_is_the_same_whatever_the_jobs(bench, faces, tmp_path, run_plain):
+    run_plain("benchmark", faces, *BENCH, "--jobs", 2, "--out", tmp_path / "b")
     results = (bench / "results.csv").read_bytes()
     assert (tmp_path / "b/results.csv").read_bytes() == results
-    run_command("benchmark", faces, *BENCH, "--jobs", 2, "--out", tmp_path / "b", figures=False)
+    run_plain("benchmark", faces, *BENCH, "--jobs", 2, "--out", tmp_path / "b")
     assert (tmp_path / "b/results.csv").read_bytes() == results
 
 
-def test_benchmark_goes_on_where_it_stopped(bench, faces, tmp_path, run_command):
+def test_benchmark_goes_on_where_it_stopped(bench, faces, tmp_path, run_plain):
     out = tmp_path / "b"
     shutil.copytree(bench, out)
     parts = sorted((out / "parts").glob("*/*.json"))
@@ -477,17 +484,17 @@ def test_benchmark_goes_on_where_it_stopped(bench, faces, tmp_path, run_command)
     (out / "results.csv").unlink()
     (out / "report.html").unlink()
     before = {part: part.stat().st_mtime_ns for part in parts[1::2]}
-    run_command("benchmark", faces, *BENCH, "--jobs", 1, "--resume", "--out", out, figures=False)
+    run_plain("benchmark", faces, *BENCH, "--jobs", 1, "--resume", "--out", out)
     assert (out / "results.csv").read_bytes() == (bench / "results.csv").read_bytes()
     assert before == {part: part.stat().st_mtime_ns for part in before}  # not worked out again
     assert sorted((out / "parts").glob("*/*.json")) == parts
 
 
-def test_benchmark_sweep_and_settings(bench, faces, tmp_path, run_command):
+def test_benchmark_sweep_and_settings(bench, faces, tmp_path, run_plain):
     out = tmp_path / "b"
     options = ("--methods", "baseline,faircal", "--clusters", "5,10", "--jobs", 1)
     more = ("--set", "faircal.min_pairs=5", "--attribute", "ethnicity,gender", "--json")
-    done = run_command("benchmark", faces, *options, *more, "--out", out, figures=False)
+    done = run_plain("benchmark", faces, *options, *more, "--out", out)
     assert json.loads(done.stdout)["results"] == str(out / "results.csv")
     rows = rows_of(out)
     assert {(row["method"], row["clusters"]) for row in rows} == {
@@ -505,19 +512,19 @@ def test_benchmark_sweep_and_settings(bench, faces, tmp_path, run_command):
     assert same(values_of(rows, **of_baseline, attribute="gender"), first)
 
 
-def test_benchmark_min_pairs_is_heeded(faces, tmp_path, run_command):
+def test_benchmark_min_pairs_is_heeded(faces, tmp_path, run_plain):
     """With no cluster large enough FairCal is the baseline."""
     options = ("--methods", "baseline,faircal", "--clusters", 5, "--jobs", 1)
     more = ("--set", "faircal.min_pairs=100000")
-    run_command("benchmark", faces, *options, *more, "--out", tmp_path / "b", figures=False)
+    run_plain("benchmark", faces, *options, *more, "--out", tmp_path / "b")
     rows = rows_of(tmp_path / "b")
     of_baseline = values_of(rows, method="baseline", clusters="", metric="ks")
     of_faircal = values_of(rows, method="faircal", clusters="5", metric="ks")
     assert of_faircal == pytest.approx(of_baseline, nan_ok=True)
 
 
-def test_benchmark_retune(bench, faces, tmp_path, run_command):
-    run_command(
+def test_benchmark_retune(bench, faces, tmp_path, run_plain):
+    run_plain(
         "benchmark", faces, *BENCH, "--jobs", 1, "--retune", "--out", tmp_path / "b", figures=False
     )
     tuned, plain = rows_of(tmp_path / "b"), rows_of(bench)
@@ -528,9 +535,9 @@ def test_benchmark_retune(bench, faces, tmp_path, run_command):
         assert same(*at_rates) != METHODS[name].fitted_to_rate
 
 
-def test_benchmark_threshold_on_calibration(bench, faces, tmp_path, run_command):
+def test_benchmark_threshold_on_calibration(bench, faces, tmp_path, run_plain):
     options = ("--methods", "baseline", "--jobs", 1, "--threshold-on", "calibration")
-    run_command("benchmark", faces, *options, "--out", tmp_path / "b")
+    run_plain("benchmark", faces, *options, "--out", tmp_path / "b")
     deployed, paper = (values_of(rows_of(f), method="baseline") for f in (tmp_path / "b", bench))
     assert deployed.keys() == paper.keys()
     assert not same(deployed, paper)
@@ -540,9 +547,9 @@ def test_benchmark_threshold_on_calibration(bench, faces, tmp_path, run_command)
     assert same(*without)
 
 
-def test_benchmark_of_a_table_leaves_out_what_needs_embeddings(table, bench, tmp_path, run_command):
+def test_benchmark_of_a_table_leaves_out_what_needs_embeddings(table, bench, tmp_path, run_plain):
     out = tmp_path / "b"
-    done = run_command("benchmark", table, "--jobs", 1, "--out", out)
+    done = run_plain("benchmark", table, "--jobs", 1, "--out", out)
     left_out = json.loads((out / "run.json").read_text())["left_out"]
     assert "faircal" in left_out
     for name in left_out:
@@ -558,11 +565,11 @@ def test_benchmark_of_a_table_leaves_out_what_needs_embeddings(table, bench, tmp
     assert found == pytest.approx(expected, nan_ok=True, rel=1e-9)
 
 
-def test_benchmark_draws_folds_and_says_so(table, tmp_path, run_command):
+def test_benchmark_draws_folds_and_says_so(table, tmp_path, run_plain):
     bare = pacsv.read_csv(table).drop_columns("fold")
     pacsv.write_csv(bare, tmp_path / "bare.csv")
     options = ("--methods", "baseline", "--jobs", 1, "--seed", 3)
-    done = run_command(
+    done = run_plain(
         "benchmark", tmp_path / "bare.csv", *options, "--out", tmp_path / "b", figures=False
     )
     assert "note: folds drawn: 5 folds of pairs, seed 3" in done.stderr
@@ -590,7 +597,7 @@ def test_report_recomputes_nothing(bench, tmp_path, run_command):
     assert said["tables"]
 
 
-def test_report_follows_the_results(bench, tmp_path, run_command):
+def test_report_follows_the_results(bench, tmp_path, run_plain):
     """A number changed in ``results.csv`` is the number on the page."""
     out = tmp_path / "b"
     shutil.copytree(bench, out)
@@ -598,7 +605,7 @@ def test_report_follows_the_results(bench, tmp_path, run_command):
     at = next(i for i, line in enumerate(lines) if ",mean," in line and ",global,,auroc," in line)
     lines[at] = lines[at].rsplit(",", 1)[0] + ",0.12345"
     (out / "results.csv").write_text("\n".join(lines) + "\n")
-    run_command("report", out)
+    run_plain("report", out)
     shown = f"<td>{100 * 0.12345:.2f}"
     assert shown in (out / "report.html").read_text()
     assert shown not in (bench / "report.html").read_text()
@@ -607,12 +614,13 @@ def test_report_follows_the_results(bench, tmp_path, run_command):
 # -------------------------------------------------------------------------------- demo
 
 
+@pytest.mark.usefixtures("without_figures")
 def test_demo_on_a_smaller_preset(tmp_path, run_here, monkeypatch):
     """The demo is the benchmark on a preset: here on a small one, in this process."""
     monkeypatch.setattr("faircal.workflows.benchmark.DEMO", "small")
     fewer = dataclasses.replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
     monkeypatch.setitem(PRESETS._things, "small", fewer)
-    done = run_here(["demo", "--out", str(tmp_path / "demo"), "--jobs", "1", "--json"])
+    done = run_here(["demo", "--out", str(tmp_path / "demo"), "--json"])
     assert done.code == 0
     assert "simulated, no real people" in done.err
     assert json.loads(done.out)["report"] == str(tmp_path / "demo/report.html")
@@ -623,25 +631,25 @@ def test_demo_on_a_smaller_preset(tmp_path, run_here, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["gst", "fsn"])
-def test_scores_that_leave_the_cosine_range_can_be_audited(faces, tmp_path, run_command, method):
+def test_scores_that_leave_the_cosine_range_can_be_audited(faces, tmp_path, run_plain, method):
     model, scored = tmp_path / "m.faircal", tmp_path / "s.csv"
-    run_command("fit", faces, "--method", method, "--set", "target_fpr=0.4", "--out", model)
-    run_command("score", model, faces, "--keep", "genuine,ethnicity", "--out", scored)
+    run_plain("fit", faces, "--method", method, "--set", "target_fpr=0.4", "--out", model)
+    run_plain("score", model, faces, "--keep", "genuine,ethnicity", "--out", scored)
     table = pacsv.read_csv(scored)
     high = np.asarray(table["score"]) + 2  # as shifted scores may be
     position = table.column_names.index("score")
     pacsv.write_csv(table.set_column(position, "score", [high]), scored)
-    run_command("audit", scored, "--attribute", "ethnicity", "--out", tmp_path / "a", figures=False)
-    refused = run_command(
+    run_plain("audit", scored, "--attribute", "ethnicity", "--out", tmp_path / "a")
+    refused = run_plain(
         "audit", scored, "--score-range=-1,1", "--out", tmp_path / "b", code=2, figures=False
     )
     assert "expected a score in [-1, 1]" in refused.stderr
 
 
-def test_json_has_null_where_a_value_is_undefined(tmp_path, run_command):
+def test_json_has_null_where_a_value_is_undefined(tmp_path, run_plain):
     table = tmp_path / "one.csv"
     table.write_text("genuine,score,group\n" + "0,0.1,a\n0,0.3,b\n" * 20)
-    done = run_command("audit", table, "--out", tmp_path / "a", "--json", figures=False)
+    done = run_plain("audit", table, "--out", tmp_path / "a", "--json")
 
     def refuse(text):
         raise AssertionError(text)
@@ -656,17 +664,17 @@ def documented_plugin() -> str:
     return textwrap.dedent(example)
 
 
-def test_a_method_of_ones_own_in_one_file(faces, tmp_path, run_command):
+def test_a_method_of_ones_own_in_one_file(faces, tmp_path, run_plain):
     plugin, model = tmp_path / "doubtful.py", tmp_path / "m.faircal"
     plugin.write_text(documented_plugin())
     first = ("--plugin", plugin)
     words = ("benchmark", faces, "--methods", "baseline,doubtful", "--out", tmp_path / "b")
-    assert "Doubtful" in run_command(*first, *words).stdout
+    assert "Doubtful" in run_plain(*first, *words).stdout
     rows = rows_of(tmp_path / "b")
     assert {row["calibrator"] for row in rows if row["method"] == "doubtful"} == {""}
-    run_command(*first, "fit", faces, "--method", "doubtful", "--out", model)
-    run_command(*first, "score", model, faces, "--out", tmp_path / "s.csv")
-    refused = run_command("score", model, faces, "--out", tmp_path / "t.csv", code=2)
+    run_plain(*first, "fit", faces, "--method", "doubtful", "--out", model)
+    run_plain(*first, "score", model, faces, "--out", tmp_path / "s.csv")
+    refused = run_plain("score", model, faces, "--out", tmp_path / "t.csv", code=2)
     assert "import the file with its method first (--plugin)" in refused.stderr
 
 

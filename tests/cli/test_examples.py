@@ -63,7 +63,7 @@ RFW = {"rfw/": "rfw-embedded/"}
 UNPAIRED = How(given={"faces/": "embedded/"})
 #: Two methods, the second with few clusters, in one process.
 QUICK = "--methods baseline,faircal --clusters 5 --jobs 1"
-PAPER = "--methods baseline --jobs 1 --no-pictures"
+PAPER = "--methods baseline --jobs 1 --pictures none"
 CHOOSE = How(more="--clusters 2,5 --calibrators beta", given=FEW)
 
 HOW = {

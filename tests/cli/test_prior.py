@@ -52,20 +52,12 @@ class TestGivenShare:
         told = json.loads(done.out)
         assert (told["prior"], told["calibrated_at"]) == (0.001, 0.25)
 
-    def test_option_before_model(self, world, run_here):
-        model = fitted_at(0.25)
-        assert run_here(words("--prior", 0.1, "--calibrated-at", 0.5)).code == 0
-        said = model.predict_proba(faircal.load("faces"))
-        expected = shift_prior(said, calibrated_at=0.5, prior=0.1)
-        np.testing.assert_allclose(probabilities(), expected, rtol=1e-12)
-
     def test_model_that_does_not_say(self, world, run_here):
         fitted_at(None)
         done = run_here(words("--prior", 0.1))
         assert (done.code, len(done.err.splitlines())) == (2, 1)
-        assert "--calibrated-at" in done.err
+        assert "fit it again" in done.err
         assert not Path("s.parquet").exists()
-        assert run_here(words("--prior", 0.1, "--calibrated-at", 0.5)).code == 0
 
     @pytest.mark.parametrize("prior", ["0", "1", "-1", "guess", "nan"])
     def test_no_share(self, prior, world, run_here):
@@ -73,11 +65,6 @@ class TestGivenShare:
         done = run_here(words(f"--prior={prior}"))
         assert done.code == 2
         assert "share between 0 and 1" in done.err
-
-    def test_calibrated_at_alone(self, world, run_here):
-        done = run_here(words("--calibrated-at", 0.5))
-        assert done.code == 2
-        assert "is for --prior" in done.err
 
     def test_another_share_does_not_go_on(self, world, run_here, monkeypatch, interrupt_at):
         fitted_at(0.25)

@@ -72,14 +72,14 @@ def test_a_run_goes_on_with_the_same_columns_only(full, run_here, small, interru
     assert pq.read_table("s.parquet").equals(pq.read_table("whole.parquet"))
 
 
-def test_the_share_of_an_old_model_can_be_told(full, run_here):
+def test_a_model_without_its_share_has_no_likelihood_ratio(full, run_here):
     del full.diagnostics_.figures["calibrated_at"]
     full.save("full.faircal")
     add = ["--add", "log_likelihood_ratio"]
     done = run_here(words("s.parquet", *add))
     assert done.code == 2
-    assert "say it with --calibrated-at" in done.err
-    assert run_here(words("s.parquet", *add, "--calibrated-at", 0.5)).code == 0
+    assert "--add log_likelihood_ratio: the model does not say" in done.err
+    assert "fit it again" in done.err
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,6 @@ def test_the_share_of_an_old_model_can_be_told(full, run_here):
         (["--add", "cluster"], "--add cluster: no such column; did you mean clusters"),
         (["--add", "clusters"], "--add clusters: the model says nothing of the images"),
         (["--add", "decision"], "--add decision: the model has no operating point"),
-        (["--calibrated-at", "0.5", "--add", "similarity"], "is for --prior or --add log"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(world, run_here, more, said):

@@ -299,12 +299,14 @@ def test_a_score_through_its_calibrator(faces, tmp_path, run_here):
     path = tmp_path / "b.faircal"
     model = faircal.Baseline().fit(faircal.load(faces))
     model.save(path)
-    words = ["threshold", str(path), faces, "--fpr", "0.1", "--calibrated-at", "0.5", "--json"]
+    words = ["threshold", str(path), faces, "--fpr", "0.1", "--json"]
     found = json.loads(run_here(words).out)
     (said,) = model.calibrator_.predict(np.array([found["threshold"]]))
     told = found["at_threshold"]
     assert told["probability"] == pytest.approx(said, rel=1e-9)
-    assert told["log_likelihood_ratio"] == pytest.approx(np.log(said / (1 - said)))
+    share = model.diagnostics_.figures["calibrated_at"]
+    odds = said / (1 - said) * (1 - share) / share
+    assert told["log_likelihood_ratio"] == pytest.approx(np.log(odds))
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ from faircal.data.simulation import PRESETS
 from faircal.methods import METHODS, make_method
 from faircal.metrics.results import read_results
 
+pytestmark = pytest.mark.usefixtures("without_figures")
+
 pytest.importorskip("torch")
 
 TRAINED = [name for name, method in METHODS.items() if method.needs.training]
@@ -321,7 +323,7 @@ def tiny_demo(monkeypatch, short_schedules):
 
 
 def test_demo_of_everything(tiny_demo, tmp_path, run_here):
-    words = ["demo", "--all", "--out", str(tmp_path / "demo"), "--jobs", "1"]
+    words = ["demo", "--all", "--out", str(tmp_path / "demo")]
     done = run_here(words)
     assert done.code == 0, done.err
     assert "1200 pairs; simulated, no real people" in done.err
@@ -339,7 +341,7 @@ def test_demo_of_everything(tiny_demo, tmp_path, run_here):
 
 def test_demo_of_what_is_installed(tiny_demo, tmp_path, run_here, monkeypatch):
     monkeypatch.setattr("faircal.methods.base._is_installed", lambda package: False)
-    words = ["demo", "--all", "--out", str(tmp_path / "demo"), "--jobs", "1"]
+    words = ["demo", "--all", "--out", str(tmp_path / "demo")]
     done = run_here(words)
     assert done.code == 0, done.err
     assert {row.method for row in read_results(tmp_path / "demo")} == set(METHODS) - set(TRAINED)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import jobs_option, json_option, note, progress_bars, seed_option
+from faircal.cli.options import json_option, note, progress_bars, seed_option
 from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
 
 
@@ -38,10 +38,9 @@ from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
     help="Folder to write to. It is made where it is not there; results of an earlier run in it "
     "are replaced.",
 )
-@jobs_option
 @seed_option
 @json_option
-def command(out: Path, everything: bool, jobs: int | None, seed: int, as_json: bool) -> None:
+def command(out: Path, everything: bool, seed: int, as_json: bool) -> None:
     """Compare the methods on simulated faces.
 
     The main job in one command, and nothing to prepare. A population like that of the paper's BFW
@@ -55,5 +54,5 @@ def command(out: Path, everything: bool, jobs: int | None, seed: int, as_json: b
     from faircal.workflows.benchmark import demo
 
     with progress_bars() as update:
-        report = demo(out, everything=everything, jobs=jobs, seed=seed, progress=update, note=note)
+        report = demo(out, everything=everything, seed=seed, progress=update, note=note)
     show_run(report, as_json)

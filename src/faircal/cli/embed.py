@@ -11,7 +11,6 @@ from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     attributes_option,
     json_option,
-    level_option,
     note,
     print_json,
     progress_bars,
@@ -109,7 +108,6 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     "cut and aligned.",
 )
 @attributes_option
-@level_option
 @option(
     "--drop-missing",
     part=Part.PICTURES,
@@ -174,7 +172,6 @@ def command(
     batch: int,
     resume: bool,
     drop_missing: bool,
-    level: int | None,
     as_json: bool,
 ) -> None:
     """Detect, align and embed the faces in pictures.
@@ -202,7 +199,6 @@ def command(
             weights=weights,
             name=name,
             attributes=attributes,
-            level=level,
             device=device,
             jobs=jobs,
             batch=batch,

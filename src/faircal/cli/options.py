@@ -222,14 +222,6 @@ json_option = option(
     is_flag=True,
     help="Print the result as JSON, for machines, in place of tables and paths.",
 )
-calibrated_at_option = option(
-    "--calibrated-at",
-    part=Part.PRIOR,
-    type=float,
-    metavar="SHARE",
-    show_default="what the model file says",
-    help="Share of genuine pairs that MODEL was fitted at, between 0 and 1.",
-)
 jobs_option = option(
     "--jobs",
     part=Part.WORK,

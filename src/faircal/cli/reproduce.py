@@ -122,12 +122,11 @@ if TYPE_CHECKING:
 @option(
     "--pictures",
     part=Part.OUTPUT,
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
+    type=click.Path(),
+    metavar="FOLDER|none",
     show_default="where they were imported from",
-    help="Folder of the pictures, to show faces of some clusters.",
+    help="Folder of the pictures, to show faces of some clusters; none shows no faces.",
 )
-@option("--no-pictures", part=Part.OUTPUT, is_flag=True, help="Show no faces.")
 @set_option
 @jobs_option
 @resume_option
@@ -142,8 +141,7 @@ def command(
     features: tuple[str, ...],
     names: tuple[str, ...],
     parameters: tuple[str, ...],
-    pictures: Path | None,
-    no_pictures: bool,
+    pictures: str | None,
     jobs: int | None,
     resume: bool,
     seed: int,
@@ -173,7 +171,7 @@ def command(
             features=features,
             networks=networks,
             parameters=parse_methods(parameters),
-            pictures=False if no_pictures else pictures,
+            pictures=False if pictures == "none" else pictures,
             jobs=jobs,
             resume=resume,
             seed=seed,
@@ -183,6 +181,6 @@ def command(
         )
     show_run(report, as_json)
     if report.store.run["pictures"] is not None:
-        note("note: the report shows faces of some clusters; --no-pictures leaves them out")
-    elif not no_pictures:
+        note("note: the report shows faces of some clusters; --pictures none leaves them out")
+    elif pictures != "none":
         note("note: the pictures are not at hand: no montages of clusters")

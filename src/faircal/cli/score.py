@@ -11,7 +11,6 @@ import click
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     CommaList,
-    calibrated_at_option,
     feature_option,
     fold_option,
     json_option,
@@ -106,7 +105,6 @@ class Share(click.ParamType[Any]):
     help="Give probabilities for this share of genuine pairs, such as 0.001; estimate finds it "
     "out.",
 )
-@calibrated_at_option
 @option(
     "--keep",
     part=Part.OUTPUT,
@@ -140,7 +138,6 @@ def command(
     keep: tuple[str, ...],
     add: tuple[str, ...],
     prior: float | str | None,
-    calibrated_at: float | None,
     engine: SparkEngine | None,
     resume: bool,
     as_json: bool,
@@ -175,7 +172,6 @@ def command(
             keep=keep,
             add=add,
             prior=prior,
-            calibrated_at=calibrated_at,
             engine=engine,
             resume=resume,
             progress=update,

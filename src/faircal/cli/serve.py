@@ -112,13 +112,6 @@ if TYPE_CHECKING:
     help="Share of genuine pairs to give probabilities for, between 0 and 1.",
 )
 @option(
-    "--max-batch",
-    part=Part.LIMITS,
-    type=click.IntRange(1),
-    default=10_000,
-    help="Most pairs of a batch.",
-)
-@option(
     "--max-body",
     part=Part.LIMITS,
     type=click.IntRange(1024),
@@ -132,15 +125,8 @@ if TYPE_CHECKING:
     type=click.FloatRange(0),
     default=0.0,
     show_default="0, no limit",
-    help="Most requests a second of one key, or of one address without keys.",
-)
-@option(
-    "--burst",
-    part=Part.LIMITS,
-    type=click.FloatRange(0),
-    default=0.0,
-    show_default="twice --rate",
-    help="Requests that may come at once after a pause.",
+    help="Most requests a second of one key, or of one address without keys; twice as many may "
+    "come at once after a pause.",
 )
 @option(
     "--false-alarms",
@@ -201,10 +187,8 @@ def command(
     threshold: float | None,
     on: On,
     prior: float | None,
-    max_batch: int,
     max_body: int,
     rate: float,
-    burst: float,
     false_alarms: float,
     keep_decisions: float | None,
     network: str | None,
@@ -240,10 +224,8 @@ def command(
         threshold=threshold,
         on=on,
         prior=prior,
-        max_pairs=max_batch,
         max_body=max_body,
         rate=rate,
-        burst=burst,
         false_alarms=false_alarms,
         keep_days=keep_decisions,
         network=network,

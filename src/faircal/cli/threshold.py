@@ -11,7 +11,6 @@ import click
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     attribute_option,
-    calibrated_at_option,
     feature_option,
     fold_option,
     json_option,
@@ -108,7 +107,6 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
     show_default="that of the fit alone",
     help="Tell, too, what the threshold is as a probability at this share of genuine pairs.",
 )
-@calibrated_at_option
 @option(
     "--out",
     part=Part.OUTPUT,
@@ -131,7 +129,6 @@ def command(
     attribute: str | None,
     clusters: int | None,
     prior: float | None,
-    calibrated_at: float | None,
     out: Path | None,
     feature: str | None,
     fold: str | None,
@@ -175,7 +172,6 @@ def command(
             clusters=clusters,
             attribute=attribute,
             prior=prior,
-            calibrated_at=calibrated_at,
             feature=feature,
             fold=fold,
             seed=seed,

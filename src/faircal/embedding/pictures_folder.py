@@ -29,7 +29,6 @@ def embed_pictures(
     weights: str | Path | None = None,
     name: str | None = None,
     attributes: str | Path | None = None,
-    level: int | None = None,
     device: str = "auto",
     jobs: int | None = None,
     batch: int = 32,
@@ -52,7 +51,7 @@ def embed_pictures(
         What finds faces, what an .onnx file takes, and where weights are.
     name : str, optional
         What the embeddings are called; the network's name unless given.
-    attributes, level
+    attributes : path, optional
         As for `faircal.data.importers.read_folder`, where the folder is made.
     device, jobs, batch, drop_missing
         As for `embed_folder`.
@@ -77,7 +76,7 @@ def embed_pictures(
     chosen = DETECTORS[detector or default](device)
     existed, new = data.is_dir(), not has_table(data, "images")
     if new:
-        imported = read_folder(images, attributes=attributes, level=level)
+        imported = read_folder(images, attributes=attributes)
         imported.save(data)
         for text in imported.notes:
             note(text)

@@ -53,18 +53,16 @@ class Shift(NamedTuple):
         return shift_prior(probability, calibrated_at=self.calibrated_at, prior=self.prior)
 
 
-def fitted_share(model: Method, given: float | None = None, what: str = "--prior") -> float:
-    """Return the share of genuine pairs that `model` was fitted at, or that is `given` instead.
+def fitted_share(model: Method, what: str = "--prior") -> float:
+    """Return the share of genuine pairs that `model` was fitted at.
 
     `what` needs to know it, for an error where nobody does.
     """
-    if given is not None:
-        return check_share(given, "--calibrated-at")
     share = model.diagnostics_.figures.get(SHARE_FIGURE)
     if share is None:
         raise ParameterError(
             f"{what}: the model does not say at which share of genuine pairs it was fitted, as "
-            "older ones don't; say it with --calibrated-at (score, threshold), or fit it again"
+            "older ones don't; fit it again"
         )
     return check_share(share, "the model's share of genuine pairs")
 

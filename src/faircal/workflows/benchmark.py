@@ -110,7 +110,6 @@ def demo(
     out: str | Path,
     *,
     everything: bool = False,
-    jobs: int | None = None,
     seed: int = 0,
     progress: Progress = silent,
     note: Callable[[str], None] = ignore_note,
@@ -131,7 +130,7 @@ def demo(
         data = simulate(preset, seed=seed)
     note(f"{data.name}: {len(data)} pairs; simulated, no real people")
     settings = BenchmarkSettings(methods=names, seed=seed)
-    run_benchmark(data, out, settings, jobs=jobs, progress=progress, note=note)
+    run_benchmark(data, out, settings, progress=progress, note=note)
     return make_report(out, progress=progress)
 
 

@@ -111,6 +111,6 @@ def _pictures(data: Dataset, given: str | Path | None) -> Path | None:
     if place is None and given is not None:
         raise DataError(
             f"{given}: found no picture such as {paths[0]}; give the folder they lie in, "
-            "or --no-pictures"
+            "or --pictures none"
         )
     return place

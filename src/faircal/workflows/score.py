@@ -47,7 +47,6 @@ class ScoreRequest:
     keep: tuple[str, ...]
     add: tuple[str, ...]
     prior: float | str | None
-    calibrated_at: float | None
     progress: Progress
 
 
@@ -80,7 +79,6 @@ def score_file(
     keep: Sequence[str] = (),
     add: Sequence[str] = (),
     prior: float | str | None = None,
-    calibrated_at: float | None = None,
     engine: SparkEngine | None = None,
     resume: bool = False,
     progress: Progress = silent,
@@ -105,8 +103,6 @@ def score_file(
         More columns: log_likelihood_ratio, similarity, clusters, outside, decision.
     prior : float or "estimate", optional
         Share of genuine pairs to give probabilities for; "estimate" finds it out.
-    calibrated_at : float, optional
-        Share that the model was fitted at, where its file does not say.
     engine : SparkEngine, optional
         Score on Spark's workers.
     resume : bool
@@ -123,17 +119,11 @@ def score_file(
         check_table_name(out)
     if engine is not None:
         engine.check(files, resume=resume)
-    if calibrated_at is not None and prior is None and "log_likelihood_ratio" not in add:
-        raise ParameterError(
-            "--calibrated-at: is for --prior or --add log_likelihood_ratio; give one or neither"
-        )
     (check_file if out.suffix else check_folder)(out)
     files.check_kept(out, model)
     fitted = load_method(model)
-    Adding.of(fitted, tuple(add), calibrated_at)  # what can't be added is said at once
-    request = ScoreRequest(
-        fitted, files, feature, fold, tuple(keep), tuple(add), prior, calibrated_at, progress
-    )
+    Adding.of(fitted, tuple(add))  # what can't be added is said at once
+    request = ScoreRequest(fitted, files, feature, fold, tuple(keep), tuple(add), prior, progress)
     if engine is not None:
         return _score_on_spark(request, out, engine)
     return _score(request, model, out, resume)
@@ -159,7 +149,6 @@ def _score(request: ScoreRequest, model: Path, out: Path, resume: bool) -> Score
         "fold": request.fold,
         "keep": keep,
         "add": request.add,
-        "calibrated_at": request.calibrated_at,
         "score_range": files.score_range,
         "normalize": files.normalize,
         "device": files.device,
@@ -173,7 +162,7 @@ def _score(request: ScoreRequest, model: Path, out: Path, resume: bool) -> Score
         keep=keep,
         columns=columns,
         shift=prior.shift,
-        adding=Adding.of(request.model, request.add, request.calibrated_at),
+        adding=Adding.of(request.model, request.add),
         about=about,
         resume=resume,
         progress=progress,
@@ -195,14 +184,13 @@ def _score_on_spark(request: ScoreRequest, out: Path, engine: SparkEngine) -> Sc
         with task_progress(spark, progress):
             if request.fold is not None:
                 pairs = pairs.only(request.fold)
-            prior = _prior(request, lambda _: estimate(model, pairs, request.calibrated_at))
+            prior = _prior(request, lambda _: estimate(model, pairs))
             scored = score(
                 model,
                 pairs,
                 keep=request.keep,
                 add=request.add,
                 shift=prior.shift,
-                calibrated_at=request.calibrated_at,
             )
             return ScoredFile(out, write(scored, out), prior.notes, prior.record)
 
@@ -214,7 +202,7 @@ def _prior(
     prior = request.prior
     if prior is None:
         return PriorShift()
-    share = fitted_share(request.model, request.calibrated_at)
+    share = fitted_share(request.model)
     if not isinstance(prior, str):
         return PriorShift(Shift(share, prior), (), {"prior": prior, "calibrated_at": share})
     estimated, notes = estimate(share)

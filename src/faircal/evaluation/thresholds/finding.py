@@ -184,7 +184,6 @@ def find_threshold(
     clusters: int | None = None,
     attribute: str | None = None,
     prior: float | None = None,
-    calibrated_at: float | None = None,
     feature: str | None = None,
     fold: str | None = None,
     seed: int = 0,
@@ -212,8 +211,6 @@ def find_threshold(
         The attribute that makes the groups.
     prior : float, optional
         Tell, too, what the threshold is as a probability at this share of genuine pairs.
-    calibrated_at : float, optional
-        Share that the model was fitted at, where its file does not say.
     feature, fold : str, optional
         Which scores, and which pairs.
     seed : int
@@ -230,7 +227,7 @@ def find_threshold(
     files, out = PairFiles.of(data), None if out is None else Path(out)
     search = _Search(fpr, confidence, within, rule, clusters, seed)
     search.check()
-    _check_model(model, files, prior, calibrated_at, out)
+    _check_model(model, files, prior, out)
     fitted = None if model is None else load_method(Path(model))
     loaded = files.load([feature] if feature else (), measuring=fitted is None, progress=progress)
     check_one_feature(loaded.features, files.path)
@@ -249,7 +246,7 @@ def find_threshold(
             loaded,
             pairs.people is not None,
             [] if math.isnan(at) else rates_at(pairs, at, level=confidence),
-            None if fitted is None else _meaning(at, pairs, fitted, prior, calibrated_at),
+            None if fitted is None else _meaning(at, pairs, fitted, prior),
             own,
         )
     notes += _notes(result, fitted, clusters)
@@ -267,11 +264,10 @@ def _check_model(
     model: str | Path | None,
     files: PairFiles,
     prior: float | None,
-    calibrated_at: float | None,
     out: Path | None,
 ) -> None:
     """Raise where what needs a model has none, or what is to be written can't be."""
-    for name, value in (("--prior", prior), ("--calibrated-at", calibrated_at), ("--out", out)):
+    for name, value in (("--prior", prior), ("--out", out)):
         if value is not None and model is None:
             raise ParameterError(f"{name} {value}: expected a MODEL before DATA; give one")
     if prior is not None:
@@ -362,13 +358,12 @@ def _fitted_on(model: Method, data: Dataset, fold: str | None) -> bool | None:
 
 
 def _meaning(
-    at: float, pairs: ScoredPairs, model: Method, prior: float | None, calibrated_at: float | None
+    at: float, pairs: ScoredPairs, model: Method, prior: float | None
 ) -> ThresholdMeaning | None:
     """Return what a threshold is as a probability and as a likelihood ratio."""
-    asked = prior is not None or calibrated_at is not None
-    if not asked and SHARE_FIGURE not in model.diagnostics_.figures:
+    if prior is None and SHARE_FIGURE not in model.diagnostics_.figures:
         return None  # an old model, and nobody needs to know
-    share = fitted_share(model, calibrated_at)
+    share = fitted_share(model)
     if math.isnan(at) or pairs.score is None or pairs.probability is None:
         return None
     probability = probability_at(at, pairs.score, pairs.probability)

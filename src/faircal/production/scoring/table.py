@@ -52,9 +52,7 @@ class Adding:
     point: OperatingPoint | None
 
     @classmethod
-    def of(
-        cls, model: Method, names: Sequence[str], calibrated_at: float | None = None
-    ) -> Adding | None:
+    def of(cls, model: Method, names: Sequence[str]) -> Adding | None:
         """Return what adds columns; None where none is asked for.
 
         Raises
@@ -84,7 +82,7 @@ class Adding:
             )
         share = float("nan")
         if "log_likelihood_ratio" in names:
-            share = fitted_share(model, calibrated_at, "--add log_likelihood_ratio")
+            share = fitted_share(model, "--add log_likelihood_ratio")
         return cls(tuple(dict.fromkeys(names)), share, placing, point)
 
     def places(self, part: Dataset) -> Places | None:

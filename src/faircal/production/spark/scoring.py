@@ -40,14 +40,13 @@ class _Scoring:
     model: bytes
     keep: tuple[str, ...]
     add: tuple[str, ...]
-    calibrated_at: float | None
     shift: Shift | None
 
     def __call__(self) -> PartWork:
         return self.of(decode_method(self.model))
 
     def of(self, model: Method) -> PartWork:
-        adding = Adding.of(model, self.add, self.calibrated_at)
+        adding = Adding.of(model, self.add)
 
         def work(parts: Iterator[Dataset]) -> Iterator[pa.Table]:
             for part in parts:
@@ -66,7 +65,6 @@ def score(
     keep: Sequence[str] = (),
     add: Sequence[str] = (),
     shift: Shift | None = None,
-    calibrated_at: float | None = None,
 ) -> DataFrame:
     """Return a frame with what `model` says of each pair: it is lazy, as frames are.
 
@@ -85,11 +83,8 @@ def score(
         More columns, as of ``faircal score --add``.
     shift : Shift, optional
         Moves probabilities to another share of genuine pairs; scores stay.
-    calibrated_at : float, optional
-        The share that the model was fitted at, for the likelihood ratio; what it says itself
-        unless told.
     """
-    task = _Scoring(encode(model), tuple(keep), tuple(add), calibrated_at, shift)
+    task = _Scoring(encode(model), tuple(keep), tuple(add), shift)
     # A few pairs are scored here: it tells the columns, and whether the model fits the data.
     head = next(task.of(model)(iter([pairs.head()])))
     columns = needed_columns(model, keep, pairs.attributes) | {"row"}
@@ -98,12 +93,10 @@ def score(
     return map_parts(pairs, task, _schema(pairs, head), columns)
 
 
-def estimate(
-    model: Method, pairs: SparkPairs, calibrated_at: float | None = None
-) -> tuple[Any, list[str]]:
+def estimate(model: Method, pairs: SparkPairs) -> tuple[Any, list[str]]:
     """Estimate the share of genuine pairs from a sample, as `estimate_share` does."""
     some = pairs.sample(_ESTIMATED_FROM)
-    share = fitted_share(model, calibrated_at)
+    share = fitted_share(model)
     columns = needed_columns(model, (), pairs.attributes)
     return estimate_share(model, Cut(some), calibrated_at=share, columns=columns)
 
