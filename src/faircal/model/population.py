@@ -131,23 +131,23 @@ class Population:
         DataError
             Where arrays are missing, do not fit each other, or hold what cannot be.
         """
-        lacking = [key for key in _SHAPES if key not in arrays]
-        if lacking:
-            raise DataError(f"population: expected an array {lacking[0]}; fit the model again")
+        missing = [key for key in _SHAPES if key not in arrays]
+        if missing:
+            raise DataError(f"population: expected an array {missing[0]}; fit the model again")
         sizes: dict[str, int] = {"2": 2}
         for key, (kind, shape) in _SHAPES.items():
             _check(key, np.asarray(arrays[key]), kind, shape, sizes)
-        found = cls(
+        population = cls(
             **{key: np.asarray(arrays[key]) for key in _SHAPES},
             lots_of=str(values.get("lots_of", "pairs")),
             people=int(values.get("people", 0)),
             effects={str(k): float(v) for k, v in dict(values.get("effects", {})).items()},
         )
-        if len(found.region) and found.region.max() >= found.place_lots.shape[2]:
+        if len(population.region) and population.region.max() >= population.place_lots.shape[2]:
             raise DataError("population: region: expected numbers of regions; fit the model again")
-        if found.stratum.max(initial=0) >= len(found.ranked_edges):
+        if population.stratum.max(initial=0) >= len(population.ranked_edges):
             raise DataError("population: stratum: expected numbers of strata; fit the model again")
-        return found
+        return population
 
 
 #: Kind and shape of each array; letters that are the same stand for the same size.
@@ -170,23 +170,23 @@ _SHAPES: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def _check(
-    key: str, found: NDArray[Any], kind: str, shape: tuple[str, ...], sizes: dict[str, int]
+    key: str, array: NDArray[Any], kind: str, shape: tuple[str, ...], sizes: dict[str, int]
 ) -> None:
     """Raise unless an array is of its kind and fits those before it, whose `sizes` are known."""
-    wanted = np.integer if kind == "counts" else np.floating
-    fine = found.ndim == len(shape) and np.issubdtype(found.dtype, wanted)
-    for letter, size in zip(shape, found.shape, strict=False):
+    number = np.integer if kind == "counts" else np.floating
+    fine = array.ndim == len(shape) and np.issubdtype(array.dtype, number)
+    for letter, size in zip(shape, array.shape, strict=False):
         name, one, _ = letter.partition("+1")
         name, less, _ = name.partition("-1")
         size += bool(less) - bool(one)
         fine = fine and sizes.setdefault(name, size) == size
     if fine and kind == "counts":
-        fine = bool((found >= 0).all())
+        fine = bool((array >= 0).all())
     elif fine:
-        fine = bool(np.isfinite(found).all() and (kind == "real" or (np.diff(found) >= 0).all()))
+        fine = bool(np.isfinite(array).all() and (kind == "real" or (np.diff(array) >= 0).all()))
     if not fine:
         what = {"counts": "counts", "real": "finite numbers", "edges": "ascending numbers"}[kind]
         raise DataError(
             f"population: {key}: expected {what} of shape ({', '.join(shape)}), found "
-            f"{found.dtype} of shape {found.shape}; fit the model again"
+            f"{array.dtype} of shape {array.shape}; fit the model again"
         )

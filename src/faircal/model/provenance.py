@@ -60,7 +60,7 @@ class Provenance:
         known = {field.name for field in fields(cls)}
         if not isinstance(value, Mapping) or not known.issuperset(value):
             raise DataError("provenance: expected what 'faircal fit' writes")
-        wrong = [name for name, found in value.items() if not _CHECKS[name](found)]
+        wrong = [name for name, each in value.items() if not _CHECKS[name](each)]
         if wrong:
             raise DataError(f"provenance: {wrong[0]} is not what 'faircal fit' writes")
         return cls(**{**value, "limits": tuple(value.get("limits", ()))})

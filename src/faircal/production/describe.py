@@ -1,4 +1,4 @@
-"""Who is in calibration pairs: counted in memory, or part by part."""
+"""Telling a model where it is from: data, population, intended use, limits."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ class CalibrationCounts:
             census = DataSummary.of(data, "counting calibration pairs", progress)
         else:
             census = data.census
-        found = cls(census.pairs, census.genuine)
+        counts = cls(census.pairs, census.genuine)
         if data.images is not None and len(census.used):
-            found._add_images(data.images, census.images)
+            counts._add_images(data.images, census.images)
         else:
-            found.people = len(census.names) if census.names else None
-            found.groups = census.sides
-        found.groups = {
-            name: of for name, of in found.groups.items() if 0 < len(of.images) <= MOST_COUNTED
+            counts.people = len(census.names) if census.names else None
+            counts.groups = census.sides
+        counts.groups = {
+            name: of for name, of in counts.groups.items() if 0 < len(of.images) <= MOST_COUNTED
         }
-        return found
+        return counts
 
     def _add_images(self, images: Any, used: NDArray[np.intp]) -> None:
         self.images = len(used)
@@ -237,28 +237,28 @@ def describe(
     >>> about.provenance.limits[0]
     'The people are simulated: nothing of this holds for real ones.'
     """
-    told = [intended_use, *limits] if not isinstance(limits, str) else [limits, None]
-    if not all(isinstance(text, str) for text in told):
+    texts = [intended_use, *limits] if not isinstance(limits, str) else [limits, None]
+    if not all(isinstance(text, str) for text in texts):
         raise ParameterError("intended_use and limits: expected a text, and a list of texts")
     if isinstance(model, FairCalClassifier):
         if not isinstance(data, ClassifierRows):
             raise ParameterError("expected the Labelled rows that the classifier was fitted on")
-        found, population = _of_rows(model, data), None
+        facts, population = _of_rows(model, data), None
     else:
-        found, population = _of_pairs(model, data, progress)
+        facts, population = _of_pairs(model, data, progress)
     provenance = Provenance(
         data=data.name,
         data_sha256=data.hash()
         if isinstance(data, Dataset | ClassifierRows)
         else data.fingerprint(),
         feature=getattr(data, "feature", ""),
-        counts=found.counts,
-        groups=found.groups,
-        simulated=found.simulated,
+        counts=facts.counts,
+        groups=facts.groups,
+        simulated=facts.simulated,
         settings=_plain(settings or {}),
         versions=versions(),
         intended_use=intended_use,
-        limits=(*limits, *found.limits),
+        limits=(*limits, *facts.limits),
     )
     model.about_ = About(provenance, population, model.about_.operating_point)
     return model.about_

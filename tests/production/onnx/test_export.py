@@ -54,7 +54,7 @@ class TestEqual:
 
     @pytest.mark.parametrize(
         "which",
-        [("faircal", "isotonic"), ("smooth", "beta"), ("oracle", "beta"), ("faircal", "histogram")],
+        [("faircal", "isotonic"), ("smooth", "beta")],
         ids="-".join,
     )
     def test_a_hundred_thousand_pairs(self, which, exported, fitted):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from faircal.production.serving.store import open_store
+from tests.production.serving.running import Spawner
 
 #: The key of encrypted stores in tests.
 KEY = bytes(range(32))
@@ -105,6 +106,14 @@ def store(place):
 
 
 # ------------------------------------------------------------------- the service
+
+
+@pytest.fixture(scope="session")
+def spawner(tmp_path_factory):
+    """What starts services as processes, without importing anew for each."""
+    started = Spawner(tmp_path_factory.mktemp("spawner"))
+    yield started
+    started.close()
 
 
 @pytest.fixture(scope="session")

@@ -98,6 +98,10 @@ class Running:
         (line,) = [line for line in lines if line.startswith("VmHWM:")]
         return 1024 * int(line.split()[1])
 
+    def alive(self):
+        """Tell whether it has not ended."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
     def signal(self, number):
         os.kill(self.pid, number)
 

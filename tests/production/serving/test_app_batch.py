@@ -111,7 +111,7 @@ def test_the_answer_is_of_the_kind_that_is_accepted(client, pairs):
     )
     assert read(found).column_names == COLUMNS
     about = read(found).schema.metadata
-    assert about[b"faircal.model"].decode() == client.service.model_digest
+    assert about[b"faircal.model"].decode() == client.service.in_use.digest
 
 
 def test_the_share_of_genuine_pairs_comes_as_metadata(client, pairs, judged):

@@ -105,7 +105,7 @@ def test_another_model_is_taken_and_the_old_one_ends_what_it_began(client, data,
     faircal.Baseline().fit(data[0]).save(client.service.settings.model)
     said = client.post("/v1/model", json={}).json()
     assert said["swapped"]
-    assert said["model"] == client.service.model_digest != before.digest
+    assert said["model"] == client.service.in_use.digest != before.digest
     assert client.post("/v1/verify", json=pair(vectors)).json()["model"] == said["model"]
     one = client.service.verify(vectors[0], vectors[1], in_use=before)
     assert one.model == before.digest
@@ -116,12 +116,12 @@ def test_a_model_of_another_dimension_is_refused_where_templates_are_enrolled(cl
     other = faircal.simulate("small", seed=1, people=80, pairs=1200, dimension=64)
     made = {"id": "anna", "embedding": vectors[0].tolist()}
     client.post("/v1/templates", json=made)
-    before = client.service.model_digest
+    before = client.service.in_use.digest
     faircal.FairCal(n_clusters=3).fit(other).save(client.service.settings.model)
     refused = client.post("/v1/model", json={})
     assert refused.status_code == 409
     assert "128-d" in refused.json()["error"]["message"]
-    assert client.service.model_digest == before
+    assert client.service.in_use.digest == before
     client.delete("/v1/templates/anna")
     assert client.post("/v1/model", json={}).json()["swapped"]
     assert client.post("/v1/verify", json=pair(vectors)).status_code == 422

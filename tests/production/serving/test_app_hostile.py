@@ -241,7 +241,7 @@ def test_the_reload_takes_no_other_file(client):
     said = client.post("/v1/model", json={"path": "/etc/passwd"})
     assert said.status_code == 403
     fine = client.post("/v1/model", json={"path": str(client.service.settings.model)})
-    assert fine.json() == {"swapped": False, "model": client.service.model_digest}
+    assert fine.json() == {"swapped": False, "model": client.service.in_use.digest}
 
 
 def test_random_bytes_and_random_json(client):

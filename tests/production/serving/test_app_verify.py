@@ -34,7 +34,7 @@ def test_a_pair_is_judged_as_the_model_judges_it(client, fitted_model, vectors):
     assert said["clusters"] == judged.places.cluster[:2].tolist()
     assert said["outside"] == judged.places.outside[:2].tolist()
     assert said["out_of_population"] == any(said["outside"])
-    assert said["model"] == client.service.model_digest
+    assert said["model"] == client.service.in_use.digest
     assert said["operating_point"] == {
         "threshold": 0.5,
         "on": "probability",

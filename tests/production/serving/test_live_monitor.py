@@ -89,7 +89,7 @@ def test_what_waits_to_be_counted_is_bounded(start, vectors, monkeypatch):
     for _ in range(3):
         service.verify_many(service.in_use.embeddings(vectors[:4]), rows, rows + 2)
     service.monitor.look()
-    assert service.watch.pairs == 4 + 2 * 2
+    assert service.monitor.watch.pairs == 4 + 2 * 2
 
 
 def test_each_model_and_place_has_a_state_of_its_own(start, data, vectors, model_path):
@@ -98,14 +98,14 @@ def test_each_model_and_place_has_a_state_of_its_own(start, data, vectors, model
         for _ in range(count):
             service.verify(vectors[0], vectors[1])
         service.monitor.save(service.store)
-    assert start(port=8001).service.watch.pairs == 3
-    assert start(port=8002).service.watch.pairs == 5
+    assert start(port=8001).service.monitor.watch.pairs == 3
+    assert start(port=8002).service.monitor.watch.pairs == 5
 
     ours, other = model_path.read_bytes(), faircal.Baseline().fit(data[0])
     faircal.describe(other, data[0])
     other.save(model_path)
     assert first.reload()
-    assert first.watch.pairs == 0
+    assert first.monitor.watch.pairs == 0
     model_path.write_bytes(ours)  # the model before is taken again
     assert first.reload()
-    assert first.watch.pairs == 3
+    assert first.monitor.watch.pairs == 3

@@ -128,9 +128,9 @@ def test_the_page_is_there_before_anything_is_asked(serve):
     assert found.status_code == 200
     words = plain(found)
     assert "Are these two faces of one person?" in words
-    assert f"{service.dimension} numbers" in words
+    assert f"{service.in_use.dimension} numbers" in words
     assert "Pairs compared" in words
-    assert service.model_digest[:12] in words
+    assert service.in_use.digest[:12] in words
     assert "Photos are not taken here" in words
     assert "Enrolled" not in words  # there is no storage
     assert "simulated people" in words
@@ -397,7 +397,7 @@ def test_keys(serve, fitted, tmp_path):
         assert not key or key not in unescape(found.text)  # a key never comes back
         assert text_of(pair[0]) in unescape(found.text)
         assert "data-live" not in found.text
-        assert service.model_digest[:12] not in found.text
+        assert service.in_use.digest[:12] not in found.text
     assert service.counts.pairs == 0
     found = post(client, filled(pair, key=good))
     assert "Same person" in found.text
@@ -409,7 +409,7 @@ def test_model_and_counters_are_for_those_who_have_a_key(serve, tmp_path):
     key = KeyRing.at(tmp_path / "keys.json").add("door", ["enrol"])
     client, service = serve(keys=tmp_path / "keys.json")
     page = client.get("/").text
-    assert service.model_digest[:12] not in page
+    assert service.in_use.digest[:12] not in page
     assert "data-live" not in page
     for path in ("/live", "/card"):
         assert client.get(path).status_code == 401
@@ -417,7 +417,7 @@ def test_model_and_counters_are_for_those_who_have_a_key(serve, tmp_path):
         assert client.ask("GET", path, headers={"X-API-Key": key}).status_code == 200
     looked = post(client, {"wanted": "look", "key": key})
     assert "data-live" in looked.text
-    assert service.model_digest[:12] in looked.text
+    assert service.in_use.digest[:12] in looked.text
     assert "model card" in post(client, {"wanted": "card", "key": key}).text
     for wanted in ("look", "card"):
         assert post(client, {"wanted": wanted, "key": "x"}).status_code == 401

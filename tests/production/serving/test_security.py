@@ -12,7 +12,6 @@ import gzip
 import io
 import json
 import re
-import sqlite3
 import struct
 import zlib
 from typing import NamedTuple
@@ -22,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from faircal.production.serving.keys import KeyRing
-from tests.production.serving.running import Running, say
+from tests.production.serving.running import say
 
 D = 128
 ARROW = "application/vnd.apache.arrow.stream"
@@ -417,8 +416,9 @@ class Attacked:
         return part
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def attacked(request, fitted_model, tmp_path_factory):
+@pytest.fixture(scope="module")
+def attacked(spawner, postgres, fitted_model, tmp_path_factory):
+    """A service over PostgreSQL, which refuses more (such as NUL in a text) than SQLite."""
     pytest.importorskip("dlib")
     folder = tmp_path_factory.mktemp("attacked")
     fitted_model.save(folder / "m.faircal")
@@ -426,13 +426,9 @@ def attacked(request, fitted_model, tmp_path_factory):
     keys = {name: ring.add(name, [name]) for name in ("verify", "enrol", "admin")}
     keys["revoked"] = ring.add("revoked", ["admin"])
     ring.remove("revoked")
-    database = str(folder / "s.db")
-    if request.param == "postgres":
-        database = request.getfixturevalue("postgres").empty()
+    database = postgres.empty()
     words = [folder / "m.faircal", "--keys", folder / "keys.json", "--database", database]
-    if request.param == "sqlite":  # once: the network takes seconds to load
-        words += ["--network", "dlib"]
-    with Running(*words, log=folder / "log") as running:
+    with spawner.start(*words, "--network", "dlib", log=folder / "log") as running:
         yield Attacked(running, keys, database)
 
 
@@ -446,16 +442,12 @@ def traces():
 
 def trail(database):
     """Return all that a database holds beside templates."""
-    if database.startswith("postgresql"):
-        import psycopg
+    import psycopg
 
-        connection, schema = psycopg.connect(database), "faircal"
-    else:
-        connection, schema = sqlite3.connect(database), "main"
     rows = []
-    with contextlib.closing(connection):
+    with contextlib.closing(psycopg.connect(database)) as connection:
         for table in ("decisions", "states", "meta", "removed"):
-            rows += connection.execute(f"SELECT * FROM {schema}.{table}").fetchall()  # noqa: S608
+            rows += connection.execute(f"SELECT * FROM faircal.{table}").fetchall()  # noqa: S608
     cells = [cell for row in rows for cell in row]
     return b"\n".join(
         bytes(cell) if isinstance(cell, bytes | memoryview) else str(cell).encode()
@@ -485,7 +477,7 @@ def test_after_all_that_it_is_alive_small_and_knows_nothing(attacked):
     """Runs last: what the others sent has left no trace."""
     for case in (http("GET", "/healthz"), http("GET", "/readyz"), http("GET", "/metrics")):
         assert attacked.send(case)[0] == 200
-    assert attacked.running.process.poll() is None
+    assert attacked.running.alive()
     assert attacked.running.memory() - attacked.before < GROWTH
     assert attacked.running.end() == 0
     said = attacked.running.said()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -24,24 +23,16 @@ from faircal.production.serving.store import open_store
 
 
 @pytest.fixture
-def serve(model_path, tmp_path):
+def serve(spawner, model_path, tmp_path):
     """Start the command; return the process and a client of it."""
-    made = []
+    with contextlib.ExitStack() as opened:
 
-    def begin(*options):
-        words = [sys.executable, "-m", "faircal", "serve", str(model_path), "--port", "0"]
-        process = subprocess.Popen(
-            [*words, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        client = httpx.Client(base_url=process.stdout.readline().strip(), timeout=20)
-        made.append((process, client))
-        return process, client
+        def begin(*options):
+            started = spawner.start(model_path, *options, log=tmp_path / "log")
+            running = opened.enter_context(started)
+            return running, opened.enter_context(running.client())
 
-    yield begin
-    for process, client in made:
-        client.close()
-        process.kill()
-        process.communicate()
+        yield begin
 
 
 def test_a_life_with_load_swap_and_end(serve, data, model_path, vectors):
@@ -61,7 +52,7 @@ def test_a_life_with_load_swap_and_end(serve, data, model_path, vectors):
     assert client.post("/v1/templates", json=made).status_code == 201
     before = client.get("/v1/model").json()["model"]
     faircal.Baseline().fit(data[0]).save(model_path)
-    process.send_signal(signal.SIGHUP)
+    process.signal(signal.SIGHUP)
     for _ in range(200):
         if client.get("/v1/model").json()["model"] != before:
             break
@@ -70,9 +61,8 @@ def test_a_life_with_load_swap_and_end(serve, data, model_path, vectors):
     stop.set()
     asking.join()
     assert set(codes) == {200}
-    process.send_signal(signal.SIGTERM)
-    _, told = process.communicate(timeout=20)
-    assert process.returncode == 0
+    assert process.end() == 0
+    told = process.said()
     assert "no keys" in told
     assert f"model {before[:16]} (faircal), same where probability >= 0.5 (no promise)" in told
     assert "database SQLite (not encrypted), keys none\n" in told
@@ -100,7 +90,7 @@ def test_what_is_served_is_told_without_its_secrets(model_path, tmp_path):
     )
     service = Service(settings, store=open_store(str(tmp_path / "s.db")))
     said = summary(settings, service)
-    digest = service.model_digest[:16]
+    digest = service.in_use.digest[:16]
     service.close()
     assert said == (
         f"model {digest} ({model.name}), same where score >= 0.41 (FPR 0.001 promised, groups), "
@@ -137,8 +127,7 @@ def test_lies_and_dawdlers_on_the_wire(serve):
     with socket.create_connection(("127.0.0.1", port)) as line:
         line.sendall(head + b"Content-Length: 50\r\n\r\n{")  # and hangs up
     assert client.get("/healthz").status_code == 200
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 0
+    assert process.end() == 0
 
 
 def refused(capsys, *words):

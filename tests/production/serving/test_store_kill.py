@@ -72,6 +72,7 @@ def killed_after(worker, lines, url, key, first):
     return told
 
 
+@pytest.mark.parametrize("place", ["sqlite", "postgres-sealed"], indirect=True)
 def test_kill_9_loses_no_acknowledged_enrolment_and_no_decision(place, worker):
     url, key = place
     told, moments = [], np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Where images of calibration would lie, had their own person not taken part in the clustering.
+"""Labelled pairs that the calibration population is counted on, and where their images lie.
 
 K-means moves centres to the images it sees: a person with many may have a cluster of their own,
 which nobody else falls into. Images of people in use did not take part, so those of calibration are
@@ -76,8 +76,8 @@ def place_without_own(
     # The mean of nobody is nowhere: nobody can be near it.
     others = np.full(sums.shape, np.inf, np.float32)
     there = left > 0
-    whole = sizes[held[there], None] * centers[held[there]]
-    others[there] = (whole - sums[there]) / left[there, None]
+    totals = sizes[held[there], None] * centers[held[there]]
+    others[there] = (totals - sums[there]) / left[there, None]
     first = np.searchsorted(person, people, side="left")
     last = np.minimum(np.searchsorted(person, people, side="right"), first + _MOST_CLUSTERS)
     cluster = np.empty(len(vectors), np.int64)
@@ -85,10 +85,10 @@ def place_without_own(
     squares = np.einsum("ij,ij->i", centers, centers)
     for start in range(0, len(vectors), _BLOCK):
         block = slice(start, start + _BLOCK)
-        some = vectors[block]
-        apart = squares - 2 * (some @ centers.T) + np.einsum("ij,ij->i", some, some)[:, None]
+        part = vectors[block]
+        apart = squares - 2 * (part @ centers.T) + np.einsum("ij,ij->i", part, part)[:, None]
         plain = apart.copy()
-        _replace(apart, some, others, held, first[block], last[block])
+        _replace(apart, part, others, held, first[block], last[block])
         alone = ~np.isfinite(apart).any(axis=1)  # nobody else was there
         apart[alone] = plain[alone]
         cluster[block] = apart.argmin(axis=1)
@@ -99,20 +99,20 @@ def place_without_own(
 def _sums(vectors: Float32, rows: Int64, of: Int64, cells: int) -> Float32:
     """Sum rows of `vectors` by cell."""
     ones = np.ones(len(rows), np.float32)
-    found: Float32 = csr_array((ones, (of, rows)), shape=(cells, len(vectors))) @ vectors
-    return found
+    sums: Float32 = csr_array((ones, (of, rows)), shape=(cells, len(vectors))) @ vectors
+    return sums
 
 
 def _replace(
-    apart: Float32, some: Float32, others: Float32, held: Int64, first: Int64, last: Int64
+    apart: Float32, part: Float32, others: Float32, held: Int64, first: Int64, last: Int64
 ) -> None:
     """Put in the squared distances to the centres that are without the image's own person."""
     many = last - first
-    rows = np.repeat(np.arange(len(some)), many)
+    rows = np.repeat(np.arange(len(part)), many)
     cells = np.arange(len(rows)) - np.repeat(np.cumsum(many) - many, many) + np.repeat(first, many)
     for start in range(0, len(rows), _BLOCK):
         row, cell = rows[start : start + _BLOCK], cells[start : start + _BLOCK]
-        away = some[row] - others[cell]
+        away = part[row] - others[cell]
         apart[row, held[cell]] = np.einsum("ij,ij->i", away, away)
 
 
@@ -177,18 +177,18 @@ class CalibrationPairs:
         if not isinstance(data, Dataset):
             seed = int(rng.integers(1 << 31)) if len(data) > PAIRS else 0
             return cls.of(model, data.sample(PAIRS, seed), rng)
-        some = data
+        sample = data
         if len(data) > PAIRS:
-            some = data.subset(np.sort(rng.choice(len(data), PAIRS, replace=False)))
+            sample = data.subset(np.sort(rng.choice(len(data), PAIRS, replace=False)))
         everybody, source = people_of(data.pairs, data.images)
-        sides = np.stack([some.pairs.left, some.pairs.right]).astype(np.int64)
+        sides = np.stack([sample.pairs.left, sample.pairs.right]).astype(np.int64)
         people, lots_of = everybody[sides], "people"
         if data.images.by_side and source != "identities":
-            people, lots_of = _own_numbers(len(some)), "pairs"
+            people, lots_of = _own_numbers(len(sample)), "pairs"
         return cls(
-            model.apply(some).score,
-            some.scores,
-            some.genuine,
+            model.apply(sample).score,
+            sample.scores,
+            sample.genuine,
             people,
             sides,
             lots_of,
@@ -208,11 +208,13 @@ def _of_stream(model: Method, stream: PairStream, rng: np.random.Generator) -> C
         for part in parts:
             if images is not None:
                 used[part.pairs.left] = used[part.pairs.right] = True
-            some = part.subset(rng.random(len(part)) < chance)
-            if len(some):
-                said = model.apply(some).score
-                kept.append((said, some.scores, some.genuine, some.pairs.left, some.pairs.right))
-                names.append(_numbers_by_name(some) if images is None else None)
+            sample = part.subset(rng.random(len(part)) < chance)
+            if len(sample):
+                ranked = model.apply(sample).score
+                kept.append(
+                    (ranked, sample.scores, sample.genuine, sample.pairs.left, sample.pairs.right)
+                )
+                names.append(_numbers_by_name(sample) if images is None else None)
     score, similarity, genuine, left, right = (
         np.concatenate(column) for column in zip(*kept, strict=True)
     )
@@ -221,11 +223,11 @@ def _of_stream(model: Method, stream: PairStream, rng: np.random.Generator) -> C
         everybody, _ = people_of(Pairs(left, right, genuine), images)
         people, lots_of = everybody[sides], "people"
     else:
-        known = [found for found in names if found is not None]
+        numbered = [each for each in names if each is not None]
         everybody = np.zeros(0, np.int64)
         people, lots_of = _own_numbers(len(score)), "pairs"
-        if len(known) == len(names):
-            people, lots_of = np.concatenate(known, axis=1), "people"
+        if len(numbered) == len(names):
+            people, lots_of = np.concatenate(numbered, axis=1), "people"
     place = np.flatnonzero(used).astype(np.int64)
     said_of = (score, similarity, genuine, people, sides, lots_of)
     return CalibrationPairs(*said_of, stream.embeddings, everybody, place)

@@ -1,4 +1,4 @@
-"""The calibration population as pairs in use are held against it: worked out once."""
+"""One window of pairs in use, held against the calibration population."""
 
 from __future__ import annotations
 
@@ -99,15 +99,15 @@ class CountLayout(NamedTuple):
 
     def read(self, counts: Int64) -> dict[str, Int64]:
         """Cut `counts`, of shape (…, size), into tables."""
-        found, at = {}, 0
+        tables, at = {}, 0
         for key, shape in self.parts.items():
             size = int(np.prod(shape))
-            found[key] = counts[..., at : at + size].reshape(*counts.shape[:-1], *shape)
+            tables[key] = counts[..., at : at + size].reshape(*counts.shape[:-1], *shape)
             at += size
-        return found
+        return tables
 
 
-class Comparison(NamedTuple):
+class WindowComparison(NamedTuple):
     """What is found of one thing: how far from calibration, shares found and expected.
 
     There is not `enough` where a handful of people makes up all pairs: nothing can be told then.
@@ -128,10 +128,10 @@ class _ScoreFit(NamedTuple):
     by: Float64
 
     @classmethod
-    def fit(cls, found: Shares, classes: SharesByClass) -> _ScoreFit:
+    def fit(cls, observed: Shares, classes: SharesByClass) -> _ScoreFit:
         """Find the share by least squares between distribution functions, weighed by pairs."""
         imposter, genuine = classes
-        line, rest = genuine.share - imposter.share, found.share - imposter.share
+        line, rest = genuine.share - imposter.share, observed.share - imposter.share
         share, by = 0.5, np.tri(len(line))
         for _ in range(_ROUNDS):
             weight = (1 - share) * imposter.share + share * genuine.share
@@ -141,7 +141,7 @@ class _ScoreFit(NamedTuple):
         if 0 < share < 1:  # what another share would do is taken out
             along = by @ line
             by = by - np.outer(along, along @ by) / max(float(along @ along), 1e-300)
-        return cls(found, classes.mixed(share), share, by)
+        return cls(observed, classes.mixed(share), share, by)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,21 +192,23 @@ class Window:
         """The share of genuine pairs that fits the scores best."""
         return self._fitted[-1].share
 
-    def scores(self) -> Comparison:
+    def scores(self) -> WindowComparison:
         """Hold scores against genuine and imposter pairs of calibration, mixed as fits best.
 
         The distance is that between distribution functions, root mean square over pairs. Scores
         of all pairs tell of any change, those by stratum of one that is not of the mix of people
         alone; the one that tells more counts, and its chance is the larger for it (`_WAYS`).
         """
-        told = []
+        comparisons = []
         ways = _WAYS if len(self._fitted) > 1 else (("all_scores", 1.0),)
-        for (name, part), some in zip(ways, self._fitted, strict=True):
+        for (name, part), fit in zip(ways, self._fitted, strict=True):
             limit = self.tolerance.scores
-            found = self._compare(name, some.found, some.expected, some.by, limit)
-            chance = min(found.beyond.p_value / part, 1.0)
-            told.append(found._replace(beyond=found.beyond._replace(p_value=chance)))
-        return min(told, key=lambda compared: compared.beyond.p_value)
+            comparison = self._compare(name, fit.found, fit.expected, fit.by, limit)
+            chance = min(comparison.beyond.p_value / part, 1.0)
+            comparisons.append(
+                comparison._replace(beyond=comparison.beyond._replace(p_value=chance))
+            )
+        return min(comparisons, key=lambda compared: compared.beyond.p_value)
 
     # --------------------------------------------------------- clusters, outside
 
@@ -215,7 +217,7 @@ class Window:
         """Pairs whose clusters are known."""
         return int(self.tables["place_pairs"].sum())
 
-    def clusters(self) -> Comparison:
+    def clusters(self) -> WindowComparison:
         """Hold regions' shares against those of calibration.
 
         The distance is half the relative change of a region's share, root mean square over images:
@@ -224,40 +226,40 @@ class Window:
         expected = self.reference.places.mixed(self.share_genuine)
         least = _TINY / len(expected.share)
         by = np.diag(0.5 / np.sqrt(np.maximum(expected.share, least)))
-        found = Shares.of_images(self.tables["place_lots"], self.tables["place_pairs"])
-        return self._compare("clusters", found, expected, by, self.tolerance.clusters)
+        observed = Shares.of_images(self.tables["place_lots"], self.tables["place_pairs"])
+        return self._compare("clusters", observed, expected, by, self.tolerance.clusters)
 
     @property
     def flagged(self) -> int:
         """Pairs of which it is known whether their images are outside."""
         return int(self.tables["outside_pairs"].sum())
 
-    def outside(self) -> Comparison:
+    def outside(self) -> WindowComparison:
         """Hold the share of images outside against that of calibration; fewer is no fault."""
         expected = self.reference.outside.mixed(self.share_genuine)
-        found = Shares.of_images(self.tables["outside_lots"], self.tables["outside_pairs"])
+        observed = Shares.of_images(self.tables["outside_lots"], self.tables["outside_pairs"])
         by = np.array([[0.0, 1.0]])
-        compared = self._compare("outside", found, expected, by, self.tolerance.outside)
-        if found.share[1] > expected.share[1]:
+        compared = self._compare("outside", observed, expected, by, self.tolerance.outside)
+        if observed.share[1] > expected.share[1]:
             return compared
         return compared._replace(beyond=Exceedance(0.0, 1.0))
 
     # ------------------------------------------------------------------- shared
 
     def _compare(
-        self, name: str, found: Shares, expected: Shares, by: Float64, tolerance: float
-    ) -> Comparison:
-        difference = by @ (found.share - expected.share)
-        mine, theirs = found.covariance(by), expected.covariance(by)
+        self, name: str, observed: Shares, expected: Shares, by: Float64, tolerance: float
+    ) -> WindowComparison:
+        difference = by @ (observed.share - expected.share)
+        mine, theirs = observed.covariance(by), expected.covariance(by)
         population = self.reference.population
         if self.known == "images":
             mine = mine * population.effects.get(name, 1.0)
-        freedoms = max(found.freedom, 1.0), max(expected.freedom, 1.0)
+        freedoms = max(observed.freedom, 1.0), max(expected.freedom, 1.0)
         parts = [(mine, freedoms[0]), (theirs, freedoms[1])]
         if self.known == "nobody" and population.lots_of != "pairs":
             parts[1] = (theirs * (1 + FEWER_PEOPLE), freedoms[1])
-        told = beyond(difference, tuple(parts), tolerance)
-        enough = min(found.freedom, expected.freedom) >= FEWEST_LOTS - 1
+        exceedance = beyond(difference, tuple(parts), tolerance)
+        enough = min(observed.freedom, expected.freedom) >= FEWEST_LOTS - 1
         if not enough:
-            told = told._replace(p_value=1.0)
-        return Comparison(told, found.share, expected.share, enough)
+            exceedance = exceedance._replace(p_value=1.0)
+        return WindowComparison(exceedance, observed.share, expected.share, enough)

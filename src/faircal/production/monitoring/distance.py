@@ -1,4 +1,4 @@
-"""How far pairs in use may be from calibration before it matters."""
+"""How far pairs in use may be from calibration, and whether a distance is surely more than that."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def beyond(
     mean = trace + tolerance**2
     largest = min(2 * squared / trace, np.sqrt(squared))
     variance = 2 * squared + 4 * tolerance**2 * largest
-    known = np.array([freedom for _, freedom in covariances])
-    doubt = float((2 * squares / known).sum())
+    freedoms = np.array([freedom for _, freedom in covariances])
+    doubt = float((2 * squares / freedoms).sum())
     chance = fdtrc(2 * mean**2 / variance, 2 * mean**2 / max(doubt, 1e-300), square / mean)
     return Exceedance(float(np.sqrt(max(square - trace, 0.0))), float(chance))
 

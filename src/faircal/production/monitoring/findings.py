@@ -1,4 +1,4 @@
-"""What monitoring says: one finding for each thing that is watched, and what follows."""
+"""What monitoring reports: a finding for each thing that is watched, in numbers and words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from faircal.model import Population
 from faircal.production.monitoring.calibration import FEWEST, Labels
-from faircal.production.monitoring.comparing import CalibrationShares, Comparison, Window
+from faircal.production.monitoring.comparing import CalibrationShares, Window, WindowComparison
 from faircal.production.monitoring.distance import Tolerance
 from faircal.production.monitoring.windows import WindowRecord
 
@@ -60,10 +60,10 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON knows it: NaN becomes None."""
-        found = asdict(self)
+        values = asdict(self)
         for key in ("statistic", "p_value", "level"):
-            found[key] = None if found[key] != found[key] else found[key]
-        return found
+            values[key] = None if values[key] != values[key] else values[key]
+        return values
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Verdict:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON knows it."""
-        return {**asdict(self), "findings": [found.as_json() for found in self.findings]}
+        return {**asdict(self), "findings": [each.as_json() for each in self.findings]}
 
 
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -134,7 +134,7 @@ def finding(name: Name, record: WindowRecord | None, rates: _WatchState) -> Find
     if name == "calibration":
         return _calibration(record, tolerance, rates)
     window = Window.of(rates.reference, record.counts, tolerance)
-    compared: Comparison = getattr(window, name)()
+    compared: WindowComparison = getattr(window, name)()
     limit = float(getattr(tolerance, name))
     details: dict[str, Any] = {
         "tolerance": limit,
@@ -189,38 +189,40 @@ def _front(record: WindowRecord, what: str, enough: bool, moved: bool) -> str:
     return f"{'Moved, not surely' if moved else 'Quiet'}; last look at {span}: "
 
 
-def _clusters(found: Comparison, limit: float, _: Window, details: dict[str, Any]) -> str:
-    details["regions"] = {"found": _list(found.found), "expected": _list(found.expected)}
-    most = int(np.argmax(np.abs(found.found - found.expected)))
+def _clusters(compared: WindowComparison, limit: float, _: Window, details: dict[str, Any]) -> str:
+    details["regions"] = {"found": _list(compared.found), "expected": _list(compared.expected)}
+    most = int(np.argmax(np.abs(compared.found - compared.expected)))
     return (
-        f"regions' shares of images changed by {found.beyond.distance:.3f} beyond what chance "
+        f"regions' shares of images changed by {compared.beyond.distance:.3f} beyond what chance "
         f"brings ({limit:.3f} tolerated; half the change relative to the share), most in region "
-        f"{most}, with {found.found[most]:.1%} where {found.expected[most]:.1%} were expected"
+        f"{most}, with {compared.found[most]:.1%} where {compared.expected[most]:.1%} were expected"
     )
 
 
-def _scores(found: Comparison, limit: float, window: Window, details: dict[str, Any]) -> str:
-    details["bins"] = {"found": _list(found.found), "expected": _list(found.expected)}
-    details["largest_gap"] = float(np.abs(np.cumsum(found.found - found.expected)).max())
+def _scores(
+    compared: WindowComparison, limit: float, window: Window, details: dict[str, Any]
+) -> str:
+    details["bins"] = {"found": _list(compared.found), "expected": _list(compared.expected)}
+    details["largest_gap"] = float(np.abs(np.cumsum(compared.found - compared.expected)).max())
     return (
         "the distribution function of scores is "
-        f"{found.beyond.distance:.3f} from that of genuine and imposter pairs of calibration "
+        f"{compared.beyond.distance:.3f} from that of genuine and imposter pairs of calibration "
         f"({limit:.3f} tolerated), with {window.share_genuine:.2%} of pairs genuine, which fits "
         "best"
     )
 
 
-def _outside(found: Comparison, limit: float, _: Window, details: dict[str, Any]) -> str:
-    details["found"], details["expected"] = float(found.found[1]), float(found.expected[1])
+def _outside(compared: WindowComparison, limit: float, _: Window, details: dict[str, Any]) -> str:
+    details["found"], details["expected"] = float(compared.found[1]), float(compared.expected[1])
     return (
-        f"{found.found[1]:.2%} of images lie further from every cluster than those of calibration "
-        f"did; {found.expected[1]:.2%} were expected, {limit:.2%} more are tolerated"
+        f"{compared.found[1]:.2%} of images lie further from every cluster than those of "
+        f"calibration did; {compared.expected[1]:.2%} were expected, {limit:.2%} more are tolerated"
     )
 
 
 def _calibration(record: WindowRecord, tolerance: Tolerance, rates: _WatchState) -> Finding:
     labels = Labels.of(record.counts, tolerance)
-    told, fitted = labels.compare()
+    exceedance, fitted = labels.compare()
     probability, count, genuine = labels.curve()
     errors = np.sqrt(np.diag(fitted.covariance))
     share = labels.classes[1] / max(sum(labels.classes), 1)
@@ -242,20 +244,20 @@ def _calibration(record: WindowRecord, tolerance: Tolerance, rates: _WatchState)
             "genuine": genuine.tolist(),
         },
     }
-    words = _front(record, "labels", True, told.distance > 1) + (
+    words = _front(record, "labels", True, exceedance.distance > 1) + (
         f"log-odds of pairs in doubt are off by {fitted.intercept:+.2f} ± {errors[0]:.2f}, and "
         f"{fitted.slope:.2f} ± {errors[1]:.2f} times those told fit best (1 is right); "
         f"{share:.2%} of labels are genuine"
     )
     if record.alarm:
         words += f". {details['remedy']}"
-    elif told.distance > 1:
+    elif exceedance.distance > 1:
         words += _CHANCE
     return Finding(
         "calibration",
         _TITLES["calibration"],
-        told.distance,
-        told.p_value,
+        exceedance.distance,
+        exceedance.p_value,
         record.level("calibration", rates.false_alarms),
         record.alarm,
         True,
@@ -277,18 +279,18 @@ def _remedy(intercept: float, slope: float, tolerance: Tolerance) -> str:
 
 def summary(findings: Sequence[Finding], pairs: int) -> str:
     """Put all findings in one sentence."""
-    alarms = [found.title.lower() for found in findings if found.alarm]
+    alarms = [each.title.lower() for each in findings if each.alarm]
     after = f"{pairs:,} pair{'' if pairs == 1 else 's'}"
     if alarms:
-        prior = all(found.details.get("only_prior") for found in findings if found.alarm)
+        prior = all(each.details.get("only_prior") for each in findings if each.alarm)
         what = "Another --prior is due" if prior else "Recalibration is due"
         return f"{what}: {', '.join(alarms)} (after {after})."
-    if not any(found.enough for found in findings):
+    if not any(each.enough for each in findings):
         return f"Not enough to tell: {after}."
     moved = [
-        found.title.lower()
-        for found in findings
-        if found.enough and found.statistic > found.details["tolerance"]
+        each.title.lower()
+        for each in findings
+        if each.enough and each.statistic > each.details["tolerance"]
     ]
     if moved:
         return f"No alarm yet: {', '.join(moved)} moved, which chance may have done in {after}."

@@ -1,4 +1,4 @@
-"""Pairs in use, as monitoring sees them: what was said of them, and roughly who was in them."""
+"""Pairs in use, as monitoring gets them, and their counts block by block."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def number_of(name: str) -> int:
     It lies from 2⁶² to 2⁶³ − 1: above ids that are numbers themselves, and never below 0, which
     would be unknown.
     """
-    said = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(said, "little") >> 2 | 1 << 62
+    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 2 | 1 << 62
 
 
 #: Pairs in a row that share a lot where nobody tells who is in them: calls of one user may come
@@ -91,7 +91,7 @@ class PairArrays:
     slot: NDArray[np.int64]
 
     @classmethod
-    def join(cls, seen: Sequence[PairsInUse], seed: int) -> PairArrays:
+    def join(cls, parts: Sequence[PairsInUse], seed: int) -> PairArrays:
         """Join what was seen bit by bit; `slot` is each pair's place in time.
 
         It is drawn among pairs that came together: a batch that is sorted by group or label must
@@ -99,13 +99,15 @@ class PairArrays:
         """
 
         def sides(name: str) -> Int64:
-            return np.stack([_joined(seen, f"{side}_{name}") for side in ("left", "right")])
+            return np.stack([_joined(parts, f"{side}_{name}") for side in ("left", "right")])
 
-        score = np.concatenate([np.asarray(some.score, np.float64) for some in seen])
-        images = np.repeat([some.known == "images" for some in seen], [len(some) for some in seen])
+        score = np.concatenate([np.asarray(part.score, np.float64) for part in parts])
+        images = np.repeat(
+            [part.known == "images" for part in parts], [len(part) for part in parts]
+        )
         slot, rng = np.arange(len(score)), np.random.default_rng(seed)
-        ends = np.cumsum([len(some) for some in seen])
-        for start, end in zip(ends - [len(some) for some in seen], ends, strict=True):
+        ends = np.cumsum([len(part) for part in parts])
+        for start, end in zip(ends - [len(part) for part in parts], ends, strict=True):
             if end - start > 1:
                 slot[start:end] = start + rng.permutation(end - start)
         return cls(score, sides("cluster"), sides("outside"), sides("person"), images, slot)
@@ -114,31 +116,32 @@ class PairArrays:
         return len(self.score)
 
 
-def _joined(seen: Sequence[PairsInUse], name: str) -> Int64:
-    parts = [
-        np.full(len(some), -1, np.int64)
-        if getattr(some, name) is None
-        else np.asarray(getattr(some, name)).astype(np.int64)
-        for some in seen
-    ]
-    return np.concatenate(parts)
+def _joined(pairs: Sequence[PairsInUse], name: str) -> Int64:
+    """Return one column of all pairs; −1 where it is unknown."""
+    columns = [(getattr(each, name), len(each)) for each in pairs]
+    return np.concatenate(
+        [
+            np.full(n, -1, np.int64) if column is None else np.asarray(column).astype(np.int64)
+            for column, n in columns
+        ]
+    )
 
 
-def check_pairs(seen: PairsInUse, clusters: int) -> None:
-    """Raise `DataError` unless all arrays of `seen` are as long as scores, and within bounds."""
-    score = np.asarray(seen.score, np.float64)
+def check_pairs(pairs: PairsInUse, clusters: int) -> None:
+    """Raise `DataError` unless all arrays of `pairs` are as long as scores, and within bounds."""
+    score = np.asarray(pairs.score, np.float64)
     if score.ndim != 1 or not np.isfinite(score).all():
         raise DataError("score: expected finite numbers, one per pair; leave out what has none")
     shape = score.shape
     for name in _FIELDS:
-        value: Any = getattr(seen, name)
+        value: Any = getattr(pairs, name)
         if value is not None and getattr(value, "shape", None) != shape != np.shape(value):
             raise DataError(
                 f"{name}: expected {len(score)} values, one per pair, found {np.shape(value)}"
             )
     if not len(score):
         return
-    for value in (seen.left_cluster, seen.right_cluster):
+    for value in (pairs.left_cluster, pairs.right_cluster):
         if value is not None and not _within(value, clusters):
             raise DataError(f"cluster: expected 0 to {clusters - 1}, or -1 where unknown")
 
@@ -167,7 +170,7 @@ def count_pairs(columns: PairArrays, population: Population, start: int, block: 
     region = population.region[columns.cluster[:, rows]] if len(rows) else columns.cluster[:, rows]
     flagged = np.flatnonzero((columns.outside >= 0).all(axis=0))
     nobody = (columns.person == UNKNOWN).all(axis=0)
-    known = np.where(nobody, 2, columns.images.astype(np.int64))
+    who = np.where(nobody, 2, columns.images.astype(np.int64))
     in_strata = rows if population.stratified else rows[:0]
     stratum = population.stratum[region[0], region[1]][: len(in_strata)]
     by_stratum = rank_in(population.ranked_edges, stratum, columns.score[in_strata])
@@ -180,7 +183,7 @@ def count_pairs(columns: PairArrays, population: Population, start: int, block: 
         *(by_lot for _, by_lot in ranked),
         *count_images(of[rows], lots[:, rows], region, blocks, LOTS, layout.regions),
         *count_images(of[flagged], lots[:, flagged], columns.outside[:, flagged], blocks, LOTS, 2),
-        np.bincount(of * 3 + known, minlength=blocks * 3),
+        np.bincount(of * 3 + who, minlength=blocks * 3),
     ]
     return np.concatenate([table.reshape(blocks, -1) for table in tables], axis=1)
 

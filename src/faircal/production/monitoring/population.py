@@ -1,8 +1,8 @@
-"""Bins of scores, of all pairs and of strata: pairs of regions whose imposters score alike.
+"""What the calibration population is like, counted for monitoring.
 
-How alike strangers look differs from region to region, often by more than any change that matters.
-Held against imposters of their own stratum, scores do not change with the mix of people: that is
-seen in the clusters.
+Scores are counted in bins of all pairs and of strata: pairs of regions whose imposters score alike.
+How alike different people look differs from region to region, often by more than any change that
+matters; held against imposters of their own stratum, scores do not change with the mix of people.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ _NOWHERE = _PlacedPairs(
 
 def _deal(numbers: Int64, rng: np.random.Generator) -> Int64:
     """Deal numbers to lots, evenly; return those of each side of each pair."""
-    found, of = np.unique(numbers, return_inverse=True)
-    return np.asarray(rng.permutation(len(found))[of.reshape(numbers.shape)] % LOTS)
+    distinct, of = np.unique(numbers, return_inverse=True)
+    return np.asarray(rng.permutation(len(distinct))[of.reshape(numbers.shape)] % LOTS)
 
 
 def _limits(values: Float64) -> tuple[float, float]:
@@ -283,25 +283,25 @@ def _place(
     clustered = embeddings.rows(rows.astype(np.intp))
     if centers is None:
         count = int(np.clip(len(rows) // _PER_CLUSTER, 1, _CLUSTERS))
-        made = kmeans(
+        clustering = kmeans(
             clustered, count, random_state=random_state, max_iter=50, engine=embeddings.engine
         )
-        centers = made.centers
-    wanted, of = np.unique(taken.images, return_inverse=True)
+        centers = clustering.centers
+    images, of = np.unique(taken.images, return_inverse=True)
     of = of.reshape(taken.images.shape)
-    found = place_without_own(
+    placed = place_without_own(
         clustered,
         taken.everybody[rows],
         centers,
-        embeddings.rows(wanted.astype(np.intp)),
-        taken.everybody[wanted],
+        embeddings.rows(images.astype(np.intp)),
+        taken.everybody[images],
         embeddings.engine,
     )
-    reach = _reach(found.cluster, found.distance, len(centers))
-    sizes = np.bincount(found.cluster[of].ravel(), minlength=len(centers))
+    reach = _reach(placed.cluster, placed.distance, len(centers))
+    sizes = np.bincount(placed.cluster[of].ravel(), minlength=len(centers))
     few = int(np.clip(taken.n_people // _PER_REGION, _FEWEST_REGIONS, _REGIONS))
     region = _regions(centers, sizes, few)
-    outside = found.distance > reach[found.cluster]
+    outside = placed.distance > reach[placed.cluster]
     means = np.zeros((int(region.max()) + 1, centers.shape[1]))
     np.add.at(means, region, centers * np.maximum(sizes, 1)[:, None])
     means /= np.bincount(region, np.maximum(sizes, 1))[:, None]
@@ -310,7 +310,7 @@ def _place(
         reach,
         region,
         means @ means.T,
-        region[found.cluster][of],
+        region[placed.cluster][of],
         outside[of],
     )
 

@@ -79,23 +79,23 @@ class MonitoringResult:
         yield MonitorRow("verdict", "", "due", float(self.verdict.due))
         yield MonitorRow("verdict", "", "pairs", float(self.verdict.pairs))
         yield MonitorRow("verdict", "", "feedback", float(self.verdict.feedback))
-        for found in self.verdict.findings:
+        for finding in self.verdict.findings:
             for name in ("statistic", "p_value", "level", "alarm", "enough"):
-                yield MonitorRow(found.name, "", name, float(getattr(found, name)))
-            yield from _numbers(found.name, found.details)
+                yield MonitorRow(finding.name, "", name, float(getattr(finding, name)))
+            yield from _numbers(finding.name, finding.details)
         for i, stretch in enumerate(self.timeline, start=1):
             for name, value in stretch._asdict().items():
                 if name != "source":
                     yield MonitorRow("timeline", str(i), name, float(value))
 
 
-def write_monitoring(folder: str | Path, found: MonitoringResult) -> dict[str, Path]:
+def write_monitoring(folder: str | Path, result: MonitoringResult) -> dict[str, Path]:
     """Write page, record and table into `folder`; return their paths by name."""
     home = output_folder(folder)
     paths = {"report": home / REPORT, "record": home / RECORD, "table": home / TABLE}
-    write_text(paths["record"], json.dumps(found.as_json(), indent=2, default=str) + "\n")
-    write_rows(paths["table"], MonitorRow, found.rows())
-    write_text(paths["report"], monitoring_page(found))
+    write_text(paths["record"], json.dumps(result.as_json(), indent=2, default=str) + "\n")
+    write_rows(paths["table"], MonitorRow, result.rows())
+    write_text(paths["report"], monitoring_page(result))
     return paths
 
 
@@ -122,9 +122,9 @@ def monitoring_page(found: MonitoringResult) -> str:
     )
 
 
-def _facts(found: MonitoringResult) -> list[tuple[str, str]]:
+def _facts(result: MonitoringResult) -> list[tuple[str, str]]:
     """Return what the verdict rests on, as (name, value) pairs."""
-    model, population = found.model, found.population
+    model, population = result.model, result.population
     of = {"people": "people", "images": "images, as people were not known"}
     facts = [
         ("model", f"{model['name']} ({model['method']})"),
@@ -138,10 +138,10 @@ def _facts(found: MonitoringResult) -> list[tuple[str, str]]:
             "calibration varies with",
             f"{population.people:,} {of.get(population.lots_of, 'pairs: people were not known')}",
         ),
-        ("pairs in use", f"{found.verdict.pairs:,}"),
-        ("labelled pairs in use", f"{found.verdict.feedback:,}"),
+        ("pairs in use", f"{result.verdict.pairs:,}"),
+        ("labelled pairs in use", f"{result.verdict.feedback:,}"),
     ]
-    facts += [(f"read now: {name}", f"{count:,} pairs") for name, count in found.sources.items()]
+    facts += [(f"read now: {name}", f"{count:,} pairs") for name, count in result.sources.items()]
     return facts
 
 
@@ -229,15 +229,15 @@ def advice(verdict: Verdict) -> list[str]:
     >>> advice(Verdict(False, (), 0, 0, ""))
     []
     """
-    said = [
+    sentences = [
         f"{finding.title}: {_DO[finding.name]}." for finding in verdict.findings if finding.alarm
     ]
-    if said:
-        said.append(
+    if sentences:
+        sentences.append(
             "An alarm stays until the model was fitted again; then begin a new --state, since what "
             "was counted was of the old model."
         )
-    return said
+    return sentences
 
 
 def promise(false_alarms: float) -> str:

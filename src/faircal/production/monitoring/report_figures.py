@@ -53,14 +53,14 @@ class Stretch(NamedTuple):
     expected: float
 
     @classmethod
-    def of(cls, seen: PairsInUse, told: Float64, genuine: NDArray[np.bool_], source: str) -> Self:
+    def of(cls, pairs: PairsInUse, told: Float64, genuine: NDArray[np.bool_], source: str) -> Self:
         """Count pairs; `told` are the probabilities of the labelled ones."""
-        sides = [side for side in (seen.left_outside, seen.right_outside) if side is not None]
+        sides = [side for side in (pairs.left_outside, pairs.right_outside) if side is not None]
         return cls(
             source=source,
-            pairs=len(seen),
-            score=float(np.mean(seen.score)),
-            probability=float(np.mean(seen.probability)),
+            pairs=len(pairs),
+            score=float(np.mean(pairs.score)),
+            probability=float(np.mean(pairs.probability)),
             images=sum(map(len, sides)),
             outside=int(sum(np.count_nonzero(side) for side in sides)),
             feedback=len(told),
@@ -135,18 +135,18 @@ def pictures(
 ) -> dict[str, MonitoringChart]:
     """Return what there is to see, by section."""
     of = {finding.name: finding for finding in verdict.findings if finding.enough}
-    found: dict[str, MonitoringChart] = {}
+    charts: dict[str, MonitoringChart] = {}
     if "clusters" in of:
-        found["clusters"] = clusters(of["clusters"], population)
+        charts["clusters"] = clusters(of["clusters"], population)
     if "scores" in of:
-        found["scores"] = scores(of["scores"])
+        charts["scores"] = scores(of["scores"])
     if any(stretch.images for stretch in timeline):
-        found["outside"] = outside(of.get("outside"), timeline)
+        charts["outside"] = outside(of.get("outside"), timeline)
     if "calibration" in of:
-        found["calibration"] = reliability(of["calibration"])
+        charts["calibration"] = reliability(of["calibration"])
     if timeline:
-        found["time"] = over_time(timeline)
-    return found
+        charts["time"] = over_time(timeline)
+    return charts
 
 
 def clusters(finding: Finding, population: Population) -> MonitoringChart:
@@ -211,11 +211,11 @@ def scores(finding: Finding) -> MonitoringChart:
 
 def _alike(then: Float64, now: Float64) -> tuple[Float64, Float64]:
     """Join bins until calibration has about as many pairs in each."""
-    wanted = np.arange(1, _SCORE_BINS) / _SCORE_BINS
+    quantiles = np.arange(1, _SCORE_BINS) / _SCORE_BINS
     grown = np.cumsum(then)[:-1]
     if not len(grown):
         return then, now
-    ends = np.unique(np.abs(grown[:, None] - wanted).argmin(axis=0))
+    ends = np.unique(np.abs(grown[:, None] - quantiles).argmin(axis=0))
     starts = np.concatenate([[0], ends + 1])
     return np.add.reduceat(then, starts), np.add.reduceat(now, starts)
 

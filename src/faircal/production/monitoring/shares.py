@@ -105,26 +105,26 @@ class Shares:
     def covariance(self, by: Float64) -> Float64:
         """Return the covariance of ``by @ share``, of shape (m, m) for `by` of shape (m, B)."""
         moved = self.moves @ by.T
-        found: Float64 = moved.T @ moved - by @ self.twice @ by.T
+        estimate: Float64 = moved.T @ moved - by @ self.twice @ by.T
         least: Float64 = by @ self.alone @ by.T
         # The scale must not fall below that of independent pairs.
-        times = np.trace(least) / max(np.trace(found), 1e-300)
-        return least if times > 1 else found
+        times = np.trace(least) / max(np.trace(estimate), 1e-300)
+        return least if times > 1 else estimate
 
 
 def _within(counts: Float64, share: Float64) -> Float64:
     """Return the sum over things of (e − share)(e − share)ᵀ, e the unit vector of its bin."""
     cross = np.outer(counts, share)
-    found: Float64 = np.diag(counts) - cross - cross.T + counts.sum() * np.outer(share, share)
-    return found
+    sums: Float64 = np.diag(counts) - cross - cross.T + counts.sum() * np.outer(share, share)
+    return sums
 
 
 def _between(joint: Float64, share: Float64) -> Float64:
     """Return the sum over pairs of (e − share)(f − share)ᵀ and its transpose, of its two bins."""
     cross = np.outer(joint.sum(axis=0) + joint.sum(axis=1), share)
     square = 2 * joint.sum() * np.outer(share, share)
-    found: Float64 = joint + joint.T - cross - cross.T + square
-    return found
+    sums: Float64 = joint + joint.T - cross - cross.T + square
+    return sums
 
 
 def count_images(
@@ -153,8 +153,8 @@ def count_images(
 
 def rank_in(edges: Float64, stratum: Int64, score: Float64) -> Int64:
     """Return the bin of each score among the edges, (H, BINS − 1), of its stratum."""
-    found = np.empty(len(score), np.int64)
+    bins = np.empty(len(score), np.int64)
     for h in np.unique(stratum).tolist():
         rows = np.flatnonzero(stratum == h)
-        found[rows] = np.searchsorted(edges[h], score[rows], side="right")
-    return found
+        bins[rows] = np.searchsorted(edges[h], score[rows], side="right")
+    return bins

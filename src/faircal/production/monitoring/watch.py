@@ -126,13 +126,13 @@ class Watch:
 
     # ------------------------------------------------------------------ counting
 
-    def add(self, seen: PairsInUse) -> None:
+    def add(self, pairs: PairsInUse) -> None:
         """Take note of pairs, in the order they came."""
-        check_pairs(seen, len(self.population.region))
-        if not len(seen):
+        check_pairs(pairs, len(self.population.region))
+        if not len(pairs):
             return
-        self._waiting.append(seen)
-        self._waiting_pairs += len(seen)
+        self._waiting.append(pairs)
+        self._waiting_pairs += len(pairs)
         if self._waiting_pairs >= _BUFFER:
             self._count()
 
@@ -158,27 +158,27 @@ class Watch:
         person : array-like of int64, shape (n,), optional
             Number of a person of the pair, −1 where unknown: labels of one are not independent.
         """
-        said = np.atleast_1d(np.asarray(probability, np.float64))
+        stated = np.atleast_1d(np.asarray(probability, np.float64))
         turned_out = np.atleast_1d(np.asarray(genuine))
         who = None if person is None else np.atleast_1d(np.asarray(person)).astype(np.int64)
-        if said.ndim != 1 or not ((said >= 0) & (said <= 1)).all():  # NaN is neither
+        if stated.ndim != 1 or not ((stated >= 0) & (stated <= 1)).all():  # NaN is neither
             raise DataError("probability: expected numbers from 0 to 1, one per label")
         for name, other in (("genuine", turned_out), ("person", who)):
-            if other is not None and other.shape != said.shape:
+            if other is not None and other.shape != stated.shape:
                 raise DataError(
-                    f"{name}: expected {len(said)} values, one per label, found {other.shape}"
+                    f"{name}: expected {len(stated)} values, one per label, found {other.shape}"
                 )
         if not np.isin(turned_out, (0, 1)).all():
             raise DataError("genuine: expected true or false for each label")
-        if not len(said):
+        if not len(stated):
             return
         # Labels of one call have no order: sorted ones would look like a change.
-        order = np.random.default_rng(self.labels).permutation(len(said))
-        said, turned_out = said[order], turned_out[order].astype(bool)
+        order = np.random.default_rng(self.labels).permutation(len(stated))
+        stated, turned_out = stated[order], turned_out[order].astype(bool)
         who = None if who is None else who[order]
         size = LABELS if self.in_order else _ENDLESS
-        blocks = calibration.count_labels(said, turned_out, who, self.labels, size)
-        self.labels += len(said)
+        blocks = calibration.count_labels(stated, turned_out, who, self.labels, size)
+        self.labels += len(stated)
         self._label_part = self._push(
             self._label_ladder, self._label_part, blocks, self.labels, size, self._look_at_labels
         )
@@ -188,13 +188,13 @@ class Watch:
         ladder: WindowLadder,
         part: Int64,
         blocks: Int64,
-        seen: int,
+        counted: int,
         size: int,
         look: Callable[[WindowRecord], None],
     ) -> Int64:
         """Push blocks that are full, look where it is due; return the one that is not full yet."""
         blocks[0] += part
-        full = len(blocks) - (seen % size != 0)
+        full = len(blocks) - (counted % size != 0)
         for block in blocks[:full]:
             for due in ladder.push(block):
                 look(WindowRecord(due.end * size, due.blocks * size, due.share, due.counts))
@@ -234,7 +234,7 @@ class Watch:
             if self.labels >= LABELS:
                 self._look_at_labels(WindowRecord(self.labels, self.labels, 1.0, self._label_part))
         findings = tuple(finding(name, self._records.get(name), self) for name in NAMES)
-        due = any(found.alarm for found in findings)
+        due = any(each.alarm for each in findings)
         return Verdict(due, findings, self.pairs, self.labels, summary(findings, self.pairs))
 
     # ------------------------------------------------------------------- keeping
@@ -282,24 +282,24 @@ class Watch:
             raise ValueError("another version")
         tolerance = Tolerance(**unprefixed("tolerance", state))
         in_order = bool(state["in_order"])
-        made = cls(population, float(state["false_alarms"]), tolerance, in_order)
-        made.pairs, made.labels = int(state["pairs"]), int(state["labels"])
+        watch = cls(population, float(state["false_alarms"]), tolerance, in_order)
+        watch.pairs, watch.labels = int(state["pairs"]), int(state["labels"])
         size = CountLayout.of(population).size
-        made._ladder = WindowLadder.restore(size, unprefixed("ladder", state))
-        made._label_ladder = WindowLadder.restore(
+        watch._ladder = WindowLadder.restore(size, unprefixed("ladder", state))
+        watch._label_ladder = WindowLadder.restore(
             calibration.SIZE, unprefixed("label_ladder", state)
         )
-        made._part = np.array(state["part"], np.int64).reshape(size)
-        made._label_part = np.array(state["label_part"], np.int64).reshape(calibration.SIZE)
-        full = (made.pairs // BLOCK, made.labels // LABELS) if in_order else (0, 0)
-        if (made._ladder.done, made._label_ladder.done) != full:
+        watch._part = np.array(state["part"], np.int64).reshape(size)
+        watch._label_part = np.array(state["label_part"], np.int64).reshape(calibration.SIZE)
+        full = (watch.pairs // BLOCK, watch.labels // LABELS) if in_order else (0, 0)
+        if (watch._ladder.done, watch._label_ladder.done) != full:
             raise ValueError("blocks do not fit the number of pairs")
         for name in NAMES:
             kept = unprefixed(f"record.{name}", state)
             if kept:
                 expected = calibration.SIZE if name == "calibration" else size
-                made._records[name] = WindowRecord.restore(kept, expected)
-        return made
+                watch._records[name] = WindowRecord.restore(kept, expected)
+        return watch
 
 
 def _population_of(model: Method) -> Population:

@@ -1,4 +1,4 @@
-"""Counts of recent windows of many lengths, and when each is looked at."""
+"""Recent windows of many lengths: their counts, and when each is looked at."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def share_of(level: int, number: int) -> float:
     """
     if level == 0:
         return _SHARES[0] / len(_EARLY) if number < len(_EARLY) else 0.0
-    known = len(_SHARES)
+    given = len(_SHARES)
     left = 1 - sum(_SHARES)
-    whole = _SHARES[level] if level < known else left * 0.5 ** (level - known + 1)
-    return whole / ((number + 1) * (number + 2))
+    total = _SHARES[level] if level < given else left * 0.5 ** (level - given + 1)
+    return total / ((number + 1) * (number + 2))
 
 
 @dataclass(eq=False)
@@ -105,16 +105,16 @@ class WindowLadder:
     def restore(cls, size: int, state: dict[str, NDArray[np.integer]]) -> WindowLadder:
         """Undo `get_state`; `ValueError` where it does not hold together."""
         rows = np.asarray(state["blocks"]).astype(np.int64).reshape(-1, size)
-        made = cls(size, [], int(state["done"][0]))
+        ladder = cls(size, [], int(state["done"][0]))
         at = 0
         for level, count in enumerate(np.asarray(state["kept"]).tolist()):
-            if count != min(made.done >> level, IN_WINDOW):
+            if count != min(ladder.done >> level, IN_WINDOW):
                 raise ValueError("blocks do not fit their number")
-            made.levels.append(list(rows[at : at + count]))
+            ladder.levels.append(list(rows[at : at + count]))
             at += count
         if at != len(rows) or (rows < 0).any():
             raise ValueError("blocks do not fit their number")
-        return made
+        return ladder
 
 
 #: The part of the false-alarm rate that each thing has that is watched.

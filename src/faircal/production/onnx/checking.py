@@ -82,12 +82,12 @@ def made_up(model: Method, pairs: int, rng: np.random.Generator) -> Float32:
     """
     space, centers = model_space(model), model_centers(model)
     d = _DIMENSION if space is None else space.dimension
-    found = rng.standard_normal((2 * pairs, d), dtype=np.float32) / np.float32(np.sqrt(d))
+    vectors = rng.standard_normal((2 * pairs, d), dtype=np.float32) / np.float32(np.sqrt(d))
     if centers is not None:
-        found += centers[rng.integers(len(centers), size=2 * pairs)]
+        vectors += centers[rng.integers(len(centers), size=2 * pairs)]
     alike = rng.random((pairs, 1), dtype=np.float32)
-    found[pairs:] = alike * found[:pairs] + (1 - alike) * found[pairs:]
-    return found
+    vectors[pairs:] = alike * vectors[:pairs] + (1 - alike) * vectors[pairs:]
+    return vectors
 
 
 def differences(
@@ -113,8 +113,8 @@ def differences(
     share = share_of(model)
     if prior is not None and share is not None:
         expected = shift_prior(expected, calibrated_at=share, prior=prior)
-    (found,) = run(path, feed, "probability")
-    return np.abs(np.asarray(found, np.float64) - expected)
+    (probability,) = run(path, feed, "probability")
+    return np.abs(np.asarray(probability, np.float64) - expected)
 
 
 def run(path: str | Path, feed: Feed, *outputs: str) -> list[NDArray[Any]]:
@@ -134,7 +134,7 @@ def run(path: str | Path, feed: Feed, *outputs: str) -> list[NDArray[Any]]:
             str(path), options, providers=["CPUExecutionProvider"]
         )
         parts = [
-            session.run(outputs, {key: some[start : start + _BATCH] for key, some in feed.items()})
+            session.run(outputs, {key: rows[start : start + _BATCH] for key, rows in feed.items()})
             for start in starts
         ]
     except Exception as error:  # onnxruntime has no root of its errors

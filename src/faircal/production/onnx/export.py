@@ -1,4 +1,4 @@
-"""From a graph of names and numbers to an ONNX file."""
+"""A model as one ONNX graph and file: from two embeddings to all that is said of a pair."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def to_onnx(graph: Graph, name: str, words: str, metadata: Mapping[str, str]) ->
             f"the maps of the model make a graph of {graph.size / 1e9:.1f} GB, and an ONNX file "
             "holds 2: fit with another calibrator (beta keeps three numbers a map)"
         )
-    made = helper.make_model(
+    model = helper.make_model(
         helper.make_graph(
             [_node(node) for node in graph.nodes],
             name,
@@ -76,9 +76,9 @@ def to_onnx(graph: Graph, name: str, words: str, metadata: Mapping[str, str]) ->
         producer_version=__version__,
         doc_string=words,
     )
-    helper.set_model_props(made, dict(metadata))
-    checker.check_model(made, full_check=True)
-    return made
+    helper.set_model_props(model, dict(metadata))
+    checker.check_model(model, full_check=True)
+    return model
 
 
 def write(model: ModelProto, path: Path) -> None:
@@ -176,7 +176,7 @@ def export_onnx(
     """
     check_installed()
     graph, notes = Graph(), []
-    pairs, said = _pairs(model, graph)
+    pairs, result = _pairs(model, graph)
     share = share_of(model)
     if share is None:
         if prior is not None:
@@ -186,7 +186,7 @@ def export_onnx(
             )
         notes.append("the model does not say at which share of genuine pairs it was fitted: the "
                      "graph has no log_likelihood_ratio; fit it again")  # fmt: skip
-    _say(model, pairs, said, share, prior)
+    _say(model, pairs, result, share, prior)
     if graph.size > LARGE:
         notes.append(f"the graph is large ({graph.size / 1e6:.0f} MB): its maps have a knot for "
                      "every score of calibration; beta keeps three numbers a map")  # fmt: skip
@@ -225,19 +225,19 @@ def share_of(model: Method) -> float | None:
 
 
 def _say(
-    model: Method, pairs: PairInputs, said: Said, share: float | None, prior: float | None
+    model: Method, pairs: PairInputs, result: Said, share: float | None, prior: float | None
 ) -> None:
     """Declare the outputs."""
     graph, usable = pairs.graph, pairs.usable
-    score, probability = (usable.where(value, np.nan) for value in said)
+    score, probability = (usable.where(value, np.nan) for value in result)
 
     def output(name: str, value: GraphValue, meaning: str) -> None:
         graph.output(name, value, (PAIRS,), meaning)
 
-    wanted = probability
+    shown = probability
     if share is not None and prior is not None:
-        wanted = _shifted(probability, share, check_share(prior, "prior"))
-    output("probability", wanted, "P(genuine)")
+        shown = _shifted(probability, share, check_share(prior, "prior"))
+    output("probability", shown, "P(genuine)")
     output("score", score, "what the model ranks by")
     output("similarity", usable.where(pairs.similarity, np.nan), "cosine")
     if share is not None:
@@ -247,7 +247,7 @@ def _say(
         output("log_likelihood_ratio", ratio, "genuine over imposter, nats")
     point = model.about_.operating_point
     if point is not None:
-        same = (score if point.on == "score" else wanted) >= point.threshold
+        same = (score if point.on == "score" else shown) >= point.threshold
         output("same", same, "taken for genuine at the operating point")
     _say_places(model, pairs, output)
 
@@ -284,7 +284,7 @@ def _metadata(
 ) -> dict[str, str]:
     """Return what the file says of itself; whatever is no text is JSON."""
     point, provenance = model.about_.operating_point, model.about_.provenance
-    told = {} if provenance is None else provenance.as_json()
+    facts_told = {} if provenance is None else provenance.as_json()
     facts = {
         "faircal_version": __version__,
         "model_sha256": sha256 or hashlib.sha256(encode(model)).hexdigest(),
@@ -296,7 +296,7 @@ def _metadata(
         "attribute": getattr(model, "attribute_", None) if pairs.group_names else None,
         "threshold": None if point is None else point.threshold,
         "threshold_on": None if point is None else point.on,
-        **{key: told[key] for key in _FACTS if told.get(key)},
+        **{key: facts_told[key] for key in _FACTS if facts_told.get(key)},
     }
     return {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -54,16 +54,16 @@ class Maps(ABC):
 
     def log_odds(self, score: GraphValue) -> GraphValue:
         """Return the log-odds of each score by the only map, (n,), between ±`MOST_LOG_ODDS`."""
-        found = self._log_odds(score.clipped(*self.score_range))
-        return found.clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
+        odds = self._log_odds(score.clipped(*self.score_range))
+        return odds.clipped(-MOST_LOG_ODDS, MOST_LOG_ODDS)
 
     @abstractmethod
     def _predict(self, score: GraphValue, which: GraphValue | None) -> GraphValue:
         """Return probabilities of scores within the range."""
 
     def _log_odds(self, score: GraphValue) -> GraphValue:
-        found = self._predict(score, None).clipped(0.0, 1.0)
-        return (found / (1.0 - found)).log()
+        probability = self._predict(score, None).clipped(0.0, 1.0)
+        return (probability / (1.0 - probability)).log()
 
 
 M = TypeVar("M", bound=type[Maps])

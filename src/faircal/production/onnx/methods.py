@@ -1,4 +1,14 @@
-"""What every graph begins with: two vectors a pair, unit length, cosine, nearest centre."""
+"""Methods as graphs: what each ranks by and P(genuine), given the two images of each pair.
+
+`PairInputs` is what every graph begins with: two vectors a pair, their cosine, nearest centres. A
+method that is to be exported says what its graph is by `exports`, from any file::
+
+    @exports(Doubtful)
+    def doubtful(model, pairs):
+        return pairs.similarity, 0.0 * pairs.similarity + model.share_
+
+Those of faircal do so below.
+"""
 
 from __future__ import annotations
 
@@ -71,15 +81,15 @@ class GraphSide:
 
     def nearest(self, centers: NDArray[Any]) -> GraphValue:
         """Return the nearest of `centers` (K, d) to each image, (n,); the first of equals."""
-        for known, found in self._nearest:
-            if np.array_equal(known, centers):
-                return found
+        for earlier, nearest in self._nearest:
+            if np.array_equal(earlier, centers):
+                return nearest
         exact = centers.astype(np.float64)
         # x·c − ½|c|² is largest for the nearest.
         near = self.rows @ exact.T - np.einsum("ij,ij->i", exact, exact) / 2  # (n, K)
-        found = self.graph.op("ArgMax", near, kind=WHOLE, axis=1, keepdims=0)
-        self._nearest.append((centers, found))
-        return found
+        nearest = self.graph.op("ArgMax", near, kind=WHOLE, axis=1, keepdims=0)
+        self._nearest.append((centers, nearest))
+        return nearest
 
     def distance(self, centers: NDArray[np.float32]) -> GraphValue:
         """Return how far images are from their nearest centres, (n,), single precision."""
@@ -206,8 +216,8 @@ def _fsn(model: FSN, pairs: PairInputs) -> Said:
 @exports(Oracle)
 def _oracle(model: Oracle, pairs: PairInputs) -> Said:
     group, cross = pairs.groups(model.groups_)
-    found = set_maps(pairs.graph, model.calibrators_).probability(pairs.similarity, group)
-    probability = cross.where(0.0, found)
+    within = set_maps(pairs.graph, model.calibrators_).probability(pairs.similarity, group)
+    probability = cross.where(0.0, within)
     return probability, probability
 
 
@@ -244,13 +254,13 @@ def _profile(
     # All that is linear in the vectors is one product: shift, tilt and places; then regions.
     slopes = np.hstack([profiler.linear, (2 / landscape.softness) * centers.T])
     level = -np.einsum("ij,ij->i", centers, centers) / landscape.softness
-    found = side.rows @ slopes + np.concatenate([profiler.constant, level])  # (n, 2 + k + K)
-    regions = side.graph.op("Softmax", found.columns(width, slopes.shape[1]), axis=1)
+    linear = side.rows @ slopes + np.concatenate([profiler.constant, level])  # (n, 2 + k + K)
+    regions = side.graph.op("Softmax", linear.columns(width, slopes.shape[1]), axis=1)
     scale = np.sqrt(landscape.axes.shape[1] / 2)
-    own = found.columns(0, 2) + regions @ (scale * profiler.of_regions)
+    own = linear.columns(0, 2) + regions @ (scale * profiler.of_regions)
     if not len(landscape.mixture):
         return own, own, own
-    e = _likelihoods(found.columns(2, width), landscape)
+    e = _likelihoods(linear.columns(2, width), landscape)
     return own, e, e @ landscape.mixture.coupling
 
 
@@ -261,5 +271,5 @@ def _likelihoods(places: GraphValue, landscape: FeatureMap) -> GraphValue:
     factors = mixture.factors.transpose(2, 0, 1).reshape(k, n * k)
     middle = np.einsum("jab,jb->ja", mixture.factors, mixture.means).reshape(n * k)
     away = (places @ factors - middle).reshaped(0, n, k)  # (n, J, k)
-    found: GraphValue = (away * away).sum(2) * -0.5 + mixture.constants
-    return (found - found.max(1)).exp()
+    logs: GraphValue = (away * away).sum(2) * -0.5 + mixture.constants
+    return (logs - logs.max(1)).exp()

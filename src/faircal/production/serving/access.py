@@ -1,4 +1,7 @@
-"""How many requests one caller may make: a bucket of tokens for each."""
+"""Who may ask, and how often; a line in the log for each request, and no error that tells too much.
+
+`Access` checks keys and rates, `RequestGate` wraps the application.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +65,8 @@ class RateLimits:
         if not self._rate:
             return 0.0
         now = self._clock()
-        tokens, seen = self._callers.pop(caller, (self._burst, now))
-        tokens = min(tokens + (now - seen) * self._rate, self._burst)
+        tokens, last = self._callers.pop(caller, (self._burst, now))
+        tokens = min(tokens + (now - last) * self._rate, self._burst)
         wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
         self._callers[caller] = (tokens if wait else tokens - 1, now)
         if len(self._callers) > _MOST_CALLERS:
@@ -92,8 +95,8 @@ class Access:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        told = service.settings
-        self._buckets = RateLimits(told.rate, told.burst or 2 * told.rate)
+        settings = service.settings
+        self._buckets = RateLimits(settings.rate, settings.burst or 2 * settings.rate)
 
     def admit(self, request: Request, scope: str | None) -> Key:
         """Return whose key came with a request; refuse where there is none, or not for `scope`.
@@ -130,9 +133,9 @@ class Access:
 
 
 def _presented(request: Request) -> str | None:
-    told = request.headers.get("authorization")
-    if told is not None:
-        kind, _, key = told.partition(" ")
+    header = request.headers.get("authorization")
+    if header is not None:
+        kind, _, key = header.partition(" ")
         return key.strip() if kind.lower() == "bearer" else None
     return request.headers.get("x-api-key")
 
@@ -173,17 +176,17 @@ class RequestGate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, made = time.perf_counter(), secrets.token_hex(8)
+        start, request_id = time.perf_counter(), secrets.token_hex(8)
         status = 0
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                told = list(message.get("headers", ()))
-                names = {name for name, _ in told}
-                told += [header for header in _HEADERS if header[0] not in names]
-                message["headers"] = [*told, (b"x-request-id", made.encode())]
+                headers = list(message.get("headers", ()))
+                names = {name for name, _ in headers}
+                headers += [header for header in _HEADERS if header[0] not in names]
+                message["headers"] = [*headers, (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
@@ -191,13 +194,13 @@ class RequestGate:
         except ClientDisconnect:
             status = status or _GONE
         except Exception as error:  # the last resort of a service
-            refused = _refused(error, made)
+            refused = _refused(error, request_id)
             if not status:
                 await _answer(refused, sending)
         finally:
-            self._tell(scope, status, time.perf_counter() - start, made)
+            self._tell(scope, status, time.perf_counter() - start, request_id)
 
-    def _tell(self, scope: Scope, status: int, seconds: float, made: str) -> None:
+    def _tell(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "(none)")
         method = scope["method"] if scope["method"] in _METHODS else "(other)"
         self._metrics.answered(method, route, status, seconds)
@@ -206,23 +209,29 @@ class RequestGate:
         if self._access_log:
             key = scope.get("faircal.key") or "-"
             _access.info(
-                "%s %s %d %.1f ms key=%s id=%s", method, route, status, 1e3 * seconds, key, made
+                "%s %s %d %.1f ms key=%s id=%s",
+                method,
+                route,
+                status,
+                1e3 * seconds,
+                key,
+                request_id,
             )
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def _refused(error: Exception, made: str) -> Refused:
+def _refused(error: Exception, request_id: str) -> Refused:
     if isinstance(error, Refused):
         return error
     if isinstance(error, FairCalError):
         return answer_to(error)
     frames = traceback.extract_tb(error.__traceback__)
     places = " < ".join(f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno}" for f in reversed(frames))
-    _log.error("unexpected %s id=%s at %s", type(error).__name__, made, places)
+    _log.error("unexpected %s id=%s at %s", type(error).__name__, request_id, places)
     return Refused(
-        500, "unexpected", f"something went wrong here; ask who runs the service about {made}"
+        500, "unexpected", f"something went wrong here; ask who runs the service about {request_id}"
     )
 
 

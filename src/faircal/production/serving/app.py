@@ -113,11 +113,11 @@ def _describe(app: FastAPI) -> None:
     """Put the ways to send a key into the description."""
     from faircal.production.serving.routes.schemas import SECURITY_SCHEMES
 
-    made = app.openapi
+    original = app.openapi
 
     def described() -> dict[str, Any]:
-        found = made()
-        found.setdefault("components", {})["securitySchemes"] = SECURITY_SCHEMES
-        return found
+        schema = original()
+        schema.setdefault("components", {})["securitySchemes"] = SECURITY_SCHEMES
+        return schema
 
     app.openapi = described  # type: ignore[method-assign]

@@ -1,4 +1,8 @@
-"""The audit trail: decisions are queued at once and written in groups behind the answers."""
+"""The audit trail: what is recorded, queued at once and written in groups behind the answers.
+
+Nothing is decided that can't be recorded: `Recorder` queues a decision before it is answered, and
+`TrailWriter` refuses while writing fails.
+"""
 
 from __future__ import annotations
 
@@ -129,8 +133,8 @@ class TrailWriter(Generic[T]):
         except StorageError as error:
             self._failed(error)
         except Exception as error:  # whatever it is, the thread must go on
-            said = f"the audit trail can't be written ({type(error).__name__}); see the log"
-            self._failed(StorageUnavailableError(said))
+            message = f"the audit trail can't be written ({type(error).__name__}); see the log"
+            self._failed(StorageUnavailableError(message))
         else:
             with self._lock:
                 self._weight -= sum(self._waiting.popleft()[1] for _ in group)
@@ -244,28 +248,28 @@ class Recorder:
         best: IdentificationCandidate | None = None,
     ) -> str:
         """Record what was done with a template, or who was found; return the id of the line."""
-        made = new_id()
+        new = new_id()
         if self._trail is None:
-            return made
-        found = kind == "identify"
+            return new
+        identified = kind == "identify"
         self._trail.put(
             Decision(
-                id=made,
+                id=new,
                 at=datetime.now(UTC),
                 kind=kind,
                 key=key,
                 model=in_use.digest,
                 score=None if best is None else best.score,
                 probability=None if best is None else best.probability,
-                threshold=in_use.judge.point.threshold if found else None,
-                on=in_use.judge.point.on if found else None,
-                same=None if not found else best is not None and best.same,
+                threshold=in_use.judge.point.threshold if identified else None,
+                on=in_use.judge.point.on if identified else None,
+                same=None if not identified else best is not None and best.same,
                 left=template,
                 right=None if best is None else best.id,
             ),
-            done=not found,  # a template is in the store, or out of it, whatever comes
+            done=not identified,  # a template is in the store, or out of it, whatever comes
         )
-        return made
+        return new
 
     def label(self, store: Store, decision: str, genuine: bool) -> LabelledDecision | None:
         """Keep whether the pair of a decision was genuine; None where there is no such one.

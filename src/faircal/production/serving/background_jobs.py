@@ -1,4 +1,4 @@
-"""What is done now and then beside the requests: look at the model file, look at the pairs."""
+"""What is done now and then beside the requests: read the model file again, feed the monitoring."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ class BackgroundJobs:
 
     def _look(self) -> tuple[int, ...] | None:
         try:
-            found = self._service.settings.model.stat()
+            status = self._service.settings.model.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _poll(self) -> None:
         stamp = self._look()

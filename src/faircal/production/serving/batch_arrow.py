@@ -103,17 +103,20 @@ def side_of(table: pa.Table, name: str) -> BatchSide:
     if not pa.types.is_dictionary(column.type):
         return _values(column.chunks, name, np.arange(len(column)), by_row=True)
     # Parts mostly share one dictionary; it is taken once, however many they are.
-    known: dict[tuple[int, ...], tuple[int, pa.Array]] = {}
+    dictionaries_by_key: dict[tuple[int, ...], tuple[int, pa.Array]] = {}
     rows, total = [], 0
     for part in column.chunks:
         words = part.dictionary
         where = tuple(0 if buffer is None else buffer.address for buffer in words.buffers())
         key = (*where, words.offset, len(words))
-        if key not in known:
-            known[key] = total, words
+        if key not in dictionaries_by_key:
+            dictionaries_by_key[key] = total, words
             total += len(words)
-        rows.append(part.indices.to_numpy(zero_copy_only=False).astype(np.intp) + known[key][0])
-    dictionaries = [words for _, words in known.values()]
+        rows.append(
+            part.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+            + dictionaries_by_key[key][0]
+        )
+    dictionaries = [words for _, words in dictionaries_by_key.values()]
     if any(words.null_count for words in dictionaries):
         raise unprocessable("expected no nulls in the dictionary; leave such pairs out", name)
     return _values(dictionaries, name, np.concatenate(rows), by_row=False)
@@ -126,13 +129,15 @@ def _values(parts: list[pa.Array], name: str, rows: NDArray[np.intp], *, by_row:
         used, rows = np.unique(rows, return_inverse=True)
         words = pa.concat_arrays(parts).take(pa.array(used)).to_pylist()
         return BatchSide(name, rows, ids=[template_id(word, name) for word in words])
-    found, before = [], 0
+    matrices, before = [], 0
     for part in parts:
-        found.append(_matrix(part, _Where(name, before if by_row else None)))
+        matrices.append(_matrix(part, _Where(name, before if by_row else None)))
         before += len(part)
-    if len({each.shape[1] for each in found}) > 1:
+    if len({each.shape[1] for each in matrices}) > 1:
         raise unprocessable("expected vectors of one length; use one network", name, "dimension")
-    return BatchSide(name, rows, vectors=found[0] if len(found) == 1 else np.concatenate(found))
+    return BatchSide(
+        name, rows, vectors=matrices[0] if len(matrices) == 1 else np.concatenate(matrices)
+    )
 
 
 class _Where(NamedTuple):
@@ -174,10 +179,10 @@ def _first(flags: Any) -> int:
 def groups_in(table: pa.Table) -> Groups | None:
     """Return the groups of the pairs, None where there are none; of one side they are no use."""
     names = ("left_group", "right_group")
-    lacking = [name for name in names if name not in table.column_names]
-    if len(lacking) == 1:
-        raise unprocessable("expected groups of both sides, or of none", lacking[0])
-    return None if lacking else pair_groups(*(table.column(name).to_pylist() for name in names))
+    missing = [name for name in names if name not in table.column_names]
+    if len(missing) == 1:
+        raise unprocessable("expected groups of both sides, or of none", missing[0])
+    return None if missing else pair_groups(*(table.column(name).to_pylist() for name in names))
 
 
 def prior_in(table: pa.Table) -> float | None:
@@ -188,11 +193,11 @@ def prior_in(table: pa.Table) -> float | None:
     >>> prior_in(pa.table({}).replace_schema_metadata({"faircal.prior": "0.001"}))
     0.001
     """
-    told = (table.schema.metadata or {}).get(b"faircal.prior")
-    if told is None:
+    text = (table.schema.metadata or {}).get(b"faircal.prior")
+    if text is None:
         return None
     try:
-        value = float(told) if len(told) <= _LONGEST_NUMBER else np.nan
+        value = float(text) if len(text) <= _LONGEST_NUMBER else np.nan
     except ValueError:
         value = np.nan  # which is refused
     return share({"faircal.prior": value}, "faircal.prior")
@@ -209,11 +214,11 @@ def write_batch(batch: BatchVerification) -> bytes:
     }
     about = {"id": batch.id, "model": batch.model, "prior": repr(batch.prior)}
     about["threshold"], about["on"] = repr(batch.point.threshold), batch.point.on
-    found = pa.RecordBatch.from_pydict(arrays)
-    found = found.replace_schema_metadata({f"faircal.{key}": text for key, text in about.items()})
+    record = pa.RecordBatch.from_pydict(arrays)
+    record = record.replace_schema_metadata({f"faircal.{key}": text for key, text in about.items()})
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, found.schema) as writer:
-        writer.write_batch(found)
+    with pa.ipc.new_stream(sink, record.schema) as writer:
+        writer.write_batch(record)
     written: bytes = sink.getvalue().to_pybytes()
     return written
 

@@ -1,4 +1,7 @@
-"""Pairs of a batch: two sides, put together into one matrix and the rows of its pairs."""
+"""Batches: their two sides, joined into one matrix and the rows of its pairs, and read from JSON.
+
+In JSON a side is a list of embeddings or of templates' ids; or pairs come one by one.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,12 @@ class BatchSide:
     vectors: NDArray[Any] | None = None
     ids: list[str] = field(default_factory=list)
 
-    def enrolled(self, known: Mapping[str, NDArray[np.float32]]) -> BatchSide:
+    def enrolled(self, templates: Mapping[str, NDArray[np.float32]]) -> BatchSide:
         """Return the side with the vectors of its templates."""
         if self.vectors is not None:
             return self
         for number, name in enumerate(self.ids):
-            if name not in known:
+            if name not in templates:
                 row = int(np.argmax(self.rows == number))
                 raise Refused(
                     404, "template", "no such template; enrol it first", f"{self.name}[{row}]"
@@ -52,7 +55,7 @@ class BatchSide:
         names = list(dict.fromkeys(self.ids))
         place = {name: i for i, name in enumerate(names)}
         rows = np.array([place[name] for name in self.ids], dtype=np.intp)[self.rows]
-        return BatchSide(self.name, rows, np.stack([known[name] for name in names]), names)
+        return BatchSide(self.name, rows, np.stack([templates[name] for name in names]), names)
 
     @property
     def templates(self) -> list[str] | None:
@@ -73,8 +76,8 @@ def join_sides(
     one, other = left.vectors, right.vectors
     if one is None or other is None:
         raise ValueError("expected sides whose templates were looked up")
-    for side, found in ((left, one), (right, other)):
-        check_length(found.shape[1], side.name, dimension)
+    for side, matrix in ((left, one), (right, other)):
+        check_length(matrix.shape[1], side.name, dimension)
     if one.shape[1] != other.shape[1]:
         raise unprocessable(
             "expected left and right of one length; use one network for both", "right", "dimension"
@@ -100,7 +103,7 @@ _GROUPS = ("left_group", "right_group")
 
 
 def read_batch(
-    found: dict[str, Any], max_pairs: int
+    body: dict[str, Any], max_pairs: int
 ) -> tuple[BatchSide, BatchSide, Groups | None, float | None]:
     """Return both sides of the pairs, their groups and the wanted share of genuine pairs.
 
@@ -110,20 +113,20 @@ def read_batch(
     >>> left.vectors
     array([[1., 2.]], dtype=float32)
     """
-    prior = fields.share(found, "prior")
-    if "pairs" in found:
-        only(found, "pairs", "prior")
-        found = _columns(_list(found["pairs"], "pairs", max_pairs))
+    prior = fields.share(body, "prior")
+    if "pairs" in body:
+        only(body, "pairs", "prior")
+        body = _columns(_list(body["pairs"], "pairs", max_pairs))
     else:
-        only(found, "left", "right", *_GROUPS, "prior")
-    left = _side(_list(found.get("left"), "left", max_pairs), "left")
-    right = _side(_list(found.get("right"), "right", max_pairs), "right")
+        only(body, "left", "right", *_GROUPS, "prior")
+    left = _side(_list(body.get("left"), "left", max_pairs), "left")
+    right = _side(_list(body.get("right"), "right", max_pairs), "right")
     if len(left.rows) != len(right.rows):
         raise unprocessable(
             f"expected as many left as right, found {len(left.rows)} and {len(right.rows)}",
             "right",
         )
-    return left, right, _groups(found, len(left.rows)), prior
+    return left, right, _groups(body, len(left.rows)), prior
 
 
 def _list(value: Any, where: str, most: int) -> list[Any]:
@@ -139,11 +142,11 @@ def _columns(pairs: list[Any]) -> dict[str, Any]:
         if type(pair) is not dict:
             raise unprocessable("expected an object with left and right", f"pairs[{row}]")
         only(pair, "left", "right", *_GROUPS)
-    found = {name: [pair.get(name) for pair in pairs] for name in ("left", "right")}
+    columns = {name: [pair.get(name) for pair in pairs] for name in ("left", "right")}
     for name in _GROUPS:
         if any(name in pair for pair in pairs):
-            found[name] = [pair.get(name) for pair in pairs]
-    return found
+            columns[name] = [pair.get(name) for pair in pairs]
+    return columns
 
 
 def _side(values: list[Any], name: str) -> BatchSide:
@@ -158,16 +161,16 @@ def _side(values: list[Any], name: str) -> BatchSide:
     if kinds != {list}:
         raise unprocessable("expected embeddings, or ids of templates, in all rows of a side", name)
     wide = len(values[0])
-    made = [fields.vector(value, f"{name}[{i}]", wide) for i, value in enumerate(values)]
-    return BatchSide(name, rows, vectors=np.stack(made))
+    vectors = [fields.vector(value, f"{name}[{i}]", wide) for i, value in enumerate(values)]
+    return BatchSide(name, rows, vectors=np.stack(vectors))
 
 
-def _groups(found: dict[str, Any], n: int) -> Groups | None:
-    told = [found.get(name) for name in _GROUPS]
-    if told[0] is None and told[1] is None:
+def _groups(body: dict[str, Any], n: int) -> Groups | None:
+    given = [body.get(name) for name in _GROUPS]
+    if given[0] is None and given[1] is None:
         return None
     sides: list[list[str | None]] = []
-    for name, value in zip(_GROUPS, told, strict=True):
+    for name, value in zip(_GROUPS, given, strict=True):
         if type(value) is not list or len(value) != n:
             raise unprocessable("expected a list with a group for each pair", name)
         sides.append([fields.text({name: each}, name) for each in value])

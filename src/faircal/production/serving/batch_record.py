@@ -87,13 +87,13 @@ class _RecordedPairs:
 
     def __getitem__(self, row: int) -> Decision:
         arrays = self._arrays
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             side: names[arrays[side][row]] for side, names in self._names.items()
         }
         for name in _PLACES:
             if name in arrays:
                 value = arrays[name][row]
-                told[name] = bool(value) if name.endswith("outside") else int(value)
+                fields[name] = bool(value) if name.endswith("outside") else int(value)
         return replace(
             self._decision,
             id=f"{self._decision.id}.{row}",
@@ -101,7 +101,7 @@ class _RecordedPairs:
             probability=float(arrays["probability"][row]),
             same=bool(arrays["same"][row]),
             genuine=_flag(self._labels[row]),
-            **told,
+            **fields,
         )
 
 

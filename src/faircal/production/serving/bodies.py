@@ -104,14 +104,14 @@ def _declared(request: Request) -> int | None:
         raise Refused(
             415, "encoding", "compressed bodies are not taken; send it without Content-Encoding"
         )
-    told = request.headers.get("content-length")
-    if told is None:
+    header = request.headers.get("content-length")
+    if header is None:
         if "transfer-encoding" not in request.headers:
             raise Refused(411, "length", "expected a Content-Length; say how long the body is")
         return None
-    if not told.isascii() or not told.isdecimal() or len(told) > 18:
+    if not header.isascii() or not header.isdecimal() or len(header) > 18:
         raise Refused(400, "length", "Content-Length: expected a whole number; correct it")
-    return int(told)
+    return int(header)
 
 
 def _too_large(limit: int) -> Refused:
@@ -125,10 +125,10 @@ def _too_large(limit: int) -> Refused:
 
 def kind_of(request: Request, *kinds: str) -> str:
     """Return which of `kinds` the body is; another one is refused."""
-    told = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if told not in kinds:
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given not in kinds:
         raise Refused(415, "media_type", f"Content-Type: expected {' or '.join(kinds)}; set it")
-    return told
+    return given
 
 
 def parse(
@@ -147,7 +147,7 @@ def parse(
         _check_amount(body, pairs, dimension)
     try:
         # Strict: no NaN, no Infinity, at most some 200 levels.
-        found = from_json(bytes(body), allow_inf_nan=False, cache_strings="keys")
+        parsed = from_json(bytes(body), allow_inf_nan=False, cache_strings="keys")
     except ValueError as error:
         raise Refused(
             400,
@@ -156,15 +156,15 @@ def parse(
         ) from None
     except RecursionError:
         raise Refused(400, "json", "the body is nested too deeply; make it flat") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise unprocessable("expected a JSON object; see /openapi.json", code="json")
-    return found
+    return parsed
 
 
 def _place(error: ValueError) -> str:
     """Say where a body stops being JSON: two numbers, and nothing else of what the parser says."""
-    found = re.search(r" at line (\d+) column (\d+)$", str(error))
-    return "" if found is None else f", at line {found[1]}, column {found[2]}"
+    match = re.search(r" at line (\d+) column (\d+)$", str(error))
+    return "" if match is None else f", at line {match[1]}, column {match[2]}"
 
 
 def _check_amount(body: bytes | bytearray, pairs: int, dimension: int) -> None:
@@ -180,9 +180,9 @@ def _check_amount(body: bytes | bytearray, pairs: int, dimension: int) -> None:
             )
 
 
-def only(found: dict[str, Any], *names: str) -> None:
+def only(body: dict[str, Any], *names: str) -> None:
     """Refuse fields that are not among `names`: a misspelt one must not be passed over."""
-    unknown = next((name for name in found if name not in names), None)
+    unknown = next((name for name in body if name not in names), None)
     if unknown is not None:
         raise unprocessable(
             f"unknown field {_shown(unknown)}; expected {', '.join(names)}", code="field"

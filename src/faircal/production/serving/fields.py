@@ -1,4 +1,4 @@
-"""Fields of JSON bodies, checked one by one: numbers, names, embeddings."""
+"""Fields of JSON bodies and of addresses, checked one by one: numbers, names, embeddings."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def vector(value: Any, where: str, dimension: int | None) -> Vector:
         raise unprocessable("expected numbers only; send the embedding as a flat list", where)
     try:
         with np.errstate(over="ignore"):  # becomes infinite, and is refused below
-            found = np.array(value, dtype=np.float32)
+            embedding = np.array(value, dtype=np.float32)
     except OverflowError:  # a whole number of hundreds of digits
         raise _not_usable(where) from None
     with np.errstate(over="ignore"):  # the same
-        square = float(np.dot(found, found))
+        square = float(np.dot(embedding, embedding))
     if not 0 < square < np.inf:
         raise _not_usable(where)
-    return found
+    return embedding
 
 
 def _not_usable(where: str) -> Exception:
@@ -64,15 +64,15 @@ def _not_usable(where: str) -> Exception:
     )
 
 
-def check_length(found: int, where: str, dimension: int | None) -> None:
+def check_length(length: int, where: str, dimension: int | None) -> None:
     """Refuse an embedding of another length than `dimension`."""
-    if dimension is not None and found != dimension:
+    if dimension is not None and length != dimension:
         raise unprocessable(
-            f"expected {dimension} numbers, found {found}; use the network the model was made for",
+            f"expected {dimension} numbers, found {length}; use the network the model was made for",
             where,
             "dimension",
         )
-    if found > MOST_DIMENSIONS:
+    if length > MOST_DIMENSIONS:
         raise unprocessable(f"expected at most {MOST_DIMENSIONS} numbers", where, "dimension")
 
 
@@ -90,13 +90,13 @@ def side(value: Any, where: str, dimension: int | None) -> Vector | TemplateRef 
     )
 
 
-def probe(found: dict[str, Any], dimension: int | None) -> Vector | PictureBytes:
+def probe(body: dict[str, Any], dimension: int | None) -> Vector | PictureBytes:
     """Return the embedding or the picture of a request that has one of them."""
-    if ("embedding" in found) == ("image" in found):
+    if ("embedding" in body) == ("image" in body):
         raise unprocessable("expected either embedding or image; send one of them", "embedding")
-    if "image" in found:
-        return picture(found["image"], "image")
-    return vector(found["embedding"], "embedding", dimension)
+    if "image" in body:
+        return picture(body["image"], "image")
+    return vector(body["embedding"], "embedding", dimension)
 
 
 def picture(value: Any, where: str) -> PictureBytes:
@@ -120,9 +120,9 @@ def template_id(value: Any, where: str) -> str:
     return value
 
 
-def text(found: dict[str, Any], name: str, most: int = LONGEST_ID) -> str | None:
+def text(body: dict[str, Any], name: str, most: int = LONGEST_ID) -> str | None:
     """Return a short text, None where there is none."""
-    value = found.get(name)
+    value = body.get(name)
     if value is not None and (
         type(value) is not str or len(value) > most or not value.isprintable()
     ):
@@ -130,25 +130,25 @@ def text(found: dict[str, Any], name: str, most: int = LONGEST_ID) -> str | None
     return value
 
 
-def share(found: dict[str, Any], name: str) -> float | None:
+def share(body: dict[str, Any], name: str) -> float | None:
     """Return a share between 0 and 1, None where there is none."""
-    value = found.get(name)
+    value = body.get(name)
     if value is not None and (type(value) not in _NUMBERS or not 1e-12 <= value <= 1 - 1e-12):
         raise unprocessable("expected a number between 0 and 1; write 1 in 1,000 as 0.001", name)
     return None if value is None else float(value)
 
 
-def flag(found: dict[str, Any], name: str, default: bool | None = None) -> bool:
+def flag(body: dict[str, Any], name: str, default: bool | None = None) -> bool:
     """Return true or false."""
-    value = found.get(name, default)
+    value = body.get(name, default)
     if type(value) is not bool:
         raise unprocessable("expected true or false", name)
     return value
 
 
-def whole_number(found: dict[str, Any], name: str, default: int, most: int) -> int:
+def whole_number(body: dict[str, Any], name: str, default: int, most: int) -> int:
     """Return a whole number from 1 to `most`."""
-    value = found.get(name, default)
+    value = body.get(name, default)
     if type(value) is not int or not 1 <= value <= most:
         raise unprocessable(f"expected a whole number from 1 to {most}", name)
     return value

@@ -93,12 +93,12 @@ class KeyRing:
 
         All keys are compared, each in constant time: how long it takes tells nothing.
         """
-        found = None
+        owner = None
         sha256 = _hash(presented)
         for key in self.keys:
             if hmac.compare_digest(key.sha256, sha256):
-                found = key
-        return found
+                owner = key
+        return owner
 
     def add(self, name: str, scopes: Sequence[str]) -> str:
         """Make a key, write the file, and return the key: it can't be had again."""
@@ -134,10 +134,10 @@ class KeyRing:
     def _look(self) -> tuple[int, ...] | None:
         """Return what changes when the file does, None where it is gone."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+        return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
     def _write(self, keys: tuple[Key, ...]) -> None:
         """Put a new file in place of the old one: a reader never sees half of it.
@@ -209,10 +209,10 @@ def _read(path: Path) -> tuple[Key, ...]:
     try:
         content = json.loads(text)
         keys = tuple(_key(line) for line in content["keys"])
-        known = (content["format"], content["version"]) == (_FORMAT, _VERSION)
+        valid = (content["format"], content["version"]) == (_FORMAT, _VERSION)
     except (ValueError, KeyError, TypeError, RecursionError):
-        known = False
-    if not known:
+        valid = False
+    if not valid:
         raise DataError(f"{path}: expected a file that 'faircal keys add' wrote; make one")
     return keys
 

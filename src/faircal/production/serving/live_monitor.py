@@ -1,4 +1,4 @@
-"""What the service has seen, brought to the watch in groups, and its state kept over restarts."""
+"""Judged pairs, brought to the watch in groups, and its state kept over restarts."""
 
 from __future__ import annotations
 
@@ -130,11 +130,11 @@ class LiveMonitor:
                 return
             if singles:
                 self.watch.add(_seen(singles, self._share))
-            found = [(batch, self._some(batch)) for batch in batches]
-            keep = MOST_PAIRS / max(sum(len(rows) for _, rows in found), 1)
-            for batch, rows in found:
-                some = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
-                self.watch.add(_seen_batch(batch, self._share, some))
+            sampled = [(batch, self._some(batch)) for batch in batches]
+            keep = MOST_PAIRS / max(sum(len(rows) for _, rows in sampled), 1)
+            for batch, rows in sampled:
+                counted = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
+                self.watch.add(_seen_batch(batch, self._share, counted))
 
     def _some(self, batch: BatchVerification) -> NDArray[np.intp]:
         """Return pairs of a batch, at random where an image is in more than `MOST_OF_ONE`."""
@@ -182,10 +182,12 @@ def _seen(pairs: list[WaitingPair], share: float) -> PairsInUse:
         values = [getattr(each, name) for each in verified]
         return None if None in values else np.array([value[k] for value in values])
 
-    said = [_unshifted(np.array([each.probability]), each.prior, share)[0] for each in verified]
+    probability = [
+        _unshifted(np.array([each.probability]), each.prior, share)[0] for each in verified
+    ]
     return PairsInUse(
         np.array([each.score for each in verified]),
-        np.array(said),
+        np.array(probability),
         side("clusters", 0),
         side("clusters", 1),
         side("outside", 0),
@@ -222,9 +224,9 @@ def _how_often(numbers: NDArray[np.int64]) -> NDArray[np.intp]:
     order = np.argsort(numbers, kind="stable")
     _, counts = np.unique(numbers, return_counts=True)
     starts = np.repeat(np.cumsum(counts) - counts, counts)
-    found = np.empty(len(numbers), dtype=np.intp)
-    found[order] = np.arange(len(numbers)) - starts
-    return found
+    earlier = np.empty(len(numbers), dtype=np.intp)
+    earlier[order] = np.arange(len(numbers)) - starts
+    return earlier
 
 
 def _who(

@@ -1,4 +1,4 @@
-"""What a service has counted since it started."""
+"""What a service has counted since it started, and how Prometheus is told."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ServiceCounts:
     def saw_many(self, batch: BatchVerification) -> None:
         """Count the pairs of a batch."""
         place = np.minimum((batch.judged.probability * BINS).astype(np.int64), BINS - 1)
-        found = np.bincount(place, minlength=BINS).tolist()
+        by_bin = np.bincount(place, minlength=BINS).tolist()
         outside = batch.outside
         with self._lock:
             self.batches += 1
@@ -93,7 +93,7 @@ class ServiceCounts:
                 self.placed += len(batch)
                 self.outside += int(outside.sum())
             self.probabilities = tuple(
-                a + b for a, b in zip(self.probabilities, found, strict=True)
+                a + b for a, b in zip(self.probabilities, by_bin, strict=True)
             )
 
 
@@ -165,7 +165,7 @@ class _CountsCollector:
         yield self._due()
         yield from self._templates()
         about = GaugeMetricFamily("faircal_model", "The model in use.", labels=["sha256", "method"])
-        about.add_metric([service.model_digest, service.in_use.model.name], 1)
+        about.add_metric([service.in_use.digest, service.in_use.model.name], 1)
         yield about
 
     @staticmethod
@@ -174,27 +174,27 @@ class _CountsCollector:
 
     def _decisions(self) -> Metric:
         counts = self._service.counts
-        found = CounterMetricFamily("faircal_decisions", "By decision.", labels=["decision"])
-        found.add_metric(["same"], counts.same)
-        found.add_metric(["different"], counts.pairs - counts.same)
-        return found
+        family = CounterMetricFamily("faircal_decisions", "By decision.", labels=["decision"])
+        family.add_metric(["same"], counts.same)
+        family.add_metric(["different"], counts.pairs - counts.same)
+        return family
 
     def _probabilities(self) -> Metric:
         words = "Pairs by probability; le is the upper end of the bin."
-        found = CounterMetricFamily("faircal_probability", words, labels=["le"])
+        family = CounterMetricFamily("faircal_probability", words, labels=["le"])
         for place, value in enumerate(self._service.counts.probabilities):
-            found.add_metric([f"{(place + 1) / BINS:g}"], value)
-        return found
+            family.add_metric([f"{(place + 1) / BINS:g}"], value)
+        return family
 
     def _due(self) -> Metric:
-        verdict = self._service.verdict
+        verdict = self._service.monitor.verdict
         words = "1 where monitoring says so; by finding, too. Absent until it has looked."
-        found = GaugeMetricFamily("faircal_recalibration_due", words, labels=["finding"])
+        family = GaugeMetricFamily("faircal_recalibration_due", words, labels=["finding"])
         if verdict is not None:
-            found.add_metric(["any"], float(verdict.due))
+            family.add_metric(["any"], float(verdict.due))
             for each in verdict.findings:
-                found.add_metric([each.name], float(each.alarm))
-        return found
+                family.add_metric([each.name], float(each.alarm))
+        return family
 
     def _templates(self) -> Iterator[Metric]:
         store = self._service.store

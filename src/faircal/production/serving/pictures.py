@@ -89,10 +89,10 @@ class Embedder:
         if self._detector.blind:
             face = cut_face(picture, None, how)
         else:
-            found = self._detector(pixels_of(picture))
-            if not found:
+            faces = self._detector(pixels_of(picture))
+            if not faces:
                 raise DataError("no face was found in the picture; send one that shows a face")
-            face = cut_face(picture, found[0], how)
+            face = cut_face(picture, faces[0], how)
         vector: NDArray[np.float32] = self._network(face[None])[0]
         if not np.isfinite(vector).all() or not vector.any():
             raise DataError("the network gives no embedding for this picture; send another one")

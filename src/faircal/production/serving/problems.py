@@ -51,8 +51,8 @@ class Refused(Exception):  # noqa: N818  (an answer, rather than an error of our
 
     def as_json(self) -> dict[str, Any]:
         """Return the body of the answer."""
-        found = {"code": self.code, "message": self.message}
-        return {"error": found if self.where is None else {**found, "where": self.where}}
+        error = {"code": self.code, "message": self.message}
+        return {"error": error if self.where is None else {**error, "where": self.where}}
 
 
 #: The first kind that fits: status, code, headers.

@@ -1,4 +1,7 @@
-"""What the service writes to standard error: a line each, and nothing of what was sent."""
+"""One process that listens: logs, limits on the head of a request, address, signals, a clean end.
+
+Logs have a line each, and nothing of what was sent. At the end nothing is lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service without HTTP: one model in use, what it has said, and what it has seen."""
+"""The service without HTTP: one model in use, what it has decided, and what was counted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, FairCalError, ModelFileError, ParameterError
 from faircal.data import Embeddings, Groups
-from faircal.production.monitoring import Verdict, Watch
-from faircal.production.scoring.judging import Judge
 from faircal.production.serving.audit_trail import Recorder
 from faircal.production.serving.keys import Key, KeyRing
 from faircal.production.serving.live_monitor import LiveMonitor
@@ -105,31 +103,6 @@ class Service:
     def in_use(self) -> ModelInUse:
         """The model in use: take it once a request."""
         return self._in_use
-
-    @property
-    def judge(self) -> Judge:
-        """What judges pairs now."""
-        return self._in_use.judge
-
-    @property
-    def model_digest(self) -> str:
-        """SHA-256 of the model file in use."""
-        return self._in_use.digest
-
-    @property
-    def watch(self) -> Watch | None:
-        """What monitors the pairs; None where the model file has no population."""
-        return self.monitor.watch
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """What monitoring said last."""
-        return self.monitor.verdict
-
-    @property
-    def dimension(self) -> int | None:
-        """Length of the embeddings; None where the model does not tell."""
-        return self._in_use.dimension
 
     def reload(self) -> bool:
         """Read the model file again and use it from now on; False where it is the same.
@@ -295,15 +268,15 @@ class Service:
         if in_use.needs_groups:
             raise DataError(f"method {in_use.model.name} needs groups: it can verify, not identify")
         enrolled = store.count()
-        found = store.search(probe, max(_JUDGED, 20 * limit)) if enrolled else []
-        known = store.vectors([name for name, _ in found])
-        names = [name for name, _ in found if name in known]  # one may have been deleted
+        nearest = store.search(probe, max(_JUDGED, 20 * limit)) if enrolled else []
+        vectors = store.vectors([name for name, _ in nearest])
+        names = [name for name, _ in nearest if name in vectors]  # one may have been deleted
         best, nobody = rank_candidates(
-            in_use, probe, names, [known[name] for name in names], enrolled, enrolled_prior
+            in_use, probe, names, [vectors[name] for name in names], enrolled, enrolled_prior
         )
-        made = self.recorder.other("identify", in_use, key=key, best=best[0] if best else None)
+        line = self.recorder.other("identify", in_use, key=key, best=best[0] if best else None)
         self.counts.add(identify=1)
-        return Identification(made, enrolled, best[:limit], nobody, in_use)
+        return Identification(line, enrolled, best[:limit], nobody, in_use)
 
     def enrol(self, name: str, vector: Vector, *, replace: bool = False, key: str = "") -> None:
         """Keep a template; it is durable when this returns."""
@@ -335,15 +308,15 @@ class Service:
         Monitoring takes the first label of a pair that the model in use has judged: a request that
         is sent again, or comes after another model was taken, must not count.
         """
-        told = self.recorder.label(self.storage(), decision, genuine)
-        if told is None:
+        labelled = self.recorder.label(self.storage(), decision, genuine)
+        if labelled is None:
             return None
-        found, ours = told.decision, told.decision.model == self._in_use.digest
-        if told.first and found.kind == "verify" and found.probability is not None:
+        line, ours = labelled.decision, labelled.decision.model == self._in_use.digest
+        if labelled.first and line.kind == "verify" and line.probability is not None:
             self.counts.add(feedback=1)
             if ours:
-                self.monitor.feedback(found.probability, genuine, found.left or found.right)
-        return found
+                self.monitor.feedback(line.probability, genuine, line.left or line.right)
+        return line
 
     def storage(self) -> Store:
         """Return the store; an error where there is none."""

@@ -1,4 +1,4 @@
-"""What a service is told when it starts."""
+"""Settings of a service."""
 
 from __future__ import annotations
 

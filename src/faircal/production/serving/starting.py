@@ -79,7 +79,7 @@ def _database(model: Path, given: str | None) -> str | None:
 
 def summary(settings: ServiceSettings, service: Service) -> str:
     """Say what is served, in one line; a database's URL may have a password in it, and is not."""
-    in_use, point = service.in_use, service.judge.point
+    in_use, point = service.in_use, service.in_use.judge.point
     promise = f"FPR {point.fpr:g} promised, {point.within}" if point.promised else "no promise"
     scheme, mark, _ = (settings.database or NONE).partition("://")
     kind = "PostgreSQL" if mark and scheme.startswith("postgres") else "SQLite"
@@ -102,6 +102,6 @@ def start_notes(settings: ServiceSettings, service: Service) -> list[str]:
         notes.append("there is no storage: no templates, no audit trail")
     elif settings.encryption_key is None:
         notes.append("templates are not encrypted; give --encryption-key-file to have them so")
-    if service.watch is None:
+    if service.monitor.watch is None:
         notes.append("the model file has no population: pairs are not monitored, nor placed")
     return notes

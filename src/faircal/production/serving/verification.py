@@ -1,4 +1,4 @@
-"""What is said of one pair, and of a batch of pairs."""
+"""Results: of one pair, of a batch of pairs, and of one face among all enrolled."""
 
 from __future__ import annotations
 
@@ -144,21 +144,21 @@ class BatchVerification:
 
     def columns(self) -> dict[str, NDArray[Any] | None]:
         """Return the columns of the answer; None where the model knows no population."""
-        said, places = self.judged, self.judged.places
-        found: dict[str, NDArray[Any] | None] = {
-            "score": said.score,
-            "similarity": said.similarity,
-            "probability": said.probability,
-            "log_likelihood_ratio": said.log_likelihood_ratio,
-            "same": said.same,
+        judged, places = self.judged, self.judged.places
+        columns: dict[str, NDArray[Any] | None] = {
+            "score": judged.score,
+            "similarity": judged.similarity,
+            "probability": judged.probability,
+            "log_likelihood_ratio": judged.log_likelihood_ratio,
+            "same": judged.same,
         }
         for name, values in (
             ("cluster", None if places is None else places.cluster),
             ("outside", None if places is None else places.outside),
         ):
             for side, rows in (("left", self.left), ("right", self.right)):
-                found[f"{side}_{name}"] = None if values is None else values[rows]
-        return found
+                columns[f"{side}_{name}"] = None if values is None else values[rows]
+        return columns
 
     @property
     def outside(self) -> NDArray[np.bool_] | None:
@@ -179,13 +179,13 @@ def image_numbers(vectors: NDArray[Any]) -> NDArray[np.int64]:
     (True, False)
     """
     first = np.zeros((len(vectors), 8), dtype=np.float32)
-    some = vectors[:, :8]
-    first[:, : some.shape[1]] = some
-    found = np.zeros(len(vectors), dtype=np.uint64)
+    start = vectors[:, :8]
+    first[:, : start.shape[1]] = start
+    numbers = np.zeros(len(vectors), dtype=np.uint64)
     for part in first.view(np.uint64).T:
-        found = (found ^ part) * np.uint64(0x9E3779B97F4A7C15)
-        found ^= found >> np.uint64(29)
-    return (found >> np.uint64(2)).astype(np.int64)
+        numbers = (numbers ^ part) * np.uint64(0x9E3779B97F4A7C15)
+        numbers ^= numbers >> np.uint64(29)
+    return (numbers >> np.uint64(2)).astype(np.int64)
 
 
 Float64 = NDArray[np.float64]
@@ -263,21 +263,21 @@ def rank_candidates(
         return [], 1.0
     rows = np.arange(1, len(names) + 1)
     both = in_use.embeddings(np.vstack([probe, *vectors]).astype(np.float32))
-    said = in_use.compare(both, np.zeros(len(rows), dtype=np.intp), rows)
+    judged = in_use.compare(both, np.zeros(len(rows), dtype=np.intp), rows)
     likely, nobody = posteriors(
-        said.log_likelihood_ratio, max(enrolled, len(names)), enrolled_prior
+        judged.log_likelihood_ratio, max(enrolled, len(names)), enrolled_prior
     )
-    order = np.lexsort([-said.similarity, -said.score])
-    found = [
+    order = np.lexsort([-judged.similarity, -judged.score])
+    candidates = [
         IdentificationCandidate(
             names[i],
-            float(said.similarity[i]),
-            float(said.score[i]),
-            float(said.probability[i]),
-            float(said.log_likelihood_ratio[i]),
-            bool(said.same[i]),
+            float(judged.similarity[i]),
+            float(judged.score[i]),
+            float(judged.probability[i]),
+            float(judged.log_likelihood_ratio[i]),
+            bool(judged.same[i]),
             float(likely[i]),
         )
         for i in order
     ]
-    return found, nobody
+    return candidates, nobody

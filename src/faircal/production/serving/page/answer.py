@@ -1,4 +1,8 @@
-"""Numbers in words: probabilities as counts of pairs, likelihood ratios as strength of evidence."""
+"""The page's answer: what is said of a pair and of the model, in words, numbers and pictures.
+
+Probabilities become counts of pairs, likelihood ratios strength of evidence; pictures are SVG that
+takes the page's colours, and the words beside them say the same.
+"""
 
 from __future__ import annotations
 
@@ -115,16 +119,16 @@ def evidence(log_likelihood_ratio: float, most: float = math.inf) -> str:
     if log_likelihood_ratio < 0:
         one, two, who = "pairs of two people", "pairs of one", "they are two people"
     ratio = math.exp(min(abs(log_likelihood_ratio), 700))
-    told = min(ratio, most)
-    name = next((name for least, name in _STRENGTH if told >= least), "")
+    shown = min(ratio, most)
+    name = next((name for least, name in _STRENGTH if shown >= least), "")
     if not name:
         return (
             "No evidence either way: a pair like this is about as likely among pairs of one "
             "person as among pairs of two."
         )
-    often = times(told)
+    often = times(shown)
     if not often.startswith("more"):
-        often = f"{'about' if told == ratio else 'more than'} {often}"
+        often = f"{'about' if shown == ratio else 'more than'} {often}"
     return (
         f"{name.capitalize()} evidence that {who}: a pair like this is {often} times likelier "
         f"among {one} than among {two}."
@@ -243,28 +247,28 @@ class Answer:
     mark: Markup
 
 
-def answer(said: Verification, judge: Judge) -> Answer:
+def answer(result: Verification, judge: Judge) -> Answer:
     """Put what is said of a pair into words and pictures."""
     population = judge.model.about_.population
-    ratio = said.log_likelihood_ratio
+    ratio = result.log_likelihood_ratio
     most = _countable(ratio, population)
     return Answer(
-        same=said.same,
-        title="Same person" if said.same else "Different people",
-        rule=rule(said.point),
-        chance=share_in_words(said.probability).replace(
+        same=result.same,
+        title="Same person" if result.same else "Different people",
+        rule=rule(result.point),
+        chance=share_in_words(result.probability).replace(
             " in ", "\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}"
         ),
-        share=one_in(said.prior),
-        warnings=_warnings(said),
+        share=one_in(result.prior),
+        warnings=_warnings(result),
         evidence=evidence(ratio, most),
         beyond=_beyond(ratio, most, population),
-        numbers=_numbers(said),
-        among=[] if population is None else among(said.similarity, population),
-        histogram=None if population is None else _histogram(said, population),
-        dots=dots(said.probability),
+        numbers=_numbers(result),
+        among=[] if population is None else among(result.similarity, population),
+        histogram=None if population is None else _histogram(result, population),
+        dots=dots(result.probability),
         scale=scale(ratio),
-        mark=faces(said.same),
+        mark=faces(result.same),
     )
 
 
@@ -295,10 +299,10 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _warnings(said: Verification) -> list[str]:
-    if said.outside is None:
+def _warnings(result: Verification) -> list[str]:
+    if result.outside is None:
         return [UNKNOWN]
-    unlike = [name for name, out in zip(SIDES.values(), said.outside, strict=True) if out]
+    unlike = [name for name, out in zip(SIDES.values(), result.outside, strict=True) if out]
     if len(unlike) == len(SIDES):
         return [f"Both faces are {UNLIKE}"]
     return [f"The {name} is {UNLIKE}" for name in unlike]
@@ -327,24 +331,24 @@ def _beyond(ratio: float, most: float, population: Population | None) -> str:
     return f"How much likelier, its {pairs:,} calibration pairs of {kind} are too few to tell."
 
 
-def _numbers(said: Verification) -> list[tuple[str, str]]:
-    if said.score == said.similarity:
-        found = [("Score (cosine)", decimals(said.score, 4))]
+def _numbers(result: Verification) -> list[tuple[str, str]]:
+    if result.score == result.similarity:
+        lines = [("Score (cosine)", decimals(result.score, 4))]
     else:
-        found = [
-            ("Similarity (cosine)", decimals(said.similarity, 4)),
-            ("Score (what the model ranks by)", decimals(said.score, 4)),
+        lines = [
+            ("Similarity (cosine)", decimals(result.similarity, 4)),
+            ("Score (what the model ranks by)", decimals(result.score, 4)),
         ]
-    nats = said.log_likelihood_ratio
+    nats = result.log_likelihood_ratio
     tens = decimals(nats / math.log(10), 2)
-    found += [
-        ("Probability", _probability(said.probability)),
+    lines += [
+        ("Probability", _probability(result.probability)),
         ("Log-likelihood ratio", f"{decimals(nats, 2)} nats ({tens} in powers of ten)"),
     ]
-    if said.clusters is not None:
-        one, other = said.clusters  # from 0 on, as everywhere else
-        found.append(("Clusters", f"both in {one}" if one == other else f"{one} and {other}"))
-    return found
+    if result.clusters is not None:
+        one, other = result.clusters  # from 0 on, as everywhere else
+        lines.append(("Clusters", f"both in {one}" if one == other else f"{one} and {other}"))
+    return lines
 
 
 def _probability(value: float) -> str:
@@ -377,27 +381,27 @@ def among(similarity: float, population: Population) -> list[str]:
 
 
 def _tail(counts: NDArray[np.int64], part: slice, who: str, what: str) -> str:
-    total, found = int(counts.sum()), int(counts[part].sum())
+    total, beyond = int(counts.sum()), int(counts[part].sum())
     if not total:
         return f"The model knows no calibration pairs of {who}."
-    if not found:
+    if not beyond:
         return f"None of its {total:,} calibration pairs of {who} are {what}."
-    share = share_in_words(found / total)
-    if found == total:
+    share = share_in_words(beyond / total)
+    if beyond == total:
         share = "all"
     return f"Of its {total:,} calibration pairs of {who}, {share} are {what}."
 
 
-def _histogram(said: Verification, population: Population) -> Markup:
-    point = said.point
+def _histogram(result: Verification, population: Population) -> Markup:
+    point = result.point
     # A threshold on something else than the cosine has no place on its axis.
-    on_axis = point.on == "score" and said.score == said.similarity
+    on_axis = point.on == "score" and result.score == result.similarity
     return Markup(  # noqa: S704 - svg.py escapes all text
         score_histogram(
             population.score_edges,
             population.genuine_counts,
             population.imposter_counts,
-            mark=said.similarity,
+            mark=result.similarity,
             threshold=point.threshold if on_axis else None,
             title="This pair among the calibration pairs",
             x_label="similarity (cosine)",
@@ -410,35 +414,35 @@ def _histogram(said: Verification, population: Population) -> Markup:
 def model_facts(judge: Judge, digest: str) -> list[tuple[str, str]]:
     """Say in a few lines what model is in use; its card says the rest."""
     model, about = judge.model, judge.model.about_
-    made = about.provenance
-    found = [("Method", model.title)]
-    if made is not None:
-        found += [
-            ("Calibrated on", _data(made)),
-            ("Face network", "" if made.feature in _NO_NETWORK else made.feature),
-            ("Counted", _counted(made.counts)),
-            ("Meant for", made.intended_use),
+    provenance = about.provenance
+    facts = [("Method", model.title)]
+    if provenance is not None:
+        facts += [
+            ("Calibrated on", _data(provenance)),
+            ("Face network", "" if provenance.feature in _NO_NETWORK else provenance.feature),
+            ("Counted", _counted(provenance.counts)),
+            ("Meant for", provenance.intended_use),
         ]
-    found += [
+    facts += [
         ("Decision", sentence(rule(judge.point))),
         ("Share of genuine pairs", f"calibrated where {one_in(judge.calibrated_at)} is genuine"),
         ("Model file", f"SHA-256 {digest[:12]}…"),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in facts if value]
 
 
 #: What embeddings are called where nobody named the network.
 _NO_NETWORK = ("embedding", "score")
 
 
-def _data(made: Provenance) -> str:
-    name = made.data or "data without a name"
-    return f"{name} (simulated)" if made.simulated and "simulated" not in name else name
+def _data(provenance: Provenance) -> str:
+    name = provenance.data or "data without a name"
+    return f"{name} (simulated)" if provenance.simulated and "simulated" not in name else name
 
 
 def _counted(counts: Any) -> str:
-    wanted = {"pairs": "pairs", "people": "people", "images": "images"}
-    return ", ".join(f"{counts[key]:,} {word}" for key, word in wanted.items() if counts.get(key))
+    words = {"pairs": "pairs", "people": "people", "images": "images"}
+    return ", ".join(f"{counts[key]:,} {word}" for key, word in words.items() if counts.get(key))
 
 
 def sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Live counters in words: rendered with the page, then fetched as texts every two seconds."""
+"""From a filled-in form to an answer or to what is wrong with it; live counters in words."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def counters(status: Mapping[str, Any]) -> list[LiveCounter]:
     Monitoring: Off: the model file has no population to hold pairs against.
     """
     pairs, placed = status.get("pairs"), status.get("placed")
-    found = [
+    listed = [
         LiveCounter("requests", "Requests", _count(status.get("requests"))),
         LiveCounter("pairs", "Pairs compared", _count(pairs)),
         LiveCounter("same", "Decided same", _share(status.get("same"), pairs)),
@@ -64,7 +64,7 @@ def counters(status: Mapping[str, Any]) -> list[LiveCounter]:
         LiveCounter("templates", "Templates", _count(status.get("templates"))),
         LiveCounter("monitor", "Monitoring", _monitoring(status), wide=True),
     ]
-    return [one for one in found if one.text]
+    return [one for one in listed if one.text]
 
 
 def _count(value: Any) -> str:
@@ -73,10 +73,10 @@ def _count(value: Any) -> str:
     return f"{value:,}"
 
 
-def _share(part: Any, whole: Any) -> str:
-    if part is None or whole is None:
+def _share(part: Any, total: Any) -> str:
+    if part is None or total is None:
         return ""
-    return f"{100 * part / whole:.3g} %" if whole else "–"
+    return f"{100 * part / total:.3g} %" if total else "–"
 
 
 def _monitoring(status: Mapping[str, Any]) -> str:
@@ -116,8 +116,8 @@ class PageContent:
         """Return what the template is given, but for the answer."""
         photos = service.takes_pictures
         offered = {"photo": photos, "numbers": True, "name": service.store is not None}
-        prior, made = self.judge.prior, self.judge.model.about_.provenance
-        verdict = service.verdict if self.known else None
+        prior, provenance = self.judge.prior, self.judge.model.about_.provenance
+        verdict = service.monitor.verdict if self.known else None
         return {
             "filled": filled,
             "wrong": self.wrong,
@@ -125,14 +125,14 @@ class PageContent:
             "kinds": {kind: words for kind, words in KINDS.items() if offered[kind]},
             "photos": photos,
             "most_photo": f"{service.settings.max_picture / 1e6:.0f} MB",
-            "dimension": service.dimension,
+            "dimension": service.in_use.dimension,
             "groups": groups_needed(self.judge),
             "default_prior": one_in(self.judge.calibrated_at if prior is None else prior),
             "keys": service.has_keys,
             "known": self.known,
-            "simulated": made is not None and made.simulated,
+            "simulated": provenance is not None and provenance.simulated,
             "due": verdict.words if verdict is not None and verdict.due else "",
-            "facts": model_facts(self.judge, service.model_digest) if self.known else [],
+            "facts": model_facts(self.judge, service.in_use.digest) if self.known else [],
             "counters": live(service) if self.known else [],
         }
 
@@ -150,11 +150,11 @@ def compare(service: Service, filled: PageForm, who: str) -> PageContent:
 
     `who` is the name of whose key it is, for the audit trail.
     """
-    judge = service.judge
+    judge = service.in_use.judge
     try:
-        said = _judged(service, filled, judge, who)
+        result = _judged(service, filled, judge, who)
         after = service.in_use  # another model may have come meanwhile
-        return PageContent(after.judge if after.digest == said.model else judge, said)
+        return PageContent(after.judge if after.digest == result.model else judge, result)
     except FormErrors as wrong:
         return PageContent(judge, None, wrong.fields, wrong.status)
     except StorageError as error:
@@ -165,7 +165,7 @@ def compare(service: Service, filled: PageForm, who: str) -> PageContent:
 
 
 def _judged(service: Service, filled: PageForm, judge: Judge, who: str) -> Verification:
-    found, wrong = filled.faces(service.takes_pictures)
+    faces, wrong = filled.faces(service.takes_pictures)
     prior = None
     try:
         prior = read_share(filled.prior)
@@ -173,9 +173,9 @@ def _judged(service: Service, filled: PageForm, judge: Judge, who: str) -> Verif
         wrong["prior"] = str(error)
     groups = {name: filled.side(name).group or None for name in SIDES}
     if groups_needed(judge):
-        lacking = [name for name, group in groups.items() if group is None]
-        wrong |= {field_of(name, "group"): "say which group it is of" for name in lacking}
-    vectors = _vectors(service, found, wrong)
+        missing = [name for name, group in groups.items() if group is None]
+        wrong |= {field_of(name, "group"): "say which group it is of" for name in missing}
+    vectors = _vectors(service, faces, wrong)
     if wrong:
         raise FormErrors(422, **wrong)
     return service.verify(
@@ -185,21 +185,21 @@ def _judged(service: Service, filled: PageForm, judge: Judge, who: str) -> Verif
         right_group=groups["right"],
         prior=prior,
         key=who,
-        left_id=found["left"].name,
-        right_id=found["right"].name,
+        left_id=faces["left"].name,
+        right_id=faces["right"].name,
     )
 
 
 def _vectors(
-    service: Service, found: dict[str, GivenFace], wrong: dict[str, str]
+    service: Service, faces: dict[str, GivenFace], wrong: dict[str, str]
 ) -> dict[str, Vector]:
     """Return an embedding a side; into `wrong` what can't have one."""
     vectors: dict[str, Vector] = {}
-    for side, face in found.items():
+    for side, face in faces.items():
         kind = next(kind for kind in KINDS if getattr(face, _PART[kind]) is not None)
         try:
             vectors[side] = _vector(service, face)
-            _check_length(service.dimension, vectors)
+            _check_length(service.in_use.dimension, vectors)
         except (DataError, ParameterError) as error:
             wrong[field_of(side, kind)] = str(error)
     return vectors
@@ -217,20 +217,20 @@ def _vector(service: Service, face: GivenFace) -> Vector:
     if service.store is None:
         raise DataError("this service keeps no templates; give an embedding")
     fine = len(name) <= LONGEST_ID and name.isprintable()
-    known = service.store.vectors([name]) if fine else {}
-    if name not in known:
+    vectors = service.store.vectors([name]) if fine else {}
+    if name not in vectors:
         raise DataError("there is no template of this name; enrol it first, or correct the name")
-    vector: Vector = known[name]
+    vector: Vector = vectors[name]
     return vector
 
 
 def _check_length(expected: int | None, vectors: dict[str, Vector]) -> None:
     """Raise where the last vector is not as long as the model, or the one before it, is."""
     *before, last = vectors.values()
-    wanted = expected or len(before[0] if before else last)
-    if len(last) != wanted:
+    length = expected or len(before[0] if before else last)
+    if len(last) != length:
         raise DataError(
-            f"expected {wanted} numbers, found {len(last)}; "
+            f"expected {length} numbers, found {len(last)}; "
             + ("use the network the model was made for" if expected else "use the same network")
         )
 

@@ -1,4 +1,4 @@
-"""Embeddings as people give them: numbers in a text, or a small file."""
+"""The page's form: what was filled in, read in memory only, and embeddings as people give them."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def _is_number(word: str) -> bool:
 
 def _from_json(text: str) -> object:
     try:
-        found: object = json.loads(text)
+        parsed: object = json.loads(text)
     except (ValueError, RecursionError):
         raise DataError(f"{_EXPECTED}; this list is not complete, or no JSON") from None
-    if isinstance(found, dict):  # as our own service takes it
-        found = found.get("embedding")
-    numbers = found if isinstance(found, list) else []
+    if isinstance(parsed, dict):  # as our own service takes it
+        parsed = parsed.get("embedding")
+    numbers = parsed if isinstance(parsed, list) else []
     if not numbers or any(type(one) not in (int, float) for one in numbers):
         raise DataError(f"{_EXPECTED}; this is JSON, and no plain list of numbers")
     return numbers
@@ -183,14 +183,14 @@ class PageForm:
 
     def faces(self, photos: bool) -> tuple[dict[str, GivenFace], dict[str, str]]:
         """Return the faces that can be compared, by side, and by field what is wrong."""
-        found, wrong = {}, {}
+        faces, wrong = {}, {}
         for name in SIDES:
             side = self.side(name)
             try:
-                found[name] = _face(side, photos)
+                faces[name] = _face(side, photos)
             except DataError as error:
                 wrong[field_of(name, side.kind)] = str(error)
-        return found, wrong
+        return faces, wrong
 
 
 def field_of(side: str, kind: str) -> str:
@@ -210,13 +210,13 @@ def read_share(text: str) -> float | None:
     if not text:
         return None
     plain = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(\d*\.?\d+(?:[eE]-?\d+)?)\s*(?:pairs?\s+)?(?:(%)|(?:/|in|of|:)\s*(\d*\.?\d+(?:[eE]\d+)?))?",
         plain,
     )
-    if found:
-        of = 100.0 if found[2] else float(found[3] or 1)
-        share = float(found[1]) / of if of else 0.0
+    if match:
+        of = 100.0 if match[2] else float(match[3] or 1)
+        share = float(match[1]) / of if of else 0.0
         if 0 < share < 1:
             return share
     raise DataError("expected a share between 0 and 1, as 0.5, 20 % or 1 in 1,000")
@@ -267,13 +267,13 @@ async def _side(form: FormData, name: str) -> FaceFields:
 
 
 def _text(form: FormData, name: str) -> str:
-    found = form.get(name)
-    return found if isinstance(found, str) else ""
+    value = form.get(name)
+    return value if isinstance(value, str) else ""
 
 
 async def _upload(form: FormData, name: str) -> bytes:
-    found = form.get(name)
-    return await found.read() if isinstance(found, UploadFile) else b""
+    value = form.get(name)
+    return await value.read() if isinstance(value, UploadFile) else b""
 
 
 def _face(side: FaceFields, photos: bool) -> GivenFace:

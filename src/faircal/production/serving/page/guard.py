@@ -105,8 +105,8 @@ def hashes(page: str, element: str) -> str:
     >>> hashes("<p>", "script")
     "'none'"
     """
-    found = re.findall(rf"<{element}(?:\s[^>]*)?>(.*?)</{element}>", page, re.DOTALL)
-    digests = (b64encode(sha256(text.encode()).digest()).decode() for text in found)
+    texts = re.findall(rf"<{element}(?:\s[^>]*)?>(.*?)</{element}>", page, re.DOTALL)
+    digests = (b64encode(sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
 

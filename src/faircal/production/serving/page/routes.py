@@ -63,15 +63,15 @@ def page_router(service: Service, access: Access | None = None) -> APIRouter:
     """
     router = APIRouter(include_in_schema=False)
     draw, gate = _Drawing(service), access or Access(service)
-    told = service.settings
-    most_bytes = min(told.max_body, 2 * told.max_picture + 2 * MOST_TEXT)
+    settings = service.settings
+    most_bytes = min(settings.max_body, 2 * settings.max_picture + 2 * MOST_TEXT)
     # Not the API's: forms are read before their keys are known, and must not fill its memory.
     bodies = BodyReader(_FORMS * most_bytes)
 
     @router.get("/")
     def show() -> Response:
         empty = PageForm.empty(service.takes_pictures)
-        return draw.page(empty, PageContent(service.judge, known=not service.has_keys))
+        return draw.page(empty, PageContent(service.in_use.judge, known=not service.has_keys))
 
     @router.post("/")
     async def verify(request: Request) -> Response:
@@ -130,7 +130,9 @@ class _Drawing:
             scope = "verify" if filled.wanted == COMPARE else None
             who = admit(gate, request, filled.key, scope)
         except FormErrors as wrong:
-            page = PageContent(self._service.judge, None, wrong.fields, wrong.status, known=False)
+            page = PageContent(
+                self._service.in_use.judge, None, wrong.fields, wrong.status, known=False
+            )
             return await run_in_threadpool(self.page, filled, page)
         return await run_in_threadpool(self.wanted, filled, who)
 
@@ -139,11 +141,11 @@ class _Drawing:
         if filled.wanted == CARD:
             return self.card()
         if filled.wanted == LOOK:
-            return self.page(filled, PageContent(self._service.judge), looked=True)
-        found = compare(self._service, filled, who)
-        if found.said is None:
-            return self.page(filled, found)
-        return self.page(filled, found, answer=answer(found.said, found.judge))
+            return self.page(filled, PageContent(self._service.in_use.judge), looked=True)
+        content = compare(self._service, filled, who)
+        if content.said is None:
+            return self.page(filled, content)
+        return self.page(filled, content, answer=answer(content.said, content.judge))
 
     def page(self, filled: PageForm, shown: PageContent, **more: Any) -> Response:
         """Return the page, with what was filled in and what is wrong with it."""
@@ -154,7 +156,7 @@ class _Drawing:
         """Return the card of the model in use."""
         from faircal.report.card import card_html
 
-        page = card_html(self._service.judge.model)
+        page = card_html(self._service.in_use.judge.model)
         inline = {name: hashes(page, name) for name in ("style", "script")}
         return HTMLResponse(page, headers=policy(**inline))
 

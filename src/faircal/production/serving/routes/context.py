@@ -1,4 +1,4 @@
-"""What all routes share: the gate, the reader of bodies, and threads for what takes time."""
+"""What all routes share: access, readers of bodies, and threads for what takes time."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class RouteContext:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        told = service.settings
+        settings = service.settings
         self.access, self.metrics = Access(service), Metrics(service)
         #: Of batches.
-        self.reader = BodyReader(_BODIES * told.max_body)
-        pictures = 2 * (told.max_picture * 4 // 3 + 4) if service.takes_pictures else 0
+        self.reader = BodyReader(_BODIES * settings.max_body)
+        pictures = 2 * (settings.max_picture * 4 // 3 + 4) if service.takes_pictures else 0
         #: Bytes of a request that is not a batch.
-        self.small = min(_SMALL + pictures, max(told.max_body, 1))
+        self.small = min(_SMALL + pictures, max(settings.max_body, 1))
         # Of their own: slow batches must not keep single pairs out.
         self._singles = BodyReader(_SINGLES * self.small)
         # Two kinds of threads: a database that does not answer must not hold up what computes.
@@ -80,17 +80,17 @@ class RouteContext:
     async def vector(self, side: Vector | TemplateRef | PictureBytes, where: str) -> Vector:
         """Return the embedding that one side of a pair stands for."""
         if isinstance(side, TemplateRef):
-            known = await self.ask(self.store().vectors, [side.id])
-            if side.id not in known:
+            vectors = await self.ask(self.store().vectors, [side.id])
+            if side.id not in vectors:
                 raise Refused(404, "template", "no such template; enrol it first", where)
-            return known[side.id]
+            return vectors[side.id]
         if isinstance(side, PictureBytes):
             try:
-                found = await self.work(self.service.embed, side.data)
+                embedding = await self.work(self.service.embed, side.data)
             except FairCalError as error:
                 raise answer_to(error, where) from error
-            check_length(len(found), where, self.service.dimension)
-            return found
+            check_length(len(embedding), where, self.service.in_use.dimension)
+            return embedding
         return side
 
     def close(self) -> None:

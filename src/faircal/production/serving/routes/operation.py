@@ -1,4 +1,8 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``: for those who watch over the service."""
+"""For those who run the service: health, metrics, model, monitoring, feedback, the audit trail.
+
+``/healthz``, ``/readyz``, ``/metrics``, ``/v1/model``, ``/v1/monitor``, ``/v1/feedback`` and
+``/v1/decisions``.
+"""
 
 from __future__ import annotations
 
@@ -90,14 +94,14 @@ def model_router(context: RouteContext) -> APIRouter:
         make sure that it is this one. One that can't be used is refused, and the old one stays.
         """
         context.access.admit(request, "admin")
-        found = await context.json(request)
-        only(found, "path")
-        if found.get("path") not in (None, str(service.settings.model)):
+        body = await context.json(request)
+        only(body, "path")
+        if body.get("path") not in (None, str(service.settings.model)):
             raise Refused(
                 403, "path", "the service reads the file that it was started with only", "path"
             )
         swapped = await context.work(service.reload)
-        return answer({"swapped": swapped, "model": service.model_digest})
+        return answer({"swapped": swapped, "model": service.in_use.digest})
 
     @router.get("/v1/monitor", openapi_extra=GET, summary="Does the model still fit?")
     async def monitor(request: Request) -> Response:
@@ -139,11 +143,11 @@ def decisions_router(context: RouteContext) -> APIRouter:
     async def feedback(request: Request) -> Response:
         """Tell whether the pair of a decision was genuine; monitoring checks calibration by it."""
         context.access.admit(request, "verify")
-        found = await context.json(request)
-        only(found, "decision", "genuine")
+        body = await context.json(request)
+        only(body, "decision", "genuine")
         context.store()
-        name = template_id(found.get("decision"), "decision")
-        genuine = flag(found, "genuine")
+        name = template_id(body.get("decision"), "decision")
+        genuine = flag(body, "genuine")
         line = await context.ask(service.feedback, name, genuine)
         if line is None:
             raise _unknown()
@@ -169,30 +173,30 @@ def decisions_router(context: RouteContext) -> APIRouter:
             first = await context.ask(_some, lines)  # a store that is away is told in time
             return StreamingResponse(_csv(first, lines), media_type="text/csv; charset=utf-8")
         limit = query_whole(request, "limit", 100, _MOST_LINES)
-        found = await context.ask(_listed, context, store, after, limit)
-        following = found[-1]["id"] if len(found) == limit else None
-        return answer({"decisions": found, "next": following})
+        listed = await context.ask(_listed, context, store, after, limit)
+        following = listed[-1]["id"] if len(listed) == limit else None
+        return answer({"decisions": listed, "next": following})
 
     @router.get("/v1/decisions/{name}", openapi_extra=DECISION, summary="One line, or a batch")
     async def decision(request: Request) -> Response:
         """Return one decision; for a batch, those of all its pairs."""
         context.access.admit(request, "admin")
         store, name = context.store(), template_id(request.path_params["name"], "decision")
-        found = await context.ask(_one, context, store, name)
-        if not found:
+        lines = await context.ask(_one, context, store, name)
+        if not lines:
             raise _unknown()
-        return answer({"decisions": found})
+        return answer({"decisions": lines})
 
     return router
 
 
 def _some(lines: Iterator[Decision]) -> list[Decision]:
-    found = []
+    part = []
     for line in lines:
-        found.append(line)
-        if len(found) >= _MOST_LINES:
+        part.append(line)
+        if len(part) >= _MOST_LINES:
             break
-    return found
+    return part
 
 
 def _listed(
@@ -202,8 +206,8 @@ def _listed(
 
 
 def _one(context: RouteContext, store: Store, name: str) -> list[dict[str, Any]]:
-    found = store.decision(name)
-    return [] if found is None else [_told(each) for each in context.service.recorder.pairs(found)]
+    line = store.decision(name)
+    return [] if line is None else [_told(each) for each in context.service.recorder.pairs(line)]
 
 
 def _told(decision: Decision) -> dict[str, Any]:
@@ -221,8 +225,8 @@ def _csv(first: list[Decision], rest: Iterator[Decision]) -> Iterator[str]:
 
 
 def _row(decision: Decision) -> list[Any]:
-    told = _told(decision)
-    return [_cell(told[name]) for name in _NAMES]
+    values = _told(decision)
+    return [_cell(values[name]) for name in _NAMES]
 
 
 def _cell(value: Any) -> Any:

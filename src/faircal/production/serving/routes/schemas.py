@@ -28,12 +28,12 @@ _IMAGE: Schema = {
 
 
 def _object(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
-    found: Schema = {
+    schema: Schema = {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
     }
-    return {**found, "required": list(required)} if required else found
+    return {**schema, "required": list(required)} if required else schema
 
 
 _X: Schema = {
@@ -110,7 +110,7 @@ def _route(
     status: str = "200",
     parameters: list[Schema] | None = None,
 ) -> Schema:
-    found: Schema = {
+    schema: Schema = {
         "security": _SECURITY,
         "responses": {
             status: _json(answer or {"type": "object"}),
@@ -118,10 +118,13 @@ def _route(
         },
     }
     if body is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+        schema["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": body}},
+        }
     if parameters:
-        found["parameters"] = parameters
-    return found
+        schema["parameters"] = parameters
+    return schema
 
 
 def _query(name: str, schema: Schema) -> Schema:

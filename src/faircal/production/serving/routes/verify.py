@@ -1,4 +1,4 @@
-"""``/v1/verify`` and ``/v1/verify/batch``."""
+"""Pairs and templates: ``/v1/verify``, its ``/batch``, ``/v1/templates``, ``/v1/identify``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FIELDS = ("left", "right", "left_group", "right_group", "prior")
 
 def judged(
     service: Service,
-    found: dict[str, Any],
+    body: dict[str, Any],
     pair: tuple[Vector, Vector],
     key: str,
     in_use: ModelInUse,
@@ -58,16 +58,16 @@ def judged(
     """Judge a pair, with the groups and the share that a body asks for; return the answer."""
     verified = service.verify(
         *pair,
-        left_group=fields.text(found, "left_group"),
-        right_group=fields.text(found, "right_group"),
-        prior=fields.share(found, "prior"),
+        left_group=fields.text(body, "left_group"),
+        right_group=fields.text(body, "right_group"),
+        prior=fields.share(body, "prior"),
         key=key,
         left_id=left_id,
         right_id=right_id,
         in_use=in_use,
     )
-    verdict = service.verdict
-    due = None if service.watch is None else verdict is not None and verdict.due
+    verdict = service.monitor.verdict
+    due = None if service.monitor.watch is None else verdict is not None and verdict.due
     return {**verified.as_json(), "recalibration_due": due}
 
 
@@ -84,17 +84,17 @@ def verify_router(context: RouteContext) -> APIRouter:
         `prior`.
         """
         key = context.access.admit(request, "verify")
-        found = await context.json(request)
-        only(found, *_FIELDS)
+        body = await context.json(request)
+        only(body, *_FIELDS)
         in_use = service.in_use
-        sides = [fields.side(found.get(s), s, in_use.dimension) for s in ("left", "right")]
+        sides = [fields.side(body.get(s), s, in_use.dimension) for s in ("left", "right")]
         ids = [side.id if isinstance(side, fields.TemplateRef) else None for side in sides]
         # Nothing is awaited where both are embeddings: no thread is worth a quarter millisecond.
         left, right = [
             side if isinstance(side, np.ndarray) else await context.vector(side, name)
             for name, side in zip(("left", "right"), sides, strict=True)
         ]
-        return answer(judged(service, found, (left, right), key.name, in_use, *ids))
+        return answer(judged(service, body, (left, right), key.name, in_use, *ids))
 
     @router.post("/v1/verify/batch", openapi_extra=BATCH, summary="Judge many pairs")
     async def verify_batch(request: Request) -> Response:
@@ -108,19 +108,19 @@ def verify_router(context: RouteContext) -> APIRouter:
         async with context.reader.body(request, service.settings.max_body) as body:
             in_use = service.in_use
             read = _from_arrow if kind == ARROW else _from_json
-            made = await context.work(read, body, service.settings.max_pairs, in_use.dimension)
-            left, right, groups, prior = made
+            parts = await context.work(read, body, service.settings.max_pairs, in_use.dimension)
+            left, right, groups, prior = parts
             if left.ids or right.ids:
-                known = await context.ask(context.store().vectors, list({*left.ids, *right.ids}))
-                left, right = left.enrolled(known), right.enrolled(known)
+                vectors = await context.ask(context.store().vectors, list({*left.ids, *right.ids}))
+                left, right = left.enrolled(vectors), right.enrolled(vectors)
             accept = request.headers.get("accept", "")
-            wanted = ARROW if ARROW in accept else JSON if JSON in accept else kind
+            answer_kind = ARROW if ARROW in accept else JSON if JSON in accept else kind
 
             def judge() -> bytes:
                 batch = _judged(context, in_use, left, right, groups, prior, key.name)
-                return write_batch(batch) if wanted == ARROW else _as_json(batch)
+                return write_batch(batch) if answer_kind == ARROW else _as_json(batch)
 
-            return Response(await context.work(judge), media_type=wanted)
+            return Response(await context.work(judge), media_type=answer_kind)
 
     return router
 
@@ -163,7 +163,7 @@ def _judged(
 def _as_json(batch: BatchVerification) -> bytes:
     from pydantic_core import to_json
 
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "id": batch.id,
         "pairs": len(batch),
         "model": batch.model,
@@ -171,8 +171,8 @@ def _as_json(batch: BatchVerification) -> bytes:
         "operating_point": point_json(batch.point),
     }
     for name, values in batch.columns().items():
-        found[name] = None if values is None else values.tolist()
-    return to_json(found)
+        answer[name] = None if values is None else values.tolist()
+    return to_json(answer)
 
 
 #: Templates of one list, and candidates of one identification.
@@ -191,16 +191,16 @@ def templates_router(context: RouteContext) -> APIRouter:
         unless `replace` is true.
         """
         key = context.access.admit(request, "enrol")
-        found = await context.json(request)
-        only(found, "id", "embedding", "image", "replace")
+        body = await context.json(request)
+        only(body, "id", "embedding", "image", "replace")
         context.store()
-        replace = fields.flag(found, "replace", False)
-        name = fields.template_id(found["id"], "id") if "id" in found else new_id()
-        probe = fields.probe(found, service.dimension)
+        replace = fields.flag(body, "replace", False)
+        name = fields.template_id(body["id"], "id") if "id" in body else new_id()
+        probe = fields.probe(body, service.in_use.dimension)
         vector = await context.vector(probe, "image")
         await context.ask(service.enrol, name, vector, replace=replace, key=key.name)
-        made = await context.ask(context.store().info, name)
-        return answer(_told(made) if made is not None else {"id": name}, 201)
+        info = await context.ask(context.store().info, name)
+        return answer(_told(info) if info is not None else {"id": name}, 201)
 
     @router.get("/v1/templates", openapi_extra=LIST, summary="List templates")
     async def templates(request: Request) -> Response:
@@ -209,11 +209,11 @@ def templates_router(context: RouteContext) -> APIRouter:
         after = query_text(request, "after")
         limit = query_whole(request, "limit", 100, _MOST_LISTED)
         store = context.store()
-        found = await context.ask(store.templates, after, limit)
-        following = found[-1].id if len(found) == limit else None
+        listed = await context.ask(store.templates, after, limit)
+        following = listed[-1].id if len(listed) == limit else None
         return answer(
             {
-                "templates": [_told(each) for each in found],
+                "templates": [_told(each) for each in listed],
                 "next": following,
                 "count": await context.ask(store.count),
             }
@@ -223,10 +223,10 @@ def templates_router(context: RouteContext) -> APIRouter:
     async def template(request: Request) -> Response:
         """Say when a template was enrolled; its vector is never told."""
         context.access.admit(request, "enrol")
-        found = await context.ask(context.store().info, _named(request))
-        if found is None:
+        info = await context.ask(context.store().info, _named(request))
+        if info is None:
             raise _unknown()
-        return answer(_told(found))
+        return answer(_told(info))
 
     @router.delete(
         "/v1/templates/{name:path}", status_code=204, openapi_extra=NAME, summary="Delete"
@@ -248,13 +248,13 @@ def templates_router(context: RouteContext) -> APIRouter:
     async def verify_template(request: Request) -> Response:
         """Say whether a face is of the person who is enrolled under an id."""
         key = context.access.admit(request, "verify")
-        found = await context.json(request)
-        only(found, "embedding", "image", "left_group", "right_group", "prior")
+        body = await context.json(request)
+        only(body, "embedding", "image", "left_group", "right_group", "prior")
         name, in_use = _named(request), service.in_use
         enrolled = await context.vector(fields.TemplateRef(name), "template")
-        probe = await context.vector(fields.probe(found, in_use.dimension), "image")
-        said = judged(service, found, (enrolled, probe), key.name, in_use, name)
-        return answer({**said, "template": name})
+        probe = await context.vector(fields.probe(body, in_use.dimension), "image")
+        result = judged(service, body, (enrolled, probe), key.name, in_use, name)
+        return answer({**result, "template": name})
 
     @router.post("/v1/identify", openapi_extra=IDENTIFY, summary="Who of those enrolled is it?")
     async def identify(request: Request) -> Response:
@@ -267,14 +267,14 @@ def templates_router(context: RouteContext) -> APIRouter:
         The most similar templates (1,000 or more) are judged, those left out count as LR 0.
         """
         key = context.access.admit(request, "verify")
-        found = await context.json(request)
-        only(found, "embedding", "image", "limit", "enrolled_prior")
+        body = await context.json(request)
+        only(body, "embedding", "image", "limit", "enrolled_prior")
         context.store()
-        limit = fields.whole_number(found, "limit", 5, _MOST_CANDIDATES)
-        share = fields.share(found, "enrolled_prior")
+        limit = fields.whole_number(body, "limit", 5, _MOST_CANDIDATES)
+        share = fields.share(body, "enrolled_prior")
         in_use = service.in_use
-        probe = await context.vector(fields.probe(found, in_use.dimension), "image")
-        said = await context.ask(
+        probe = await context.vector(fields.probe(body, in_use.dimension), "image")
+        result = await context.ask(
             service.identify,
             probe,
             limit=limit,
@@ -284,13 +284,13 @@ def templates_router(context: RouteContext) -> APIRouter:
         )
         return answer(
             {
-                "id": said.id,
-                "candidates": [asdict(each) for each in said.candidates],
-                "nobody": said.nobody,
-                "enrolled": said.enrolled,
+                "id": result.id,
+                "candidates": [asdict(each) for each in result.candidates],
+                "nobody": result.nobody,
+                "enrolled": result.enrolled,
                 "enrolled_prior": 0.5 if share is None else share,
-                "operating_point": point_json(said.in_use.judge.point),
-                "model": said.in_use.digest,
+                "operating_point": point_json(result.in_use.judge.point),
+                "model": result.in_use.digest,
             }
         )
 

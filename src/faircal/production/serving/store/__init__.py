@@ -41,9 +41,9 @@ def open_store(url: str, key: bytes | None = None) -> Store:
         from faircal.production.serving.store.postgres import PostgresStore
 
         return PostgresStore(url, key)
-    known = not mark or (scheme == "sqlite" and rest.startswith("/"))
+    supported = not mark or (scheme == "sqlite" and rest.startswith("/"))
     path = rest.removeprefix("/") if mark else url
-    if not known or path in ("", ":memory:"):
+    if not supported or path in ("", ":memory:"):
         raise ParameterError(
             "store: expected a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE; "
             f"found {scheme + mark + '…' if mark else repr(url)}"

@@ -176,20 +176,20 @@ class Store(ABC):
     def enrol(self, name: str, vector: ArrayLike, *, replace: bool = False) -> None:
         """Keep a template; `ConflictError` where there is one of this id, unless `replace`."""
         check_id(name)
-        found = check_vector(vector)
-        kept = self._pack(name, found)
+        checked = check_vector(vector)
+        kept = self._pack(name, checked)
         with self._writing() as run:
             other = run("SELECT dimension FROM faircal.templates LIMIT 1").fetchone()
-            if other is not None and other[0] != found.size:
+            if other is not None and other[0] != checked.size:
                 raise DataError(
                     f"vector: expected {other[0]} numbers, as the enrolled templates have; "
-                    f"found {found.size}"
+                    f"found {checked.size}"
                 )
             gone = replace and self._remove(run, name)
             added = run(
                 "INSERT INTO faircal.templates (id, embedding, dimension, enrolled_at) "
                 "VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-                (name, kept, found.size, now()),
+                (name, kept, checked.size, now()),
             )
             if added.rowcount == 0:
                 raise ConflictError(
@@ -252,10 +252,10 @@ class Store(ABC):
 
     def search(self, probe: ArrayLike, limit: int = 10) -> list[tuple[str, float]]:
         """Return the `limit` templates most like `probe` (d,) with their cosines, best first."""
-        found = check_vector(probe, "probe")
+        checked = check_vector(probe, "probe")
         check_limit(limit)
         self._sync()
-        return self._index.search(found, limit)
+        return self._index.search(checked, limit)
 
     def check(self) -> None:
         """Raise `StorageUnavailableError` where the database does not answer."""
@@ -362,9 +362,9 @@ class Store(ABC):
                     names = f"SELECT 'batch/' || id || '{end}' {_OLD}"
                     run(f"DELETE FROM faircal.states WHERE name IN ({names})", part)  # noqa: S608
                 rows = f"DELETE FROM faircal.decisions WHERE seq IN (SELECT seq {_OLD})"  # noqa: S608
-                found = run(rows, part).rowcount
-            gone += found
-            if found < part[1]:
+                deleted = run(rows, part).rowcount
+            gone += deleted
+            if deleted < part[1]:
                 return gone
             sleep(_PAUSE)
 

@@ -58,15 +58,15 @@ class ImpatientConnection(psycopg.Connection[Any]):
         """Pass on what psycopg waits for; it comes back with nothing every 0.1 s."""
         end = monotonic() + self.patience
         try:
-            wanted = next(gen)
+            waits_for = next(gen)
             while True:
-                ready = yield wanted
+                ready = yield waits_for
                 if ready:
                     end = monotonic() + self.patience
                 elif monotonic() > end:
                     self.close()
                     raise psycopg.OperationalError("no answer")
-                wanted = gen.send(ready)
+                waits_for = gen.send(ready)
         except StopIteration as done:
             value: _T = done.value
             return value
@@ -314,21 +314,21 @@ class PostgresStore(Store):
         """Return the `limit` templates most like `probe` (d,) with their cosines, best first."""
         if self._cipher is not None:
             return super().search(probe, limit)
-        found = Vector(check_vector(probe, "probe"))
+        wanted = Vector(check_vector(probe, "probe"))
         check_limit(limit)
         with self._reading(patient=True) as run:
             other = run("SELECT dimension FROM faircal.templates LIMIT 1").fetchone()
             if other is None:
                 return []
-            if other[0] != found.dimensions():
+            if other[0] != wanted.dimensions():
                 raise DataError(
                     f"probe: expected {other[0]} numbers, as the enrolled templates have; "
-                    f"found {found.dimensions()}"
+                    f"found {wanted.dimensions()}"
                 )
             rows = run(
                 "SELECT id, 1 - (embedding <=> ?) FROM faircal.templates "
                 "ORDER BY embedding <=> ?, id LIMIT ?",
-                (found, found, limit),
+                (wanted, wanted, limit),
             ).fetchall()
         return [(id_, float(np.clip(cosine, -1, 1))) for id_, cosine in rows]
 

@@ -80,16 +80,16 @@ def check_id(value: object, what: str = "template") -> str:
 def check_vector(vector: ArrayLike, what: str = "vector") -> NDArray[np.float32]:
     """Return an embedding (d,) as float32; it must be finite and not all zeros."""
     try:
-        found = np.array(vector, dtype=np.float32, order="C")
+        checked = np.array(vector, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
         raise DataError(f"{what}: expected numbers; found something else") from error
-    if found.ndim != 1 or not 1 <= found.size <= MOST_DIMENSIONS:
+    if checked.ndim != 1 or not 1 <= checked.size <= MOST_DIMENSIONS:
         raise DataError(
-            f"{what}: expected 1 to {MOST_DIMENSIONS} numbers in a row; found shape {found.shape}"
+            f"{what}: expected 1 to {MOST_DIMENSIONS} numbers in a row; found shape {checked.shape}"
         )
-    if not np.isfinite(found).all() or not found.any():
+    if not np.isfinite(checked).all() or not checked.any():
         raise DataError(f"{what}: expected finite numbers that are not all 0; give another one")
-    return found
+    return checked
 
 
 def check_limit(limit: int) -> int:
@@ -191,9 +191,9 @@ def from_decision(one: Decision) -> tuple[Any, ...]:
 
 def to_decision(row: Sequence[Any]) -> Decision:
     """Return the decision of a row."""
-    told = dict(zip(_FIELDS, row, strict=True))
-    flags = {name: _flag(told[name]) for name in _FLAGS}
-    return Decision(**{**told, **flags, "at": moment(told["at"])})
+    values = dict(zip(_FIELDS, row, strict=True))
+    flags = {name: _flag(values[name]) for name in _FLAGS}
+    return Decision(**{**values, **flags, "at": moment(values["at"])})
 
 
 def _number(value: float | None) -> float | None:

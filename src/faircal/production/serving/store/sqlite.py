@@ -94,8 +94,8 @@ class SqliteStore(Store):
             ) from error
 
     def _identity(self) -> tuple[int, int]:
-        found = self.path.stat()
-        return found.st_dev, found.st_ino
+        status = self.path.stat()
+        return status.st_dev, status.st_ino
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)

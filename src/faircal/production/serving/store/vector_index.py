@@ -102,9 +102,9 @@ class VectorIndex:
             self._same_dimension(unit.size)
             cosines = np.concatenate([block @ unit for block in self._blocks])[: len(self._ids)]
             best = self._best(cosines, limit)
-            found = [(self._ids[row], float(np.clip(cosines[row], -1, 1))) for row in best]
-        found.sort(key=lambda one: (-one[1], one[0]))
-        return found[:limit]
+            nearest = [(self._ids[row], float(np.clip(cosines[row], -1, 1))) for row in best]
+        nearest.sort(key=lambda one: (-one[1], one[0]))
+        return nearest[:limit]
 
     @staticmethod
     def _best(cosines: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
