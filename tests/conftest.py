@@ -1,4 +1,4 @@
-"""In CI nothing is skipped because something is not installed; trainings that take a moment."""
+"""What all tests share: skipping, Hypothesis, trainings that take a moment, commands, a browser."""
 
 from __future__ import annotations
 
@@ -6,8 +6,19 @@ import os
 import shutil
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.forked import Commands
+
+# No test depends on the clock: a busy machine is no fault of the code. In CI the examples are the
+# same every time, elsewhere new ones are tried.
+settings.register_profile(
+    "faircal",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="FAIRCAL_NO_SKIP" in os.environ,
+)
+settings.load_profile("faircal")
 
 #: What a machine may rightly lack, as the reasons of skipped tests call it.
 MAY_LACK = ("real data", "GPU")

@@ -179,7 +179,7 @@ grid_pairs = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(rows=grid_pairs)
 def test_never_above_scipy(rows):
     scores, genuine, weight = (np.array(column, float) for column in zip(*rows, strict=True))

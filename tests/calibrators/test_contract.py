@@ -27,7 +27,7 @@ def columns(rows):
 
 @pytest.mark.parametrize("name", CALIBRATORS)
 class TestAnySample:
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(rows=pairs)
     def test_probabilities_are_finite_and_between_0_and_1(self, name, rows):
         scores, genuine, weight = columns(rows)
@@ -35,7 +35,7 @@ class TestAnySample:
         assert probabilities.min() >= 0
         assert probabilities.max() <= 1
 
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(rows=pairs)
     def test_weights_are_repetitions(self, name, rows):
         scores, genuine, weight = columns(rows)
@@ -43,7 +43,7 @@ class TestAnySample:
         repeated = CALIBRATORS[name]().fit(np.repeat(scores, weight), np.repeat(genuine, weight))
         np.testing.assert_array_equal(weighted.predict(GRID), repeated.predict(GRID))
 
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(rows=pairs, data=st.data())
     def test_order_does_not_matter(self, name, rows, data):
         scores, genuine, weight = columns(rows)

@@ -74,7 +74,7 @@ def test_nothing_can_be_said_of_a_few_wide_bins(cosines):
     assert compare(score, genuine, [-1.0, 0.1, 0.3])[1] == np.inf
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     n_bins=st.sampled_from([150, 400, 3000]),

@@ -16,7 +16,7 @@ samples = st.lists(st.tuples(cosine, st.booleans()), min_size=1, max_size=60)
 
 
 @pytest.mark.parametrize("name", ["beta", "isotonic", "platt", "temperature"])
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(sample=samples)
 def test_non_decreasing(name, sample):
     scores, genuine = zip(*sample, strict=True)

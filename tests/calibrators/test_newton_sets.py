@@ -165,7 +165,7 @@ def mean_loss(calibrator, sample):
 
 @pytest.mark.parametrize("kind", FAMILY)
 class TestAnySets:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(rows=few)
     def test_agrees_with_one_fit_at_a_time(self, kind, rows):
         score, genuine, weight, left, right = (np.array(of) for of in zip(*rows, strict=True))
@@ -179,7 +179,7 @@ class TestAnySets:
             )
             assert mean_loss(fitted, within[k]) <= mean_loss(expected, within[k]) + 1e-12
 
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(seed=st.integers(0, 10_000), steep=st.sampled_from([0.0, 3.0, 20.0, 200.0]))
     def test_random_weights(self, kind, seed, steep):
         rng = np.random.default_rng(seed)

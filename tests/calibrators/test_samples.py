@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faircal._base.errors import DataError, ParameterError
@@ -43,7 +43,6 @@ class TestOf:
         np.testing.assert_array_equal(samples.mass, np.ones(8))
         assert not samples.is_weighted
 
-    @settings(deadline=None)
     @given(rows=rows)
     def test_a_set_is_the_sample_of_its_pairs(self, rows):
         score, genuine, weight, left, right = (np.array(of) for of in zip(*rows, strict=True))

@@ -210,7 +210,7 @@ class TestEmptyClusters:
         assert len(np.unique(labels)) == 5
         np.testing.assert_allclose(found.centers[labels], points, rtol=0, atol=1e-6)
 
-    @settings(deadline=None, max_examples=80)
+    @settings(max_examples=80)
     @given(data=st.data())
     def test_any_small_case(self, data):
         rows = data.draw(

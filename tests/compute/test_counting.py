@@ -35,7 +35,7 @@ def same(one, two):
         np.testing.assert_array_equal(value, second[key], err_msg=key)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(finite, min_size=2, max_size=40, unique=True),
     st.lists(finite, min_size=1, max_size=40),
@@ -107,7 +107,7 @@ def test_neither_order_nor_parts_nor_blocks_change_anything(block, monkeypatch):
     same(one + two, whole)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.floats(-1, 1), st.booleans()), min_size=1, max_size=50))
 def test_means_are_close_and_in_their_bins(pairs):
     score, genuine = map(np.array, zip(*pairs, strict=True))

@@ -345,7 +345,7 @@ class TestEmptyClusters:
             assert nearest.sum() <= found.inertia + 1e-6
             assert found.inertia < 1e-3  # of 100,000 about the mean
 
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(data=st.data())
     def test_any_small_case(self, kept, data):
         rows = data.draw(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faircal.compute import counting
 from faircal.compute.counting import ascending
 
 
-@settings(deadline=None)
 @given(
     numbers=st.lists(
         st.floats(allow_nan=False, allow_infinity=False)

@@ -193,7 +193,7 @@ def test_ids_as_categories():
 
 
 def test_id_missing():
-    with pytest.raises(DataError, match="pairs, column 'left', row 2: empty id"):
+    with pytest.raises(DataError, match="pairs, column 'left', row 2: empty"):
         parse_ids(pa.chunked_array([["a", None]]), "left", "pairs")
 
 

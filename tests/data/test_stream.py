@@ -95,7 +95,7 @@ def joined(parts):
 
 def check_same(opened, whole, start=0):
     parts = list(opened.parts(start))
-    assert all(0 < len(part) <= opened.origin.batch for part in parts)
+    assert all(0 < len(part) <= opened.batch for part in parts)
     expected = {key: values[start:] for key, values in described(whole).items()}
     assert joined(parts) == (expected if start < len(whole) else {})
     for part in parts:
@@ -606,7 +606,7 @@ def test_the_fingerprint_changes_with_a_file(folder, tmp_path):
     assert len(seen) == 5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     n=st.integers(1, 40),
     batch=st.integers(1, 45),
@@ -652,7 +652,7 @@ def test_scores_evenly_picked(tmp_path):
     pq.write_table(pa.table({"genuine": score > 0, "score": score}), path)
     np.testing.assert_array_equal(open_stream(path, batch=77).sample(), score)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faircal.data.pair_sources._SEEN", 100)
+        patch.setattr("faircal.data.stream._SAMPLED", 100)
         np.testing.assert_array_equal(open_stream(path, batch=77).sample(), score[::10])
 
 

@@ -215,7 +215,7 @@ words = st.text(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(words, words, st.booleans()), min_size=1, max_size=8))
 def test_any_text_comes_back(tmp_path_factory, rows):
     home = tmp_path_factory.mktemp("filter")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from faircal._base.errors import DataError, MissingExtraError, ModelFileError, ParameterError
+from faircal._base.files import file_digest
 from faircal.embedding import networks
 from faircal.embedding.networks import NETWORKS, FaceNet, OnnxNetwork, open_network
 from faircal.embedding.preprocessing import PRESETS, Preprocessing
-from faircal.embedding.weights import sha256_of
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -99,7 +99,7 @@ def cache(tmp_path, monkeypatch):
 def know(monkeypatch, name, path, **changes):
     """Let the known network `name` have the checksum of a stand-in."""
     known = NETWORKS[name]
-    weights = replace(known.weights, sha256=sha256_of(path))
+    weights = replace(known.weights, sha256=file_digest(path))
     monkeypatch.setitem(NETWORKS._things, name, replace(known, weights=weights, **changes))
 
 
@@ -226,7 +226,7 @@ def test_arcface_of_the_zoo(cache, monkeypatch, faces, planes, batch):
     path = stand_in(cache / "arcfaceresnet100-8.onnx", (batch, 3, 112, 112))
     know(monkeypatch, "arcface", path)
     network = open_network("arcface", device="cpu")
-    assert (network.name, network.sha256) == ("arcface", sha256_of(path))
+    assert (network.name, network.sha256) == ("arcface", file_digest(path))
     assert network.preprocessing == PRESETS["arcface"]
     # The zoo's takes values from 0 to 255, red first.
     np.testing.assert_allclose(network(faces), unit(by_numpy(planes)), atol=1e-5)
@@ -242,7 +242,7 @@ def test_another_file_under_the_name(cache):
     path = stand_in(cache / "arcfaceresnet100-8.onnx")
     with pytest.raises(ModelFileError) as caught:
         open_network("arcface", device="cpu")
-    one_line(caught, str(path), "expected SHA-256 f3a6bc28", sha256_of(path), "onnx/models")
+    one_line(caught, str(path), "expected SHA-256 f3a6bc28", file_digest(path), "onnx/models")
 
 
 def test_an_unknown_name():
@@ -398,7 +398,7 @@ def test_a_described_network(tmp_path, faces, planes):
     toml = tmp_path / "mine.toml"
     toml.write_text(
         f'file = "net.onnx"\nsize = 112\nlayout = "nhwc"\nchannels = "bgr"\nmean = 10\nscale = 2\n'
-        f'normalize = false\nflip = true\nname = "other"\nsha256 = "{sha256_of(path).upper()}"\n'
+        f'normalize = false\nflip = true\nname = "other"\nsha256 = "{file_digest(path).upper()}"\n'
     )
     network = open_network(str(toml), device="cpu")
     assert network.name == "other"
@@ -413,7 +413,7 @@ def test_a_described_network_with_another_checksum(tmp_path):
     toml.write_text(f'file = "net.onnx"\npreset = "arcface"\nsha256 = "{"0" * 64}"\n')
     with pytest.raises(ModelFileError) as caught:
         open_network(str(toml))
-    one_line(caught, f"{path}: expected SHA-256 {'0' * 64}, found {sha256_of(path)}")
+    one_line(caught, f"{path}: expected SHA-256 {'0' * 64}, found {file_digest(path)}")
 
 
 def test_a_described_network_that_is_not_there(tmp_path):
@@ -559,7 +559,7 @@ def test_facenet_by_name(drawn, monkeypatch, astronaut):
 
     know(monkeypatch, "facenet-vggface2", drawn, open=partial(FaceNet, n_classes=7))
     network = open_network("facenet-vggface2", weights=drawn, device="cpu")
-    assert network.sha256 == sha256_of(drawn)
+    assert network.sha256 == file_digest(drawn)
     crops = np.stack([astronaut[y : y + 160, y : y + 160] for y in (0, 100, 200)])
     made = network(crops)
     assert (made.shape, made.dtype) == ((3, 512), np.float32)

@@ -432,7 +432,7 @@ def moved(points, angle, factor, where):
     shift=st.tuples(st.floats(-30, 30), st.floats(-30, 30)),
     size=st.sampled_from([112, 150]),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_points_come_to_lie_on_the_template(angle, factor, shift, size):
     goal = TEMPLATES[size]
     points = moved(goal, angle, factor, np.array([300, 280]) + shift)
@@ -494,7 +494,7 @@ def test_real_points_are_aligned_as_insightface_does(astronaut, dlib_detector):
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_similarity_is_that_of_scikit_image(seed):
     transform = pytest.importorskip("skimage.transform")
     rng = np.random.default_rng(seed)
@@ -562,7 +562,7 @@ def test_around_a_box_outside_there_is_nothing(box):
     size=st.tuples(st.integers(1, 30), st.integers(1, 30)),
     share=st.floats(0, 2),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_around_a_box_the_box_shows_the_same(corner, size, share):
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (80, 100, 3), dtype=np.uint8)
@@ -589,7 +589,6 @@ boxes = st.tuples(*[st.integers(0, 50)] * 2, *[st.integers(1, 50)] * 2).map(
 
 
 @given(one=boxes, other=boxes)
-@settings(deadline=None)
 def test_overlap_is_symmetric_and_a_share(one, other):
     assert overlap(one, other) == overlap(other, one)
     assert 0 <= overlap(one, other) <= 1

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from faircal._base.errors import DataError, MissingExtraError, ModelFileError
+from faircal._base.files import file_digest
 from faircal.embedding.detectors import DETECTORS
 from faircal.embedding.networks import NETWORKS, open_network
-from faircal.embedding.weights import Weights, cache_folder, require, sha256_of
+from faircal.embedding.weights import Weights, cache_folder, require
 
 CONTENT = b"weights"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -139,7 +140,7 @@ def test_a_given_file_is_verified_too(tmp_path):
 def test_any_file_where_no_checksum_is_known(cache):
     path = write(cache, b"another")
     assert weights(sha256=None).find() == path
-    assert sha256_of(path) == hashlib.sha256(b"another").hexdigest()
+    assert file_digest(path) == hashlib.sha256(b"another").hexdigest()
 
 
 def test_not_here_says_what_to_get_from_where_to_where(cache):

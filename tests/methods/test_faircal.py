@@ -202,7 +202,7 @@ class TestMembers:
         left, right = np.array([0, 2, 1, 0]), np.array([0, 0, 1, 2])
         assert members(left, right, 4) == [[0, 1, 3], [2], [1, 3], []]
 
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(pairs=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=25))
     def test_against_a_loop(self, pairs):
         left, right = (np.array(side) for side in zip(*pairs, strict=True))

@@ -34,7 +34,7 @@ from faircal.metrics import (
     top_label_reliability,
 )
 
-moderate = settings(deadline=None, max_examples=60)
+moderate = settings(max_examples=60)
 # Three rows of three classes; the second top label is wrong.
 P = np.array([[0.7, 0.2, 0.1], [0.3, 0.6, 0.1], [0.1, 0.1, 0.8]])
 Y = np.array([0, 0, 2])

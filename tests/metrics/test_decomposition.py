@@ -19,7 +19,7 @@ from faircal.metrics import (
     nll,
 )
 
-moderate = settings(deadline=None, max_examples=60)
+moderate = settings(max_examples=60)
 SCORES = ["brier", "ovr_nll"]
 
 

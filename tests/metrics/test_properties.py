@@ -24,7 +24,7 @@ from faircal.metrics import (
     tpr_at_threshold,
 )
 
-moderate = settings(deadline=None, max_examples=60)
+moderate = settings(max_examples=60)
 rates = st.lists(st.floats(0, 1), min_size=1, max_size=5)
 thresholds = st.lists(st.floats(-0.5, 1.5), min_size=1, max_size=5)
 

@@ -216,7 +216,7 @@ class TestWho:
 
 
 class TestRelabelling:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(
         st.lists(
             st.tuples(st.integers(0, 400), st.integers(1, 400)).map(lambda p: (min(p), p[1])),

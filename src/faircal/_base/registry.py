@@ -26,8 +26,8 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"did you mean {close[0]}? ({listing})" if close else listing
 
 
-def check_whole(name: str, value: object, least: int) -> None:
-    """Raise `ParameterError` unless `value` is a whole number of `least` or more.
+def check_whole(name: str, value: object, least: int, why: str = "") -> None:
+    """Raise `ParameterError` unless `value` is a whole number of `least` or more; `why` so many.
 
     Examples
     --------
@@ -37,7 +37,10 @@ def check_whole(name: str, value: object, least: int) -> None:
     faircal.ParameterError: n_init: expected a whole number of 1 or more, found 0
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ParameterError(f"{name}: expected a whole number of {least} or more, found {value!r}")
+        reason = f" ({why})" if why else ""
+        raise ParameterError(
+            f"{name}: expected a whole number of {least} or more{reason}, found {value!r}"
+        )
 
 
 def device_kind(name: str) -> str:

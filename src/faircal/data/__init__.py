@@ -5,7 +5,8 @@ from faircal.data.dataset import Dataset, Memo
 from faircal.data.dataset_folder import load, save_dataset
 from faircal.data.faults import Fault, crossing_identities, find_faults
 from faircal.data.pair_files import PairFiles
-from faircal.data.stream import PairStream, open_stream
+from faircal.data.pair_sources import open_stream
+from faircal.data.stream import PairStream
 from faircal.data.types import Embeddings, Feature, Groups, Images, Pairs
 
 __all__ = [

@@ -63,9 +63,11 @@ def makes_groups(column: pa.ChunkedArray) -> bool:
     """Whether a column can be an attribute: text, whole numbers (floats, too), true and false."""
     kind = column.type
     if pa.types.is_floating(kind):
-        known = column.filter(pc.invert(pc.is_nan(column)))
-        whole = pc.and_(pc.equal(pc.round(known), known), pc.less(pc.abs(known), 2.0**53))
-        return bool(pc.all(whole, min_count=0).as_py())
+        numbers = column.filter(pc.invert(pc.is_nan(column)))
+        whole_numbers = pc.and_(
+            pc.equal(pc.round(numbers), numbers), pc.less(pc.abs(numbers), 2.0**53)
+        )
+        return bool(pc.all(whole_numbers, min_count=0).as_py())
     bytes_ = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
     return not (pa.types.is_nested(kind) or bytes_ or pa.types.is_fixed_size_binary(kind))
 
@@ -93,9 +95,9 @@ def require_known(
     """Raise when an id was not found among the images."""
     bad = rows < 0
     if bad.any():
-        found = column[first_true(bad)].as_py()
+        unknown_id = column[first_true(bad)].as_py()
         raise DataError(
-            f"{where}, column '{name}', {span.row(bad)}: image {found!r} is not among "
+            f"{where}, column '{name}', {span.row(bad)}: image {unknown_id!r} is not among "
             f"the images ({span.such(int(bad.sum()))}); add the image or remove these pairs"
         )
 
@@ -188,19 +190,19 @@ class ScoreColumns:
         others = tuple(n for n in ("genuine", "fold", "probability") if n in schema.names)
         return cls(scores, attributes, tuple(grouping), others, identity)
 
-    def columns(self, wanted: Collection[str] | None = None) -> list[str]:
-        """Return the table's columns for what is `wanted` besides scores; None: for everything.
+    def columns(self, names: Collection[str] | None = None) -> list[str]:
+        """Return the table's columns for what is in `names` besides scores; None: for everything.
 
         ``genuine``, ``fold``, ``probability``, ``identity``, and attributes by name.
         """
-        found = list(self.scores)
-        found += [name for name in self.others if wanted is None or name in wanted]
-        if self.identity and (wanted is None or "identity" in wanted):
-            found += _side_names("identity")
+        columns = list(self.scores)
+        columns += [name for name in self.others if names is None or name in names]
+        if self.identity and (names is None or "identity" in names):
+            columns += _side_names("identity")
         for key, column in self.attributes.items():
-            if wanted is None or key in wanted:
-                found += _side_names(key) if column is None else [column]
-        return list(dict.fromkeys(found))
+            if names is None or key in names:
+                columns += _side_names(key) if column is None else [column]
+        return list(dict.fromkeys(columns))
 
     def attributes_in(self, table: pa.Table) -> list[str]:
         """Return the attributes whose columns are in `table`."""

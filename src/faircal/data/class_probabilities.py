@@ -9,12 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
-from faircal.data.columns import UNKNOWN, WHOLE, Column, as_arrow, as_numbers, first_true
+from faircal.data.columns import UNKNOWN, WHOLE, Column, as_floats, as_numbers, first_true
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -61,19 +60,19 @@ def as_probabilities_matrix(
     faircal.DataError: probabilities, row 1: expected class probabilities in [0, 1] that \
 sum to 1, found 2 (1 such rows); correct or remove them, or give a column for every class
     """
-    found = _matrix(probabilities, where)
+    matrix = _matrix(probabilities, where)
     # Two passes without a temporary matrix; a NaN passes no comparison.
-    tidy = not found.size or (found.min() >= 0 and found.max() <= 1 + SUM_TOLERANCE)
-    total = found.sum(axis=1)
+    tidy = not matrix.size or (matrix.min() >= 0 and matrix.max() <= 1 + SUM_TOLERANCE)
+    total = matrix.sum(axis=1)
     miss = np.abs(total - 1)
     if not (tidy and miss.max(initial=0) <= SUM_TOLERANCE):
-        _refuse(found, total, where, names, first)
-        found = np.clip(found, 0.0, 1.0)
-        total = found.sum(axis=1)
+        _refuse(matrix, total, where, names, first)
+        matrix = np.clip(matrix, 0.0, 1.0)
+        total = matrix.sum(axis=1)
         miss = np.abs(total - 1)
     if miss.max(initial=0) <= _ROUNDING:
-        return found
-    return found / np.where(miss <= _ROUNDING, 1.0, total)[:, None]
+        return matrix
+    return matrix / np.where(miss <= _ROUNDING, 1.0, total)[:, None]
 
 
 def _refuse(
@@ -85,14 +84,14 @@ def _refuse(
     if not bad.any():
         return
     row = int(np.argmax(bad))
-    said = f"a sum of {total[row]:.6g}"
+    fault = f"a sum of {total[row]:.6g}"
     if outside[row].any():
         column = int(np.argmax(outside[row]))
-        said = f"{matrix[row, column]:.6g}"
-        said += f" in column '{names[column]}'" if names else ""
+        fault = f"{matrix[row, column]:.6g}"
+        fault += f" in column '{names[column]}'" if names else ""
     raise DataError(
         f"{where}, row {first + row}: expected class probabilities in [0, 1] that sum to 1, "
-        f"found {said} ({int(bad.sum())} such rows); {_remedy(matrix, total, outside)}"
+        f"found {fault} ({int(bad.sum())} such rows); {_remedy(matrix, total, outside)}"
     )
 
 
@@ -142,15 +141,17 @@ probabilities; found 3 in row 1; number the classes in the order of the columns
         )
     if not n:
         return np.empty(0, dtype=np.int64)
-    known = f"whole numbers from 0 to {n_classes - 1}, one per column of the probabilities"
+    expected = f"whole numbers from 0 to {n_classes - 1}, one per column of the probabilities"
     remedy = "number the classes in the order of the columns"
     numbers = as_numbers(given)
     if numbers is None:
-        raise DataError(f"codes: expected {known}; found other values; {remedy}")
+        raise DataError(f"codes: expected {expected}; found other values; {remedy}")
     wrong = ~((numbers >= 0) & (numbers < n_classes) & (numbers == np.floor(numbers)))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise DataError(f"codes: expected {known}; found {numbers[row]:g} in row {row}; {remedy}")
+        raise DataError(
+            f"codes: expected {expected}; found {numbers[row]:g} in row {row}; {remedy}"
+        )
     return numbers.astype(np.int64)
 
 
@@ -224,15 +225,9 @@ def numbers(table: pa.Table, names: Sequence[str], where: str, kind: Any) -> NDA
     matrix = np.empty((table.num_rows, len(names)), dtype=kind)
     for i, name in enumerate(names):
         column = f"{where}, column '{name}'"
-        array = as_arrow(table[name], column)
-        try:
-            values = pc.cast(array, pa.float64()).fill_null(np.nan)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise DataError(
-                f"{column}: expected numbers, found {array.type}; correct or rename the column"
-            ) from None
+        values = as_floats(table[name], column, "correct or rename the column")
         with np.errstate(over="ignore"):  # becomes infinite, and is reported as such
-            matrix[:, i] = np.asarray(values)
+            matrix[:, i] = values
     return matrix
 
 
@@ -303,11 +298,11 @@ def label_codes(
             f"{where}, {WHOLE.row(missing)}: expected a label, found none "
             f"({WHOLE.such(int(missing.sum()))}); fill it in or remove these rows"
         )
-    known = {name: code for code, name in enumerate(classes)}
+    code_of = {name: code for code, name in enumerate(classes)}
     if boolean:
         words = {"1": "true", "0": "false"}
-        known |= {words.get(name, name.lower()): code for name, code in known.items()}
-    table = np.array([known.get(name, UNKNOWN) for name in column.names], dtype=np.int64)
+        code_of |= {words.get(name, name.lower()): code for name, code in code_of.items()}
+    table = np.array([code_of.get(name, UNKNOWN) for name in column.names], dtype=np.int64)
     codes = table[column.codes]
     foreign = codes == UNKNOWN
     if foreign.any():

@@ -1,9 +1,13 @@
-"""Where the rows of a classifier lie: a table, an ``.npz`` file, or a folder with matrices."""
+"""The rows of a classifier: class probabilities, labels, features, and who is in which group.
+
+A *row* is one input of a classifier. It has one group, not two sides as a pair of faces has. Rows
+lie in a table, an ``.npz`` file, or a folder with matrices.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal._base.files import digest, existing
-from faircal._base.registry import did_you_mean, short
+from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
 from faircal.data.class_probabilities import (
     check_finite,
@@ -27,10 +31,10 @@ from faircal.data.class_probabilities import (
 from faircal.data.columns import Column, is_missing, parse_fold
 from faircal.data.dataset_folder import read_about
 from faircal.data.tables import (
-    UNREADABLE,
     check_kind,
     find_table,
     has_table,
+    open_npy,
     read_npz,
     read_table,
     require_columns,
@@ -38,134 +42,11 @@ from faircal.data.tables import (
 )
 from faircal.data.types import cross
 
-#: The table of a folder, and its matrices.
-ROWS, MATRICES = "rows", ("probabilities", "features")
-
-
-@dataclass(frozen=True, eq=False)
-class RowFiles:
-    """Columns and matrices of a file or folder.
-
-    Attributes
-    ----------
-    name : str
-        The dataset's name.
-    where : str
-        The file with the columns, for messages.
-    table : pyarrow.Table
-        Columns, of which there may be none.
-    matrices : mapping from name to the file it is from and its array
-    n_rows : int
-    classes : tuple of str, or None
-        The classes' names, where they are said beside a matrix.
-    """
-
-    name: str
-    where: str
-    table: pa.Table
-    matrices: Mapping[str, tuple[str, NDArray[Any]]]
-    n_rows: int
-    classes: tuple[str, ...] | None = None
-
-    def check_rows(self, count: int, where: str) -> None:
-        """Raise unless a matrix has as many rows as the table."""
-        if count != self.n_rows:
-            raise DataError(
-                f"{where}: expected {self.n_rows} rows as in {self.where}, found {count}; "
-                "save one row per row of the table, in its order"
-            )
-
-    def classes_of(self, count: int) -> tuple[str, ...]:
-        """Return the names of the `count` columns of a matrix: 0, 1, … unless they are said."""
-        if self.classes is None:
-            return tuple(map(str, range(count)))
-        if len(self.classes) != count or len(set(self.classes)) < count:
-            raise DataError(
-                f"{self.where}: expected {count} different class names, one per column of the "
-                f"probabilities, found {len(self.classes)} ({', '.join(self.classes[:12])}); "
-                "correct classes"
-            )
-        return self.classes
-
-
-def find_rows(path: Path) -> RowFiles:
-    """Read a file or folder of rows; its table and all matrices are as long as each other."""
-    source = existing(path)
-    if source.is_dir():
-        found = _folder(source)
-    elif source.suffix == ".npz":
-        found = _archive(source)
-    else:
-        table = read_table(source)
-        found = RowFiles(source.stem, str(source), table, {}, table.num_rows)
-    for where, array in found.matrices.values():
-        found.check_rows(len(array), where)
-    return found
-
-
-def _folder(folder: Path) -> RowFiles:
-    if not has_table(folder, ROWS):
-        raise DataError(
-            f"{folder}: expected {ROWS}.csv or {ROWS}.parquet, found neither; a folder holds that "
-            "table, and probabilities.npy and features.npy where they are no columns of it"
-        )
-    file = find_table(folder, ROWS)
-    table = read_table(file)
-    files = {name: folder / f"{name}.npy" for name in MATRICES}
-    matrices = {n: (str(path), read_array(path)) for n, path in files.items() if path.exists()}
-    about = read_about(folder)
-    name = str(about.get("name", folder.resolve().name))
-    classes = about.get("classes")
-    if classes is not None and not isinstance(classes, list):
-        raise DataError(f"{folder / 'dataset.json'}: expected a list as classes; correct it")
-    known = None if classes is None else tuple(map(str, classes))
-    return RowFiles(name, str(file), table, matrices, table.num_rows, known)
-
-
-def _archive(path: Path) -> RowFiles:
-    check_kind(path)
-    with unreadable(path):
-        arrays = read_npz(path)
-    classes = arrays.pop("classes", None)
-    matrices = {n: (f"{path}, '{n}'", a) for n, a in arrays.items() if a.ndim == 2}
-    columns = {n: a for n, a in arrays.items() if a.ndim == 1}
-    n_rows = next((len(array) for _, array in matrices.values()), None)
-    n_rows = len(next(iter(columns.values()), ())) if n_rows is None else n_rows
-    if not n_rows:
-        raise DataError(f"{path}: expected arrays with a row per row, found none; check the export")
-    names = None if classes is None else tuple(map(str, np.ravel(classes).tolist()))
-    found = RowFiles(path.stem, str(path), pa.table({}), matrices, n_rows, names)
-    for name, array in columns.items():
-        found.check_rows(len(array), f"{path}, '{name}'")
-    with unreadable(path):
-        table = pa.table({name: _plain(array) for name, array in columns.items()})
-    return RowFiles(path.stem, str(path), table, matrices, n_rows, names)
-
-
-def _plain(array: NDArray[Any]) -> Any:
-    """Return a 1-d array as Arrow takes it."""
-    if array.dtype.kind in "OM":
-        return [None if is_missing(value) else str(value) for value in array]
-    return array
-
-
-def read_array(path: Path) -> NDArray[Any]:
-    """Open an ``.npy`` file; nothing is read yet."""
-    existing(path)
-    try:
-        with path.open("rb") as file:
-            np.lib.format.read_magic(file)  # np.load would take other things, too
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except UNREADABLE as error:
-        raise DataError(
-            f"{path}: cannot be read ({short(error)}); save it again with numpy.save"
-        ) from error
-    return array if array.ndim else array.reshape(1)
-
-
 LABEL, PROBABILITIES, FEATURES, IDENTITY, FOLD = "label", "p_", "feature_", "identity", "fold"
 #: Columns that `faircal classify apply` adds: groups only where they are asked for.
 _MADE = ("predicted", "cluster")
+#: The table of a folder, and its matrices.
+ROWS, MATRICES = "rows", ("probabilities", "features")
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,26 +192,26 @@ def load_classifier_rows(
     >>> data.classes, data.codes, data.groups("sex").names
     (('no', 'yes'), array([0, 1]), ('F', 'M'))
     """
-    found = find_rows(Path(path))
-    chance, classes, taken = _probabilities(found, probabilities)
-    columns = found.table.column_names
+    files = find_rows(Path(path))
+    chance, classes, taken = _probabilities(files, probabilities)
+    columns = files.table.column_names
     label_name = _label_name(columns, label)
     unit_name = identity if identity in columns or identity != IDENTITY else None
     reserved = {*taken, *filter(None, [label_name, unit_name]), FOLD}
-    vectors, used = _features(found, features, reserved)
+    vectors, used = _features(files, features, reserved)
     labels = codes = None
     if label_name is not None:
-        place = f"{found.where}, column '{label_name}'"
-        labels = Column.of(found.table[label_name], place)
+        place = f"{files.where}, column '{label_name}'"
+        labels = Column.of(files.table[label_name], place)
         if need_labels:
-            is_bool = pa.types.is_boolean(found.table[label_name].type)
+            is_bool = pa.types.is_boolean(files.table[label_name].type)
             codes = label_codes(labels, classes, place, is_bool)
             _check_enough(codes, classes, place)
     elif need_labels:
-        require_columns(found.table, (label,), found.where)
-    attributes, grouping = _attributes(found, {*reserved, *used})
+        require_columns(files.table, (label,), files.where)
+    attributes, grouping = _attributes(files, {*reserved, *used})
     return ClassifierRows(
-        name=found.name,
+        name=files.name,
         probabilities=chance,
         codes=codes,
         classes=classes,
@@ -338,45 +219,45 @@ def load_classifier_rows(
         feature_names=used,
         attributes=attributes,
         grouping=grouping,
-        identity=None if unit_name is None else _column(found, unit_name),
-        fold=parse_fold(found.table[FOLD], found.where) if FOLD in columns else None,
+        identity=None if unit_name is None else _column(files, unit_name),
+        fold=parse_fold(files.table[FOLD], files.where) if FOLD in columns else None,
         label=labels,
     )
 
 
 def _probabilities(
-    found: RowFiles, prefix: str
+    files: RowFiles, prefix: str
 ) -> tuple[NDArray[np.float64], tuple[str, ...], list[str]]:
     """Return the probabilities, the classes, and the columns that they come from."""
-    names = [name for name in found.table.column_names if name.startswith(prefix) and prefix]
+    names = [name for name in files.table.column_names if name.startswith(prefix) and prefix]
     usual = ("probabilities", "probs") if prefix == PROBABILITIES else (prefix,)
-    several = [key for key in usual if key in found.matrices]
+    several = [key for key in usual if key in files.matrices]
     if names and several:
         raise DataError(
-            f"{found.where}: probabilities are both in columns '{prefix}…' and in '{several[0]}'; "
+            f"{files.where}: probabilities are both in columns '{prefix}…' and in '{several[0]}'; "
             "remove one of them"
         )
     if several:
-        where, array = found.matrices[several[0]]
+        where, array = files.matrices[several[0]]
         chance = checked_probabilities(matrix_of(array, where, np.float64), where)
-        return chance, found.classes_of(chance.shape[1]), []
+        return chance, files.classes_of(chance.shape[1]), []
     if not names:
         raise DataError(
-            f"{found.where}: no columns of probabilities '{prefix}CLASS'; name what they begin "
-            f"with by --probabilities (columns: {_listing(found)})"
+            f"{files.where}: no columns of probabilities '{prefix}CLASS'; name what they begin "
+            f"with by --probabilities (columns: {_listing(files)})"
         )
     classes = tuple(name.removeprefix(prefix).strip() for name in names)
     if "" in classes or len(set(classes)) < len(classes):
         raise DataError(
-            f"{found.where}: columns '{prefix}…' must each name a class of its own, found "
+            f"{files.where}: columns '{prefix}…' must each name a class of its own, found "
             f"{', '.join(names)}; rename them"
         )
-    matrix = numbers(found.table, names, found.where, np.float64)
-    return checked_probabilities(matrix, found.where, names), classes, names
+    matrix = numbers(files.table, names, files.where, np.float64)
+    return checked_probabilities(matrix, files.where, names), classes, names
 
 
-def _listing(found: RowFiles, most: int = 12) -> str:
-    names = [*found.matrices, *found.table.column_names]
+def _listing(files: RowFiles, most: int = 12) -> str:
+    names = [*files.matrices, *files.table.column_names]
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
@@ -397,66 +278,176 @@ def _check_enough(codes: NDArray[np.int64], classes: Sequence[str], where: str) 
 
 
 def _features(
-    found: RowFiles, wanted: str, reserved: set[str]
+    files: RowFiles, named: str, reserved: set[str]
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     """Return the features, where there are any, and the columns that they come from."""
-    key = "features" if wanted == FEATURES else wanted
-    if wanted.endswith(".npy"):
-        where, array = wanted, read_array(Path(wanted))
-        found.check_rows(len(array) if array.ndim else 0, where)
-    elif key in found.matrices:
-        where, array = found.matrices[key]
+    key = "features" if named == FEATURES else named
+    if named.endswith(".npy"):
+        where, array = named, open_npy(Path(named))
+        files.check_rows(len(array), where)
+    elif key in files.matrices:
+        where, array = files.matrices[key]
     else:
-        return _feature_columns(found, wanted, reserved)
+        return _feature_columns(files, named, reserved)
     vectors = matrix_of(array, where, np.float32)
     check_finite(vectors, where)
     return vectors, ()
 
 
 def _feature_columns(
-    found: RowFiles, wanted: str, reserved: set[str]
+    files: RowFiles, named: str, reserved: set[str]
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
-    columns = found.table.column_names
-    if "," in wanted or wanted in columns:
-        names = [name.strip() for name in wanted.split(",")]
-        require_columns(found.table, names, f"--features, {found.where}")
+    columns = files.table.column_names
+    if "," in named or named in columns:
+        names = [name.strip() for name in named.split(",")]
+        require_columns(files.table, names, f"--features, {files.where}")
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise DataError(f"--features: '{twice[0]}' is named more than once; name it once")
     else:
         # In an order that is theirs, not the table's: a model must find them in another table.
         names = sorted(
-            (n for n in columns if n.startswith(wanted) and n not in reserved), key=naturally
+            (n for n in columns if n.startswith(named) and n not in reserved), key=naturally
         )
-    if not names and wanted == FEATURES:
+    if not names and named == FEATURES:
         return None, ()
     if not names:
         raise DataError(
-            f"{found.where}: no feature columns '{wanted}…'; name what they begin with, all of "
-            f"them with commas between, or an .npy file (columns: {_listing(found)})"
+            f"{files.where}: no feature columns '{named}…'; name what they begin with, all of "
+            f"them with commas between, or an .npy file (columns: {_listing(files)})"
         )
-    vectors = numbers(found.table, names, found.where, np.float32)
-    check_finite(vectors, found.where, names)
+    vectors = numbers(files.table, names, files.where, np.float32)
+    check_finite(vectors, files.where, names)
     return vectors, tuple(names)
 
 
-def _attributes(found: RowFiles, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
+def _attributes(files: RowFiles, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
     """Return what can make groups: text, true and false, and whole numbers of few values."""
     attributes, grouping = {}, []
-    for name in found.table.column_names:
-        values = found.table[name]
+    for name in files.table.column_names:
+        values = files.table[name]
         if name in others or not makes_groups(values):
             continue
         number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
         if number and pc.count_distinct(values).as_py() > MOST_GROUPS:
             continue  # a row number, an amount
-        attributes[name] = _column(found, name)
+        attributes[name] = _column(files, name)
         if not number and name not in _MADE and 1 < len(attributes[name].names) <= MOST_GROUPS:
             grouping.append(name)
-    require_crossable(attributes, found.where)
+    require_crossable(attributes, files.where)
     return attributes, tuple(grouping)
 
 
-def _column(found: RowFiles, name: str) -> Column:
-    require_columns(found.table, (name,), found.where)
-    return Column.of(found.table[name], f"{found.where}, column '{name}'")
+def _column(files: RowFiles, name: str) -> Column:
+    require_columns(files.table, (name,), files.where)
+    return Column.of(files.table[name], f"{files.where}, column '{name}'")
+
+
+# -------------------------------------------------------------------- files
+
+
+@dataclass(frozen=True, eq=False)
+class RowFiles:
+    """Columns and matrices of a file or folder.
+
+    Attributes
+    ----------
+    name : str
+        The dataset's name.
+    where : str
+        The file with the columns, for messages.
+    table : pyarrow.Table
+        Columns, of which there may be none.
+    matrices : mapping from name to the file it is from and its array
+    n_rows : int
+    classes : tuple of str, or None
+        The classes' names, where they are said beside a matrix.
+    """
+
+    name: str
+    where: str
+    table: pa.Table
+    matrices: Mapping[str, tuple[str, NDArray[Any]]]
+    n_rows: int
+    classes: tuple[str, ...] | None = None
+
+    def check_rows(self, count: int, where: str) -> None:
+        """Raise unless a matrix has as many rows as the table."""
+        if count != self.n_rows:
+            raise DataError(
+                f"{where}: expected {self.n_rows} rows as in {self.where}, found {count}; "
+                "save one row per row of the table, in its order"
+            )
+
+    def classes_of(self, count: int) -> tuple[str, ...]:
+        """Return the names of the `count` columns of a matrix: 0, 1, … unless they are said."""
+        if self.classes is None:
+            return tuple(map(str, range(count)))
+        if len(self.classes) != count or len(set(self.classes)) < count:
+            raise DataError(
+                f"{self.where}: expected {count} different class names, one per column of the "
+                f"probabilities, found {len(self.classes)} ({', '.join(self.classes[:12])}); "
+                "correct classes"
+            )
+        return self.classes
+
+
+def find_rows(path: Path) -> RowFiles:
+    """Read a file or folder of rows; its table and all matrices are as long as each other."""
+    source = existing(path)
+    if source.is_dir():
+        files = _folder(source)
+    elif source.suffix == ".npz":
+        files = _archive(source)
+    else:
+        table = read_table(source)
+        files = RowFiles(source.stem, str(source), table, {}, table.num_rows)
+    for where, array in files.matrices.values():
+        files.check_rows(len(array), where)
+    return files
+
+
+def _folder(folder: Path) -> RowFiles:
+    if not has_table(folder, ROWS):
+        raise DataError(
+            f"{folder}: expected {ROWS}.csv or {ROWS}.parquet, found neither; a folder holds that "
+            "table, and probabilities.npy and features.npy where they are no columns of it"
+        )
+    file = find_table(folder, ROWS)
+    table = read_table(file)
+    files = {name: folder / f"{name}.npy" for name in MATRICES}
+    matrices = {n: (str(path), open_npy(path)) for n, path in files.items() if path.exists()}
+    about = read_about(folder)
+    name = str(about.get("name", folder.resolve().name))
+    classes = about.get("classes")
+    if classes is not None and not isinstance(classes, list):
+        raise DataError(f"{folder / 'dataset.json'}: expected a list as classes; correct it")
+    names = None if classes is None else tuple(map(str, classes))
+    return RowFiles(name, str(file), table, matrices, table.num_rows, names)
+
+
+def _archive(path: Path) -> RowFiles:
+    check_kind(path)
+    with unreadable(path):
+        arrays = read_npz(path)
+    classes = arrays.pop("classes", None)
+    matrices = {n: (f"{path}, '{n}'", a) for n, a in arrays.items() if a.ndim == 2}
+    columns = {n: a for n, a in arrays.items() if a.ndim == 1}
+    n_rows = next((len(array) for _, array in matrices.values()), None)
+    n_rows = len(next(iter(columns.values()), ())) if n_rows is None else n_rows
+    if not n_rows:
+        raise DataError(f"{path}: expected arrays with a row per row, found none; check the export")
+    names = None if classes is None else tuple(map(str, np.ravel(classes).tolist()))
+    files = RowFiles(path.stem, str(path), pa.table({}), matrices, n_rows, names)
+    for name, array in columns.items():
+        files.check_rows(len(array), f"{path}, '{name}'")
+    with unreadable(path):
+        table = pa.table({name: _plain(array) for name, array in columns.items()})
+    return replace(files, table=table)
+
+
+def _plain(array: NDArray[Any]) -> Any:
+    """Return a 1-d array as Arrow takes it."""
+    if array.dtype.kind in "OM":
+        return [None if is_missing(value) else str(value) for value in array]
+    return array

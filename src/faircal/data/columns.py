@@ -101,12 +101,12 @@ class Column:
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
         raw = np.asarray(encoded.indices.fill_null(UNKNOWN), dtype=np.int32)
-        found = encoded.dictionary.to_pylist()
+        names = encoded.dictionary.to_pylist()
         # Sorted names make codes, and so every result, independent of the order of rows.
-        order = sorted(range(len(found)), key=found.__getitem__)
-        renumber = np.full(len(found) + 1, UNKNOWN, dtype=np.int32)
-        renumber[order] = np.arange(len(found), dtype=np.int32)
-        return cls(renumber[raw], tuple(found[i] for i in order))
+        order = sorted(range(len(names)), key=names.__getitem__)
+        renumber = np.full(len(names) + 1, UNKNOWN, dtype=np.int32)
+        renumber[order] = np.arange(len(names), dtype=np.int32)
+        return cls(renumber[raw], tuple(names[i] for i in order))
 
 
 def as_arrow(values: Any, where: str) -> pa.Array | pa.ChunkedArray:
@@ -143,8 +143,8 @@ def as_text(array: pa.Array | pa.ChunkedArray, where: str) -> pa.Array | pa.Chun
 def _integers_from_floats(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Print 1.0 as 1: a column of integers with gaps arrives as floating point."""
     array = _without_nan(array)
-    whole = pc.all(pc.equal(pc.round(array), array)).as_py()
-    return array.cast(pa.int64()) if whole is not False else array
+    whole_numbers = pc.all(pc.equal(pc.round(array), array)).as_py()
+    return array.cast(pa.int64()) if whole_numbers is not False else array
 
 
 def _without_nan(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -166,6 +166,15 @@ def as_numbers(values: Any) -> NDArray[np.float64] | None:
         return None if array.dtype.kind not in "biufO" else array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         return None
+
+
+def require_filled(
+    array: pa.Array | pa.ChunkedArray, where: str, remedy: str, span: Span = WHOLE
+) -> None:
+    """Raise where a column, which `where` names, has a missing value."""
+    if array.null_count:
+        row = span.row(np.asarray(array.is_null()))
+        raise DataError(f"{where}, {row}: empty ({span.such(array.null_count)}); {remedy}")
 
 
 def first_true(mask: NDArray[np.bool_]) -> int:
@@ -199,10 +208,10 @@ def parse_genuine(
     )
     bad = ~(true | false)
     if bad.any():
-        found = array[first_true(bad)].as_py()
+        value = array[first_true(bad)].as_py()
         raise DataError(
             f"{column}, {span.row(bad)}: expected 0, 1, true or false, "
-            f"found {found!r} ({span.such(int(bad.sum()))}); correct or remove them"
+            f"found {value!r} ({span.such(int(bad.sum()))}); correct or remove them"
         )
     return true
 
@@ -216,12 +225,8 @@ def parse_fold(values: Any, where: str, span: Span = WHOLE, text: bool = False) 
     array = as_arrow(values, column)
     if pa.types.is_floating(array.type):
         array = _without_nan(array) if text else _integers_from_floats(array)
-    if array.null_count:
-        row = span.row(np.asarray(array.is_null()))
-        raise DataError(
-            f"{column}, {row}: empty ({span.such(array.null_count)}); "
-            "give every row a fold, or drop the column to have folds drawn"
-        )
+    remedy = "give every row a fold, or drop the column to have folds drawn"
+    require_filled(array, column, remedy, span)
     if not text:
         with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return np.asarray(array.cast(pa.int64()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,8 @@ from faircal.data.ids import Index
 from faircal.data.tables import as_table
 from faircal.data.types import Embeddings, Feature, Features, Groups, Images, Pairs, cross
 
+T = TypeVar("T")
+
 DEFAULT_FEATURE = "embedding"
 COSINE_RANGE = (-1.0, 1.0)
 
@@ -30,11 +32,11 @@ class Memo:
 
     values: dict[Any, Any]
 
-    def __call__(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def __call__(self, key: Any, compute: Callable[[], T]) -> T:
         """Return ``compute()``, remembered under `key`."""
         if key not in self.values:
             self.values[key] = compute()
-        return self.values[key]
+        return self.values[key]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -363,8 +365,8 @@ def check_feature(feature: str, features: Collection[str], where: str) -> None:
 
 def no_such_fold(fold: Any, folds: Collection[Any], where: str) -> ParameterError:
     """Return the error for a fold that is not among `folds`."""
-    known = ", ".join(map(str, folds)) or "none"
-    return ParameterError(f"{where}: no fold {fold!r}; expected one of {known}")
+    expected = ", ".join(map(str, folds)) or "none"
+    return ParameterError(f"{where}: no fold {fold!r}; expected one of {expected}")
 
 
 def check_range(score_range: tuple[float, float]) -> tuple[float, float]:

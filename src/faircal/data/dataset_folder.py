@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from faircal._base.errors import DataError
 from faircal._base.files import atomic_path, existing, output_folder, write_text
-from faircal._base.registry import did_you_mean, short
+from faircal._base.registry import did_you_mean
 from faircal.data.build import ScoreColumns, build_images, build_pairs, build_scored
 from faircal.data.dataset import (
     COSINE_RANGE,
@@ -28,14 +28,15 @@ from faircal.data.dataset import (
 from faircal.data.faults import Fault
 from faircal.data.ids import Index
 from faircal.data.tables import (
-    UNREADABLE,
     choose,
     decoded,
     find_table,
     is_table,
+    open_npy,
     read_npz,
     read_table,
     require_columns,
+    unreadable,
     write_csv,
 )
 from faircal.data.types import Embeddings, Images
@@ -91,8 +92,8 @@ def load(
     limits = None if score_range is None else check_range(score_range)
     if is_table(source):
         return _read_score_table(source, features, limits, seed)
-    gallery = read_images(source, features, normalize, device)
-    return _read_folder(source, gallery, limits, seed, on_fault)
+    without_pairs = read_images(source, features, normalize, device)
+    return _read_folder(source, without_pairs, limits, seed, on_fault)
 
 
 # ------------------------------------------------------------------ folders
@@ -100,19 +101,19 @@ def load(
 
 def _read_folder(
     folder: Path,
-    gallery: ImageFolder,
+    without_pairs: ImageFolder,
     score_range: tuple[float, float] | None,
     seed: int,
     on_fault: OnFault,
 ) -> Dataset:
-    images, matrices, about = gallery.images, gallery.embeddings, gallery.about
+    images, matrices, about = without_pairs.images, without_pairs.embeddings, without_pairs.about
     pairs_file = find_table(folder, "pairs")
     index = Index(images.ids)
     pairs_table = _known_pairs(read_table(pairs_file), index, str(pairs_file), on_fault)
     pairs, scores = build_pairs(pairs_table, index, str(pairs_file), score_range)
-    found = join_scores({name: m for name, (_, m) in matrices.items()}, scores, str(pairs_file))
+    joined = join_scores({name: m for name, (_, m) in matrices.items()}, scores, str(pairs_file))
     name = str(about.get("name", folder.resolve().name))
-    data = Dataset.assemble(name, images, pairs, found, score_range, about, str(folder), seed)
+    data = Dataset.assemble(name, images, pairs, joined, score_range, about, str(folder), seed)
     if on_fault is None:
         check_vectors(data, {feature: str(file) for feature, (file, _) in matrices.items()})
     return data
@@ -178,15 +179,15 @@ def _known_pairs(table: pa.Table, index: Index, where: str, on_fault: OnFault) -
     require_columns(table, _SIDES, where)
     usable = np.ones(table.num_rows, dtype=bool)
     for side in _SIDES:
-        known = index.find(table[side], side, where) >= 0
-        usable &= known
-        if not known.all():
-            row = int(np.flatnonzero(~known)[0])
+        here = index.find(table[side], side, where) >= 0
+        usable &= here
+        if not here.all():
+            row = int(np.flatnonzero(~here)[0])
             on_fault(
                 Fault(
                     "error",
                     f"ids in column '{side}' of {Path(where).name} that are not among the images",
-                    int((~known).sum()),
+                    int((~here).sum()),
                     f"row {row + 1}: {table[side][row].as_py()!r}",
                     "add the images or remove these pairs",
                 )
@@ -236,11 +237,11 @@ def _read_embeddings(
         raise DataError(f"{folder}: {names} are both there; keep one of them")
     arrays: dict[str, tuple[Path, Any]] = {}
     if named:
-        arrays = {path.stem: (path, _read_array(path)) for path in sorted(several.glob("*.npy"))}
+        arrays = {path.stem: (path, open_npy(path)) for path in sorted(several.glob("*.npy"))}
         if not arrays:
             raise DataError(f"{several}: expected one .npy file per network, found none; add them")
     elif here and here[0].suffix == ".npy":
-        arrays = {DEFAULT_FEATURE: (here[0], _read_array(here[0]))}
+        arrays = {DEFAULT_FEATURE: (here[0], open_npy(here[0]))}
     elif here:
         arrays = {name: (here[0], array) for name, array in _read_arrays(here[0]).items()}
     chosen = choose(arrays, features, str(folder), "embeddings") if arrays else []
@@ -251,24 +252,9 @@ def _read_embeddings(
     }
 
 
-def _read_array(path: Path) -> Any:
-    try:
-        with path.open("rb") as file:
-            np.lib.format.read_magic(file)  # np.load would take other things, too
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except UNREADABLE as error:
-        raise DataError(
-            f"{path}: cannot be read ({short(error)}); save it again with numpy.save"
-        ) from error
-
-
 def _read_arrays(path: Path) -> dict[str, Any]:
-    try:
+    with unreadable(path, "save it again with numpy.savez"):
         arrays = read_npz(path)
-    except UNREADABLE as error:
-        raise DataError(
-            f"{path}: cannot be read ({short(error)}); save it again with numpy.savez"
-        ) from error
     if not arrays:
         raise DataError(f"{path}: expected one array per network, found none; add them")
     return arrays

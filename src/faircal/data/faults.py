@@ -33,8 +33,8 @@ class Fault:
     remedy: str
 
     def __str__(self) -> str:
-        seen = f": {self.count} (for example {self.example})" if self.example else ""
-        return f"{self.what}{seen}; {self.remedy}"
+        cases = f": {self.count} (for example {self.example})" if self.example else ""
+        return f"{self.what}{cases}; {self.remedy}"
 
 
 def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
@@ -53,9 +53,9 @@ def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
         _spelling,
     )
     rank = {"error": 0, "warning": 1, "note": 2}
-    found = [fault for check in checks for fault in check(data)]
-    found += _groups(data, attribute or data.default_attribute)
-    return sorted(found, key=lambda fault: rank[fault.severity])
+    faults = [fault for check in checks for fault in check(data)]
+    faults += _groups(data, attribute or data.default_attribute)
+    return sorted(faults, key=lambda fault: rank[fault.severity])
 
 
 def _pair(data: Dataset, row: int) -> str:
@@ -139,29 +139,20 @@ def _repeated(data: Dataset) -> Iterator[Fault]:
         )
 
 
-def _identities(data: Dataset) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None:
-    identity = data.images.identity
-    if identity is None:
-        return None
-    return identity.take(data.pairs.left), identity.take(data.pairs.right)
-
-
 def _contradictions(data: Dataset) -> Iterator[Fault]:
-    people = _identities(data)
-    if people is None or data.pairs.genuine is None:
+    people, genuine = data.people, data.pairs.genuine
+    if people is None or genuine is None:
         return
-    left, right = people
-    known = (left != UNKNOWN) & (right != UNKNOWN)
-    genuine = data.pairs.genuine
+    left, right, named = people.left, people.right, ~people.unknown
     yield from _of_pairs(
         data,
-        known & genuine & (left != right),
+        named & genuine & (left != right),
         "genuine pairs of two different identities",
         "correct the label or the identity",
     )
     yield from _of_pairs(
         data,
-        known & ~genuine & (left == right),
+        named & ~genuine & (left == right),
         "imposter pairs of one identity",
         "correct the label or the identity",
     )
@@ -169,22 +160,22 @@ def _contradictions(data: Dataset) -> Iterator[Fault]:
 
 def crossing_identities(data: Dataset) -> Iterator[Fault]:
     """People who occur in more than one fold."""
-    people = _identities(data)
+    people = data.people
     if people is None or data.pairs.fold is None or data.drawn_folds:
         return
     names, fold = np.unique(data.pairs.fold, return_inverse=True)
-    who = np.concatenate(people)
-    where = np.concatenate([fold, fold])
-    seen = np.unique(who[who != UNKNOWN].astype(np.int64) * len(names) + where[who != UNKNOWN])
-    person, count = np.unique(seen // len(names), return_counts=True)
-    if (count > 1).any() and data.images.identity is not None:
+    who, where = np.concatenate([people.left, people.right]), np.concatenate([fold, fold])
+    cells = np.unique(who[who != UNKNOWN].astype(np.int64) * len(names) + where[who != UNKNOWN])
+    person, count = np.unique(cells // len(names), return_counts=True)
+    if (count > 1).any():
         one = person[count > 1][0]
-        folds = ", ".join(str(names[code % len(names)]) for code in seen[seen // len(names) == one])
+        codes = cells[cells // len(names) == one] % len(names)
+        folds = ", ".join(str(names[code]) for code in codes)
         yield Fault(
             "warning",
             "identities that cross folds",
             int((count > 1).sum()),
-            f"identity {data.images.identity.names[one]} is in folds {folds}",
+            f"identity {people.names[one]} is in folds {folds}",
             "results will look too good: drop the column 'fold' to have disjoint folds drawn",
         )
 
@@ -229,9 +220,9 @@ def _equal_vectors(
 
 def _spelling(data: Dataset) -> Iterator[Fault]:
     for name, column in data.images.attributes.items():
-        seen: dict[str, str] = {}
+        spelt: dict[str, str] = {}
         for value in column.names:
-            other = seen.setdefault(value.casefold(), value)
+            other = spelt.setdefault(value.casefold(), value)
             if other != value:
                 yield Fault(
                     "warning",
@@ -281,17 +272,16 @@ class GroupSize:
 
 def describe_groups(data: Dataset, attribute: str) -> list[GroupSize]:
     """Count people and pairs of each group of `attribute`."""
-    groups = data.groups(attribute)
-    people = _identities(data)
+    groups, people, genuine = data.groups(attribute), data.people, data.pairs.genuine
     sizes = []
-    genuine = (
-        data.pairs.genuine if data.pairs.genuine is not None else np.zeros(len(data), dtype=bool)
-    )
+    if genuine is None:
+        genuine = np.zeros(len(data), dtype=bool)
     for code, name in enumerate(groups.names):
         inside = groups.pair == code
         count = None
         if people is not None:
-            who = np.concatenate([people[0][groups.left == code], people[1][groups.right == code]])
+            sides = people.left[groups.left == code], people.right[groups.right == code]
+            who = np.concatenate(sides)
             count = len(np.unique(who[who != UNKNOWN]))
         sizes.append(
             GroupSize(name, count, int((inside & genuine).sum()), int((inside & ~genuine).sum()))

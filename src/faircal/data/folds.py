@@ -56,9 +56,9 @@ def deal_pairs(
     sets = _components(left, right, n_people)
     size = np.bincount(sets[left], minlength=int(sets.max()) + 1)  # in pairs
     # A fold may be at most a third larger than its share; what is larger goes person by person.
-    whole = size <= 4 / 3 * len(left) / n_folds
+    kept_together = size <= 4 / 3 * len(left) / n_folds
     _, unit = np.unique(
-        np.where(whole[sets], sets, len(size) + np.arange(n_people)), return_inverse=True
+        np.where(kept_together[sets], sets, len(size) + np.arange(n_people)), return_inverse=True
     )
     weight = np.bincount(unit[np.concatenate([left, right])], minlength=int(unit.max()) + 1)
     fold_of_person = _spread(weight, n_folds, seed)[unit]
@@ -70,11 +70,7 @@ def people_of(pairs: Pairs, images: Images) -> tuple[NDArray[np.int64], str]:
     """Return a person's number for each image, and where it comes from."""
     identity = images.identity
     if identity is not None and len(identity.names):
-        people = identity.codes.astype(np.int64)
-        unknown = people == UNKNOWN
-        # An image of an unknown person is a person of its own.
-        people[unknown] = len(identity.names) + np.arange(int(unknown.sum()))
-        return people, "identities"
+        return identity.apart, "identities"  # an image of an unknown person: one of its own
     if pairs.genuine is None:
         return np.arange(len(images)), "images (no identities, no labels)"
     same = _components(pairs.left[pairs.genuine], pairs.right[pairs.genuine], len(images))

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from faircal._base.errors import DataError
-from faircal.data.columns import WHOLE, Span, as_arrow, as_text
+from faircal.data.columns import WHOLE, Span, as_arrow, as_text, require_filled
 
 #: Whole numbers are looked up in a table where it is at most this many times as long as they are.
 _ROOM = 8
@@ -30,18 +29,14 @@ def parse_ids(column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE
 
 def _whole_ids(column: pa.ChunkedArray, name: str, where: str, span: Span) -> pa.Array:
     """Return a column of ids, integers or text, none of them empty."""
-    array = as_arrow(column, f"{where}, column '{name}'")
+    place = f"{where}, column '{name}'"
+    array = as_arrow(column, place)
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    if array.null_count:
-        row = span.row(np.asarray(array.is_null()))
-        raise DataError(
-            f"{where}, column '{name}', {row}: empty id ({span.such(array.null_count)}); "
-            "give every row an id"
-        )
+    require_filled(array, place, "give every row an id", span)
     if pa.types.is_integer(array.type):
         with suppress(pa.ArrowInvalid):  # beyond 64 bits with a sign: as text
             return array.cast(pa.int64())
-    return as_text(array, f"{where}, column '{name}'")
+    return as_text(array, place)
 
 
 def _numbers(text: pa.Array) -> pa.Array | None:
@@ -134,16 +129,16 @@ class _Buckets:
     def find(self, asked: NDArray[np.uint64]) -> NDArray[np.intp]:
         bucket = (asked >> self._shift).astype(np.intp)
         at, end = self._start[bucket], self._start[bucket + 1]
-        found = np.full(len(asked), -1, dtype=np.intp)
+        positions = np.full(len(asked), -1, dtype=np.intp)
         open_ = np.flatnonzero(at < end)
         for _ in range(self._most):
             here = at[open_]
             hit = self._sorted[here] == asked[open_]
-            found[open_[hit]] = self._order[here[hit]]
+            positions[open_[hit]] = self._order[here[hit]]
             open_ = open_[~hit]
             at[open_] += 1
             open_ = open_[at[open_] < end[open_]]
-        return found
+        return positions
 
 
 class _Sparse:
@@ -165,8 +160,8 @@ class _Texts:
 
     def find(self, asked: pa.Array) -> NDArray[np.intp]:
         if self._buckets.repeated:  # two ids with one hash, which is next to impossible
-            found = pc.index_in(asked, value_set=self._ids).fill_null(-1)
-            return np.asarray(found, dtype=np.intp)
+            positions = pc.index_in(asked, value_set=self._ids).fill_null(-1)
+            return np.asarray(positions, dtype=np.intp)
         rows = self._buckets.find(text_hashes(asked))
         candidates = self._ids.take(pa.array(np.maximum(rows, 0)))
         return np.where(np.asarray(pc.equal(candidates, asked)), rows, -1)

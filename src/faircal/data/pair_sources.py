@@ -1,30 +1,32 @@
-"""From a table of pairs, or a part of one, to a `Dataset`: what streams and clusters share."""
+"""Streams of the pairs of a dataset folder and of a score table, and what a part of one becomes.
+
+Spark's workers make their parts as streams do.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from faircal._base.errors import DataError
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import existing
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, ScoreColumns, build_pairs, build_scored
-from faircal.data.columns import Column, Span, parse_scores
-from faircal.data.dataset import COSINE_RANGE, Dataset, check_vectors, join_scores
-from faircal.data.dataset_folder import ImageFolder, read_images
+from faircal.data.columns import Column, Span
+from faircal.data.dataset import COSINE_RANGE, Dataset, check_range, check_vectors, join_scores
+from faircal.data.dataset_folder import read_images
 from faircal.data.ids import Index
-from faircal.data.long_tables import TableFile, open_table
-from faircal.data.tables import find_table, require_columns
+from faircal.data.long_tables import open_table
+from faircal.data.stream import BATCH, PairStream, Range
+from faircal.data.tables import find_table, is_table, require_columns
 from faircal.data.types import Embeddings, Feature, Images, cross
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class FolderParts:
     def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
         """Make and check the part `span` of the pairs."""
         pairs, scores = build_pairs(table, self._index, self.table, self.limits, span, text_folds)
-        features = {name: Feature(found, scores) for name, found in self.embeddings.items()}
+        features = {name: Feature(held, scores) for name, held in self.embeddings.items()}
         data = Dataset.assemble(
             self.name,
             self.images,
@@ -79,7 +81,7 @@ class FolderParts:
     @cached_property
     def _has_unusable(self) -> bool:
         """Whether there is a vector at all that no pair may use: all are read, once."""
-        return any(bool(found.unusable.any()) for found in self.embeddings.values())
+        return any(bool(held.unusable.any()) for held in self.embeddings.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ class TableParts:
 
     Parameters
     ----------
-    layout : Layout
+    layout : ScoreColumns
     name, where
         As a `Dataset` has them.
     limits : (float, float) or None
@@ -132,105 +134,7 @@ class TableParts:
         )
 
 
-#: About so many scores are looked at to tell how they are spread.
-_SEEN = 1 << 18
-
-
-class PairSource(ABC):
-    """Pairs on disk, and how a part of their table becomes a `Dataset`.
-
-    Attributes
-    ----------
-    name, where, provenance
-        As a `Dataset` has them.
-    table : TableFile
-        The pairs.
-    files : tuple of Path
-        All that is read.
-    features : mapping from name to Feature
-        Without scores: ready-made ones come with the parts.
-    images : Images or None
-    attributes : tuple of str
-    """
-
-    name: str
-    where: str
-    provenance: Mapping[str, Any]
-    table: TableFile
-    files: tuple[Path, ...]
-    features: Mapping[str, Feature]
-    images: Images | None
-    attributes: tuple[str, ...]
-    limits: Range | None
-    batch: int
-
-    @abstractmethod
-    def columns(self, wanted: Collection[str] | None) -> list[str]:
-        """Return the table's columns for what is `wanted`."""
-
-    @abstractmethod
-    def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
-        """Make and check the part `span` of the pairs."""
-
-    @property
-    @abstractmethod
-    def crossed(self) -> tuple[str, ...]:
-        """The attributes that make groups when none is named."""
-
-    @abstractmethod
-    def group_names(self, attribute: str) -> tuple[str, ...]:
-        """Return the groups of `attribute` that occur, in the order a `Dataset` has them."""
-
-    @property
-    @abstractmethod
-    def _score_columns(self) -> list[str]: ...
-
-    @cached_property
-    def score_range(self) -> Range:
-        """The range of scores; where any is taken, that found (all scores are then read once)."""
-        names = self._score_columns
-        if not names:
-            return COSINE_RANGE
-        if self.limits is not None:
-            return self.limits
-        ends = [end for seen in self.seen.values() for end in (seen.least, seen.greatest)]
-        return min(COSINE_RANGE[0], *ends), max(COSINE_RANGE[1], *ends)
-
-    @cached_property
-    def seen(self) -> dict[str, ScoreSummary]:
-        """What ready-made scores look like, by column: all are read once."""
-        names, where = self._score_columns, str(self.table.path)
-        every = max(1, self.table.n_rows // _SEEN)
-        least, greatest = dict.fromkeys(names, np.inf), dict.fromkeys(names, -np.inf)
-        some: dict[str, list[NDArray[np.float64]]] = {name: [] for name in names}
-        for span, table in self.read(names) if names else ():
-            for name in names:
-                scores = parse_scores(table[name], name, where, self.limits, span)
-                least[name] = min(least[name], float(scores.min()))
-                greatest[name] = max(greatest[name], float(scores.max()))
-                some[name].append(scores[-span.start % every :: every])
-        return {
-            name: ScoreSummary(least[name], greatest[name], np.concatenate(some[name]))
-            for name in names
-        }
-
-    def read(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[Span, pa.Table]]:
-        """Yield the table batch by batch from row `start` on, with the rows each one is."""
-        for table in self.table.read(columns, start, self.batch):
-            stop = start + len(table)
-            yield Span(start, stop if stop < self.table.n_rows else None), table
-            start = stop
-
-
-class ScoreSummary(NamedTuple):
-    """What the scores of a column look like."""
-
-    least: float
-    greatest: float
-    sample: NDArray[np.float64]  # evenly picked
-
-
-class FolderPairs(PairSource):
+class FolderPairs(PairStream):
     """The pairs of a dataset folder; all parts share its images and embeddings."""
 
     def __init__(
@@ -239,135 +143,181 @@ class FolderPairs(PairSource):
         features: Sequence[str] | None,
         normalize: bool,
         device: str,
-        score_range: Range | None,
+        limits: Range | None,
         batch: int,
     ) -> None:
-        gallery: ImageFolder = read_images(folder, features, normalize, device)
-        self.limits, self.batch = score_range, batch
-        self.name = str(gallery.about.get("name", folder.resolve().name))
-        self.where, self.provenance = str(folder), gallery.about
-        self.images: Images = gallery.images
-        self.attributes = tuple(self.images.attributes)
+        super().__init__(limits, batch)
+        without_pairs = read_images(folder, features, normalize, device)
+        images, about = without_pairs.images, without_pairs.about
+        self.name = str(about.get("name", folder.resolve().name))
+        self.where, self.provenance = str(folder), about
+        self.images, self.attributes = images, tuple(images.attributes)
         self.table = open_table(find_table(folder, "pairs"))
-        require_columns(self.table.schema, ("left", "right"), str(self.table.path))
-        matrices = {name: matrix for name, (_, matrix) in gallery.embeddings.items()}
-        none = np.empty(0) if "score" in self.table.schema.names else None
-        joined = join_scores(matrices, none, str(self.table.path))
+        where = str(self.table.path)
+        require_columns(self.table.schema, ("left", "right"), where)
+        files = {name: file for name, (file, _) in without_pairs.embeddings.items()}
+        matrices = {name: matrix for name, (_, matrix) in without_pairs.embeddings.items()}
+        none = np.empty(0) if self._score_columns() else None
+        joined = join_scores(matrices, none, where)
         self.features = {name: Feature(made.embeddings) for name, made in joined.items()}
-        stored = [file for file, _ in gallery.embeddings.values()]
-        about = (self.table.path, find_table(folder, "images"), folder / "dataset.json", *stored)
-        self.files = tuple(path for path in about if path.exists())
-        self._parts = FolderParts(
-            self.images,
+        self.feature = next(iter(self.features))
+        read = (self.table.path, find_table(folder, "images"), folder / "dataset.json")
+        self.files = tuple(path for path in (*read, *files.values()) if path.exists())
+        self._parts_of = FolderParts(
+            images,
             matrices,
             self.name,
             self.where,
-            str(self.table.path),
-            score_range,
-            self.provenance,
-            {name: str(file) for name, (file, _) in gallery.embeddings.items()},
+            where,
+            limits,
+            about,
+            {name: str(file) for name, file in files.items()},
         )
-
-    def columns(self, wanted: Collection[str] | None) -> list[str]:
-        """Return the table's columns for what is `wanted`; attributes are in the images."""
-        there = self.table.schema.names
-        optional = [name for name in ("genuine", "fold") if wanted is None or name in wanted]
-        return [name for name in ("left", "right", *optional, "score") if name in there]
-
-    def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
-        """Make and check the part `span` of the pairs."""
-        return self._parts.build(table, span, text_folds, score_range)
 
     @property
     def crossed(self) -> tuple[str, ...]:
         """The attributes that make groups when none is named."""
-        return self.images.crossed
+        return self._parts_of.images.crossed
 
-    def group_names(self, attribute: str) -> tuple[str, ...]:
-        """Return the groups of `attribute`, of all images."""
-        return cross(self.images.attributes, attribute, self.where).names
+    def columns(self, names: Collection[str] | None) -> list[str]:
+        """Return the table's columns for what is in `names`; attributes are in the images."""
+        optional = [name for name in ("genuine", "fold") if names is None or name in names]
+        columns = self.table.schema.names
+        return [name for name in ("left", "right", *optional, "score") if name in columns]
 
-    @property
+    def build(self, table: pa.Table, span: Span, text_folds: bool) -> Dataset:
+        """Make and check the part `span` of the pairs."""
+        return self._parts_of.build(table, span, text_folds, self.score_range)
+
+    def _group_names(self, attribute: str) -> tuple[str, ...]:
+        return cross(self._parts_of.images.attributes, attribute, self.where).names
+
     def _score_columns(self) -> list[str]:
         return [name for name in ("score",) if name in self.table.schema.names]
 
 
-class TablePairs(PairSource):
+class TablePairs(PairStream):
     """The pairs of a score table, which knows no images."""
 
     images = None
 
     def __init__(
-        self,
-        path: Path,
-        features: Sequence[str] | None,
-        score_range: Range | None,
-        batch: int,
+        self, path: Path, features: Sequence[str] | None, limits: Range | None, batch: int
     ) -> None:
-        self.limits, self.batch = score_range, batch
+        super().__init__(limits, batch)
         self.name, self.where, self.provenance = path.stem, str(path), {}
         self.table = open_table(path)
         self.files = (path,)
         self._layout = ScoreColumns.of(self.table.schema, features, self.where)
         self.features = {name: Feature() for name in self._layout.scores}
+        self.feature = self._layout.scores[0]
         self.attributes = tuple(self._layout.attributes)
 
-    def columns(self, wanted: Collection[str] | None) -> list[str]:
-        """Return the table's columns for what is `wanted`."""
-        return self._layout.columns(wanted)
+    @property
+    def crossed(self) -> tuple[str, ...]:
+        """The attributes that make groups when none is named: the table is read once to tell."""
+        return self._memo("crossed", self._crossable)
 
-    def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
+    def columns(self, names: Collection[str] | None) -> list[str]:
+        """Return the table's columns for what is in `names`."""
+        return self._layout.columns(names)
+
+    def build(self, table: pa.Table, span: Span, text_folds: bool) -> Dataset:
         """Make and check the part `span` of the pairs."""
         # Where no attribute was read, nobody needs to know which of them make groups.
         crossed = self.crossed if self._layout.attributes_in(table) else ()
         parts = TableParts(
             self._layout, self.name, self.where, self.limits, crossed, self.table.n_rows
         )
-        return parts.build(table, span, text_folds, score_range)
+        return parts.build(table, span, text_folds, self.score_range)
 
-    @cached_property
-    def crossed(self) -> tuple[str, ...]:
-        """The attributes that make groups when none is named: the table is read once to tell."""
-        names: dict[str, set[str]] = {key: set() for key in self._layout.grouping}
-        for _, columns in self._attributes(self._layout.grouping):
+    def _crossable(self) -> tuple[str, ...]:
+        values: dict[str, set[str]] = {key: set() for key in self._layout.grouping}
+        for columns in self._attributes(self._layout.grouping):
             for key, column in columns.items():
-                if len(names[key]) <= MOST_GROUPS:
-                    names[key].update(column.names)
-        return tuple(key for key, found in names.items() if 0 < len(found) <= MOST_GROUPS)
+                if len(values[key]) <= MOST_GROUPS:
+                    values[key].update(column.names)
+        return tuple(key for key, names in values.items() if 0 < len(names) <= MOST_GROUPS)
 
-    def group_names(self, attribute: str) -> tuple[str, ...]:
-        """Return the groups of `attribute`; the table is read once to tell."""
+    def _group_names(self, attribute: str) -> tuple[str, ...]:
         parts = attribute.split("+")
         for part in parts:
             if part not in self.attributes:
                 hint = did_you_mean(part, self.attributes)
                 raise DataError(f"{self.where}: attribute '{part}' is not in the data; {hint}")
-        found: set[tuple[str, ...]] = set()
-        for _, columns in self._attributes(parts):
-            found |= combinations([columns[part] for part in parts])
-        return tuple(" ".join(names) for names in sorted(found))
+        groups: set[tuple[str, ...]] = set()
+        for columns in self._attributes(parts):
+            groups |= combinations([columns[part] for part in parts])
+        return tuple(" ".join(names) for names in sorted(groups))
 
-    def _attributes(self, keys: Sequence[str]) -> Iterator[tuple[Span, dict[str, Column]]]:
-        wanted = [name for name in self.columns(keys) if name not in self._layout.scores]
-        if not keys:
-            return
-        for span, table in self.read(wanted):
-            yield span, {key: self._layout.attribute(table, key, self.where) for key in keys}
+    def _attributes(self, keys: Sequence[str]) -> Iterator[dict[str, Column]]:
+        names = [name for name in self.columns(keys) if name not in self._layout.scores]
+        for _, table in self.read(names) if keys else ():
+            yield {key: self._layout.attribute(table, key, self.where) for key in keys}
 
-    @property
     def _score_columns(self) -> list[str]:
         return list(self._layout.scores)
 
 
 def combinations(columns: Sequence[Column]) -> set[tuple[str, ...]]:
     """Return the combinations of names that occur in columns side by side."""
-    known = np.logical_and.reduce([column.codes >= 0 for column in columns])
-    if not known.any():
+    every = np.logical_and.reduce([column.codes >= 0 for column in columns])
+    if not every.any():
         return set()
     shape = [len(column.names) for column in columns]
-    flat = np.ravel_multi_index([column.codes[known] for column in columns], shape)
+    flat = np.ravel_multi_index([column.codes[every] for column in columns], shape)
     codes = np.unravel_index(np.unique(flat), shape)
     return {
         tuple(column.names[code] for column, code in zip(columns, each, strict=True))
         for each in zip(*codes, strict=True)
     }
+
+
+def open_stream(
+    path: str | Path,
+    *,
+    features: Sequence[str] | None = None,
+    normalize: bool = True,
+    device: str = "cpu",
+    score_range: tuple[float, float] | None = COSINE_RANGE,
+    batch: int = BATCH,
+    fold: Any = None,
+    leave_out: Any = None,
+) -> PairStream:
+    r"""Open a dataset folder or a score table, to go through its pairs part by part.
+
+    What `load` refuses is refused here too, part by part, with rows counted in the whole file. A
+    CSV file is gone through once on opening, to find the types of its columns.
+
+    Parameters
+    ----------
+    path, features, normalize, device, score_range
+        As for `load`.
+    batch : int
+        The most pairs in a part: memory is a multiple of it, whatever the number of pairs.
+    fold, leave_out : optional
+        Keep only the pairs of this fold, or those of all others; the pairs need a column ``fold``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "scores.csv"
+    ...     _ = table.write_text("genuine,score\n1,0.9\n0,0.2\n1,0.7\n")
+    ...     [part.scores.tolist() for part in open_stream(table, batch=2).parts()]
+    [[0.9, 0.2], [0.7]]
+    """
+    source = existing(path)
+    if batch < 1:
+        raise ParameterError(f"batch: expected at least 1 pair, found {batch}")
+    if fold is not None and leave_out is not None:
+        raise ParameterError("fold and leave_out: expected one of them, found both")
+    limits = None if score_range is None else check_range(score_range)
+    stream: PairStream
+    if is_table(source):
+        stream = TablePairs(source, features, limits, batch)
+    else:
+        stream = FolderPairs(source, features, normalize, device, limits, batch)
+    if fold is not None:
+        return stream.only(fold)
+    return stream if leave_out is None else stream.without(leave_out)

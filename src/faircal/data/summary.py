@@ -29,8 +29,8 @@ class AttributeCounts:
     @classmethod
     def of(cls, column: Column, codes: NDArray[np.int32]) -> AttributeCounts:
         """Count the `codes` of a column; people are not known yet."""
-        known = np.bincount(codes[codes >= 0], minlength=len(column.names)).tolist()
-        return cls(dict(zip(column.names, known, strict=True)), {}, int((codes < 0).sum()))
+        counts = np.bincount(codes[codes >= 0], minlength=len(column.names)).tolist()
+        return cls(dict(zip(column.names, counts, strict=True)), {}, int((codes < 0).sum()))
 
     def add(self, more: AttributeCounts) -> None:
         """Add images; people are not known yet."""
@@ -75,13 +75,13 @@ class DataSummary:
         columns: Collection[str] | None = None,
     ) -> DataSummary:
         """Go through all pairs, of which `columns` are read, and tell `progress` of `what`."""
-        known = data.images if data.has_images else None
-        census = cls(None if known is None else len(known))
+        images = data.images if data.has_images else None
+        summary = cls(None if images is None else len(images))
         for part in data.parts(columns=columns) if isinstance(data, PairStream) else [data]:
-            census.add(part)
-            progress(what, census.pairs, len(data), "")
+            summary.add(part)
+            progress(what, summary.pairs, len(data), "")
         progress(what, 0, 0, "")
-        return census
+        return summary
 
     @property
     def images(self) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""Tables from files and from memory, all as Arrow."""
+"""Tables from files and from memory, all as Arrow, and to files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyarrow.interchange import from_dataframe
 
 from faircal._base.errors import DataError
@@ -26,6 +27,18 @@ from faircal.data.columns import Column, is_missing
 #: Columns that are read as text, so that an id such as ``007`` stays what it is.
 ID_COLUMNS = ("image_id", "left", "right", "identity", "left_identity", "right_identity")
 TABLE_SUFFIXES = (".csv", ".parquet", ".npz")
+#: A longer table is written as Parquet: it is smaller, and read many times faster.
+MOST_CSV_ROWS = 1_000_000
+#: What reading a damaged file raises.
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    pa.ArrowException,
+)
 
 
 def as_table(source: Any, where: str) -> pa.Table:
@@ -97,8 +110,8 @@ def is_table(path: Path) -> bool:
 def check_alike(parts: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
     """Return the columns of a table in several files; all must have the same."""
     (first, schema), *others = parts
-    for file, found in others:
-        if not found.equals(schema):
+    for file, other in others:
+        if not other.equals(schema):
             raise DataError(
                 f"{file}: expected the columns of {first.name}, found others; keep the files of "
                 "one table in a folder of their own"
@@ -153,20 +166,14 @@ def check_shape(names: Sequence[str], n_rows: int, path: Path) -> None:
 
 
 @contextmanager
-def unreadable(path: Path) -> Iterator[None]:
+def unreadable(path: Path, remedy: str = "repair or export it again") -> Iterator[None]:
     """Turn what reading a damaged file raises into our error."""
     try:
         yield
     except DataError:
         raise
-    except (*UNREADABLE, pa.ArrowException) as error:
-        raise DataError(
-            f"{path}: cannot be read ({short(error)}); repair or export it again"
-        ) from error
-
-
-#: What reading a damaged file raises.
-UNREADABLE = (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+    except _UNREADABLE as error:
+        raise DataError(f"{path}: cannot be read ({short(error)}); {remedy}") from error
 
 
 def read_npz(path: Path) -> dict[str, Any]:
@@ -177,17 +184,22 @@ def read_npz(path: Path) -> dict[str, Any]:
         return {name: arrays[name] for name in arrays.files}
 
 
+def open_npy(path: Path) -> NDArray[Any]:
+    """Open an ``.npy`` file, at least 1-d; nothing is read yet."""
+    with unreadable(existing(path), "save it again with numpy.save"):
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)  # np.load would take other things, too
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array if array.ndim else array.reshape(1)
+
+
 def first_rows(path: Path) -> pa.Table:
     """Return the beginning of a ``.csv`` or ``.parquet`` table: its columns, and a few rows."""
-    try:
-        if path.suffix == ".csv":
-            with pacsv.open_csv(path, convert_options=csv_options(ID_COLUMNS)) as reader:
-                return pa.Table.from_batches([reader.read_next_batch()], reader.schema)
-        return pq.ParquetFile(path).schema_arrow.empty_table()
-    except (*UNREADABLE, pa.ArrowException, StopIteration) as error:
-        raise DataError(
-            f"{path}: cannot be read ({short(error)}); repair or export it again"
-        ) from error
+    with unreadable(path):
+        if path.suffix != ".csv":
+            return pq.ParquetFile(path).schema_arrow.empty_table()
+        with pacsv.open_csv(path, convert_options=csv_options(ID_COLUMNS)) as reader:
+            return pa.Table.from_batches(islice(reader, 1), reader.schema)
 
 
 def count_rows(path: Path) -> int:
@@ -235,46 +247,42 @@ def has_table(folder: Path, stem: str) -> bool:
 
 def find_table(folder: Path, stem: str) -> Path:
     """Return ``folder/stem.csv`` or ``folder/stem.parquet``; exactly one must be there."""
-    found = _tables(folder, stem)
-    if not found:
+    paths = _tables(folder, stem)
+    if not paths:
         remedy = "a dataset folder holds images, pairs and embeddings: see 'faircal import --help'"
         if stem == "pairs":
             remedy = "add it, or make pairs of your images with 'faircal pairs'"
         raise DataError(f"{folder}: expected {stem}.csv or {stem}.parquet, found neither; {remedy}")
-    if len(found) > 1:
+    if len(paths) > 1:
         raise DataError(
             f"{folder}: both {stem}.csv and {stem}.parquet are there; remove one of them"
         )
-    return found[0]
+    return paths[0]
 
 
 def rows_without(table: pa.Table, columns: Sequence[str], ids: pa.Array) -> pa.Array:
     """Tell which rows of `table` name none of `ids`, which are text, in `columns`."""
-    found = [pc.is_in(table[name].cast(pa.string()), value_set=ids) for name in columns]
-    return pc.invert(reduce(pc.or_, found))
+    named = [pc.is_in(table[name].cast(pa.string()), value_set=ids) for name in columns]
+    return pc.invert(reduce(pc.or_, named))
 
 
 def require_columns(table: pa.Table | pa.Schema, names: Sequence[str], where: str) -> None:
     """Raise when one of the columns `names` is not in `table`."""
-    known = table.names if isinstance(table, pa.Schema) else table.column_names
+    columns = table.names if isinstance(table, pa.Schema) else table.column_names
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known)
+        if name not in columns:
+            hint = did_you_mean(name, columns)
             raise DataError(f"{where}: column '{name}' is missing; add or rename it ({hint})")
 
 
 def choose(
-    known: Collection[str], wanted: Sequence[str] | None, where: str, what: str
+    names: Collection[str], chosen: Sequence[str] | None, where: str, what: str
 ) -> list[str]:
-    """Return `wanted` (all of `known` unless told); an unknown one is an error with a hint."""
-    for name in wanted or ():
-        if name not in known:
-            raise DataError(f"{where}: no {what} named '{name}'; {did_you_mean(name, known)}")
-    return list(wanted or known)
-
-
-#: A longer table is written as Parquet: it is smaller, and read many times faster.
-MOST_CSV_ROWS = 1_000_000
+    """Return `chosen` (all of `names` unless told); an unknown one is an error with a hint."""
+    for name in chosen or ():
+        if name not in names:
+            raise DataError(f"{where}: no {what} named '{name}'; {did_you_mean(name, names)}")
+    return list(chosen or names)
 
 
 def decoded(column: Column) -> pa.Array:

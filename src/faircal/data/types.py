@@ -86,7 +86,9 @@ class Embeddings:
         norms = np.empty(len(self), dtype=np.float32)
 
         def work(block: slice) -> None:
-            kernels.lengths(_float32(self.vectors[block]), norms[block])
+            # In C order: sums come out the same however rows are stored.
+            rows = np.ascontiguousarray(self.vectors[block], dtype=np.float32)
+            kernels.lengths(rows, norms[block])
 
         each(work, len(self), _BLOCK)
         return norms
@@ -120,11 +122,6 @@ class Embeddings:
         `then` is called with each block of pairs and their cosines while these are in the cache.
         """
         return self.engine.cosines(self.vectors, self.norms, left, right, then)
-
-
-def _float32(rows: NDArray[Any]) -> NDArray[np.float32]:
-    """Return rows as float32 in C order: sums come out the same however they are stored."""
-    return np.ascontiguousarray(rows, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +216,7 @@ class Feature:
 class Scores:
     """The scores of pairs: known already, or to be worked out from embeddings when asked for."""
 
-    known: NDArray[np.float64] | None
+    values: NDArray[np.float64] | None
     embeddings: Embeddings | None = None
     left: NDArray[np.intp] | None = None
     right: NDArray[np.intp] | None = None
@@ -229,13 +226,13 @@ class Scores:
 
         `then` is called, in several threads, with each block of pairs and their scores.
         """
-        if self.known is not None:
-            follow(self.known, then)
+        if self.values is not None:
+            follow(self.values, then)
         elif self.embeddings is None or self.left is None or self.right is None:
             raise DataError("there are neither embeddings nor scores; supply one")
         else:
-            self.known = self.embeddings.cosine(self.left, self.right, then)
-        return self.known
+            self.values = self.embeddings.cosine(self.left, self.right, then)
+        return self.values
 
 
 class Features(Mapping[str, Feature]):
@@ -245,12 +242,12 @@ class Features(Mapping[str, Feature]):
         self,
         features: Mapping[str, Feature],
         pairs: Pairs,
-        known: Mapping[str, NDArray[np.float64]] | None = None,
+        ready: Mapping[str, NDArray[np.float64]] | None = None,
     ) -> None:
         self._features = dict(features)
         self._scores = {
             name: Scores(
-                feature.scores if known is None else known.get(name, feature.scores),
+                feature.scores if ready is None else ready.get(name, feature.scores),
                 feature.embeddings,
                 pairs.left,
                 pairs.right,
@@ -273,11 +270,11 @@ class Features(Mapping[str, Feature]):
 
     def subset(self, rows: NDArray[np.intp], pairs: Pairs) -> Features:
         """Return the features for the pairs `rows` (which are `pairs`)."""
-        known = {name: scores.known for name, scores in self._scores.items()}
+        ready = {name: scores.values for name, scores in self._scores.items()}
         return Features(
             {name: feature.subset(rows) for name, feature in self.items()},
             pairs,
-            {name: scores[rows] for name, scores in known.items() if scores is not None},
+            {name: scores[rows] for name, scores in ready.items() if scores is not None},
         )
 
 
@@ -337,8 +334,8 @@ class Groups:
 def unknown_note(attribute: str, unknown: int, pairs: int) -> list[str]:
     """Say what share of `pairs` is of unknown group; nothing where there is none."""
     share = 100 * unknown / max(pairs, 1)
-    said = f"{unknown} of {pairs} pairs ({share:.1f} %) have an unknown {attribute}: "
-    return [said + "they count globally and in no group"] if unknown else []
+    note = f"{unknown} of {pairs} pairs ({share:.1f} %) have an unknown {attribute}: "
+    return [note + "they count globally and in no group"] if unknown else []
 
 
 def cross(columns: Mapping[str, Column], attribute: str, where: str = "data") -> Column:

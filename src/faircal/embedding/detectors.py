@@ -101,7 +101,7 @@ class MtcnnDetector(Detector):
         from faircal.embedding.mtcnn import MTCNN
 
         chosen = choose_device(device)
-        self._mtcnn = MTCNN(paths[0].parent, device=chosen)
+        self._mtcnn = MTCNN(paths[0].parent, chosen)
         # It makes many small steps, each of which needs Python's lock (measured on 16 cores).
         self.threads = 4 if chosen.type == "cuda" else 8
 
@@ -111,9 +111,9 @@ class MtcnnDetector(Detector):
 
     def settings(self) -> dict[str, Any]:
         """Return the paper's settings, too."""
-        found = self._mtcnn
-        paper = {"min_face": found.min_face, "thresholds": list(found.thresholds)}
-        return {**super().settings(), **paper, "factor": found.factor}
+        mtcnn = self._mtcnn
+        paper = {"min_face": mtcnn.min_face, "thresholds": list(mtcnn.thresholds)}
+        return {**super().settings(), **paper, "factor": mtcnn.factor}
 
 
 class DlibDetector(Detector):

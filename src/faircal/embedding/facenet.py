@@ -226,11 +226,11 @@ def load_facenet(path: Path, n_classes: int, device: torch.device) -> InceptionR
     """
     network, weights = InceptionResnetV1(), read_weights(path)
     last = nn.Linear(_WIDTH, n_classes, device="meta")
-    found = weights.get("logits.bias", last.bias)
-    if found.shape != last.bias.shape:
+    bias = weights.get("logits.bias", last.bias)
+    if bias.shape != last.bias.shape:
         raise ModelFileError(
             f"{path}: expected a network trained on {n_classes} people, found one trained on "
-            f"{found.numel()}; give the file of the other training set"
+            f"{bias.numel()}; give the file of the other training set"
         )
     logits = {f"logits.{name}": tensor for name, tensor in last.named_parameters()}
     fill(network, weights, path, "FaceNet", dropped=logits)

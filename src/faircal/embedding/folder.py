@@ -130,9 +130,9 @@ def embed_folder(
     _check_losses(data, name, state, drop_missing)
     if not read_images(data).images.ids.equals(ids):
         raise DataError(f"{data}: its images changed while they were embedded; use --restart")
-    found = _write(data, name, ids.cast(pa.string()), vectors, state, record)
+    embedded = _write(data, name, ids.cast(pa.string()), vectors, state, record)
     store.remove()
-    return found
+    return embedded
 
 
 def _check_free(data: Path, target: Path, restart: bool) -> None:
@@ -216,8 +216,8 @@ def _media(table: pa.Table) -> NDArray[np.intp]:
     if "medium" not in table.column_names:
         return rows
     codes = pc.rank(table["medium"].cast(pa.string()).fill_null(""), tiebreaker="dense")
-    known = np.asarray(table["medium"].is_valid())
-    return np.where(known, np.asarray(codes, dtype=np.intp), len(table) + rows)
+    named = np.asarray(table["medium"].is_valid())
+    return np.where(named, np.asarray(codes, dtype=np.intp), len(table) + rows)
 
 
 def _home(root: Path, paths: list[str], about: Mapping[str, Any]) -> Path:
@@ -297,8 +297,8 @@ def _write(
     gone = dict(zip(images.to_pylist(), reasons, strict=True))
     pairs = lost = 0
     about = read_about(data)
-    known = about.get("embeddings")
-    about["embeddings"] = {**(known if isinstance(known, dict) else {}), name: record}
+    earlier = about.get("embeddings")
+    about["embeddings"] = {**(earlier if isinstance(earlier, dict) else {}), name: record}
     with staged(data) as folder:
         (folder / "embeddings").mkdir()
         _save(folder / "embeddings" / f"{name}.npy", vectors, keep)

@@ -7,7 +7,6 @@ are ours to a hundredth of a pixel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from faircal._base.errors import DataError, ParameterError
-from faircal._base.registry import check_whole
 from faircal.embedding.facenet import fill, read_weights
 from faircal.embedding.pictures import Face
 
@@ -55,32 +52,14 @@ class MTCNN:
     ----------
     folder : Path
         Holds ``pnet.pt``, ``rnet.pt`` and ``onet.pt``, as published with facenet-pytorch.
-    min_face : int
-        Height and width of the smallest face to look for, in pixels.
-    thresholds : three floats
-        The score that each network asks of a candidate.
-    factor : float
-        By how much the picture shrinks from one look of the first network to the next.
     device : torch.device
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        min_face: int = 20,
-        thresholds: Sequence[float] = (0.6, 0.7, 0.7),
-        factor: float = 0.709,
-        device: torch.device,
-    ) -> None:
-        check_whole("min_face", min_face, 1)
-        if len(thresholds) != 3 or not all(0 <= threshold <= 1 for threshold in thresholds):
-            raise ParameterError(
-                f"thresholds: expected three numbers between 0 and 1, found {thresholds!r}"
-            )
-        if not 0 < factor < 1:
-            raise ParameterError(f"factor: expected a number between 0 and 1, found {factor!r}")
-        self.min_face, self.thresholds, self.factor = min_face, tuple(thresholds), factor
+    #: The paper's settings: side of the smallest face, in pixels; the score that each network asks
+    #: of a candidate; by how much the picture shrinks from one look of the first to the next.
+    min_face, thresholds, factor = 20, (0.6, 0.7, 0.7), 0.709
+
+    def __init__(self, folder: Path, device: torch.device) -> None:
         self.device = device
         self.p_net, self.r_net, self.o_net = (
             _load(folder, plan, device) for plan in (_P_NET, _R_NET, _O_NET)
@@ -95,11 +74,6 @@ class MTCNN:
         picture : array of shape (height, width, 3), uint8
             Red, green, blue.
         """
-        if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8:
-            raise DataError(
-                "picture: expected uint8 values of shape (height, width, 3), found "
-                f"{picture.dtype} of shape {picture.shape}; convert it to RGB"
-            )
         # A copy: PyTorch takes no array that is mirrored, and warns about one that is read-only.
         planes = torch.from_numpy(picture.transpose(2, 0, 1).copy())
         pixels = planes[None].to(self.device).float()
@@ -109,10 +83,10 @@ class MTCNN:
 
     def _propose(self, pixels: Tensor) -> _Floats:
         """Return the boxes, (n, 4), that the first network finds in the shrinking picture."""
-        found = [self._scan(pixels, scale) for scale in self._scales(*pixels.shape[2:])]
-        if not found:
+        looks = [self._scan(pixels, scale) for scale in self._scales(*pixels.shape[2:])]
+        if not looks:
             return np.empty((0, 4), np.float32)
-        boxes, scores, shifts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        boxes, scores, shifts = (np.concatenate(parts) for parts in zip(*looks, strict=True))
         kept = _suppress(boxes, scores, 0.7)
         return _square(_shifted(boxes[kept], shifts[kept], extra=0))
 
@@ -284,8 +258,8 @@ def _suppress(
         high = np.minimum(bottom[best], bottom[order]) - np.maximum(top[best], top[order]) + extra
         shared = np.maximum(wide, 0) * np.maximum(high, 0)
         if of_smaller:
-            whole = np.minimum(area[best], area[order])
+            covered = np.minimum(area[best], area[order])
         else:
-            whole = area[best] + area[order] - shared
-        order = order[shared <= most * whole]
+            covered = area[best] + area[order] - shared
+        order = order[shared <= most * covered]
     return np.array(kept, dtype=np.int64)

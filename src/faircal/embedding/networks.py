@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ModelFileError, ParameterError
-from faircal._base.files import digest
+from faircal._base.files import digest, file_digest
 from faircal._base.registry import Registry, device_kind, short
 from faircal.embedding.preprocessing import (
     DLIB_POINTS,
@@ -20,7 +20,7 @@ from faircal.embedding.preprocessing import (
     Preprocessing,
     read_description,
 )
-from faircal.embedding.weights import Weights, require, sha256_of
+from faircal.embedding.weights import Weights, require
 
 Vectors = NDArray[np.float32]
 Faces = NDArray[np.uint8]
@@ -48,7 +48,7 @@ class Network(ABC):
         self.name = name
         self.preprocessing = preprocessing
         self.path = path
-        self.sha256 = sha256_of(path)
+        self.sha256 = file_digest(path)
 
     def try_out(self) -> None:
         """Embed a picture of noise; raise where what comes out is no vector of numbers."""
@@ -57,9 +57,9 @@ class Network(ABC):
         with np.errstate(all="ignore"):
             vectors = self.run(noise)
         if vectors.shape[1] < 2 or not np.isfinite(vectors).all():
-            found = "one number" if vectors.shape[1] < 2 else "NaN or infinite ones"
+            given = "one number" if vectors.shape[1] < 2 else "NaN or infinite ones"
             raise ModelFileError(
-                f"{self.path}: expected a vector of numbers for a face, found {found}; "
+                f"{self.path}: expected a vector of numbers for a face, found {given}; "
                 "give a face network, with what it takes (--preset, or a TOML file)"
             )
 
@@ -125,10 +125,8 @@ class OnnxNetwork(Network):
         channels_first = self.preprocessing.layout == "nchw"
         expected = [3, size, size] if channels_first else [size, size, 3]
         shape = list(self._input.shape)
-        known = [
-            a == b or not isinstance(a, int) for a, b in zip(shape[1:], expected, strict=False)
-        ]
-        if len(shape) != 4 or not all(known):
+        fits = [a == b or not isinstance(a, int) for a, b in zip(shape[1:], expected, strict=False)]
+        if len(shape) != 4 or not all(fits):
             raise ModelFileError(
                 f"{path}: takes input of shape {shape}, and would be given {['n', *expected]}; "
                 "choose another --preset, or describe the network in a TOML file"
@@ -158,29 +156,29 @@ class OnnxNetwork(Network):
     def _run(self, numbers: NDArray[Any]) -> Vectors:
         name = self._session.get_outputs()[0].name
         try:
-            found = np.asarray(self._session.run([name], {self._input.name: numbers})[0])
+            output = np.asarray(self._session.run([name], {self._input.name: numbers})[0])
         except Exception as error:  # onnxruntime has no root of its errors
             raise ModelFileError(
                 f"{self.path}: does not take input of shape {numbers.shape} ({short(error)}); "
                 "choose another --preset, or describe the network in a TOML file"
             ) from error
         # One vector a face, which may have axes of length 1.
-        if found.shape[:1] != numbers.shape[:1] or sum(side > 1 for side in found.shape[1:]) > 1:
+        if output.shape[:1] != numbers.shape[:1] or sum(side > 1 for side in output.shape[1:]) > 1:
             raise ModelFileError(
-                f"{self.path}: gave an output of shape {found.shape} for {len(numbers)} faces; "
+                f"{self.path}: gave an output of shape {output.shape} for {len(numbers)} faces; "
                 "expected one vector for each: give a network whose first output is the embedding"
             )
-        return found.reshape(len(numbers), -1).astype(np.float32, copy=False)
+        return output.reshape(len(numbers), -1).astype(np.float32, copy=False)
 
 
 def _cuda(available: list[str], device: str) -> tuple[str, dict[str, int]] | None:
     """Return the GPU that onnxruntime is to run on; None: the CPU."""
-    wanted, here = device_kind(device), "CUDAExecutionProvider" in available
-    if wanted == "cuda" and not here:
+    kind, here = device_kind(device), "CUDAExecutionProvider" in available
+    if kind == "cuda" and not here:
         raise ParameterError(
             "device: this onnxruntime has no CUDA; install onnxruntime-gpu, or choose cpu"
         )
-    if wanted == "cpu" or not here:
+    if kind == "cpu" or not here:
         return None
     number = device.partition(":")[2]
     if number and not number.isdigit():
@@ -191,10 +189,10 @@ def _cuda(available: list[str], device: str) -> tuple[str, dict[str, int]] | Non
 def _with_companions(path: Path, sha256: str) -> str:
     """Return one checksum of a network and of the files beside it that hold its weights."""
     names = (f"{path.name}.data", f"{path.name}_data", f"{path.stem}.data", f"{path.stem}.bin")
-    found = [path.with_name(name) for name in names if path.with_name(name).is_file()]
-    if not found:
+    companions = [path.with_name(name) for name in names if path.with_name(name).is_file()]
+    if not companions:
         return sha256
-    sums = [sha256, *(sha256_of(file) for file in found)]
+    sums = [sha256, *(file_digest(file) for file in companions)]
     return digest(lambda update: update(" ".join(sums).encode()))
 
 
@@ -374,8 +372,10 @@ def _open(name: str, preset: str | None, weights: Path | None, device: str) -> N
     if suffix == ".toml":
         if preset is not None:
             raise ParameterError("--preset: is for an .onnx file; put 'preset' into the TOML file")
-        told = read_description(path)
-        return _described(told.name, told.preprocessing, told.file, told.sha256, device)
+        described = read_description(path)
+        return _described(
+            described.name, described.preprocessing, described.file, described.sha256, device
+        )
     if preset is None:
         raise ParameterError(
             f"{path}: say what the network takes with --preset ({', '.join(PRESETS)}), "
@@ -385,12 +385,12 @@ def _open(name: str, preset: str | None, weights: Path | None, device: str) -> N
 
 
 def _open_known(name: str, preset: str | None, weights: Path | None, device: str) -> Network:
-    known = NETWORKS[name]
+    network = NETWORKS[name]
     if preset is not None:
         raise ParameterError(f"--preset: is for an .onnx file; {name} has its own")
-    require(*known.needs, f"network {name}")  # before its weights are looked for
-    return known.open(
-        name, known.preprocessing, known.weights.find(weights, option="--weights"), device
+    require(*network.needs, f"network {name}")  # before its weights are looked for
+    return network.open(
+        name, network.preprocessing, network.weights.find(weights, option="--weights"), device
     )
 
 
@@ -399,8 +399,8 @@ def _described(
 ) -> Network:
     if not path.is_file():
         raise DataError(f"{path}: no such file; check the path of the network")
-    found = sha256_of(path)
-    if sha256 is not None and found != sha256.lower():
-        raise ModelFileError(f"{path}: expected SHA-256 {sha256}, found {found}; get it again")
+    checksum = file_digest(path)
+    if sha256 is not None and checksum != sha256.lower():
+        raise ModelFileError(f"{path}: expected SHA-256 {sha256}, found {checksum}; get it again")
     require("onnxruntime", "embed", f"network {name}")
     return OnnxNetwork(name, preprocessing, path, device)

@@ -83,10 +83,10 @@ class Preprocessing:
             raise ParameterError(f"size: expected {LARGEST} or less, found {self.size}")
         check_whole("margin", self.margin, 0)
         choices = (("align", _ALIGNMENTS), ("channels", _CHANNELS), ("layout", _LAYOUTS))
-        for name, known in choices:
+        for name, values in choices:
             value = getattr(self, name)
-            if value not in known:
-                raise ParameterError(f"{name}: found {value!r}; {did_you_mean(str(value), known)}")
+            if value not in values:
+                raise ParameterError(f"{name}: found {value!r}; {did_you_mean(str(value), values)}")
         self._check_numbers()
         if not _are_points(self.points):
             raise ParameterError(
@@ -182,29 +182,33 @@ def read_description(path: Path) -> Description:
     """Read a TOML description: ``file``, then a ``preset``, or the values of `Preprocessing`."""
     existing(path)
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        described = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); give a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not valid TOML ({error}); correct it") from error
-    known = [field.name for field in fields(Preprocessing)]
-    for name in told:
-        if name not in (*_OWN, *known):
-            raise DataError(f"{path}: unknown key '{name}'; {did_you_mean(name, (*_OWN, *known))}")
+    own = [field.name for field in fields(Preprocessing)]
+    for name in described:
+        if name not in (*_OWN, *own):
+            raise DataError(f"{path}: unknown key '{name}'; {did_you_mean(name, (*_OWN, *own))}")
     for name in _OWN:
-        if name in told and not isinstance(told[name], str):
-            raise DataError(f"{path}: '{name}' is {told[name]!r}; expected text in quotes")
-    if "file" not in told or not {"preset", "size"} & told.keys():
+        if name in described and not isinstance(described[name], str):
+            raise DataError(f"{path}: '{name}' is {described[name]!r}; expected text in quotes")
+    if "file" not in described or not {"preset", "size"} & described.keys():
         raise DataError(f"{path}: expected 'file', and 'preset' or 'size'; add what is missing")
-    values: dict[str, Any] = {name: told[name] for name in known if name in told}
+    values: dict[str, Any] = {name: described[name] for name in own if name in described}
     try:
         if _are_points(values.get("points")):
             values["points"] = tuple(tuple(point) for point in values["points"])
-        base = PRESETS[told["preset"]] if "preset" in told else None
+        base = PRESETS[described["preset"]] if "preset" in described else None
         made = replace(base, **values) if base else Preprocessing(**values)
     except (ParameterError, TypeError) as error:
         raise DataError(f"{path}: {error}; correct it") from error
-    file = path.parent / told["file"]
+    file = path.parent / described["file"]
     return Description(
-        told.get("name", path.stem), file, made, told.get("sha256"), told.get("licence")
+        described.get("name", path.stem),
+        file,
+        made,
+        described.get("sha256"),
+        described.get("licence"),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
@@ -22,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from faircal._base.checkpoints import mark_of
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import digest, write_text
+from faircal._base.files import write_text
 from faircal._base.jobs import Progress, silent
 from faircal.embedding.detectors import Detector
 from faircal.embedding.networks import Network
@@ -90,18 +90,16 @@ class VectorStore:
         self.folder = folder
         self._n = n
         self.vectors: NDArray[np.float32] | None = None
-        text = json.dumps(settings, sort_keys=True)
-        mark = digest(lambda update: update(text.encode()))
-        known = folder / "settings.sha256"
+        mark, mark_file = mark_of(settings), folder / "settings.sha256"
         if restart:
             self.remove()
-        if known.exists() and known.read_text() != mark:
+        if mark_file.exists() and mark_file.read_text() != mark:
             raise ParameterError(
                 f"{folder}: another run was interrupted here, with other settings or pictures; "
                 "go on with the same ones, or begin anew with --restart"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        write_text(known, mark)
+        write_text(mark_file, mark)
         self.state = self._open("state.npy", np.dtype(np.uint8), (n,))
         if (folder / "vectors.npy").exists():
             self.vectors = _reopened(folder / "vectors.npy", np.dtype(np.float32), n)
@@ -151,15 +149,15 @@ def _reopened(path: Path, dtype: np.dtype[Any], n: int) -> NDArray[Any]:
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
             shape, _, kind = np.lib.format.read_array_header_1_0(file)
-            whole = file.tell() + math.prod(shape) * kind.itemsize
+            length = file.tell() + math.prod(shape) * kind.itemsize
         # Mapping would fill up a file that was cut off.
-        sound = kind == dtype and shape[:1] == (n,) and path.stat().st_size == whole
-        found: NDArray[Any] | None = np.load(path, mmap_mode="r+") if sound else None
+        sound = kind == dtype and shape[:1] == (n,) and path.stat().st_size == length
+        array: NDArray[Any] | None = np.load(path, mmap_mode="r+") if sound else None
     except (OSError, ValueError, EOFError):
-        found = None
-    if found is None:
+        array = None
+    if array is None:
         raise DataError(f"{path}: is damaged; begin anew with --restart")
-    return found
+    return array
 
 
 #: Pictures a batch.
@@ -217,9 +215,9 @@ def embed_pictures(
     start = done
     progress("embedding", done, len(pictures), "")
     with _large_pictures():
-        for found in _side_by_side(worker, batches, jobs):
-            store.put(*found)
-            done += len(found[0])
+        for batch_result in _side_by_side(worker, batches, jobs):
+            store.put(*batch_result)
+            done += len(batch_result[0])
             rate = (done - start) / max(time.monotonic() - began, 1e-9)
             progress("embedding", done, len(pictures), f"{rate:,.0f} images/s")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from faircal._base.errors import DataError, MissingExtraError, ModelFileError
+from faircal._base.files import file_digest
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Weights:
             raise DataError(f"{given}: no such file of weights; check the path")
         if not path.is_file():
             raise MissingExtraError(f"{self.file} is needed and not here: {self._remedy(option)}")
-        found = sha256_of(path)
-        if self.sha256 not in (None, found):
+        checksum = file_digest(path)
+        if self.sha256 not in (None, checksum):
             raise ModelFileError(
-                f"{path}: expected SHA-256 {self.sha256}, found {found}; "
+                f"{path}: expected SHA-256 {self.sha256}, found {checksum}; "
                 f"it is damaged or another file: get it again ({self.origin})"
             )
         return path
@@ -87,17 +87,11 @@ def _find(module: str) -> ModuleSpec | None:
 
 def cache_folder() -> Path:
     """Return the folder where weights are looked for: ``$FAIRCAL_WEIGHTS``, or the user's cache."""
-    told = os.environ.get("FAIRCAL_WEIGHTS")
-    if told:
-        return Path(told)
+    setting = os.environ.get("FAIRCAL_WEIGHTS")
+    if setting:
+        return Path(setting)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "faircal" / "weights"
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require(module: str, extra: str, what: str, instead: str = "") -> None:

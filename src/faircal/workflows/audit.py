@@ -268,7 +268,7 @@ def _measured_by_part(request: AuditRequest, partial: Path, resume: bool) -> Aud
             job=Job(progress, partial, resume, notes),
         )
     with step(progress, "measuring"):
-        hashed = {"data_sha256": files_digest(stream.origin.files), "data_sha256_of": "files"}
+        hashed = {"data_sha256": files_digest(stream.files), "data_sha256_of": "files"}
     return _of_counts(auditors, stream, attribute, notes, hashed, progress)
 
 

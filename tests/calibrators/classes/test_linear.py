@@ -111,7 +111,7 @@ def test_temperature_is_the_best_of_all(overconfident):
     assert found.temperature_ == pytest.approx(1.8, abs=0.15)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given_that(st.integers(0, 10_000), st.floats(0.2, 4), st.floats(-2, 2))
 def test_two_classes_are_beta_calibration(seed, slope, shift):
     rng = np.random.default_rng(seed)

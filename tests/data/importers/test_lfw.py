@@ -330,7 +330,7 @@ def views(draw):
     return n, draw(st.lists(part, min_size=1, max_size=4))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(views())
 def test_any_pairs_come_back(tmp_path_factory, view):
     n, folds = view

@@ -369,7 +369,7 @@ blocks = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(ETHNICITIES), blocks, min_size=1))
 def test_any_pairs_come_back(tmp_path_factory, world):
     folder = tmp_path_factory.mktemp("rfw")
@@ -397,7 +397,7 @@ def test_any_pairs_come_back(tmp_path_factory, world):
         assert image["identity"].startswith(image["ethnicity"] + "/m.0")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("rfw") / "txts/African/African_pairs.txt"

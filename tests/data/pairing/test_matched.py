@@ -214,7 +214,7 @@ class TestAlike:
         monkeypatch.setattr(matched, "_BLOCK", 64)
         assert (alike(vectors, PersonImages.of(person), 3, seed=0) == whole).mean() > 0.99
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(st.integers(1, 12), st.integers(1, 3), st.integers(1, 6), st.integers(0, 99))
     @example(3, 3, 1, 80)  # three people of whom each component has one, but for rounding
     def test_whatever_the_images(self, n_people, images, d, seed):
@@ -230,7 +230,7 @@ class TestAlike:
         assert cell.dtype == np.int64
         assert ((cell >= 0) & (cell < n_cells)).all()
 
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     @given(st.integers(0, 99))
     def test_turning_and_scaling_all_vectors_changes_nothing(self, seed):
         person, vectors = populations()

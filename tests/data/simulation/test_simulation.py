@@ -246,14 +246,14 @@ def test_every_possible_pair_can_be_drawn():
     ("arguments", "text"),
     [
         ({"preset": "smal"}, "unknown preset 'smal'; did you mean small?"),
-        ({"preset": "small", "seed": -1}, "seed: expected a whole number of at least 0"),
+        ({"preset": "small", "seed": -1}, "seed: expected a whole number of 0 or more"),
         ({"preset": "small", "seed": 1.5}, "seed: expected a whole number"),
-        ({"preset": "small", "people": 10}, "people: expected a whole number of at least 80"),
+        ({"preset": "small", "people": 10}, "people: expected a whole number of 80 or more"),
         ({"preset": "small", "people": True}, "people: expected a whole number"),
-        ({"preset": "small", "images": 300}, "images: expected a whole number of at least 400"),
-        ({"preset": "small", "pairs": 3}, "pairs: expected a whole number of at least 160"),
+        ({"preset": "small", "images": 300}, "images: expected a whole number of 400 or more"),
+        ({"preset": "small", "pairs": 3}, "pairs: expected a whole number of 160 or more"),
         ({"preset": "small", "pairs": 10**7}, "pairs: expected at most"),
-        ({"preset": "small", "dimension": 3}, "dimension: expected a whole number of at least 16"),
+        ({"preset": "small", "dimension": 3}, "dimension: expected a whole number of 16 or more"),
     ],
 )
 def test_bad_parameters_say_what_was_expected(arguments, text):

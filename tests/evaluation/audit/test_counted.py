@@ -107,7 +107,7 @@ def test_rates_at_the_threshold_are_exact():
             assert bounds[group, "", metric] <= 1e-11
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.tuples(

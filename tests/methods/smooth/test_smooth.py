@@ -187,7 +187,7 @@ def usable(*given_vectors):
 
 
 class TestEveryPair:
-    @settings(max_examples=80, deadline=None)
+    @settings(max_examples=80)
     @given(a=vectors(), b=vectors(), factor=st.sampled_from([1.0, 10.0, 1e3, 1e6]))
     def test_monotone_in_the_score(self, model, a, b, factor):
         usable(a, b)
@@ -196,7 +196,7 @@ class TestEveryPair:
         assert np.diff(found).min() >= -1e-15
         assert 0 <= found.min() <= found.max() <= 1
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=30)
     @given(
         i=st.integers(0, 479),
         j=st.integers(0, 479),
@@ -226,7 +226,7 @@ class TestEveryPair:
         assert min(differ) == 0
         assert max(differ) > 0.5
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(a=vectors(), b=vectors(), factor=st.sampled_from([1.0, 1e3]))
     def test_left_and_right_are_the_same_to_the_last_bit(self, model, a, b, factor):
         usable(a, b)
@@ -266,7 +266,7 @@ class TestInvariance:
         found, _ = fitted(turned, **parameters)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
-    @settings(max_examples=5, deadline=None)
+    @settings(max_examples=5)
     @given(seed=st.integers(0, 2**32 - 1))
     def test_any_turn_of_the_space(self, data, seed):
         turn = ortho_group.rvs(32, random_state=seed)

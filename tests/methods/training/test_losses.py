@@ -22,7 +22,7 @@ from faircal.methods.training.networks import (
 )
 
 LN3 = math.log(3)
-moderate = settings(deadline=None, max_examples=80, derandomize=True)
+moderate = settings(max_examples=80, derandomize=True)
 
 
 def slow_fairness(outputs, genuine, group):

@@ -17,7 +17,7 @@ from faircal._base.errors import DataError
 from faircal._base.files import new_folder
 from faircal._base.jobs import Progress, silent
 from faircal.data.build import require_crossable
-from faircal.data.columns import as_arrow, as_text
+from faircal.data.columns import as_arrow, as_text, require_filled
 from faircal.data.dataset_folder import write_about, write_dropped
 from faircal.data.tables import read_table, require_columns, rows_without, write_table
 
@@ -107,7 +107,7 @@ class Import:
         return about
 
 
-def some(things: Sequence[Any]) -> str:
+def first_few(things: Sequence[Any]) -> str:
     """Name the first few of `things`."""
     named = ", ".join(map(str, things[:_EXAMPLES]))
     return f"{named} …" if len(things) > _EXAMPLES else named
@@ -143,21 +143,21 @@ def read_lines(path: Path) -> list[tuple[int, list[str]]]:
 
 def each_line(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Give the lines of `read_lines` one by one."""
-    found = False
+    any_line = False
     try:
         with path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, start=1):
                 fields = line.split()
                 if fields:
-                    found = True
+                    any_line = True
                     yield number, fields
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read as text ({error}); copy it again") from error
-    if not found:
+    if not any_line:
         raise DataError(f"{path}: expected lines of text, found an empty file; copy it again")
 
 
-def whole(text: str, path: Path, line: int, what: str) -> int:
+def whole_number(text: str, path: Path, line: int, what: str) -> int:
     """Read a whole number of a text file."""
     # str.isdigit takes signs that int() does not; nothing here is numbered in billions.
     if not (text.isascii() and text.isdigit() and len(text) < 10):
@@ -187,8 +187,8 @@ def pair_line(path: Path, line: int, fields: list[str]) -> PairLine:
             f"{path}, line {line}: expected 3 fields (person, number, number) or 4 (person, "
             f"number, person, number), found {len(fields)}; correct or remove the line"
         )
-    first = whole(fields[1], path, line, "the number of a picture")
-    second = whole(fields[-1], path, line, "the number of a picture")
+    first = whole_number(fields[1], path, line, "the number of a picture")
+    second = whole_number(fields[-1], path, line, "the number of a picture")
     left, right = (fields[0], first), (fields[0] if len(fields) == 3 else fields[2], second)
     if len(fields) == 4 and fields[0] == fields[2]:
         raise DataError(
@@ -230,63 +230,60 @@ def absent(root: Path, paths: Sequence[str], progress: Progress = silent) -> NDA
     return missing
 
 
-def keep_images(found: Import, keep: NDArray[np.bool_], reason: str) -> None:
-    """Leave out of `found` the images that are not to be kept, and their pairs; says how many."""
+def keep_images(imported: Import, keep: NDArray[np.bool_], reason: str) -> None:
+    """Leave out images that are not to be kept, and their pairs; a note says how many."""
     if keep.all():
         return
-    ids = found.images["image_id"].combine_chunks()
+    ids = imported.images["image_id"].combine_chunks()
     gone = ids.filter(pa.array(~keep))
-    found.dropped |= dict.fromkeys(gone.to_pylist(), reason)
-    found.images = found.images.filter(pa.array(keep))
-    said = f"{len(gone):,} of {len(keep):,} images dropped: {reason} ({some(gone.to_pylist())})"
-    if found.pairs is None:
-        found.notes.append(said)
+    imported.dropped |= dict.fromkeys(gone.to_pylist(), reason)
+    imported.images = imported.images.filter(pa.array(keep))
+    said = (
+        f"{len(gone):,} of {len(keep):,} images dropped: {reason} ({first_few(gone.to_pylist())})"
+    )
+    if imported.pairs is None:
+        imported.notes.append(said)
         return
-    pairs = pa.concat_tables(found.pairs)
+    pairs = pa.concat_tables(imported.pairs)
     rest = pairs.filter(rows_without(pairs, ("left", "right"), gone))
-    found.pairs = [rest]
-    found.notes.append(f"{said}; with them {len(pairs) - len(rest):,} of {len(pairs):,} pairs")
+    imported.pairs = [rest]
+    imported.notes.append(f"{said}; with them {len(pairs) - len(rest):,} of {len(pairs):,} pairs")
 
 
 def known_faults(
-    found: Import, column: str, faults: Sequence[str], what: str, *, drop: bool
+    imported: Import, column: str, faults: Sequence[str], what: str, *, drop: bool
 ) -> None:
     """Drop images whose value in `column` is among `faults`, or say that they are there."""
-    faulty = np.asarray(pc.is_in(found.images[column], value_set=pa.array(faults)))
+    faulty = np.asarray(pc.is_in(imported.images[column], value_set=pa.array(faults)))
     if drop:
-        keep_images(found, ~faulty, what)
+        keep_images(imported, ~faulty, what)
     elif faulty.any():
-        named = found.images[column].filter(pa.array(faulty)).unique().to_pylist()
-        found.notes.append(
-            f"{len(named)} × {what} ({some(named)}): kept, as in the paper; "
+        named = imported.images[column].filter(pa.array(faulty)).unique().to_pylist()
+        imported.notes.append(
+            f"{len(named)} × {what} ({first_few(named)}): kept, as in the paper; "
             "--drop-known-faults drops them"
         )
 
 
-def drop_absent(found: Import, progress: Progress) -> None:
-    """Leave out of `found` images whose picture is not there; ids are the pictures' paths."""
-    if found.home is None:
+def drop_absent(imported: Import, progress: Progress) -> None:
+    """Leave out of `imported` images whose picture is not there; ids are the pictures' paths."""
+    if imported.home is None:
         return
-    paths = found.images["image_id"].to_pylist()
-    missing = absent(found.source / found.home, paths, progress)
-    keep_images(found, ~missing, "picture not found")
+    paths = imported.images["image_id"].to_pylist()
+    missing = absent(imported.source / imported.home, paths, progress)
+    keep_images(imported, ~missing, "picture not found")
 
 
 # ---------------------------------------------------------------- attributes
 
 
-def add_attributes(found: Import, path: Path) -> None:
-    """Join the table `path`, by ``image_id`` or ``identity``, to the images of `found`."""
+def add_attributes(imported: Import, path: Path) -> None:
+    """Join the table `path`, by ``image_id`` or ``identity``, to the images of `imported`."""
     table = read_table(path)
     key = "image_id" if "image_id" in table.column_names else "identity"
     require_columns(table, (key,), str(path))
     keys = as_text(table[key], f"{path}, column '{key}'").combine_chunks()
-    if keys.null_count:
-        row = int(np.flatnonzero(np.asarray(keys.is_null()))[0])
-        raise DataError(
-            f"{path}, column '{key}', row {row + 1}: empty ({keys.null_count} such rows); "
-            "name whom it is of, or remove the row"
-        )
+    require_filled(keys, f"{path}, column '{key}'", "name whom it is of, or remove the row")
     require_crossable(table.column_names, str(path))
     if pc.count_distinct(keys).as_py() != len(keys):
         counts = pc.value_counts(keys)
@@ -297,26 +294,26 @@ def add_attributes(found: Import, path: Path) -> None:
         )
     if not set(table.column_names) - _NO_ATTRIBUTES:
         raise DataError(f"{path}: expected attribute columns beside '{key}', found none; add them")
-    rows = pc.index_in(found.images[key].cast(pa.string()).combine_chunks(), value_set=keys)
+    rows = pc.index_in(imported.images[key].cast(pa.string()).combine_chunks(), value_set=keys)
     for name in table.column_names:
         if name in _NO_ATTRIBUTES:
             continue
         where = f"{path}, column '{name}'"
         column = as_text(as_arrow(table[name], where), where).combine_chunks().take(rows)
-        if name in found.images.column_names:
-            place = found.images.column_names.index(name)
-            found.images = found.images.set_column(place, name, column)
+        if name in imported.images.column_names:
+            place = imported.images.column_names.index(name)
+            imported.images = imported.images.set_column(place, name, column)
         else:
-            found.images = found.images.append_column(name, column)
+            imported.images = imported.images.append_column(name, column)
     if len(rows) and rows.null_count == len(rows):
-        known = found.images[key].drop_null()
-        expected = f"expected such as {known[0].as_py()!r}, " if len(known) else ""
+        values = imported.images[key].drop_null()
+        expected = f"expected such as {values[0].as_py()!r}, " if len(values) else ""
         raise DataError(
             f"{path}, column '{key}': names none of the {len(rows)} images "
             f"({expected}found {keys[0].as_py()!r}); spell them as the folder does"
         )
     if rows.null_count:
-        found.notes.append(
+        imported.notes.append(
             f"{rows.null_count:,} of {len(rows):,} images have no row in {path.name}: "
             "their attributes are unknown"
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal._base.files import existing
 from faircal._base.jobs import Progress, silent
-from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores
+from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores, require_filled
 from faircal.data.importers.base import Import, drop_absent, find_home, known_faults, range_notes
 from faircal.data.tables import read_table, require_columns
 
@@ -72,18 +72,20 @@ def read_bfw(
         pairs["score"] = parse_scores(table[score], score, where, None)
     folder = given if given.is_dir() else given.parent
     listed = pa.table(pairs)
-    found = Import("bfw", "BFW", folder, _images(table, where), [listed], attribute=_default(table))
-    if found.attribute is not None:
-        _apart(found, found.attribute)
-    found.notes += _disagreements(found, listed)
+    imported = Import(
+        "bfw", "BFW", folder, _images(table, where), [listed], attribute=_default(table)
+    )
+    if imported.attribute is not None:
+        _apart(imported, imported.attribute)
+    imported.notes += _disagreements(imported, listed)
     if score is not None:
-        found.notes += range_notes(pairs["score"])
+        imported.notes += range_notes(pairs["score"])
     if pictures and score is None:
-        found.home = find_home(folder, _places(folder), found.images["image_id"].to_pylist())
-        drop_absent(found, progress)
+        imported.home = find_home(folder, _places(folder), imported.images["image_id"].to_pylist())
+        drop_absent(imported, progress)
     what = "picture listed as faulty by the owners"
-    known_faults(found, "image_id", KNOWN_FAULTS, what, drop=drop_known_faults)
-    return found
+    known_faults(imported, "image_id", KNOWN_FAULTS, what, drop=drop_known_faults)
+    return imported
 
 
 def _find_table(given: Path) -> Path:
@@ -91,18 +93,18 @@ def _find_table(given: Path) -> Path:
     if not given.is_dir():
         path = given
     else:
-        found = sorted(
+        tables = sorted(
             file
             for file in given.glob("bfw*datatable*")
             if file.suffix in (".csv", ".parquet", ".pkl", ".pickle")
         )
-        usable = [file for file in found if file.suffix in (".csv", ".parquet")]
-        if not found:
+        usable = [file for file in tables if file.suffix in (".csv", ".parquet")]
+        if not tables:
             raise DataError(
                 f"{given}: expected bfw-v0.1.5-datatable.csv (or .parquet), found none; "
                 "give the folder with the owners' table, or the table"
             )
-        path = (usable or found)[-1]  # the newest
+        path = (usable or tables)[-1]  # the newest
     if path.suffix in (".pkl", ".pickle"):
         raise DataError(
             f"{path}: a pickle can run code and is not read; "
@@ -117,12 +119,8 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _paths(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
     paths = _text(table[name])
-    empty = np.asarray(pc.equal(paths.fill_null(""), ""))
-    if empty.any():
-        raise DataError(
-            f"{where}, column '{name}', row {int(np.flatnonzero(empty)[0]) + 1}: empty "
-            f"({int(empty.sum())} such rows); correct or remove them"
-        )
+    paths = pc.if_else(pc.equal(paths, ""), None, paths)
+    require_filled(paths, f"{where}, column '{name}'", "correct or remove them")
     return paths
 
 
@@ -137,20 +135,20 @@ def _folds(table: pa.Table, where: str) -> NDArray[np.int64]:
     return folds
 
 
-def _apart(found: Import, column: str) -> None:
+def _apart(imported: Import, column: str) -> None:
     """Keep people apart whose id occurs in several groups: an id is unique in its group only."""
-    people, groups = found.images["identity"], found.images[column]
+    people, groups = imported.images["identity"], imported.images[column]
     both = pc.binary_join_element_wise(groups.fill_null("?"), people, "/")
     if pc.count_distinct(both).as_py() == pc.count_distinct(people).as_py():
         return
-    found.notes.append("person ids occur in several groups; each counts as a person of its own")
-    place = found.images.column_names.index("identity")
-    found.images = found.images.set_column(place, "identity", both)
+    imported.notes.append("person ids occur in several groups; each counts as a person of its own")
+    place = imported.images.column_names.index("identity")
+    imported.images = imported.images.set_column(place, "identity", both)
 
 
-def _disagreements(found: Import, pairs: pa.Table) -> list[str]:
+def _disagreements(imported: Import, pairs: pa.Table) -> list[str]:
     """Say how many labels disagree with who is in the images."""
-    ids, people = (found.images[name].combine_chunks() for name in ("image_id", "identity"))
+    ids, people = (imported.images[name].combine_chunks() for name in ("image_id", "identity"))
     sides = [
         people.take(pc.index_in(pairs[side].combine_chunks(), value_set=ids))
         for side in ("left", "right")
@@ -172,8 +170,10 @@ def _images(table: pa.Table, where: str) -> pa.Table:
 
     images = both("p")
     columns: dict[str, list[str | None]] = {"image_id": list(images.names)}
-    known = [name for name in _ATTRIBUTES if {f"{name}1", f"{name}2"} <= set(table.column_names)]
-    for name in ("id", *known):
+    attributes = [
+        name for name in _ATTRIBUTES if {f"{name}1", f"{name}2"} <= set(table.column_names)
+    ]
+    for name in ("id", *attributes):
         column = both(name)
         value = np.full(len(images.names), -1)
         value[images.codes] = column.codes

@@ -73,7 +73,7 @@ def read_bob(
         raise DataError(f"{path}: expected a score file, found a folder; give the file")
     names, lines = _csv(path) if _is_csv(path) else ([], _columns(path))
     names = ["identity", *names]
-    known: dict[str, Facts] = {}
+    facts_of: dict[str, Facts] = {}
     number: dict[str, int] = {}  # of each image; pairs are kept as numbers: files can be long
     left, right, scores, n_lines, n_attacks = array("q"), array("q"), array("d"), 0, 0
     for line in lines:
@@ -86,19 +86,19 @@ def read_bob(
             continue
         model, probe = f"model/{line.model}", line.probe
         for image, facts, side in ((model, line.of_model, left), (probe, line.of_probe, right)):
-            if known.setdefault(image, facts) != facts:
-                raise _two(f"{path}, line {line.number}: {image}", names, known[image], facts)
+            if facts_of.setdefault(image, facts) != facts:
+                raise _two(f"{path}, line {line.number}: {image}", names, facts_of[image], facts)
             side.append(number.setdefault(image, len(number)))
         scores.append(score)
     progress("reading scores", 0, 0, "")
-    columns: dict[str, list[str | None]] = {"image_id": [*known]}
-    columns |= {key: [facts[i] for facts in known.values()] for i, key in enumerate(names)}
+    columns: dict[str, list[str | None]] = {"image_id": [*facts_of]}
+    columns |= {key: [facts[i] for facts in facts_of.values()] for i, key in enumerate(names)}
     images = pa.table({key: pa.array(column, pa.string()) for key, column in columns.items()})
-    found = Import("bob", name or path.stem, path, images, [_pairs(images, left, right, scores)])
-    found.notes += _notes(np.asarray(scores), n_lines, n_attacks)
+    imported = Import("bob", name or path.stem, path, images, [_pairs(images, left, right, scores)])
+    imported.notes += _notes(np.asarray(scores), n_lines, n_attacks)
     if attributes is not None:
-        add_attributes(found, Path(attributes))
-    return found
+        add_attributes(imported, Path(attributes))
+    return imported
 
 
 def _columns(path: Path) -> Iterator[_Line]:
@@ -170,10 +170,10 @@ def _csv(path: Path) -> tuple[list[str], Iterator[_Line]]:
 
 def _shared(header: Sequence[str], ids: set[str]) -> list[str]:
     """Return what both sides of a comparison have, ids left out."""
-    told = [name.removeprefix("probe_") for name in header if name.startswith("probe_")]
+    names = [name.removeprefix("probe_") for name in header if name.startswith("probe_")]
     return [
         name
-        for name in told
+        for name in names
         if f"bio_ref_{name}" in header
         and not {f"probe_{name}", f"bio_ref_{name}"} & ids
         and name not in _NO_ATTRIBUTES
@@ -181,9 +181,9 @@ def _shared(header: Sequence[str], ids: set[str]) -> list[str]:
 
 
 def _facts(fields: list[str], at: dict[str, int], side: str, names: list[str]) -> Facts:
-    told = (fields[at[f"{side}{name}"]] for name in names)
+    values = (fields[at[f"{side}{name}"]] for name in names)
     person = fields[at[f"{side}subject_id"]]
-    return (person, *(None if value in _UNKNOWN else value for value in told))
+    return (person, *(None if value in _UNKNOWN else value for value in values))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -54,21 +54,23 @@ def read_folder(
         raise DataError(f"{folder}: the name {odd!r} is not UTF-8 text; rename the file or folder")
     people = ["/".join(image.split("/")[:-1][:level]) or None for image in ids]
     images = pa.table({"image_id": ids, "identity": pa.array(people, pa.string())})
-    found = Import("folder", name or folder.resolve().name, folder, images, home=".")
+    imported = Import("folder", name or folder.resolve().name, folder, images, home=".")
     deep = next((person for person in people if person and "/" in person), None)
     if deep is not None and level is None:
-        found.notes.append(
+        imported.notes.append(
             f"folders lie in folders: each with pictures counts as a person, such as {deep}; "
             "--level 1 names people by the outermost"
         )
     loose = sum(person is None for person in people)
     if loose:
-        found.notes.append(f"{loose:,} pictures lie in no person's folder: their person is unknown")
+        imported.notes.append(
+            f"{loose:,} pictures lie in no person's folder: their person is unknown"
+        )
     if others:
-        found.notes.append(f"{others:,} files that are no pictures were passed over")
+        imported.notes.append(f"{others:,} files that are no pictures were passed over")
     if attributes is not None:
-        add_attributes(found, Path(attributes))
-    return found
+        add_attributes(imported, Path(attributes))
+    return imported
 
 
 def _is_text(name: str) -> bool:
@@ -81,25 +83,25 @@ def _is_text(name: str) -> bool:
 
 def list_pictures(folder: Path, progress: Progress = silent) -> tuple[list[str], int]:
     """Return the paths, below `folder`, of its pictures in order, and the number of other files."""
-    found: list[str] = []
+    pictures: list[str] = []
     others = 0
     top = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
-    seen: set[tuple[int, int]] = set()  # a link may lead back to where one has been
+    visited: set[tuple[int, int]] = set()  # a link may lead back to where one has been
     for place, folders, files in os.walk(folder, followlinks=True):
         status = os.stat(place)  # noqa: PTH116
-        if (status.st_dev, status.st_ino) in seen:
+        if (status.st_dev, status.st_ino) in visited:
             folders[:] = []
             continue
-        seen.add((status.st_dev, status.st_ino))
+        visited.add((status.st_dev, status.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inside = Path(place).relative_to(folder)
         for file in sorted(name for name in files if not name.startswith(".")):
             if file.lower().endswith(SUFFIXES):
-                found.append((inside / file).as_posix())
+                pictures.append((inside / file).as_posix())
             else:
                 others += 1
         if inside.parts:
             done = bisect(top, inside.parts[0])
-            progress("listing folders", done, len(top), f"{len(found):,} pictures")
+            progress("listing folders", done, len(top), f"{len(pictures):,} pictures")
     progress("listing folders", 0, 0, "")
-    return found, others
+    return pictures, others

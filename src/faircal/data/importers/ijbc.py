@@ -16,9 +16,9 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import existing
 from faircal._base.jobs import Progress, silent
 from faircal._base.registry import check_whole, did_you_mean, short
-from faircal.data.columns import Column
+from faircal.data.columns import Column, require_filled
 from faircal.data.folds import N_FOLDS, deal_people
-from faircal.data.importers.base import Import, absent, find_home, find_one, some
+from faircal.data.importers.base import Import, absent, find_home, find_one, first_few
 from faircal.data.tables import read_table, require_columns
 
 #: Codes of the metadata.
@@ -89,32 +89,30 @@ def read_ijbc(
     rows = pa.concat_tables(
         [_read_rows(find_one(lists, (name,), "templates")) for name in files.templates]
     )
-    found = Import("ijbc", "IJB-C", folder, _templates(rows, _facts(lists, rows), str(lists)))
-    found.pictures = _pictures(rows)
-    found.options = {"protocol": protocol, "seed": seed}
-    found.notes += _unknown(found.images)
+    imported = Import("ijbc", "IJB-C", folder, _templates(rows, _facts(lists, rows), str(lists)))
+    imported.pictures = _pictures(rows)
+    imported.options = {"protocol": protocol, "seed": seed}
+    imported.notes += _unknown(imported.images)
     # Before anything is dropped, so that folds don't depend on which pictures are there.
-    found.images = found.images.append_column("fold", [_deal(found.images, seed)])
+    imported.images = imported.images.append_column("fold", [_deal(imported.images, seed)])
     if pictures:
-        paths = found.pictures["path"].to_pylist()
-        found.home = find_home(folder, ("images", "."), paths)
-        _drop_absent(found, progress)
-    found.pairs = _Matches(matches, found, progress)
-    return found
+        paths = imported.pictures["path"].to_pylist()
+        imported.home = find_home(folder, ("images", "."), paths)
+        _drop_absent(imported, progress)
+    imported.pairs = _Matches(matches, imported, progress)
+    return imported
 
 
 def _read_rows(path: Path) -> pa.Table:
     """Read one of the owners' tables of templates: a row is a picture of a template."""
     table = _read_columns(path, ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME"))
-    if table["FILENAME"].null_count:
-        row = int(np.flatnonzero(np.asarray(table["FILENAME"].is_null()))[0])
-        raise DataError(f"{path}, column 'FILENAME', row {row + 1}: empty; copy it again")
-    wanted = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", *_BOX, "SIGHTING_ID", "SKINTONE", "GENDER")
+    require_filled(table["FILENAME"], f"{path}, column 'FILENAME'", "copy it again")
+    names = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", *_BOX, "SIGHTING_ID", "SKINTONE", "GENDER")
     columns = {
         name: _cast(table[name], name, path)
         if name in table.column_names
         else pa.nulls(len(table), _kind(name))
-        for name in wanted
+        for name in names
     }
     return pa.table(columns)
 
@@ -154,12 +152,12 @@ def _kind(name: str) -> pa.DataType:
 
 def _facts(lists: Path, rows: pa.Table) -> pa.Table:
     """Return what is said of subjects: by the metadata where it is there, and by the templates."""
-    wanted = ["SUBJECT_ID", "SKINTONE", "GENDER"]
-    facts = [rows.select(wanted)]
+    names = ["SUBJECT_ID", "SKINTONE", "GENDER"]
+    facts = [rows.select(names)]
     path = lists / "ijbc_metadata.csv"
     if path.exists():
-        table = _read_columns(path, wanted)
-        facts.append(table.select(wanted).cast(facts[0].schema))
+        table = _read_columns(path, names)
+        facts.append(table.select(names).cast(facts[0].schema))
     return pa.concat_tables(facts)
 
 
@@ -182,8 +180,10 @@ def _templates(rows: pa.Table, facts: pa.Table, where: str) -> pa.Table:
         ("skin_tone", "SKINTONE", SKIN_TONES),
         ("gender", "GENDER", GENDERS),
     ):
-        said = facts[column].filter(pa.array(ours))
-        columns[name] = _of_subjects(said, about[ours], len(subject), values).take(pa.array(owner))
+        values_given = facts[column].filter(pa.array(ours))
+        columns[name] = _of_subjects(values_given, about[ours], len(subject), values).take(
+            pa.array(owner)
+        )
     return pa.table(columns)
 
 
@@ -192,13 +192,13 @@ def _of_subjects(
 ) -> pa.Array:
     """Return each subject's most frequent value, null where none of their rows has a known one."""
     codes = Column.of(column)
-    known = [i for i, name in enumerate(codes.names) if name in values]
-    counts = np.zeros((n, len(known) + 1), dtype=np.int64)  # the last stands for unknown
-    for place, code in enumerate(known):
+    listed = [i for i, name in enumerate(codes.names) if name in values]
+    counts = np.zeros((n, len(listed) + 1), dtype=np.int64)  # the last stands for unknown
+    for place, code in enumerate(listed):
         counts[:, place] = np.bincount(person[codes.codes == code], minlength=n)
     best = counts.argmax(axis=1)
     none = counts.max(axis=1) == 0
-    names = [values[codes.names[code]] for code in known]
+    names = [values[codes.names[code]] for code in listed]
     return pa.array(
         [None if empty else names[place] for place, empty in zip(best, none, strict=True)],
         pa.string(),
@@ -219,22 +219,23 @@ def _pictures(rows: pa.Table) -> pa.Table:
     return pa.table({**columns, "medium": rows["SIGHTING_ID"]})
 
 
-def _drop_absent(found: Import, progress: Progress) -> None:
+def _drop_absent(imported: Import, progress: Progress) -> None:
     """Leave out pictures that are not there, and templates of which none is."""
-    if found.pictures is None or found.home is None:
+    if imported.pictures is None or imported.home is None:
         return
-    paths = found.pictures["path"].to_pylist()
-    missing = absent(found.source / found.home, paths, progress)
+    paths = imported.pictures["path"].to_pylist()
+    missing = absent(imported.source / imported.home, paths, progress)
     if not missing.any():
         return
-    kept = found.pictures.filter(pa.array(~missing))
-    left = pc.is_in(found.images["image_id"], value_set=kept["image_id"].combine_chunks())
-    gone = found.images["image_id"].filter(pc.invert(left)).to_pylist()
-    found.pictures, found.images = kept, found.images.filter(left)
-    found.dropped |= dict.fromkeys(map(str, gone), "picture not found")
-    said = [path for path, away in zip(paths, missing, strict=True) if away]
-    found.notes.append(
-        f"{len(said):,} of {len(paths):,} pictures were not found ({some(said)}); "
+    kept = imported.pictures.filter(pa.array(~missing))
+    left = pc.is_in(imported.images["image_id"], value_set=kept["image_id"].combine_chunks())
+    gone = imported.images["image_id"].filter(pc.invert(left)).to_pylist()
+    imported.pictures, imported.images = kept, imported.images.filter(left)
+    imported.dropped |= dict.fromkeys(map(str, gone), "picture not found")
+    gone_pictures = [path for path, away in zip(paths, missing, strict=True) if away]
+    imported.notes.append(
+        f"{len(gone_pictures):,} of {len(paths):,} pictures were not found "
+        f"({first_few(gone_pictures)}); "
         f"{len(gone):,} templates have none left and are dropped"
     )
 
@@ -269,33 +270,33 @@ class _Matches:
     """The usable pairs in parts; a part and the templates are all that is in memory."""
 
     path: Path
-    found: Import
+    imported: Import
     progress: Progress
 
     def __iter__(self) -> Iterator[pa.Table]:
-        yield from _pairs(self.path, self.found, self.progress)
+        yield from _pairs(self.path, self.imported, self.progress)
         # Gone through again, it would say the same again.
-        self.found.notes[:] = dict.fromkeys(self.found.notes)
+        self.imported.notes[:] = dict.fromkeys(self.imported.notes)
 
 
-def _pairs(path: Path, found: Import, progress: Progress) -> Iterator[pa.Table]:
-    template = np.asarray(found.images["image_id"])  # ascending
-    subject, fold = np.asarray(found.images["identity"]), np.asarray(found.images["fold"])
+def _pairs(path: Path, imported: Import, progress: Progress) -> Iterator[pa.Table]:
+    template = np.asarray(imported.images["image_id"])  # ascending
+    subject, fold = np.asarray(imported.images["identity"]), np.asarray(imported.images["fold"])
     dropped, read = _Dropped(), 0
     for sides in _read_matches(path, progress):
         read += len(sides[0])
-        rows, known = [], np.ones(len(sides[0]), dtype=bool)
+        rows, listed = [], np.ones(len(sides[0]), dtype=bool)
         for side in sides:
             row = np.minimum(np.searchsorted(template, side), len(template) - 1)
             here = template[row] == side
             if not here.all() and dropped.first is None:
                 dropped.first = int(side[~here][0])
-            known &= here
+            listed &= here
             rows.append(row)
         same_fold = fold[rows[0]] == fold[rows[1]]
-        dropped.unknown += int((~known).sum())
-        dropped.cross += int((known & ~same_fold).sum())
-        left, right = (row[known & same_fold] for row in rows)
+        dropped.unknown += int((~listed).sum())
+        dropped.cross += int((listed & ~same_fold).sum())
+        left, right = (row[listed & same_fold] for row in rows)
         yield pa.table(
             {
                 "left": template[left],
@@ -304,11 +305,11 @@ def _pairs(path: Path, found: Import, progress: Progress) -> Iterator[pa.Table]:
                 "fold": fold[left].astype(np.int8),
             }
         )
-    found.notes.append(
+    imported.notes.append(
         f"{dropped.cross:,} of {read:,} pairs join subjects of two folds and are dropped"
     )
     if dropped.unknown:
-        found.notes.append(
+        imported.notes.append(
             f"{dropped.unknown:,} pairs dropped: a template without pictures or not in the "
             f"template list (such as {dropped.first})"
         )

@@ -15,10 +15,10 @@ from faircal.data.importers.base import (
     drop_absent,
     find_home,
     find_one,
+    first_few,
     pair_line,
     read_lines,
-    some,
-    whole,
+    whole_number,
 )
 
 _HOMES = ("lfw", "lfw-deepfunneled", "lfw_funneled", "lfw-funneled", "lfw-a", ".")
@@ -55,14 +55,14 @@ def read_lfw(
     columns: dict[str, object] = {"image_id": ids, "identity": names}
     if people:
         columns["fold"] = [people[name][1] if name in people else None for name in names]
-    found = Import("lfw", "LFW", folder, pa.table(columns), [pairs])
-    found.notes += _disagreements(pairs, people, set(listed), list(used))
+    imported = Import("lfw", "LFW", folder, pa.table(columns), [pairs])
+    imported.notes += _disagreements(pairs, people, set(listed), list(used))
     if attributes is not None:
-        add_attributes(found, Path(attributes))
+        add_attributes(imported, Path(attributes))
     if pictures:
-        found.home = find_home(folder, _HOMES, ids)
-        drop_absent(found, progress)
-    return found
+        imported.home = find_home(folder, _HOMES, ids)
+        drop_absent(imported, progress)
+    return imported
 
 
 def _image(name: str, number: int) -> str:
@@ -77,7 +77,7 @@ def _read_pairs(path: Path) -> pa.Table:
             f"{path}, line {first}: expected the numbers of folds and of pairs, such as '10 300', "
             f"found {' '.join(head)!r}; give View 2's pairs.txt"
         )
-    n_folds, n_pairs = (whole(text, path, first, "a whole number") for text in head)
+    n_folds, n_pairs = (whole_number(text, path, first, "a whole number") for text in head)
     if not n_folds * n_pairs or len(lines) != 2 * n_folds * n_pairs:
         raise DataError(
             f"{path}: expected {2 * n_folds * n_pairs} pairs ({n_folds} folds of {n_pairs} genuine "
@@ -102,14 +102,14 @@ def _read_pairs(path: Path) -> pa.Table:
 
 def _read_people(path: Path) -> dict[str, tuple[int, int]]:
     """Return each person's number of images and fold."""
-    found = read_lines(path)
-    lines = iter(found)
+    all_lines = read_lines(path)
+    lines = iter(all_lines)
 
     def following(what: str, n_fields: int) -> tuple[int, list[str]]:
         number, fields = next(lines, (0, []))
         if not number:
             raise DataError(
-                f"{path}: expected {what} after line {found[-1][0]}, found the end; "
+                f"{path}: expected {what} after line {all_lines[-1][0]}, found the end; "
                 "copy the file again"
             )
         if len(fields) != n_fields:
@@ -121,7 +121,7 @@ def _read_people(path: Path) -> dict[str, tuple[int, int]]:
 
     def count(what: str) -> int:
         number, fields = following(what, 1)
-        return whole(fields[0], path, number, what)
+        return whole_number(fields[0], path, number, what)
 
     people: dict[str, tuple[int, int]] = {}
     for fold in range(1, count("the number of folds") + 1):
@@ -131,7 +131,7 @@ def _read_people(path: Path) -> dict[str, tuple[int, int]]:
                 raise DataError(
                     f"{path}, line {number}: {fields[0]} is listed twice; copy the file again"
                 )
-            people[fields[0]] = (whole(fields[1], path, number, "a number of images"), fold)
+            people[fields[0]] = (whole_number(fields[1], path, number, "a number of images"), fold)
     if (rest := next(lines, None)) is not None:
         raise DataError(
             f"{path}, line {rest[0]}: expected the end, found {' '.join(rest[1])!r}; "
@@ -149,7 +149,7 @@ def _disagreements(
     unlisted = [image for image in used if image not in listed]
     if unlisted:
         notes.append(
-            f"{len(unlisted)} images are in pairs.txt, not in people.txt: {some(unlisted)}"
+            f"{len(unlisted)} images are in pairs.txt, not in people.txt: {first_few(unlisted)}"
         )
     moved = set()
     for side in ("left", "right"):
@@ -160,6 +160,6 @@ def _disagreements(
     if moved:
         notes.append(
             f"{len(moved)} people are in different folds of pairs.txt and people.txt "
-            f"({some(sorted(moved))}): folds share people"
+            f"({first_few(sorted(moved))}): folds share people"
         )
     return notes

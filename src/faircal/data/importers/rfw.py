@@ -18,10 +18,10 @@ from faircal.data.importers.base import (
     drop_absent,
     find_home,
     find_one,
+    first_few,
     known_faults,
     pair_line,
     read_lines,
-    some,
 )
 
 ETHNICITIES = ("African", "Asian", "Caucasian", "Indian")
@@ -85,17 +85,19 @@ def read_rfw(
         "identity": people,
         "ethnicity": [person.partition("/")[0] for person in people],
     }
-    found = Import(
+    imported = Import(
         "rfw", "RFW", folder, pa.table(images), [pa.table(columns)], attribute="ethnicity"
     )
-    found.notes += notes + _shared(people)
-    found.options = {"folds": "ten as shipped" if native else "consecutive splits joined in twos"}
+    imported.notes += notes + _shared(people)
+    imported.options = {
+        "folds": "ten as shipped" if native else "consecutive splits joined in twos"
+    }
     if pictures:
-        found.home = find_home(folder, ("test/data", "data"), ids)
-        drop_absent(found, progress)
+        imported.home = find_home(folder, ("test/data", "data"), ids)
+        drop_absent(imported, progress)
     what = "person filed under the wrong ethnicity"
-    known_faults(found, "identity", MISFILED, what, drop=drop_known_faults)
-    return found
+    known_faults(imported, "identity", MISFILED, what, drop=drop_known_faults)
+    return imported
 
 
 def _other_splits(path: Path, splits: list[int]) -> str:
@@ -119,7 +121,7 @@ def _shared(people: list[str]) -> list[str]:
     """Say which person ids occur under more than one ethnicity."""
     times = Counter(person.partition("/")[2] for person in dict.fromkeys(people))
     shared = sorted(person for person, count in times.items() if count > 1)
-    said = f"{len(shared)} person ids occur in two ethnicities ({some(shared)}); "
+    said = f"{len(shared)} person ids occur in two ethnicities ({first_few(shared)}); "
     return [f"{said}each counts as two people"] if shared else []
 
 

@@ -63,17 +63,17 @@ def genuine_of(
     """
     left, right = who.genuine_pairs(plan.genuine, stream(plan, GENUINE))
     at = fold[who.person[left]]
-    found = np.bincount(at, minlength=len(names))
-    if not found.all():
+    available = np.bincount(at, minlength=len(names))
+    if not available.all():
         raise DataError(
-            f"fold {names[found.argmin()]}: expected at least one genuine pair, found none; ask "
-            "for fewer folds (--folds) or add people with two or more images"
+            f"fold {names[available.argmin()]}: expected at least one genuine pair, found none; "
+            "ask for fewer folds (--folds) or add people with two or more images"
         )
-    kept = _within_size(found, plan)
+    kept = _within_size(available, plan)
     if kept.sum() < len(left):
         order = stream(plan, SIZE).permutation(len(left))
         order = order[np.argsort(at[order], kind="stable")]  # fold by fold, in random order inside
-        rank = np.arange(len(left)) - (np.cumsum(found) - found)[at[order]]
+        rank = np.arange(len(left)) - (np.cumsum(available) - available)[at[order]]
         chosen = np.sort(order[rank < kept[at[order]]])
         notes.append(
             f"size: {len(chosen):,} of {len(left):,} genuine pairs kept, at random, for at most "
@@ -86,23 +86,24 @@ def genuine_of(
 
 
 def _imposters_for(genuine: Ints, plan: PairPlan) -> Ints:
-    wanted: Ints = np.floor(plan.ratio * genuine + 0.5).astype(np.int64)
-    return np.maximum(wanted, 1)
+    number: Ints = np.floor(plan.ratio * genuine + 0.5).astype(np.int64)
+    return np.maximum(number, 1)
 
 
-def _within_size(found: Ints, plan: PairPlan) -> Ints:
+def _within_size(available: Ints, plan: PairPlan) -> Ints:
     """Return how many genuine pairs of each fold are kept, so that all pairs are `size` or less."""
-    if plan.size is None or found.sum() + _imposters_for(found, plan).sum() <= plan.size:
-        return found
+    if plan.size is None or available.sum() + _imposters_for(available, plan).sum() <= plan.size:
+        return available
     # Rounding may add a few pairs: then one genuine pair less, until it fits.
     for total in range(int(plan.size / (1 + plan.ratio)), -1, -1):
-        kept = np.maximum(share(total, found, found), 1)
+        kept = np.maximum(share(total, available, available), 1)
         needed = int(kept.sum() + _imposters_for(kept, plan).sum())
         if needed <= plan.size:
             return kept
     raise ParameterError(
-        f"size: expected at least {needed:,} for {len(found)} folds with a genuine pair each and "
-        f"its imposter pairs, found {plan.size:,}; raise --size or ask for fewer folds (--folds)"
+        f"size: expected at least {needed:,} for {len(available)} folds with a genuine pair each "
+        f"and its imposter pairs, found {plan.size:,}; raise --size "
+        "or ask for fewer folds (--folds)"
     )
 
 
@@ -120,9 +121,9 @@ def cells_of(who: PersonImages, inputs: PairingInputs, plan: PairPlan, notes: li
     if plan.imposters == "cluster":
         points = np.asarray(inputs.needed_vectors(plan)[who.image], dtype=np.float32)
         few = max(1, min(_CLUSTERS, len(who) // (_PEOPLE * plan.n_folds)))
-        found = kmeans(points, plan.n_clusters or few, random_state=plan.seed)
-        notes.append(f"clusters: {len(found.centers)}, found without attributes")
-        return found.assign(points).astype(np.int64)
+        clustering = kmeans(points, plan.n_clusters or few, random_state=plan.seed)
+        notes.append(f"clusters: {len(clustering.centers)}, found without attributes")
+        return clustering.assign(points).astype(np.int64)
     if plan.imposters == "matched":
         return _alike(who, inputs, plan, notes)[who.person]
     return np.zeros(len(who.image), dtype=np.int64)
@@ -215,7 +216,7 @@ def build_pairs(
     notes: list[str] = []
     names, fold = np.unique(folds_of(who, inputs, plan, notes), return_inverse=True)
     cell = cells_of(who, inputs, plan, notes)
-    genuine, wanted = genuine_of(who, fold, names, plan, notes)
+    genuine, needed = genuine_of(who, fold, names, plan, notes)
 
     pairs = [genuine]
     for i, name in enumerate(names):
@@ -226,16 +227,16 @@ def build_pairs(
             points = np.asarray(vectors_needed[who.image[rows]], dtype=np.float32)
         _, person = np.unique(who.person[rows], return_inverse=True)
         pool = Pool(person, cell[rows], plan.cap, points, progress, f"fold {name}")
-        left, right = _imposters(pool, int(wanted[i]), stream(plan, IMPOSTERS, i + 1), plan)
+        left, right = _imposters(pool, int(needed[i]), stream(plan, IMPOSTERS, i + 1), plan)
         pairs.append((rows[left], rows[right]))
     progress("drawing imposters", len(names), len(names), "")
 
     left, right = (np.concatenate(side) for side in zip(*pairs, strict=True))
     n_genuine = len(genuine[0])
     if plan.imposters in BY_EMBEDDING:
-        strangers = left[n_genuine:], right[n_genuine:]
-        notes.append(how_alike(inputs.needed_vectors(plan), who, fold, *strangers))
-    notes.append(_summary(len(left) - n_genuine, n_genuine, int(wanted.sum()), plan))
+        imposters = left[n_genuine:], right[n_genuine:]
+        notes.append(how_alike(inputs.needed_vectors(plan), who, fold, *imposters))
+    notes.append(_summary(len(left) - n_genuine, n_genuine, int(needed.sum()), plan))
     is_genuine = np.arange(len(left)) < n_genuine
     built = _in_order(
         who.image[left], who.image[right], is_genuine, names[fold[who.person[left]]], notes
@@ -244,9 +245,9 @@ def build_pairs(
     return built
 
 
-def _imposters(pool: Pool, wanted: int, rng: np.random.Generator, plan: PairPlan) -> Pairs:
+def _imposters(pool: Pool, needed: int, rng: np.random.Generator, plan: PairPlan) -> Pairs:
     """Draw the imposters of a fold; none is an error."""
-    left, right = _DRAW[plan.imposters](pool, wanted, rng) if len(pool) else NONE
+    left, right = _DRAW[plan.imposters](pool, needed, rng) if len(pool) else NONE
     if not len(left):
         raise DataError(
             f"{pool.label}: expected at least one imposter pair ({plan.imposters}), found none; "
@@ -255,17 +256,17 @@ def _imposters(pool: Pool, wanted: int, rng: np.random.Generator, plan: PairPlan
     return left, right
 
 
-def _summary(found: int, n_genuine: int, wanted: int, plan: PairPlan) -> str:
-    said = (
-        f"imposters: {found:,} pairs ({plan.imposters}), at most {plan.cap} of the same two people"
+def _summary(drawn: int, n_genuine: int, needed: int, plan: PairPlan) -> str:
+    summary = (
+        f"imposters: {drawn:,} pairs ({plan.imposters}), at most {plan.cap} of the same two people"
     )
-    if found >= wanted:
-        return f"{said}, {found / n_genuine:.3g} for each genuine pair"
+    if drawn >= needed:
+        return f"{summary}, {drawn / n_genuine:.3g} for each genuine pair"
     remedy = "raise --cap, ask for fewer --folds"
     remedy += " or --clusters" if plan.imposters in ("cluster", "matched") else ""
     return (
-        f"{said}: {found / n_genuine:.2g} for each genuine pair, not {plan.ratio:g}; there are no "
-        f"more; {remedy}, or lower --genuine or --ratio"
+        f"{summary}: {drawn / n_genuine:.2g} for each genuine pair, not {plan.ratio:g}; there are "
+        f"no more; {remedy}, or lower --genuine or --ratio"
     )
 
 
@@ -291,6 +292,6 @@ def _check(pairs: BuiltPairs, people: Ints) -> None:
         "an image is of nobody known": names[np.minimum(left, right)] < 0,
         "a pair is there twice": code[1:] == code[:-1],
     }
-    for fault, found in faults.items():
-        if found.any():
+    for fault, wrong in faults.items():
+        if wrong.any():
             raise RuntimeError(f"pairs were built wrongly: {fault}; please report this")

@@ -2,7 +2,7 @@
 
 Think of all allowed image pairs in random order: a pair is taken unless its two people have been
 paired `cap` times already, until there are enough. Two ways lead to exactly that distribution.
-*Drawing*: pairs one after the other, repeats left out; fast while few of many are wanted.
+*Drawing*: pairs one after the other, repeats left out; fast while few of many are needed.
 *Listing* couples of people (never pairs of images): each image pair comes at a random time, and
 the first `cap` times of a couple with N image pairs are order statistics, which can be drawn
 directly. Which way is taken depends on counts only, never on what was drawn, so nothing is biased.
@@ -63,31 +63,31 @@ class Pool:
         return len(self.person)
 
 
-def within(pool: Pool, wanted: int, rng: np.random.Generator) -> Pairs:
+def within(pool: Pool, needed: int, rng: np.random.Generator) -> Pairs:
     """Draw pairs of strangers in one cell; cells give in proportion to their images."""
     cells, cell, images = np.unique(pool.cell, return_inverse=True, return_counts=True)
     if len(cells) == 1:
-        return _draw(pool, wanted, False, rng)
+        return _draw(pool, needed, False, rng)
     rows = _split(cell, images)
     parts = [Pool(pool.person[row], pool.cell[row], pool.cap) for row in rows]
     most = np.array([_supply(*_couples(part, False), part.cap) for part in parts])
-    shares = share(wanted, images, most)
+    shares = share(needed, images, most)
     homes = np.unique(pool.person * len(cells) + cell) // len(cells)
     if len(homes) > len(np.unique(homes)):
         # The cap on two people joins the cells that they share.
         few = bool((_FEW * shares <= most).all())
-        found = _reject_in_cells(pool, shares, rows, rng) if few else None
+        rejected = _reject_in_cells(pool, shares, rows, rng) if few else None
         # Their first pairs count, from whichever cell, even those for which it has no room.
-        return _list(pool, wanted, False, rng) if found is None else found
+        return _list(pool, needed, False, rng) if rejected is None else rejected
     drawn = [_draw(part, int(n), False, rng) for part, n in zip(parts, shares, strict=True)]
     left = [row[pair[0]] for row, pair in zip(rows, drawn, strict=True)]
     right = [row[pair[1]] for row, pair in zip(rows, drawn, strict=True)]
     return np.concatenate(left), np.concatenate(right)
 
 
-def across(pool: Pool, wanted: int, rng: np.random.Generator) -> Pairs:
+def across(pool: Pool, needed: int, rng: np.random.Generator) -> Pairs:
     """Draw pairs of strangers in two different cells."""
-    return _draw(pool, wanted, True, rng)
+    return _draw(pool, needed, True, rng)
 
 
 def supply(pool: Pool) -> int:
@@ -97,15 +97,15 @@ def supply(pool: Pool) -> int:
     )
 
 
-def _draw(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> Pairs:
+def _draw(pool: Pool, needed: int, crossing: bool, rng: np.random.Generator) -> Pairs:
     """Draw from a pool whose cells all are one, or are all to be crossed."""
-    if not wanted:
+    if not needed:
         return NONE
     number, each = _couples(pool, crossing)
     most = _supply(number, each, pool.cap)
-    if 2 * wanted <= most and _trials(number, each, pool, wanted) <= most:
-        return _reject(pool, wanted, crossing, rng)
-    return _list(pool, wanted, crossing, rng)
+    if 2 * needed <= most and _trials(number, each, pool, needed) <= most:
+        return _reject(pool, needed, crossing, rng)
+    return _list(pool, needed, crossing, rng)
 
 
 def _couples(pool: Pool, crossing: bool) -> tuple[Floats, Floats]:
@@ -134,21 +134,21 @@ def _supply(number: Floats, each: Floats, cap: int) -> int:
     return int((number * np.minimum(each, cap)).sum())
 
 
-def _trials(number: Floats, each: Floats, pool: Pool, wanted: int) -> float:
-    """Return about how many draws of two images give `wanted` pairs (less than the supply)."""
+def _trials(number: Floats, each: Floats, pool: Pool, needed: int) -> float:
+    """Return about how many draws of two images give `needed` pairs (less than the supply)."""
     pairs = float((number * each).sum())
-    draws = float(wanted)
-    while (number * np.minimum(pool.cap, -each * np.expm1(-draws / pairs))).sum() < wanted:
+    draws = float(needed)
+    while (number * np.minimum(pool.cap, -each * np.expm1(-draws / pairs))).sum() < needed:
         draws *= 2
     return draws * len(pool) ** 2 / (2 * pairs)  # not all are strangers
 
 
-def _reject(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> Pairs:
+def _reject(pool: Pool, needed: int, crossing: bool, rng: np.random.Generator) -> Pairs:
     n = len(pool)
     kept, rate = np.empty(0, dtype=np.int64), 1.0
-    while len(kept) < wanted:
+    while len(kept) < needed:
         before = len(kept)
-        size = int(min(1.1 * (wanted - before) / rate + 100, _BATCH))
+        size = int(min(1.1 * (needed - before) / rate + 100, _BATCH))
         one, two = rng.integers(n, size=(2, size))
         allowed = pool.person[one] != pool.person[two]
         if crossing:
@@ -156,7 +156,7 @@ def _reject(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -
         code = np.minimum(one, two) * n + np.maximum(one, two)
         kept = under_cap(np.concatenate([kept, code[allowed]]), pool.person, pool.cap)
         rate = max((len(kept) - before) / size, 1e-3)
-    return divmod(kept[:wanted], n)
+    return divmod(kept[:needed], n)
 
 
 def _reject_in_cells(
@@ -176,15 +176,15 @@ def _reject_in_cells(
             np.arange(len(rows)), np.where(lacking > 0, 1.2 * lacking + 10, 0).astype(int)
         )
         one, two = (image[start[home] + rng.integers(count[home])] for _ in range(2))
-        strangers = pool.person[one] != pool.person[two]
-        code = (np.minimum(one, two) * n + np.maximum(one, two))[strangers]
+        different = pool.person[one] != pool.person[two]
+        code = (np.minimum(one, two) * n + np.maximum(one, two))[different]
         kept = under_cap(np.concatenate([kept, rng.permutation(code)]), pool.person, pool.cap)
         home = cell[kept // n]
         kept = kept[occurrence(home) < shares[home]]
     return None
 
 
-def _list(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> Pairs:
+def _list(pool: Pool, needed: int, crossing: bool, rng: np.random.Generator) -> Pairs:
     # A block is what a person has in a cell: a run of images once they are in order.
     _, cell, images = np.unique(pool.cell, return_inverse=True, return_counts=True)
     image = np.lexsort((pool.person, cell))
@@ -200,8 +200,8 @@ def _list(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> 
     first = after if crossing else np.arange(1, len(start) + 1)
     one, two = counting((len(start) if crossing else after) - first)
     two += first[one]
-    strangers = person[one] != person[two]
-    one, two = one[strangers], two[strangers]
+    different = person[one] != person[two]
+    one, two = one[different], two[different]
     code = couple(person[one], person[two], person)
     order = np.argsort(code, kind="stable")
     one, two, code = one[order], two[order], code[order]
@@ -215,17 +215,17 @@ def _list(pool: Pool, wanted: int, crossing: bool, rng: np.random.Generator) -> 
     before = np.cumsum(each) - each
     block = np.searchsorted(before, number, side="right") - 1
     home = np.zeros_like(block) if crossing else cell[one[block]]
-    take = _earliest(home, time, wanted, images[:1] if crossing else images)
+    take = _earliest(home, time, needed, images[:1] if crossing else images)
     block, number = block[take], number[take] - before[block[take]]
     one, two = one[block], two[block]
     left, right = image[start[one] + number // size[two]], image[start[two] + number % size[two]]
     return np.minimum(left, right), np.maximum(left, right)
 
 
-def _earliest(home: Ints, time: Floats, wanted: int, images: Ints) -> Ints:
+def _earliest(home: Ints, time: Floats, needed: int, images: Ints) -> Ints:
     """Choose the pairs that come first in each cell; cells give in proportion to `images`."""
     pairs = np.bincount(home, minlength=len(images))
-    shares = share(wanted, images, pairs)
+    shares = share(needed, images, pairs)
     taken = []
     for rows, n in zip(_split(home, pairs), shares.tolist(), strict=True):
         part = rows if n == len(rows) else rows[np.argpartition(time[rows], n)[:n]]
@@ -266,36 +266,36 @@ _RANKS = 128
 _NOBODY = np.iinfo(np.int64).max
 
 
-def nearest(pool: Pool, wanted: int, _rng: np.random.Generator) -> Pairs:
+def nearest(pool: Pool, needed: int, _rng: np.random.Generator) -> Pairs:
     """Take every image's nearest stranger, then every image's second nearest, and so on.
 
     Within a rank the most similar pair comes first; equals go by the numbers of their images.
     """
     n = len(pool)
-    wanted = min(wanted, supply(pool))
+    needed = min(needed, supply(pool))
     images = np.bincount(pool.person)
-    crowd = (images**2).sum() / n  # images of the person in an image, on average
+    images_each = (images**2).sum() / n  # images of the person in an image, on average
     # Neighbours come image by image where people are spread out, person by person (of whom the cap
     # leaves most out) where the images of each are alike; start half-way.
-    depth = int(2.5 * wanted / n * max(1.0, crowd / pool.cap**0.5)) + 8
+    depth = int(2.5 * needed / n * max(1.0, images_each / pool.cap**0.5)) + 8
     while True:
         depth = min(depth, n)
-        kept = _best(*_candidates(pool, depth), pool, wanted)
-        if len(kept) == wanted or depth == n:
+        kept = _best(*_candidates(pool, depth), pool, needed)
+        if len(kept) == needed or depth == n:
             return divmod(kept, n)
         depth *= 4
 
 
-def _best(order: Ints, code: Ints, pool: Pool, wanted: int) -> Ints:
-    """Return the first `wanted` candidates under the cap."""
-    look = 3 * wanted + 1
+def _best(order: Ints, code: Ints, pool: Pool, needed: int) -> Ints:
+    """Return the first `needed` candidates under the cap."""
+    look = 3 * needed + 1
     while look < len(order):  # most often a fraction of the candidates is enough
         front = order <= np.partition(order, look - 1)[look - 1]
         kept = _in_order(order[front], code[front], pool)
-        if len(kept) >= wanted:
-            return kept[:wanted]
+        if len(kept) >= needed:
+            return kept[:needed]
         look *= 4
-    return _in_order(order, code, pool)[:wanted]
+    return _in_order(order, code, pool)[:needed]
 
 
 def _in_order(order: Ints, code: Ints, pool: Pool) -> Ints:
@@ -308,15 +308,15 @@ def _candidates(pool: Pool, depth: int) -> tuple[Ints, Ints]:
     The order counts by rank, then by similarity. What the cap will leave out in any case, because
     the images of one person have `cap` better neighbours in the other, is left out already.
     """
-    n, found = len(pool), []
+    n, parts = len(pool), []
     height = min(_ROWS, _NUMBERS // n + 1)
     blocks = range(0, n, height)
     for done, begin in enumerate(blocks):
         pool.progress("looking for similar strangers", done, len(blocks), pool.label)
         rows = np.arange(begin, min(begin + height, n))
-        found.append(_prune(_neighbours(pool, rows, depth), rows, pool))
+        parts.append(_prune(_neighbours(pool, rows, depth), rows, pool))
     pool.progress("looking for similar strangers", len(blocks), len(blocks), pool.label)
-    return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
+    return np.concatenate([one for one, _ in parts]), np.concatenate([two for _, two in parts])
 
 
 def _neighbours(pool: Pool, rows: NDArray[np.intp], depth: int) -> Ints:
@@ -347,7 +347,7 @@ def _prune(keys: Ints, rows: NDArray[np.intp], pool: Pool) -> tuple[Ints, Ints]:
     people, mine = np.unique(pool.person[rows], return_inverse=True)
     others = int(pool.person.max()) + 1
     times = np.zeros(len(people) * others, dtype=np.int32)
-    found = []
+    parts = []
     for begin in range(0, keys.shape[1], _RANKS):
         row, rank = np.nonzero(keys[:, begin : begin + _RANKS] != _NOBODY)
         key, rank = keys[row, rank + begin], rank + begin
@@ -360,5 +360,5 @@ def _prune(keys: Ints, rows: NDArray[np.intp], pool: Pool) -> tuple[Ints, Ints]:
         sort = np.lexsort((code, order))
         keep = sort[occurrence(couple[sort]) + times[couple[sort]] < pool.cap]
         np.add.at(times, couple[keep], 1)
-        found.append((order[keep], code[keep]))
-    return np.concatenate([one for one, _ in found]), np.concatenate([two for _, two in found])
+        parts.append((order[keep], code[keep]))
+    return np.concatenate([one for one, _ in parts]), np.concatenate([two for _, two in parts])

@@ -190,27 +190,27 @@ class _PeopleMixture(Gaussians):
     def overlaps(self) -> Float64:
         """Return how little any two components overlap: Bhattacharyya's distances, (J, J)."""
         n = len(self.means)
-        found = np.zeros((n, n))
+        distances = np.zeros((n, n))
         volume = np.linalg.slogdet(self.covariances)[1]
         for j in range(1, n):
             middle = (self.covariances[:j] + self.covariances[j]) / 2
             apart = self.means[:j] - self.means[j]
             far = np.einsum("ia,ia->i", apart, np.linalg.solve(middle, apart[..., None])[..., 0])
             shape = np.linalg.slogdet(middle)[1] - (volume[:j] + volume[j]) / 2
-            found[j, :j] = found[:j, j] = far / 8 + shape / 2
-        return found
+            distances[j, :j] = distances[:j, j] = far / 8 + shape / 2
+        return distances
 
     def most_likely(self, points: Float64) -> Ints:
         """Return the component that each point most likely comes from."""
-        found = each(
+        parts = each(
             lambda block: self.log_densities(points[block]).argmax(axis=1), len(points), _BLOCK
         )
-        return np.concatenate(found).astype(np.int64)
+        return np.concatenate(parts).astype(np.int64)
 
     def sums(self, points: Float64) -> _MixtureSums:
         """Return the sums over `points`, each divided among components as is likely."""
-        found = each(lambda block: self._sums(points[block]), len(points), _BLOCK)
-        return _MixtureSums(*(reduce(np.add, parts) for parts in zip(*found, strict=True)))
+        parts = each(lambda block: self._sums(points[block]), len(points), _BLOCK)
+        return _MixtureSums(*(reduce(np.add, parts) for parts in zip(*parts, strict=True)))
 
     def _sums(self, points: Float64) -> _MixtureSums:
         logs = self.log_densities(points)
@@ -230,7 +230,7 @@ def _fit(points: Float64, n_components: int, seed: int) -> _PeopleMixture:
     start = _PeopleMixture.of(*_moments(points, np.eye(n_components)[label]))
 
     def step(mixture: _PeopleMixture) -> tuple[float, _PeopleMixture]:
-        found = mixture.sums(points)
-        return found.log_likelihood, _PeopleMixture.of(*found[1:])
+        sums = mixture.sums(points)
+        return sums.log_likelihood, _PeopleMixture.of(*sums[1:])
 
     return climb(step, start, _GAIN * len(points), _ROUNDS)[0]

@@ -128,21 +128,23 @@ def how_alike(vectors: Vectors, who: PersonImages, fold: Ints, left: Ints, right
     left, right : ndarray of shape (n_pairs,)
         Imposter pairs of all folds, as places in ``who.image``.
     """
-    found = usual = 0.0
+    mean = at_random = 0.0
     home = fold[who.person]
     for number, pairs in enumerate(np.bincount(home[left])):
-        usual += float(pairs * _strangers(vectors, who, np.flatnonzero(home == number)))
+        at_random += float(
+            pairs * _mean_of_different_people(vectors, who, np.flatnonzero(home == number))
+        )
     for begin in range(0, len(left), _BLOCK):
         one, two = (_rows(vectors, who, side[begin : begin + _BLOCK]) for side in (left, right))
-        found += float(np.einsum("ij,ij->", one, two, dtype=np.float64))
-    found, usual = found / len(left), usual / len(left)
-    said = f"likeness: mean cosine {found:.3f} of imposters, {usual:.3f} of strangers at random"
-    if found <= usual:
-        return said
-    return f"{said}; where use compares anybody, probabilities fitted to these pairs are too low"
+        mean += float(np.einsum("ij,ij->", one, two, dtype=np.float64))
+    mean, at_random = mean / len(left), at_random / len(left)
+    note = f"likeness: mean cosine {mean:.3f} of imposters, {at_random:.3f} of strangers at random"
+    if mean <= at_random:
+        return note
+    return f"{note}; where use compares anybody, probabilities fitted to these pairs are too low"
 
 
-def _strangers(vectors: Vectors, who: PersonImages, places: Ints) -> float:
+def _mean_of_different_people(vectors: Vectors, who: PersonImages, places: Ints) -> float:
     """Return the mean cosine of all pairs of strangers among images, without listing pairs."""
     person = who.person[places]
     start = np.flatnonzero(np.diff(person, prepend=-1))

@@ -26,10 +26,10 @@ def share(n: int, weight: NDArray[np.integer], most: Ints) -> Ints:
         ideal = left * (weight * free / (weight * free).sum())
         full = free & (ideal >= most)
         if not full.any():
-            whole = np.floor(ideal).astype(np.int64)
-            by_remainder = np.argsort(whole - ideal, kind="stable")
-            whole[by_remainder[: left - int(whole.sum())]] += 1
-            given += whole
+            shares = np.floor(ideal).astype(np.int64)
+            by_remainder = np.argsort(shares - ideal, kind="stable")
+            shares[by_remainder[: left - int(shares.sum())]] += 1
+            given += shares
             break
         given[full] = most[full]
         left -= int(most[full].sum())
@@ -101,9 +101,9 @@ def occurrence(code: Ints) -> Ints:
     position = np.arange(len(code), dtype=np.int64)
     new = np.ones(len(code), dtype=bool)
     new[1:] = ascending[1:] != ascending[:-1]
-    seen = np.empty_like(position)
-    seen[order] = position - np.maximum.accumulate(np.where(new, position, 0))
-    return seen
+    times = np.empty_like(position)
+    times[order] = position - np.maximum.accumulate(np.where(new, position, 0))
+    return times
 
 
 def under_cap(code: Ints, person: Ints, cap: int) -> Ints:

@@ -8,16 +8,15 @@ distinct numbers, and can be drawn evenly without a loop and without repeats.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal._base.errors import ParameterError
+from faircal._base.registry import check_whole
 from faircal.data import Dataset, Embeddings, Feature, Images, Pairs
 from faircal.data.columns import Column
 from faircal.data.dataset import DEFAULT_FEATURE
@@ -159,7 +158,7 @@ def simulate(
     >>> data.fold_names
     [1, 2, 3, 4, 5]
     """
-    seed = _whole("seed", seed, 0)
+    check_whole("seed", seed, 0)
     plan, layout = _plan(PRESETS[preset], people, images, pairs, dimension)
     vectors_seed, pairs_seed = np.random.SeedSequence(seed).spawn(2)
     vectors = plan.population.embed(
@@ -171,7 +170,7 @@ def simulate(
         _images(plan, layout),
         _pairs(plan, layout, np.random.default_rng(pairs_seed)),
         {DEFAULT_FEATURE: Feature(Embeddings.of(vectors, "simulated embeddings"))},
-        provenance={"simulated": True, "preset": preset, "seed": seed, **sizes},
+        provenance={"simulated": True, "preset": preset, "seed": int(seed), **sizes},
     )
 
 
@@ -184,49 +183,25 @@ def _plan(
 ) -> tuple[Preset, SimulatedPeople]:
     """Return the preset with the sizes asked for, and its people and images."""
     groups = len(preset.population.groups)
-    people = _whole(
-        "people",
-        preset.people if people is None else people,
-        2 * preset.splits * groups,
-        "two for each group of each split",
-    )
-    images = _whole(
-        "images",
-        preset.images * people // preset.people if images is None else images,
-        2 * people,
-        f"two for each of {people} people",
-    )
-    dimension = _whole(
-        "dimension", preset.dimension if dimension is None else dimension, _LEAST_DIMENSION
-    )
+    people = preset.people if people is None else people
+    check_whole("people", people, 2 * preset.splits * groups, "two for each group of each split")
+    images = preset.images * people // preset.people if images is None else images
+    check_whole("images", images, 2 * people, f"two for each of {people} people")
+    dimension = preset.dimension if dimension is None else dimension
+    check_whole("dimension", dimension, _LEAST_DIMENSION)
     layout = SimulatedPeople.of(people, images, preset.splits, groups)
     least, most = 4 * preset.splits * groups, _most_pairs(preset, layout)
     scaled = min(max(preset.pairs * images // preset.images, least), most)
-    pairs = _whole(
-        "pairs",
-        scaled if pairs is None else pairs,
-        least,
-        "four for each group of each split",
-    )
+    pairs = scaled if pairs is None else pairs
+    check_whole("pairs", pairs, least, "four for each group of each split")
     if pairs > most:
         raise ParameterError(
             f"pairs: expected at most {most}, as many as {people} people in {images} images give "
             f"without repeats, found {pairs}; ask for fewer pairs or more images"
         )
-    plan = dataclasses.replace(
-        preset, people=people, images=images, pairs=pairs, dimension=dimension
-    )
+    people, images, pairs, dimension = map(int, (people, images, pairs, dimension))
+    plan = replace(preset, people=people, images=images, pairs=pairs, dimension=dimension)
     return plan, layout
-
-
-def _whole(name: str, value: Any, least: int, why: str = "") -> int:
-    """Return `value` as int; `ParameterError` unless it is a whole number, at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        reason = f" ({why})" if why else ""
-        raise ParameterError(
-            f"{name}: expected a whole number of at least {least}{reason}, found {value!r}"
-        )
-    return int(value)
 
 
 def _shares(preset: Preset) -> dict[str, float]:
