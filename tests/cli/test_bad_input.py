@@ -166,8 +166,8 @@ DEMO = [
 
 SIMULATE = [
     Case("simulate: unknown preset", "simulate smal d", "'smal'", "did you mean small?"),
-    Case("simulate: too few people", "simulate small d --people 3", "people", "at least 80"),
-    Case("simulate: too few images", "simulate small d --images 9", "images", "at least 400"),
+    Case("simulate: too few people", "simulate small d --people 3", "people", "80 or more"),
+    Case("simulate: too few images", "simulate small d --images 9", "images", "400 or more"),
     Case("simulate: too many pairs", "simulate small d --pairs 9999999", "pairs", "fewer pairs"),
     Case("simulate: no pairs", "simulate small d --pairs 0", "--pairs", "x>=1"),
     Case("simulate: too few dimensions", "simulate small d --dimension 8", "dimension", "16"),
