@@ -22,9 +22,8 @@ from pylatexenc.macrospec import MacroSpec
 from rich.console import Console
 
 from faircal.cli.tables import show
-from faircal.report.cells import SIMULATED, as_csv, markdown
+from faircal.report.cells import SIMULATED, Heading, Line, Table, TableValue, as_csv, markdown
 from faircal.report.paper.latex import document, escape, latex
-from faircal.report.tables import Heading, Line, Table, TableValue
 
 HOSTILE = (
     r"a\b",

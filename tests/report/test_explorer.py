@@ -14,8 +14,7 @@ from faircal.methods import Baseline, Oracle
 from faircal.metrics import Ranking, rates_at_threshold
 from faircal.metrics.results import GLOBAL
 from faircal.report.explorer import explorer
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import Results
+from faircal.report.store import Results, ResultsFolder
 from faircal.report.words import summary
 
 RANGE = (-1.0, 1.0)

@@ -21,11 +21,11 @@ from faircal.cli.main import main
 from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import CURVES
 from faircal.methods import METHODS
-from faircal.metrics.results import Interval, read_results, write_intervals
+from faircal.metrics.results import read_results
 from faircal.report import page as page_module
 from faircal.report import write_report
+from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.subject import FACES
-from faircal.report.tables import Heading, Line, Table, TableValue
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 EVIL = ("</script><script>alert(1)</script>", "<img src=x onerror=alert(2)> & \"q\" 'p'")
@@ -265,19 +265,15 @@ def test_an_audit_withholds_what_it_cannot_tell(tmp_path, no_figures):
         main(["audit", str(table), "--threshold", "0.1", "--out", str(tmp_path / "a")])
     assert left.value.code == 0
     text = (tmp_path / "a" / "report.html").read_text("utf-8")
-    rows = re.findall(r'<tr><th scope="row">few</th>\s*(.*?)</tr>', text, flags=re.DOTALL)
-    assert rows
-    assert all("not enough data" in row for row in rows)
-    assert re.search(r'<th scope="row">many</th>\s*<td>\d+\.\d\d</td><td>\d', text)
-    assert text.count(">FPR at the given threshold</th>") == 1
-
-
-def test_intervals_of_an_earlier_audit_are_not_shown_with_a_benchmark(folder, tmp_path, no_figures):
-    copy(folder, tmp_path, "results.csv", "run.json")
-    at = ("embedding", "", "", "", "ethnicity+gender", "Asian F", "", "fpr")
-    row = Interval(*at, 0.1, 0, 1, 1.0, 10, 10, 0.95)
-    write_intervals(tmp_path, [row])
-    assert "Error rates with intervals" not in write_report(tmp_path).read_text("utf-8")
+    for table in ("False positive rate by group", "False negative rate by group"):
+        (shown,) = re.findall(rf'aria-label="{table}">(.*?)</table>', text, flags=re.DOTALL)
+        few, many = (
+            re.search(rf'<th scope="row">{group}</th>(.*?)</tr>', shown, flags=re.DOTALL)[1]
+            for group in ("few", "many")
+        )
+        assert few.count("not enough data") == few.count("<td>") > 1
+        assert re.search(r"<td>\d+\.\d\d\s*<small", many)
+        assert shown.count(">given threshold</th>") == 1
 
 
 def test_rows_stand_under_their_block_and_beside_the_published_number(

@@ -7,12 +7,9 @@ from rich.console import Console
 
 from faircal.cli.tables import show
 from faircal.metrics.results import ResultRow
+from faircal.report.cells import Heading, Line, Table, TableValue
+from faircal.report.store import Results
 from faircal.report.tables import (
-    Heading,
-    Line,
-    Results,
-    Table,
-    TableValue,
     accuracy_table,
     calibration_table,
     equality_table,
@@ -20,8 +17,8 @@ from faircal.report.tables import (
     group_table,
     main_tables,
     mark_best,
-    rate_text,
 )
+from faircal.report.wording import rate_text
 
 
 def rows(method, value, *, group="global", condition="", metric="auroc", clusters="", std=0.01):

@@ -19,10 +19,8 @@ from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import CURVES, as_table, write_curves
 from faircal.metrics import wilson
 from faircal.metrics.results import write_intervals, write_results, write_run
-from faircal.report.findings import main_condition
-from faircal.report.rates import Rate, RatesByGroup
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import Results
+from faircal.report.findings import Rate, RatesByGroup, main_condition
+from faircal.report.store import ResultKey, Results, ResultsFolder
 from faircal.report.words import summary
 
 
@@ -157,8 +155,8 @@ class TestWho:
         many = RatesByGroup("fpr", Rate("fpr", 0.1, 30_000), rates)
         two = RatesByGroup("fpr", many.overall, {name: rates[name] for name in ("high", "low")})
         assert not many.overlap
-        assert many.told_apart is False
-        assert two.told_apart is True
+        assert many.differ is False
+        assert two.differ is True
 
     def test_chance_seldom_tells_equal_groups_apart(self):
         rng = np.random.default_rng(0)
@@ -168,7 +166,7 @@ class TestWho:
                 str(i): Rate("fpr", errors / 2000, 2000)
                 for i, errors in enumerate(rng.binomial(2000, 0.05, 30))
             }
-            told += bool(RatesByGroup("fpr", Rate("fpr", 0.05, 60_000), rates).told_apart)
+            told += bool(RatesByGroup("fpr", Rate("fpr", 0.05, 60_000), rates).differ)
         assert told <= 10  # 5 %
 
     @pytest.mark.parametrize(("genuine", "lacking"), [(0, "one person"), (1, "strangers")])
@@ -233,7 +231,7 @@ class TestRelabelling:
         shuffled = random.sample(range(len(pairs)), len(pairs))
         one = RatesByGroup("fpr", overall, dict(zip(names, rates, strict=True)))
         two = RatesByGroup("fpr", overall, {names[i]: rates[i] for i in shuffled})
-        for what in ("worst", "best", "told_apart", "overlap"):
+        for what in ("worst", "best", "differ", "overlap"):
             assert getattr(one, what) == getattr(two, what)
         assert one.ratio == two.ratio or one.ratio != one.ratio
         assert one.withheld == two.withheld
@@ -353,7 +351,7 @@ class TestBenchmark:
         variant = bench.main_variants["baseline"]
         rates = {
             group: bench.results.value(
-                "embedding", variant, self.ATTRIBUTE, group, "global_fpr=0.01", "fpr"
+                ResultKey("embedding", variant, self.ATTRIBUTE, group, "global_fpr=0.01", "fpr")
             ).mean
             for group in bench.results.groups(self.ATTRIBUTE)
         }
@@ -366,7 +364,7 @@ class TestBenchmark:
 
         def value(method, metric, group="all", condition=""):
             where = ("embedding", variants[method], self.ATTRIBUTE, group, condition, metric)
-            return 100 * bench.results.value(*where).mean
+            return 100 * bench.results.value(ResultKey(*where)).mean
 
         name = f"FairCal (K = {variants['faircal'].clusters})"
         (accuracy,) = [text for text in said if text.startswith(f"{name} needs no group labels")]
@@ -391,7 +389,7 @@ class TestBenchmark:
         said = summary(own, self.ATTRIBUTE).changes
         variant = own.main_variants["mine"]
         where = ("embedding", variant, self.ATTRIBUTE, "all", "global_fpr=0.01", "fpr_mad")
-        gap = f"{100 * own.results.value(*where).mean:.1f} points"
+        gap = f"{100 * own.results.value(ResultKey(*where)).mean:.1f} points"
         (text,) = [text for text in said if text.startswith("mine")]
         assert text.startswith(f"mine: the largest gap is {gap}")
         assert "with Baseline" in text
@@ -401,7 +399,7 @@ class TestBenchmark:
 
         def value(method):
             where = ("embedding", variants[method], self.ATTRIBUTE, "global", "", "auroc")
-            return bench.results.value(*where)
+            return bench.results.value(ResultKey(*where))
 
         one, base = value("faircal"), value("baseline")
         within = abs(one.mean - base.mean) < max(one.std, base.std)

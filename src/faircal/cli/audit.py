@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from faircal.data import PairFiles
     from faircal.evaluation.audit.label_noise import LabelNoise, LabelNoiseRow
     from faircal.production.spark.engine import SparkEngine
-    from faircal.report.findings import VariantResults
-    from faircal.report.rates import Rate, RatesAtPoint
+    from faircal.report.findings import Rate, RatesAtPoint, VariantResults
     from faircal.report.store import ResultsFolder
 
 
@@ -207,7 +206,7 @@ def _show_rates(measured: VariantResults, point: RatesAtPoint) -> None:
     from faircal.cli.tables import NONE, number, print_table
     from faircal.metrics.results import GLOBAL
     from faircal.report.findings import effective_people, people
-    from faircal.report.tables import rate_text
+    from faircal.report.wording import rate_text
 
     where = (
         f"at a global FPR of {rate_text(point.condition)}"
@@ -237,9 +236,9 @@ def _rate(rate: Rate) -> tuple[str, str]:
     from faircal.cli.tables import NONE, interval, percent
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
-    if rate.enough:
+    if rate.reportable:
         return percent(rate.value), interval(rate.low, rate.high)
-    return NONE, NOT_ENOUGH if rate.too_few else NONE
+    return NONE, NOT_ENOUGH if rate.insufficient_data else NONE
 
 
 def _calibration(measured: VariantResults, group: str) -> tuple[str, str]:
@@ -247,7 +246,7 @@ def _calibration(measured: VariantResults, group: str) -> tuple[str, str]:
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     value = measured.value("ks", group)
-    if value.mean == value.mean and measured.too_few("ks", group, ""):
+    if value.mean == value.mean and measured.insufficient_data("ks", group):
         return NONE, NOT_ENOUGH
     return percent(value.mean), interval(value.low, value.high)
 

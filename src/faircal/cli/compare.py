@@ -203,8 +203,7 @@ def _show(comparisons: Sequence[Comparison]) -> None:
 def _title(rows: Sequence[Comparison]) -> str:
     """Say what is compared, and what is printed in percent: all, or all but what is no share."""
     from faircal.report.comparisons import is_share
-    from faircal.report.tables import method_title
-    from faircal.report.wording import metric_title
+    from faircal.report.wording import method_title, metric_title
 
     first = rows[0]
     methods = [method_title(name) for name in (first.method_a, first.method_b)]

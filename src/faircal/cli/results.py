@@ -74,8 +74,9 @@ def show_report(report: WrittenReport, as_json: bool) -> None:
 def _tables(store: ResultsFolder) -> dict[str, list[Table]]:
     """Return the main tables by attribute; of a reproduction with one variant of each method."""
     from faircal.report.findings import ReportableResults
+    from faircal.report.store import Results, Variant
     from faircal.report.subject import subject_of
-    from faircal.report.tables import Results, Variant, main_tables
+    from faircal.report.tables import main_tables
 
     if store.kind == "classify":
         tables = subject_of(store).tables
@@ -212,7 +213,7 @@ def _points(curve: LabellingCurve, steps: list[int]) -> Iterator[str]:
 
 def _named(curve: LabellingCurve, curves: list[LabellingCurve]) -> str:
     """Return a method's title with what tells it apart from others of the table."""
-    from faircal.report.tables import method_title
+    from faircal.report.wording import method_title
 
     words = [method_title(curve.method)]
     for field in ("feature", "calibrator", "clusters", "attribute"):

@@ -21,8 +21,8 @@ from rich.text import Text
 from faircal.cli.options import out, printable
 
 if TYPE_CHECKING:
+    from faircal.report.cells import Line, Table, TableValue
     from faircal.report.paper import Claim
-    from faircal.report.tables import Line, Table, TableValue
 
 #: Stands for a number that there is not.
 NONE = "–"

@@ -1,8 +1,9 @@
 """Tables, figures and pages, from the results store only."""
 
+from faircal.report.cells import Table
 from faircal.report.page import write_all, write_report
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import Results, Table, further_tables, main_tables
+from faircal.report.store import Results, ResultsFolder
+from faircal.report.tables import further_tables, main_tables
 
 __all__ = [
     "Results",

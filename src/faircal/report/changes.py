@@ -12,18 +12,19 @@ from faircal.evaluation.compare import Comparison
 from faircal.methods import METHODS
 from faircal.metrics.proportions import gap_by_chance
 from faircal.metrics.results import ALL, GLOBAL
+from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.findings import VariantResults
 from faircal.report.store import REFERENCE, ResultsFolder
-from faircal.report.tables import (
-    Heading,
-    Line,
-    Table,
-    TableValue,
+from faircal.report.wording import (
+    listing,
     method_title,
+    metric_title,
+    percent,
+    percentage_points,
+    ranged,
     rate_text,
     unit_of,
 )
-from faircal.report.wording import listing, metric_title, percent, points, ranged, variant_name
 
 #: Comparisons with the reference by feature, method, group, condition and metric.
 Compared: TypeAlias = Mapping[tuple[str, ...], Comparison]
@@ -84,7 +85,7 @@ def _own_methods(
         ours = name in METHODS and METHODS[name].__module__.startswith("faircal.")
         if ours or name in spoken_of or one.variant.yardstick:
             continue
-        gap = _change(one, reference, "fpr_mad", ALL, condition, compared, points)
+        gap = _gap_change(one, reference, condition, compared)
         under = condition.removeprefix("global_")
         found = _change(one, reference, "tpr", GLOBAL, under, compared)
         if gap and not _too_small(reference, condition):
@@ -104,7 +105,7 @@ def _without_labels(name: str) -> bool:
 def _chosen(measured: dict[str, VariantResults], condition: str) -> list[str]:
     """Return whom to speak of: the smallest gap without group labels, and FairCal."""
     free = [name for name in measured if name != REFERENCE and _without_labels(name)]
-    gaps = {name: _gap(measured[name], condition).mean for name in free}
+    gaps = {name: measured[name].value("fpr_mad", ALL, condition).mean for name in free}
     known = {name: gap for name, gap in gaps.items() if not math.isnan(gap)}
     best = [min(known, key=known.__getitem__)] if known else free[:1]
     return list(dict.fromkeys([*best, *(name for name in free if name == OURS)]))
@@ -116,16 +117,18 @@ def _none_without_labels(store: ResultsFolder) -> str:
     return f"No method was run that works without group labels{reason}."
 
 
-def _gap(measured: VariantResults, condition: str) -> TableValue:
-    """Return the largest deviation of a group's false-match rate from the groups' mean."""
-    return measured.value("fpr_mad", ALL, condition)
+def _gap_change(
+    one: VariantResults, reference: VariantResults, condition: str, compared: Compared
+) -> str:
+    """Say how the largest deviation of a group's false-match rate from their mean changes."""
+    return _change(one, reference, "fpr_mad", ALL, condition, compared, percentage_points)
 
 
 def _accuracy(
     one: VariantResults, reference: VariantResults, condition: str, compared: Compared
 ) -> Iterator[str]:
     """Say what becomes of accuracy."""
-    name = variant_name(one.store.results, one.variant)
+    name = one.store.results.label_in_sentence(one.variant)
     under = condition.removeprefix("global_")
     found = _change(one, reference, "tpr", GLOBAL, under, compared)
     ranking = _change(one, reference, "auroc", GLOBAL, "", compared)
@@ -152,7 +155,7 @@ def _fairness(
             f"{listing(small)} {'has' if len(small) == 1 else 'have'} not enough data."
         )
         return
-    gap = _change(one, reference, "fpr_mad", ALL, condition, compared, points)
+    gap = _gap_change(one, reference, condition, compared)
     error = _change(one, reference, "ks_mean", ALL, "", compared)
     if gap:
         yield (
@@ -202,7 +205,7 @@ def _doubt(now: TableValue, before: TableValue, compared: Comparison | None) -> 
         return "; the intervals overlap" if overlap else ""
     spread = float(np.nanmax([now.std, before.std, 0.0]))
     if abs(now.mean - before.mean) < spread:
-        return f" (a change smaller than the spread over folds, {points(spread)})"
+        return f" (a change smaller than the spread over folds, {percentage_points(spread)})"
     return ""
 
 
@@ -210,7 +213,9 @@ def _too_small(measured: VariantResults, condition: str) -> list[str]:
     """Return the groups too small for a number over groups to be told."""
     withheld = measured.point(condition).rates["fpr"].withheld
     return [
-        group for group in measured.groups if group in withheld or measured.too_few("ks", group, "")
+        group
+        for group in measured.groups
+        if group in withheld or measured.insufficient_data("ks", group)
     ]
 
 
@@ -218,7 +223,9 @@ def _yardsticks(
     measured: dict[str, VariantResults], condition: str, compared: Compared
 ) -> Iterator[str]:
     for one in measured.values():
-        gap = _change(one, measured[REFERENCE], "fpr_mad", ALL, condition, compared, points)
+        gap = _change(
+            one, measured[REFERENCE], "fpr_mad", ALL, condition, compared, percentage_points
+        )
         if one.variant.yardstick and gap and not _too_small(one, condition):
             yield (
                 f"{_title(one)} is a yardstick and no tool, since it must be told each person's "
@@ -238,7 +245,7 @@ def _chance(reference: VariantResults, condition: str) -> Iterator[str]:
     if gaps and not np.isnan(gaps).all():
         yield (
             "Even groups treated exactly alike would show a largest gap of about "
-            f"{points(float(np.nanmean(gaps)))} by chance, with so many pairs in a fold."
+            f"{percentage_points(float(np.nanmean(gaps)))} by chance, with so many pairs in a fold."
         )
 
 

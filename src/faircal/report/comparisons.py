@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faircal.evaluation.compare import ComparedRuns, Comparison, GateVerdict, group_title
-from faircal.report.tables import unit_of
-from faircal.report.wording import metric_title
+from faircal.report.wording import metric_title, unit_of
 
 
 def comparison_words(compared: ComparedRuns, margin: float | None) -> list[str]:

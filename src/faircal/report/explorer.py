@@ -19,8 +19,8 @@ from faircal.metrics.intervals.sufficient_data import FEWEST_TRIALS, least_peopl
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.findings import effective_people, main_condition
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import Variant, method_title
+from faircal.report.store import ResultsFolder, Variant
+from faircal.report.wording import method_title
 
 #: The global false-match rate at which the explorer opens where the summary speaks of none.
 _START = 0.01

@@ -58,14 +58,19 @@ from faircal._base.errors import DataError
 from faircal._version import __version__
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import ALL, GLOBAL, Condition, without_nan, write_audit
-from faircal.report.findings import VariantResults, caution, conditions, effective_people, people
-from faircal.report.rates import Rate, RatesAtPoint, RatesByGroup
+from faircal.report.findings import (
+    Rate,
+    RatesAtPoint,
+    RatesByGroup,
+    VariantResults,
+    caution,
+    conditions,
+    effective_people,
+    people,
+)
 from faircal.report.store import ResultsFolder
 from faircal.report.tables import fairness_measures
 from faircal.report.words import summary
-
-#: What is measured over groups at an operating point, besides deviations.
-_MEASURES = tuple(metric for _, metric, _ in fairness_measures())
 
 
 def write_audit_json(store: ResultsFolder) -> Path:
@@ -120,7 +125,7 @@ def _point(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
         "worst": _each(point, "worst"),
         "best": _each(point, "best"),
         "ratio": _each(point, "ratio"),
-        "told_apart": _each(point, "told_apart"),
+        "told_apart": _each(point, "differ"),
         "over_groups": _over_groups(measured, point),
     }
 
@@ -149,31 +154,30 @@ def _rate(rates: RatesByGroup | None, group: str) -> dict[str, Any] | None:
     if rates is None:
         return None
     rate: Rate = rates.overall if group == GLOBAL else rates.groups[group]
-    told = rate.enough
+    shown = rate.reportable
     return {
-        "value": rate.value if told else None,
-        "low": rate.low if told else None,
-        "high": rate.high if told else None,
+        "value": rate.value if shown else None,
+        "low": rate.low if shown else None,
+        "high": rate.high if shown else None,
         "errors": rate.errors,
         "trials": rate.trials,
-        "enough": told,
+        "enough": shown,
         "reason": rate.reason,
     }
 
 
 def _ks(measured: VariantResults, group: str) -> dict[str, Any]:
     """Return the calibration error of a group, where probabilities and enough data are there."""
-    found, trials = measured.value("ks", group), sum(measured.counts(group) or (0, 0))
-    reason = measured.lacking("ks", group)
-    if math.isnan(found.mean):
+    ks, trials = measured.value("ks", group), sum(measured.counts(group) or (0, 0))
+    reason = measured.insufficient_data("ks", group)
+    if math.isnan(ks.mean):
         reason = "no probabilities: calibration cannot be measured" if trials else "no pairs"
-    told = reason is None
     return {
-        "value": found.mean if told else None,
-        "low": found.low if told else None,
-        "high": found.high if told else None,
+        "value": None if reason else ks.mean,
+        "low": None if reason else ks.low,
+        "high": None if reason else ks.high,
         "trials": trials,
-        "enough": told,
+        "enough": reason is None,
         "reason": reason,
     }
 
@@ -185,12 +189,12 @@ def _over_groups(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any
         for group in measured.groups
         if any(group in rates.withheld for rates in point.rates.values())
     ]
-    found = {
+    values = {
         name: measured.value(name, ALL, point.condition)
-        for name in _MEASURES
+        for _, name, _ in fairness_measures()
         if measured.has(name, ALL, point.condition)
     }
     return {
-        name: {"value": v.mean, "low": v.low, "high": v.high, "not_enough": small}
-        for name, v in found.items()
+        name: {"value": value.mean, "low": value.low, "high": value.high, "not_enough": small}
+        for name, value in values.items()
     }

@@ -15,17 +15,18 @@ from faircal.metrics.intervals.sufficient_data import (
     least_people,
 )
 from faircal.metrics.results import ALL, GLOBAL, Condition
+from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.findings import (
+    Rate,
     VariantResults,
     conditions,
     effective_people,
     main_condition,
     people,
 )
-from faircal.report.rates import Rate
 from faircal.report.store import ResultsFolder
-from faircal.report.tables import Heading, Line, Table, TableValue, fairness_measures, rate_text
-from faircal.report.wording import listing, percent
+from faircal.report.tables import fairness_measures
+from faircal.report.wording import listing, rate_text
 
 ABOUT = (
     "Aligned with the outline of ISO/IEC 19795-1 (testing and reporting) and 19795-10 (differences "
@@ -83,9 +84,8 @@ def outline(store: ResultsFolder, attribute: str) -> list[OutlineSection]:
         OutlineSection("Wrong labels", [_WRONG], label_noise_tables(store), True),
         OutlineSection("Regions without labels", [_REGIONS], region_tables(store), True),
         OutlineSection("Uncertainty", list(_uncertainty(store, attribute))),
-        OutlineSection("Limits", ["Those under “What this cannot tell” in the summary."]),
     ]
-    kept = ("Population", "Protocol", "Operating points", "Between groups", "Uncertainty", "Limits")
+    kept = ("Population", "Protocol", "Operating points", "Between groups", "Uncertainty")
     return [s for s in sections if any(t.measured for t in s.tables) or s.title in kept]
 
 
@@ -118,12 +118,6 @@ def _population(store: ResultsFolder, attribute: str) -> Iterator[str]:
         f"Groups by {attribute.replace('+', ' and ')}, as labelled in the data; labels were not "
         "checked."
     )
-    shares = run.get("groups", {}).get(attribute, {})
-    total = shares.get("pairs", 0)
-    for key, why in (("unknown_pairs", "have no known group"), ("cross_group_pairs", "join two")):
-        if total:
-            n = shares.get(key, 0)
-            yield f"{n:,} of {total:,} pairs ({percent(n / total)}) {why}."
 
 
 def _protocol(store: ResultsFolder) -> Iterator[str]:
@@ -137,10 +131,6 @@ def _protocol(store: ResultsFolder) -> Iterator[str]:
     given = settings.get("threshold")
     if given is not None:
         yield f"The threshold {given:g} was given; its error rates are counted."
-    yield (
-        "Thresholds of global rates were set on the same pairs that they are tested on, those of "
-        "two groups included."
-    )
     if store.run.get("streamed"):
         yield "Pairs were streamed and counted in bins; notes say how exact that is."
 
@@ -269,7 +259,7 @@ def threshold_table(measured: Sequence[VariantResults]) -> Table:
 
 def rate_value(rate: Rate) -> TableValue:
     """Return a rate with its interval, or that there is not enough data."""
-    if rate.too_few:
+    if rate.insufficient_data:
         return TableValue(_NAN, says=NOT_ENOUGH)
     return TableValue(rate.value, low=rate.low, high=rate.high)
 
@@ -342,7 +332,7 @@ def cllr_tables(measured: Sequence[VariantResults]) -> list[Table]:
     lines = []
     for of in measured:
         for group in (GLOBAL, *of.groups):
-            few = of.too_few("cllr", group, "")
+            few = of.insufficient_data("cllr", group)
             found = [of.value(metric, group) for metric in ("cllr", "min_cllr")]
             values = [TableValue(_NAN, says=NOT_ENOUGH) if few else _fine(v) for v in found]
             name = "All pairs" if group == GLOBAL else group

@@ -19,7 +19,7 @@ from faircal._base.files import write_text
 from faircal._base.jobs import Progress, silent
 from faircal._version import __version__
 from faircal.metrics.results import AUDIT, REPORT, csv_text
-from faircal.report.cells import TABLES, remove_tables, write_tables
+from faircal.report.cells import TABLES, Table, TableValue, remove_tables, write_tables
 from faircal.report.figures import Drawing, Figure, Panels
 from faircal.report.figures.base import slug
 from faircal.report.machine import write_audit_json
@@ -28,7 +28,6 @@ from faircal.report.paper import AGREEMENT, PAPER, Reproduction, reproduction, w
 from faircal.report.rendering import render, resource
 from faircal.report.store import ResultsFolder
 from faircal.report.subject import Subject, is_audit, subject_of
-from faircal.report.tables import Table, TableValue
 
 _SCRIPTS = ("chart.js", "page.js")
 _WIDE = 520  # points
@@ -102,10 +101,8 @@ def write_page(store: ResultsFolder, paper: Reproduction | None, pictures: PageF
         pictures=pictures,
         paper=paper,
         reference=PAPER,
-        intervals=subject.blocks(store),
         outline=[section for name in names for section in subject.outline(store, name)],
         about_outline=ABOUT,
-        interval_kind=store.run.get("interval_kind", ""),
         notes=_notes(store.run) + (paper.notes if paper else []),
         facts=_facts(store.run, subject.facts),
         style=resource("page.css"),

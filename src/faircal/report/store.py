@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +16,18 @@ from faircal.evaluation.audit.regions import RegionRow, read_record, read_region
 from faircal.evaluation.benchmark.transfer import MovedRow, read_moved
 from faircal.evaluation.classes import ClassDifference, read_differences
 from faircal.evaluation.compare import ComparedRun, Comparison, differences
-from faircal.evaluation.curves import Curves, read_curves
+from faircal.evaluation.curves import Curves, ScoreSource, read_curves
+from faircal.methods import METHODS
 from faircal.metrics.results import (
+    ALL,
+    GLOBAL,
+    MEAN,
+    STD,
     ClusterRow,
+    Condition,
     Interval,
     Member,
+    ResultRow,
     read_clusters,
     read_intervals,
     read_members,
@@ -26,10 +35,153 @@ from faircal.metrics.results import (
     read_rows,
     read_run,
 )
-from faircal.report.tables import Results, Variant
+from faircal.report.cells import TableValue
+from faircal.report.wording import calibrator_title, method_title, rate_text, unit_of
 
 #: The method that others are compared with.
 REFERENCE = "baseline"
+
+
+class Variant(NamedTuple):
+    """A method with its calibrator and number of clusters: one row of a table."""
+
+    method: str
+    calibrator: str
+    clusters: str
+
+    @classmethod
+    def of(cls, row: ResultRow | ScoreSource | Interval) -> Variant:
+        """Return the variant that a row of results, a curve or an interval is of."""
+        return cls(row.method, row.calibrator, row.clusters)
+
+    @property
+    def yardstick(self) -> bool:
+        """Whether the method is shown apart and never best."""
+        return self.method in METHODS and METHODS[self.method].yardstick
+
+
+class ResultKey(NamedTuple):
+    """Which number of a run: all that names it in ``results.csv`` but the fold."""
+
+    feature: str
+    variant: Variant
+    attribute: str
+    group: str
+    condition: str
+    metric: str
+
+    @classmethod
+    def of(cls, row: ResultRow | Interval) -> ResultKey:
+        """Return what a row of ``results.csv`` or ``intervals.csv`` is of."""
+        where = row.attribute, row.group, row.condition, row.metric
+        return cls(row.feature, Variant.of(row), *where)
+
+
+#: A ratio to a group without an error.
+UNDEFINED = "undefined"
+
+
+class Results:
+    """The rows of a results store, looked up by what they are.
+
+    Attributes
+    ----------
+    rows : list of ResultRow
+    dataset : str
+    features, attributes : list of str
+        In order of appearance.
+    variants : list of Variant
+        Methods with calibrator and clusters; yardsticks last.
+    """
+
+    def __init__(self, rows: Iterable[ResultRow]) -> None:
+        self.rows = list(rows)
+        self._values: dict[ResultKey, float] = {}  # means over folds, and what has no folds
+        self._spreads: dict[ResultKey, float] = {}
+        # Looked through once: a sweep has hundreds of thousands of rows.
+        features: dict[str, None] = {}
+        variants: dict[Variant, None] = {}
+        conditions: dict[str, None] = {}
+        groups: dict[str, dict[str, None]] = {}  # by attribute
+        for row in self.rows:
+            if row.fold in (MEAN, ""):
+                self._values[ResultKey.of(row)] = row.value
+            elif row.fold == STD:
+                self._spreads[ResultKey.of(row)] = row.value
+            features[row.feature] = conditions[row.condition] = None
+            variants[Variant.of(row)] = None
+            groups.setdefault(row.attribute, {})[row.group] = None
+        self.dataset = self.rows[0].dataset if self.rows else ""
+        self.features, self.attributes = list(features), list(groups)
+        self.variants = sorted(variants, key=lambda variant: variant.yardstick)
+        self._conditions = list(conditions)
+        self._groups = {
+            attribute: [group for group in names if group not in (GLOBAL, ALL)]
+            for attribute, names in groups.items()
+        }
+
+    def label(self, variant: Variant) -> str:
+        """Return the variant's name, as long as needed to tell it from the others."""
+        same = [other for other in self.variants if other.method == variant.method]
+        more = []
+        if len({other.clusters for other in same}) > 1:
+            more.append(f"K = {variant.clusters}")
+        if len({other.calibrator for other in same}) > 1:
+            more.append(calibrator_title(variant.calibrator))
+        return ", ".join([method_title(variant.method), *more])
+
+    def label_in_sentence(self, variant: Variant) -> str:
+        """Return the variant's label as it stands in a sentence, ``FSN (K = 100, beta)``."""
+        title, _, more = self.label(variant).partition(", ")
+        return f"{title} ({more})" if more else title
+
+    def groups(self, attribute: str) -> list[str]:
+        """Return the groups of `attribute`."""
+        return self._groups.get(attribute, [])
+
+    def rates(self, kind: str) -> list[str]:
+        """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
+        return [under for under in self._conditions if Condition.of(under).kind == kind]
+
+    def caution(self, attribute: str, metric: str, conditions: Sequence[str]) -> str:
+        """Say which groups count in numbers over groups, but have not enough data themselves."""
+        groups = self.groups(attribute)
+        small = {
+            condition: [
+                group
+                for group in groups
+                if any(
+                    self.value(
+                        ResultKey(feature, variant, attribute, group, condition, metric)
+                    ).says
+                    for feature in self.features
+                    for variant in self.variants[:1]
+                )
+            ]
+            for condition in conditions
+        }
+        front = " Part of it, but with not enough data to be told alone: "
+        if not any(small.values()):
+            return ""
+        if len({tuple(names) for names in small.values()}) == 1:
+            return f"{front}{', '.join(small[conditions[0]])}."
+        by_rate = [
+            f"at {rate_text(condition)} " + ("each group" if names == groups else ", ".join(names))
+            for condition, names in small.items()
+            if names
+        ]
+        return f"{front}{'; '.join(by_rate)}."
+
+    def has(self, key: ResultKey) -> bool:
+        """Whether a value was measured, be it undefined."""
+        return key in self._values
+
+    def value(self, key: ResultKey) -> TableValue:
+        """Look a value up: mean and std over folds, or the one value of an audit."""
+        mean = self._values.get(key, math.nan)
+        if math.isinf(mean):
+            return TableValue(math.nan, says=UNDEFINED)
+        return TableValue(mean, self._spreads.get(key, math.nan), unit=unit_of(key.metric))
 
 
 class StoredInterval(NamedTuple):
@@ -117,30 +269,22 @@ class ResultsFolder:
         return {variant.method: chosen[variant.method] for variant in self.results.variants}
 
     @cached_property
-    def _known(self) -> dict[tuple[str | Variant, ...], StoredInterval]:
+    def _intervals(self) -> dict[ResultKey, StoredInterval]:
         return {
-            (
-                row.feature,
-                Variant(row.method, row.calibrator, row.clusters),
-                row.attribute,
-                row.group,
-                row.condition,
-                row.metric,
-            ): StoredInterval(row.low, row.high, row.trials, row.effective)
+            ResultKey.of(row): StoredInterval(row.low, row.high, row.trials, row.effective)
             for row in self.intervals
         }
 
-    def known(
-        self,
-        feature: str,
-        variant: Variant,
-        attribute: str,
-        group: str,
-        condition: str,
-        metric: str,
-    ) -> StoredInterval | None:
+    def interval(self, key: ResultKey) -> StoredInterval | None:
         """Return how sure a value is, where that was written."""
-        return self._known.get((feature, variant, attribute, group, condition, metric))
+        return self._intervals.get(key)
+
+    def with_interval(self, key: ResultKey) -> TableValue:
+        """Look a value up with its interval, whether or not there is data enough for it."""
+        value, interval = self.results.value(key), self.interval(key)
+        if interval is None or math.isnan(value.mean):
+            return value
+        return replace(value, low=interval.low, high=interval.high)
 
     @cached_property
     def _compared(self) -> dict[str, list[Comparison]]:

@@ -5,39 +5,25 @@ Pages, files and the terminal ask it; none of them asks what kind of run it is.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-from faircal.metrics.results import GLOBAL, Condition, Interval
+from faircal.report.cells import Table
 from faircal.report.changes import difference_tables
 from faircal.report.classes.figures import class_figures
 from faircal.report.classes.tables import class_differences, class_tables, further_class_tables
 from faircal.report.classes.words import class_summary
 from faircal.report.explorer import explorer
 from faircal.report.figures import Figure, Panels, standard_figures
-from faircal.report.findings import ReportableResults, VariantResults
+from faircal.report.findings import ReportableResults
 from faircal.report.outline import OutlineSection, outline
 from faircal.report.store import ResultsFolder
-from faircal.report.tables import Table, Variant, further_tables, main_tables, rate_text
+from faircal.report.tables import further_tables, main_tables
 from faircal.report.words import Summary, summary
 
 
-class IntervalLine(NamedTuple):
-    """A rate of a group with its interval, as the page shows it."""
-
-    group: str
-    value: str
-    interval: str
-    pairs: str
-
-
 def _no_sections(_: ResultsFolder, __: str) -> list[OutlineSection]:
-    return []
-
-
-def _no_blocks(_: ResultsFolder) -> list[tuple[str, list[IntervalLine]]]:
     return []
 
 
@@ -64,8 +50,6 @@ class Subject:
         differences between methods, those behind the fold, the figures.
     outline : callable
         From store and attribute to the sections of a test report.
-    blocks : callable
-        From store to all rates with their intervals.
     explorer : callable, optional
         From store to the data of the explorer; without it the page has none, and no script.
     """
@@ -83,7 +67,6 @@ class Subject:
     further: Callable[[ResultsFolder, str], list[Table]]
     figures: Callable[[ResultsFolder, str], list[Figure | Panels]]
     outline: Callable[[ResultsFolder, str], list[OutlineSection]] = _no_sections
-    blocks: Callable[[ResultsFolder], list[tuple[str, list[IntervalLine]]]] = _no_blocks
     explorer: Callable[[ResultsFolder], dict[str, Any]] | None = None
 
     def tables(self, store: ResultsFolder, attribute: str) -> list[Table]:
@@ -105,41 +88,6 @@ def _face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
 
 def _further_face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     return further_tables(ReportableResults(store), attribute)
-
-
-def _blocks(store: ResultsFolder) -> list[tuple[str, list[IntervalLine]]]:
-    """Return the rates of an audit by what they are of, in words: groups under each other."""
-    if store.kind != "audit":
-        return []
-    blocks: dict[str, list[Interval]] = {}
-    for row in store.intervals:
-        if row.metric not in ("fpr", "fnr", "tpr"):
-            continue
-        where = "at the given threshold"
-        if row.condition:
-            kind = Condition.of(row.condition).metric.upper()
-            where = f"at a global {kind} of {rate_text(row.condition)}"
-        feature = f", {row.feature}" if len(store.results.features) > 1 else ""
-        blocks.setdefault(f"{row.metric.upper()} {where}{feature}", []).append(row)
-    # The decision in use first, and what people are told before what follows from it.
-    ordered = sorted(
-        blocks.items(), key=lambda block: (block[1][0].condition != "", block[1][0].metric == "tpr")
-    )
-    return [(title, [_interval_line(store, row) for row in rows]) for title, rows in ordered]
-
-
-def _interval_line(store: ResultsFolder, row: Interval) -> IntervalLine:
-    variant = Variant(row.method, row.calibrator, row.clusters)
-    found = VariantResults(store, row.attribute, row.feature, variant)
-    name = "All pairs" if row.group == GLOBAL else row.group
-    pairs = f"{row.trials:,.0f}"
-    lacking = found.lacking(row.metric, row.group, row.condition)
-    if lacking is not None:
-        return IntervalLine(name, "–", lacking, pairs)
-    value = found.value(row.metric, row.group, row.condition)
-    if math.isnan(value.mean):
-        return IntervalLine(name, "–", "not defined", pairs)
-    return IntervalLine(name, value.text, value.interval.replace("–", " to ") or "not known", pairs)
 
 
 _FACE_TERMS = {
@@ -202,7 +150,6 @@ FACES = Subject(
     further=_further_face_tables,
     figures=standard_figures,
     outline=outline,
-    blocks=_blocks,
     explorer=explorer,
 )
 

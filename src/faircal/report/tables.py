@@ -2,218 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faircal.evaluation.curves import ScoreSource
-from faircal.methods import METHODS
 from faircal.metrics import METRICS
 from faircal.metrics.fairness import FAIRNESS
-from faircal.metrics.results import ALL, GLOBAL, MEAN, STD, Condition, ResultRow
+from faircal.metrics.results import ALL, GLOBAL, Condition
 from faircal.report.cells import Heading, Line, Table, TableValue
-
-__all__ = [
-    "UNDEFINED",
-    "ColumnSpec",
-    "Heading",
-    "Line",
-    "Results",
-    "Table",
-    "TableValue",
-    "Variant",
-    "accuracy_table",
-    "calibration_table",
-    "calibrator_title",
-    "equality_table",
-    "fairness_measures",
-    "fairness_table",
-    "further_tables",
-    "group_table",
-    "main_tables",
-    "mark_best",
-    "method_table",
-    "method_title",
-    "rate_text",
-    "unit_of",
-]
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A method with its calibrator and number of clusters: one row of a table."""
-
-    method: str
-    calibrator: str
-    clusters: str
-
-    @classmethod
-    def of(cls, found: ResultRow | ScoreSource) -> Variant:
-        """Return the variant that a row of results, or a curve, is of."""
-        return cls(found.method, found.calibrator, found.clusters)
-
-    @property
-    def yardstick(self) -> bool:
-        """Whether the method is shown apart and never best."""
-        return self.method in METHODS and METHODS[self.method].yardstick
-
-
-#: A ratio to a group without an error.
-UNDEFINED = "undefined"
-#: What is no share of anything: ratios, indices, costs.
-_PLAIN = ("max_min", "max_geomean", "gini", "fdr", "ir", "garbe", "cllr", "min_cllr", "nll")
-
-
-def unit_of(metric: str) -> float:
-    """Return what a value is multiplied with to be printed: 100, or 1 where it is no share.
-
-    Examples
-    --------
-    >>> unit_of("fpr_gap"), unit_of("fpr_max_min"), unit_of("cllr")
-    (100.0, 1.0, 1.0)
-    """
-    return 1.0 if metric.endswith(_PLAIN) else 100.0
-
-
-def method_title(name: str) -> str:
-    """Return what a method is called; bare scores, as in audits, have no method."""
-    return METHODS[name].title if name in METHODS else name or "scores"
-
-
-def calibrator_title(name: str) -> str:
-    """Return what a calibrator is called.
-
-    Examples
-    --------
-    >>> calibrator_title("beta"), calibrator_title("histogram:n_bins=25")
-    ('beta', 'histogram (n_bins = 25)')
-    """
-    kind, colon, setting = name.partition(":")
-    return f"{kind} ({setting.replace('=', ' = ')})" if colon else kind
-
-
-class Results:
-    """The rows of a results store, looked up by what they are.
-
-    Attributes
-    ----------
-    rows : list of ResultRow
-    dataset : str
-    features, attributes : list of str
-        In order of appearance.
-    variants : list of Variant
-        Methods with calibrator and clusters; yardsticks last.
-    """
-
-    def __init__(self, rows: Iterable[ResultRow]) -> None:
-        self.rows = list(rows)
-        self._values: dict[tuple[str, ...], float] = {}
-        # Looked through once: a sweep has hundreds of thousands of rows.
-        features: dict[str, None] = {}
-        variants: dict[Variant, None] = {}
-        conditions: dict[str, None] = {}
-        groups: dict[str, dict[str, None]] = {}  # by attribute
-        for row in self.rows:
-            key = (row.feature, row.method, row.calibrator, row.clusters, row.fold, row.attribute)
-            self._values[(*key, row.group, row.condition, row.metric)] = row.value
-            features[row.feature] = conditions[row.condition] = None
-            variants[Variant.of(row)] = None
-            groups.setdefault(row.attribute, {})[row.group] = None
-        self.dataset = self.rows[0].dataset if self.rows else ""
-        self.features, self.attributes = list(features), list(groups)
-        self.variants = sorted(variants, key=lambda variant: variant.yardstick)
-        self._conditions = list(conditions)
-        self._groups = {
-            attribute: [group for group in found if group not in (GLOBAL, ALL)]
-            for attribute, found in groups.items()
-        }
-
-    def label(self, variant: Variant) -> str:
-        """Return the variant's name, as long as needed to tell it from the others."""
-        same = [other for other in self.variants if other.method == variant.method]
-        more = []
-        if len({other.clusters for other in same}) > 1:
-            more.append(f"K = {variant.clusters}")
-        if len({other.calibrator for other in same}) > 1:
-            more.append(calibrator_title(variant.calibrator))
-        return ", ".join([method_title(variant.method), *more])
-
-    def groups(self, attribute: str) -> list[str]:
-        """Return the groups of `attribute`."""
-        return self._groups.get(attribute, [])
-
-    def rates(self, kind: str) -> list[str]:
-        """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
-        return [under for under in self._conditions if Condition.of(under).kind == kind]
-
-    def has(
-        self,
-        feature: str,
-        variant: Variant,
-        attribute: str,
-        group: str,
-        condition: str,
-        metric: str,
-    ) -> bool:
-        """Whether a value was measured, be it undefined."""
-        front = (feature, variant.method, variant.calibrator, variant.clusters)
-        back = (attribute, group, condition, metric)
-        return any((*front, fold, *back) in self._values for fold in (MEAN, ""))
-
-    def caution(self, attribute: str, metric: str, conditions: Sequence[str]) -> str:
-        """Say which groups count in numbers over groups, but have not enough data themselves."""
-        groups = self.groups(attribute)
-        small = {
-            condition: [
-                group
-                for group in groups
-                if any(
-                    self.value(feature, variant, attribute, group, condition, metric).says
-                    for feature in self.features
-                    for variant in self.variants[:1]
-                )
-            ]
-            for condition in conditions
-        }
-        front = " Part of it, but with not enough data to be told alone: "
-        if not any(small.values()):
-            return ""
-        if len({tuple(found) for found in small.values()}) == 1:
-            return f"{front}{', '.join(small[conditions[0]])}."
-        said = [
-            f"at {rate_text(condition)} " + ("each group" if found == groups else ", ".join(found))
-            for condition, found in small.items()
-            if found
-        ]
-        return f"{front}{'; '.join(said)}."
-
-    def value(
-        self,
-        feature: str,
-        variant: Variant,
-        attribute: str,
-        group: str,
-        condition: str,
-        metric: str,
-    ) -> TableValue:
-        """Look a value up: mean and std over folds, or the one value of an audit."""
-        front = (feature, variant.method, variant.calibrator, variant.clusters)
-        back = (attribute, group, condition, metric)
-        mean = self._values.get((*front, MEAN, *back))
-        std = float("nan")
-        if mean is None:
-            mean = self._values.get((*front, "", *back), float("nan"))
-        else:
-            std = self._values.get((*front, STD, *back), float("nan"))
-        if np.isinf(mean):
-            return TableValue(float("nan"), says=UNDEFINED)
-        return TableValue(mean, std, unit=unit_of(metric))
-
-
-def rate_text(condition: str) -> str:
-    """Print the rate of a condition, ``global_fpr=0.001`` → ``0.1 %``."""
-    return f"{100 * Condition.of(condition).rate:g} %"
+from faircal.report.store import ResultKey, Results
+from faircal.report.wording import rate_text
 
 
 @dataclass(frozen=True)
@@ -241,7 +40,9 @@ def method_table(
     )
     grid = [
         [
-            results.value(feature, variant, attribute, want.group, want.condition, want.metric)
+            results.value(
+                ResultKey(feature, variant, attribute, want.group, want.condition, want.metric)
+            )
             for feature in results.features
             for want in wanted
         ]

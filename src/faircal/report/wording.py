@@ -5,9 +5,47 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from faircal.methods import METHODS
 from faircal.metrics import FAIRNESS, METRICS
 from faircal.metrics.results import GLOBAL, Condition
-from faircal.report.tables import Results, TableValue, Variant, method_title
+from faircal.report.cells import TableValue
+
+#: What is no share of anything: ratios, indices, costs.
+_PLAIN = ("max_min", "max_geomean", "gini", "fdr", "ir", "garbe", "cllr", "min_cllr", "nll")
+
+
+def unit_of(metric: str) -> float:
+    """Return what a value is multiplied with to be printed: 100, or 1 where it is no share.
+
+    Examples
+    --------
+    >>> unit_of("fpr_gap"), unit_of("fpr_max_min"), unit_of("cllr")
+    (100.0, 1.0, 1.0)
+    """
+    return 1.0 if metric.endswith(_PLAIN) else 100.0
+
+
+def method_title(name: str) -> str:
+    """Return what a method is called; bare scores, as in audits, have no method."""
+    return METHODS[name].title if name in METHODS else name or "scores"
+
+
+def calibrator_title(name: str) -> str:
+    """Return what a calibrator is called.
+
+    Examples
+    --------
+    >>> calibrator_title("beta"), calibrator_title("histogram:n_bins=25")
+    ('beta', 'histogram (n_bins = 25)')
+    """
+    kind, colon, setting = name.partition(":")
+    return f"{kind} ({setting.replace('=', ' = ')})" if colon else kind
+
+
+def rate_text(condition: str) -> str:
+    """Print the rate of a condition, ``global_fpr=0.001`` → ``0.1 %``."""
+    return f"{100 * Condition.of(condition).rate:g} %"
+
 
 #: So many names are listed; of more, the first ones and how many there are.
 _LISTED = 6
@@ -24,12 +62,12 @@ def percent(value: float) -> str:
     return f"{_hundredfold(value)} %"
 
 
-def points(value: float) -> str:
+def percentage_points(value: float) -> str:
     """Print a difference of fractions in percentage points.
 
     Examples
     --------
-    >>> points(0.0155), points(0.004)
+    >>> percentage_points(0.0155), percentage_points(0.004)
     ('1.6 points', '0.40 points')
     """
     return f"{_hundredfold(value)} points"
@@ -42,7 +80,7 @@ def ranged(value: TableValue, text: Callable[[float], str] = percent) -> str:
     --------
     >>> ranged(TableValue(0.04, low=0.023, high=0.056)), ranged(TableValue(0.04))
     ('4.0 % (2.3 % to 5.6 %)', '4.0 %')
-    >>> ranged(TableValue(0.016, low=0.01, high=0.02), points)
+    >>> ranged(TableValue(0.016, low=0.01, high=0.02), percentage_points)
     '1.6 points (1.0 to 2.0)'
     """
     if math.isnan(value.low) or math.isnan(value.high):
@@ -89,12 +127,6 @@ def listing(names: Iterable[str]) -> str:
     if len(every) > len(shown):
         shown.append(f"{len(every) - len(shown)} more")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
-def variant_name(results: Results, variant: Variant) -> str:
-    """Return a variant's label as it stands in a sentence, ``FSN (K = 100, beta)``."""
-    title, _, more = results.label(variant).partition(", ")
-    return f"{title} ({more})" if more else title
 
 
 ALL_PAIRS = "all pairs"
@@ -167,4 +199,4 @@ def _at(condition: str) -> str:
         return ""
     under = Condition.of(condition)
     everyone = "global " if under.kind.startswith("global_") else ""
-    return f" at {rounded(under.rate)} {everyone}{under.metric.upper()}"
+    return f" at {rate_text(condition)} {everyone}{under.metric.upper()}"

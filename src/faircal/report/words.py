@@ -16,6 +16,10 @@ from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, least_people
 from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.changes import changes
 from faircal.report.findings import (
+    TRIALS,
+    Rate,
+    RatesAtPoint,
+    RatesByGroup,
     ReportableResults,
     VariantResults,
     caution,
@@ -23,10 +27,8 @@ from faircal.report.findings import (
     main_condition,
     people,
 )
-from faircal.report.rates import TRIALS, Rate, RatesAtPoint, RatesByGroup
-from faircal.report.store import REFERENCE, ResultsFolder
-from faircal.report.tables import Variant, rate_text
-from faircal.report.wording import listing, percent, points, ranged, times, variant_name
+from faircal.report.store import REFERENCE, ResultKey, ResultsFolder, Variant
+from faircal.report.wording import listing, percent, percentage_points, ranged, rate_text, times
 
 ERRORS = {
     "fpr": "False matches (two strangers taken for one person)",
@@ -74,64 +76,64 @@ def summary(store: ResultsFolder, attribute: str) -> Summary:
     """
     variant = next(iter(store.main_variants.values()))
     condition = main_condition(store.results, attribute)
-    found = [
-        VariantResults(store, attribute, feature, variant).point(condition).seen()
+    points = [
+        VariantResults(store, attribute, feature, variant).point(condition).whole_errors()
         for feature in store.results.features
         if condition is not None
     ]
     return Summary(
-        _who(store, variant, found),
-        _sure(store, attribute, found),
+        _who(store, variant, points),
+        _sure(store, attribute, points),
         changes(store, attribute, condition) if store.kind != "audit" else [],
-        limits(store, attribute, found),
+        limits(store, attribute, points),
     )
 
 
 # ------------------------------------------------- who is treated differently, by how much
 
 
-def _who(store: ResultsFolder, variant: Variant, found: Sequence[RatesAtPoint]) -> list[str]:
-    if not found:
+def _who(store: ResultsFolder, variant: Variant, points: Sequence[RatesAtPoint]) -> list[str]:
+    if not points:
         return ["No error rates were measured, so nothing can be said about groups."]
-    if found[0].condition and found[0].rates["fpr"].overall.trials == 0:
+    if points[0].condition and points[0].rates["fpr"].overall.trials == 0:
         return ["There are no pairs of strangers, so no threshold is set and no error rate told."]
-    said = [_decision(store, found[0])]
+    said = [_decision(store, points[0])]
     if store.kind != "audit":
         raw = ", the scores as they come" if variant.method == REFERENCE else ""
-        said.append(f"These are the rates of {variant_name(store.results, variant)}{raw}.")
-    for point in found:
-        front = f"{point.feature}: " if len(found) > 1 else ""
+        said.append(f"These are the rates of {store.results.label_in_sentence(variant)}{raw}.")
+    for point in points:
+        front = f"{point.feature}: " if len(points) > 1 else ""
         groups = point.rates["fpr"].groups
         if not groups or not point.condition:
             said.append(front + _overall(point))
         if groups:
             for rates in point.rates.values():
                 said += [front + text for text in (_contrast(rates), *_too_few(rates))]
-    if not found[0].rates["fpr"].groups:
+    if not points[0].rates["fpr"].groups:
         said.append("The data names no groups: who is treated differently cannot be told.")
     if store.kind == "audit":
-        said += _calibration(store, variant, found)
+        said += _calibration(store, variant, points)
     return said
 
 
 def _calibration(
-    store: ResultsFolder, variant: Variant, found: Sequence[RatesAtPoint]
+    store: ResultsFolder, variant: Variant, points: Sequence[RatesAtPoint]
 ) -> Iterator[str]:
     """Say how far stated probabilities are from what happens, in the worst group and the best."""
-    attribute, told = store.results.attributes[0], ReportableResults(store)
-    for point in found:
+    attribute, results = store.results.attributes[0], ReportableResults(store)
+    for point in points:
         values = {
-            group: told.value(point.feature, variant, attribute, group, "", "ks")
+            group: results.value(ResultKey(point.feature, variant, attribute, group, "", "ks"))
             for group in store.results.groups(attribute)
         }
-        known = {group: value for group, value in values.items() if not math.isnan(value.mean)}
-        if len(known) > 1:
-            front = f"{point.feature}: " if len(found) > 1 else ""
-            worst = max(known, key=lambda group: known[group].mean)
-            best = min(known, key=lambda group: known[group].mean)
+        errors = {group: value for group, value in values.items() if not math.isnan(value.mean)}
+        if len(errors) > 1:
+            front = f"{point.feature}: " if len(points) > 1 else ""
+            worst = max(errors, key=lambda group: errors[group].mean)
+            best = min(errors, key=lambda group: errors[group].mean)
             yield (
-                f"{front}Stated probabilities are off by {ranged(known[worst])} for {worst} and "
-                f"by {ranged(known[best])} for {best} (KS: the largest share by which they are "
+                f"{front}Stated probabilities are off by {ranged(errors[worst])} for {worst} and "
+                f"by {ranged(errors[best])} for {best} (KS: the largest share by which they are "
                 "too high or too low on the whole; with few pairs some of it is chance)."
             )
 
@@ -175,7 +177,7 @@ def _told(rate: Rate) -> str:
 
 def _contrast(rates: RatesByGroup) -> str:
     """Say how the worst group and the best one compare, as far as the data can tell them apart."""
-    kind, trials, told = ERRORS[rates.metric], TRIALS[rates.metric], rates.told
+    kind, trials, told = ERRORS[rates.metric], TRIALS[rates.metric], rates.reportable
     if rates.overall.trials == 0:
         return f"{kind}: there are no {trials}, so nothing can be said."
     if not told:
@@ -195,12 +197,12 @@ def _contrast(rates: RatesByGroup) -> str:
 
 
 def _verdict(rates: RatesByGroup) -> str:
-    if rates.told_apart is False:
+    if rates.differ is False:
         if rates.overlap:
             return f"their intervals overlap: {NOT_APART}"
-        return f"among {len(rates.told)} groups chance alone can part two so far: {NOT_APART}"
+        return f"among {len(rates.reportable)} groups chance alone can part two so far: {NOT_APART}"
     many = f"that is {times(rates.ratio)} times as many" if math.isfinite(rates.ratio) else ""
-    if rates.told_apart is None:
+    if rates.differ is None:
         return f"{many or 'that is some against none'}, with no interval to say how sure"
     least = times(rates.least_ratio, down=True)
     if not many:
@@ -226,15 +228,15 @@ def _little(rate: Rate) -> str:
 # ---------------------------------------------------------------------- how sure are we
 
 
-def _sure(store: ResultsFolder, attribute: str, found: Sequence[RatesAtPoint]) -> list[str]:
-    rates = [rates for point in found for rates in point.rates.values()]
-    names = list(found[0].rates["fpr"].groups) if found else []
+def _sure(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]) -> list[str]:
+    rates = [rates for point in points for rates in point.rates.values()]
+    names = list(points[0].rates["fpr"].groups) if points else []
     said = []
     if any(each.overall.trials is None for each in rates):
         said.append("No intervals can be given: there are no counts of pairs in this folder.")
     elif any(not math.isnan(each.overall.low) for each in rates):
         said += [*_intervals(store), *_apart(rates), *_least_sure(rates)]
-    return [*said, *_sizes(rates), *_people(store, attribute, names), *_folds(found)]
+    return [*said, *_sizes(rates), *_people(store, attribute, names), *_folds(points)]
 
 
 def _intervals(store: ResultsFolder) -> Iterator[str]:
@@ -270,7 +272,7 @@ def _intervals(store: ResultsFolder) -> Iterator[str]:
 
 def _least_sure(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Name the group whose rate of false matches is known worst, of those that are told."""
-    told = rates[0].told if rates else {}
+    told = rates[0].reportable if rates else {}
     widths = {g: rate.high - rate.low for g, rate in told.items() if not math.isnan(rate.low)}
     if len(widths) > 1:
         group = max(widths, key=widths.__getitem__)
@@ -282,7 +284,7 @@ def _least_sure(rates: Sequence[RatesByGroup]) -> Iterator[str]:
 
 def _apart(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Say when groups are called different, where any two were compared."""
-    compared = [len(each.told) for each in rates if each.worst is not None]
+    compared = [len(each.reportable) for each in rates if each.worst is not None]
     if compared:
         yield (
             "Two groups are called different only where their intervals stay apart when widened "
@@ -295,7 +297,7 @@ def _sizes(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Say how large the groups are that were compared, the same for every feature."""
     said = []
     for each in rates[:2]:  # of the first feature
-        sizes = {group: rate.trials for group, rate in each.told.items() if rate.trials}
+        sizes = {group: rate.trials for group, rate in each.reportable.items() if rate.trials}
         if len(sizes) > 1:
             low, high = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
             trials = TRIALS[each.metric]
@@ -330,30 +332,32 @@ def _people(store: ResultsFolder, attribute: str, names: Sequence[str]) -> Itera
         yield "The data does not say who is in the pairs, so the number of people is not known."
 
 
-def _folds(found: Sequence[RatesAtPoint]) -> Iterator[str]:
+def _folds(points: Sequence[RatesAtPoint]) -> Iterator[str]:
     """Say how far the rates vary from fold to fold."""
-    for point in found:
-        front = f"{point.feature}: " if len(found) > 1 else ""
+    for point in points:
+        front = f"{point.feature}: " if len(points) > 1 else ""
         rates = point.rates["fpr"]
         if rates.worst is None or rates.best is None or rates.worst == rates.best:
             continue
-        ends = [(group, rates.told[group].spread) for group in (rates.worst, rates.best)]
+        ends = [(group, rates.reportable[group].spread) for group in (rates.worst, rates.best)]
         if not any(math.isnan(spread) for _, spread in ends):
-            varied = " and ".join(f"{points(spread)} for {group}" for group, spread in ends)
+            varied = " and ".join(
+                f"{percentage_points(spread)} for {group}" for group, spread in ends
+            )
             yield f"{front}From fold to fold false matches vary by {varied} (standard deviation)."
 
 
-def limits(store: ResultsFolder, attribute: str, found: Sequence[RatesAtPoint]) -> list[str]:
-    """Say what a run cannot tell of the groups of `attribute`; `found` is what it speaks of."""
+def limits(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]) -> list[str]:
+    """Say what a run cannot tell of the groups of `attribute`; `points` is what it speaks of."""
     return [
         *_simulated(store),
-        *_withheld(found),
+        *_withheld(points),
         *_few_people(store, attribute),
         *_in_no_group(store, attribute),
         *_uncalibrated(store),
-        *_tied(store, attribute, found),
+        *_tied(store, attribute, points),
         *_by_model(store),
-        *_chosen_on_test(store, found),
+        *_chosen_on_test(store, points),
         *_drawn(store),
         *_scope(store),
     ]
@@ -364,9 +368,9 @@ def _simulated(store: ResultsFolder) -> Iterator[str]:
         yield "The people are simulated: nothing here is about real people or a real system."
 
 
-def _withheld(found: Sequence[RatesAtPoint]) -> Iterator[str]:
+def _withheld(points: Sequence[RatesAtPoint]) -> Iterator[str]:
     names = dict.fromkeys(
-        group for point in found for rates in point.rates.values() for group in rates.withheld
+        group for point in points for rates in point.rates.values() for group in rates.withheld
     )
     if names:
         yield (
@@ -402,8 +406,8 @@ def _uncalibrated(store: ResultsFolder) -> Iterator[str]:
         yield "There are scores and no probabilities, so none can be checked (no calibration)."
 
 
-def _chosen_on_test(store: ResultsFolder, found: Sequence[RatesAtPoint]) -> Iterator[str]:
-    chosen = [p for p in found if p.condition and p.rates["fpr"].overall.trials != 0]
+def _chosen_on_test(store: ResultsFolder, points: Sequence[RatesAtPoint]) -> Iterator[str]:
+    chosen = [p for p in points if p.condition and p.rates["fpr"].overall.trials != 0]
     if chosen and store.run.get("settings", {}).get("threshold_on") != "calibration":
         yield (
             "The threshold was chosen on the same pairs that it is tested on. That is optimistic: "
@@ -411,9 +415,9 @@ def _chosen_on_test(store: ResultsFolder, found: Sequence[RatesAtPoint]) -> Iter
         )
 
 
-def _tied(store: ResultsFolder, attribute: str, found: Sequence[RatesAtPoint]) -> Iterator[str]:
+def _tied(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]) -> Iterator[str]:
     """Say where no threshold gives the wanted rate, since many pairs have the same score."""
-    for point in found:
+    for point in points:
         wanted = Condition.of(point.condition).wanted("fpr")
         if wanted is None or math.isnan(point.threshold):
             continue

@@ -18,7 +18,7 @@ from faircal.report.figures import (
     by_method,
     svg,
 )
-from faircal.report.tables import Results, Variant
+from faircal.report.store import Results, Variant
 
 
 def row(method, group, metric, value, *, clusters="", calibrator="beta", fold="mean", under=""):

@@ -13,8 +13,7 @@ from faircal.report.figures import Panels, paper_figures, standard_figures, svg
 from faircal.report.figures.base import slug
 from faircal.report.figures.clusters import DrawnCluster
 from faircal.report.figures.paper import telling_clusters
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import Results
+from faircal.report.store import ResultKey, Results, ResultsFolder
 
 ATTRIBUTE = "ethnicity+gender"
 
@@ -74,7 +73,7 @@ class TestStandard:
         for row in rates.table.to_pylist():
             (variant,) = [v for v in rates.variants if v.method == row["method"].lower()]
             where = (ATTRIBUTE, row["group"], "global_fpr=0.1", "fpr")
-            value = store.results.value(store.results.features[0], variant, *where)
+            value = store.results.value(ResultKey(store.results.features[0], variant, *where))
             assert row["value"] == value.mean
         assert {variant.calibrator for variant in rates.variants} == {"beta"}
 

@@ -9,8 +9,7 @@ import pytest
 from faircal.evaluation.curves import Curves
 from faircal.metrics.results import ResultRow
 from faircal.report.paper.published import entries, look_up
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import Results
+from faircal.report.store import Results, ResultsFolder
 
 CLUSTERED = ("faircal", "fsn")
 #: How the owners of BFW call the paper's groups.

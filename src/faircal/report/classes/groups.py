@@ -15,9 +15,9 @@ from faircal.metrics.intervals import LEVEL
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import ALL
+from faircal.report.cells import TableValue
 from faircal.report.classes.results import ClassResults, MetricColumn, ReportedMethod
-from faircal.report.tables import TableValue
-from faircal.report.wording import listing, percent, points, ranged
+from faircal.report.wording import listing, percent, percentage_points, ranged
 
 #: What is told of groups: what it is in words, and how its ends are called.
 _TOLD = {
@@ -191,7 +191,7 @@ def _differ(groups: Contrast) -> bool:
 def _verdict(groups: Contrast) -> str:
     """Say whether groups differ; that they do not is more than data can tell."""
     if groups.known and groups.told_apart:
-        return f"that is {points(groups.apart)} apart"
+        return f"that is {percentage_points(groups.apart)} apart"
     if groups.deviation is not None:
         return _deviating(groups, *groups.deviation)
     if not groups.known:
@@ -204,9 +204,10 @@ def _verdict(groups: Contrast) -> str:
 def _deviating(groups: Contrast, name: str, value: TableValue) -> str:
     """Say that groups differ though the ends by themselves might not."""
     which = "largest" if name == "MAD" else "average"
-    said = f"the {which} deviation of a group from their mean ({name}) is {ranged(value, points)}"
+    size = ranged(value, percentage_points)
+    said = f"the {which} deviation of a group from their mean ({name}) is {size}"
     if len(groups.values) == 2:
-        return f"that is {points(groups.apart)} apart, more than chance explains: {said}"
+        return f"that is {percentage_points(groups.apart)} apart, more than chance explains: {said}"
     return (
         f"groups differ by more than chance explains ({said}), though it is less sure that it is "
         "these two"

@@ -18,8 +18,8 @@ from faircal.metrics import Histogram
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.results import ALL, GLOBAL
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import TableValue, Variant
+from faircal.report.cells import TableValue
+from faircal.report.store import ResultKey, ResultsFolder, Variant
 
 Verdict = Literal["better", "worse", "no clear difference"]
 
@@ -208,15 +208,13 @@ class ClassResults:
         self, metric: str, method: ReportedMethod, group: str = GLOBAL, condition: str = ""
     ) -> TableValue:
         """Look a value up with its interval; NaN that `says` why where data is not enough."""
-        where = (self.feature, method.variant, self.attribute, group, condition, metric)
-        found, known = self.store.results.value(*where), self.store.known(*where)
-        if math.isnan(found.mean):
-            return found
+        key = ResultKey(self.feature, method.variant, self.attribute, group, condition, metric)
+        value = self.store.with_interval(key)
+        if math.isnan(value.mean):
+            return value
         if not (self._over() if group == ALL else self.enough(group)):
             return TableValue(math.nan, says=NOT_ENOUGH)
-        if known is not None:
-            found = replace(found, low=known.low, high=known.high)
-        return MetricColumn.of(metric).shown(replace(found, unit=100.0))
+        return MetricColumn.of(metric).shown(replace(value, unit=100.0))
 
     @cached_property
     def _differences(self) -> dict[tuple[str, ...], ClassDifference]:
@@ -292,9 +290,10 @@ class ClassResults:
 
         Of the method that is spoken of.
         """
-        where = (self.feature, self.spoken_of.variant, self.attribute, group, "", "accuracy")
-        known = self.store.known(*where)
-        return math.nan if known is None else known.effective
+        variant = self.spoken_of.variant
+        key = ResultKey(self.feature, variant, self.attribute, group, "", "accuracy")
+        interval = self.store.interval(key)
+        return math.nan if interval is None else interval.effective
 
     def rows(self, group: str) -> int | None:
         """Return the number of a group's rows; None where that is not known."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.results import ALL, GLOBAL
+from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.classes.results import (
     CLASS,
     METRICS,
@@ -16,7 +17,7 @@ from faircal.report.classes.results import (
     ReportedMethod,
 )
 from faircal.report.store import ResultsFolder
-from faircal.report.tables import Heading, Line, Table, TableValue, mark_best
+from faircal.report.tables import mark_best
 from faircal.report.wording import listing
 
 _OVER = {"mean": "Mean", "aad": "AAD", "mad": "MAD", "std": "STD"}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import ALL, GLOBAL
+from faircal.report.cells import TableValue
 from faircal.report.classes.groups import who
 from faircal.report.classes.results import (
     REFERENCES,
@@ -17,8 +18,7 @@ from faircal.report.classes.results import (
     Verdict,
 )
 from faircal.report.store import ResultsFolder
-from faircal.report.tables import TableValue
-from faircal.report.wording import listing, percent, points, ranged
+from faircal.report.wording import listing, percent, percentage_points, ranged
 from faircal.report.words import Summary
 
 #: What methods change, in the order of telling: metric, group, and its words.
@@ -172,7 +172,7 @@ def _moved(change: Change) -> str:
     """
     value = change.value
     low, high = sorted(map(abs, (value.low, value.high)))
-    text = points if MetricColumn.of(change.metric).share else _cost
+    text = percentage_points if MetricColumn.of(change.metric).share else _cost
     way = "up" if value.low > 0 else "down"
     if not low <= abs(value.mean) <= high:
         return f"{way} by {text(low).removesuffix(' points')} to {text(high)}"

@@ -23,8 +23,7 @@ from faircal.report.figures.style import (
     percent_axis,
     require_matplotlib,
 )
-from faircal.report.tables import method_title
-from faircal.report.wording import rounded
+from faircal.report.wording import method_title, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

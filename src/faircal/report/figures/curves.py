@@ -18,8 +18,7 @@ from faircal.metrics.ranking import FloatArray
 from faircal.metrics.results import GLOBAL
 from faircal.report.figures.base import Figure
 from faircal.report.figures.style import FAINT, RULE, draw_line, percent_axis
-from faircal.report.tables import method_title
-from faircal.report.wording import left_out, listed, rounded, titled
+from faircal.report.wording import left_out, listed, method_title, rounded, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,7 @@ import pyarrow as pa
 from faircal.evaluation.compare import Comparison
 from faircal.report.figures.base import Figure, Panels, long_table, panels
 from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
-from faircal.report.tables import method_title
-from faircal.report.wording import metric_title, rounded
+from faircal.report.wording import method_title, metric_title, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

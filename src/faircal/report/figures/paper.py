@@ -17,9 +17,8 @@ from faircal.report.figures.curves import FprCurves
 from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
 from faircal.report.figures.standard import sources_of
 from faircal.report.figures.violins import Violins
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import Variant, method_title
-from faircal.report.wording import rounded
+from faircal.report.store import ResultsFolder, Variant
+from faircal.report.wording import method_title, rounded
 
 PictureOf = Callable[[str], Path | None]
 
@@ -57,7 +56,7 @@ def paper_figures(
     Examples
     --------
     >>> import faircal
-    >>> from faircal.report.tables import Results
+    >>> from faircal.report.store import Results
     >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
     >>> store = ResultsFolder(Path(), Results(found.rows), {}, found.curves, [], [], [])
     >>> paper_figures(store, "rfw")  # none of the paper's methods was run

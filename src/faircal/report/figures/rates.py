@@ -12,8 +12,8 @@ import pyarrow as pa
 from faircal.metrics.results import GLOBAL, Condition, Interval
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
-from faircal.report.tables import Results, Variant, method_title
-from faircal.report.wording import left_out, metric_title, rounded
+from faircal.report.store import ResultKey, Results, Variant
+from faircal.report.wording import left_out, method_title, metric_title, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -157,7 +157,8 @@ class GroupRateDots(Figure):
         found = []
         for name, variant in self._variants.items():
             for group in self.groups:
-                value = self.results.value(self.feature, variant, self.attribute, group, *back)
+                key = ResultKey(self.feature, variant, self.attribute, group, *back)
+                value = self.results.value(key)
                 spread = value.mean - value.std, value.mean + value.std
                 if value.mean == value.mean:
                     found.append(Dot(name, group, value.mean, *ends.get((variant, group), spread)))
@@ -173,7 +174,7 @@ class GroupRateDots(Figure):
             return float("nan")
         (variant,) = self._variants.values()
         back = (self.attribute, GLOBAL, self.condition, self.metric)
-        return self.results.value(self.feature, variant, *back).mean
+        return self.results.value(ResultKey(self.feature, variant, *back)).mean
 
     @cached_property
     def table(self) -> pa.Table:

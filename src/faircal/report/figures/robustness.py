@@ -13,10 +13,11 @@ import pyarrow as pa
 from faircal.evaluation.benchmark.transfer import LabellingCurve, MovedRow, labelling_curves
 from faircal.metrics import DEVIATIONS
 from faircal.metrics.results import ALL, GLOBAL
+from faircal.report.cells import TableValue
 from faircal.report.figures.base import Figure, long_table
 from faircal.report.figures.style import MARKERS, label, line_look, percent_axis
-from faircal.report.tables import Results, TableValue, Variant, calibrator_title, method_title
-from faircal.report.wording import metric_title, rounded
+from faircal.report.store import ResultKey, Results, Variant
+from faircal.report.wording import calibrator_title, method_title, metric_title, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +88,7 @@ class Robustness(Figure):
         for name, variants in self.lines.items():
             values: dict[int, TableValue] = {}
             for variant in variants:
-                value = self.results.value(self.feature, variant, *where)
+                value = self.results.value(ResultKey(self.feature, variant, *where))
                 if value.mean == value.mean:
                     at = [int(variant.clusters)] if variant.clusters else self.clusters
                     values |= dict.fromkeys(at, value)

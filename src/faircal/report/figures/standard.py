@@ -21,9 +21,8 @@ from faircal.report.figures.reliability import ReliabilityDiagram
 from faircal.report.figures.robustness import MovingCurves, Robustness, by_calibrator, by_method
 from faircal.report.figures.violins import Violins
 from faircal.report.findings import ReportableResults, VariantResults, main_condition
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import Variant, method_title
-from faircal.report.wording import metric_title
+from faircal.report.store import ResultsFolder, Variant
+from faircal.report.wording import method_title, metric_title
 
 
 def standard_figures(store: ResultsFolder, attribute: str) -> list[Figure | Panels]:
@@ -47,7 +46,7 @@ def standard_figures(store: ResultsFolder, attribute: str) -> list[Figure | Pane
     --------
     >>> from pathlib import Path
     >>> import faircal
-    >>> from faircal.report.tables import Results
+    >>> from faircal.report.store import Results
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
     >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
     >>> run, rows = {"kind": "audit"}, Results(found.rows)
@@ -109,7 +108,7 @@ class _Standard:
         return tuple(
             group
             for group in of.groups
-            if any(of.too_few(metric, group, "") for metric in ("fpr", "fnr"))
+            if any(of.insufficient_data(metric, group) for metric in ("fpr", "fnr"))
         )
 
     def _key(self, *words: str) -> str:

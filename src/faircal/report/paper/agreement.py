@@ -7,12 +7,12 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from faircal.evaluation.benchmark import EXPERIMENTS
-from faircal.report.cells import SIMULATED, markdown_rows, plain
+from faircal.report.cells import SIMULATED, TableValue, markdown_rows, plain
 from faircal.report.paper.claims import Claim
 from faircal.report.paper.matching import Matched
 from faircal.report.paper.published import METHODS, PAPER, features
 from faircal.report.paper.tables import TableLayout, layouts
-from faircal.report.tables import TableValue, method_title
+from faircal.report.wording import method_title
 
 #: A difference of one standard deviation counts as within one, whatever its last bit.
 _ROUNDING = 1e-9

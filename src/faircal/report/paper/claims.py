@@ -14,7 +14,8 @@ from faircal.report.paper import published
 from faircal.report.paper.matching import Match, Matched
 from faircal.report.paper.published import FEATURES, METHODS, Quantity
 from faircal.report.paper.tables import ACCURACY, FNR_RATES, FPR_RATES, KS_MEAN, deviations
-from faircal.report.tables import ColumnSpec, method_title
+from faircal.report.tables import ColumnSpec
+from faircal.report.wording import method_title
 
 FAIRCAL, BASELINE, FSN, ORACLE = "faircal", "baseline", "fsn", "oracle"
 _RIVALS = tuple(method for method in METHODS if method not in (FAIRCAL, ORACLE))

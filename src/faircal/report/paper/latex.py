@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from faircal.report.cells import COMPARED, SIMULATED, difference, published
-from faircal.report.tables import Line, Table
+from faircal.report.cells import COMPARED, SIMULATED, Line, Table, difference, published
 
 _PREAMBLE = r"""\documentclass[a4paper,landscape]{article}
 \usepackage{booktabs}
@@ -93,7 +92,7 @@ def latex(table: Table, compared: bool = False) -> str:
 
     Examples
     --------
-    >>> from faircal.report.tables import Heading, TableValue
+    >>> from faircal.report.cells import Heading, TableValue
     >>> headings = (Heading("net", "AUROC", ""), Heading("net", "TPR", ""))
     >>> lines = (Line("Fair_Cal", (TableValue(0.9012, best=True), TableValue(0.5))),)
     >>> print(latex(Table("t", "Title", "Caption.", headings, lines)))

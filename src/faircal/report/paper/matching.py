@@ -11,6 +11,7 @@ from typing import NamedTuple
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.metrics.results import ALL, RUN
+from faircal.report.cells import TableValue
 from faircal.report.paper.published import (
     DATASETS,
     FEATURES,
@@ -20,8 +21,8 @@ from faircal.report.paper.published import (
     groups,
     look_up,
 )
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import ColumnSpec, Results, TableValue, Variant
+from faircal.report.store import ResultKey, Results, ResultsFolder, Variant
+from faircal.report.tables import ColumnSpec
 
 #: Other names of the paper's features.
 _ALIASES = {
@@ -115,7 +116,7 @@ class Matched:
     def value(self, feature: Match, variant: Variant, want: ColumnSpec) -> TableValue:
         """Look a value up, with the published one."""
         place = (self.attribute, want.group, want.condition, want.metric)
-        value = self.results.value(feature.name, variant, *place)
+        value = self.results.value(ResultKey(feature.name, variant, *place))
         quantity = self.quantity(feature, variant.method, want)
         if quantity is None:
             return value

@@ -6,18 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from faircal.metrics.results import ALL, Condition
+from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.paper.matching import Matched
 from faircal.report.paper.published import properties
-from faircal.report.tables import (
-    ColumnSpec,
-    Heading,
-    Line,
-    Table,
-    TableValue,
-    mark_best,
-    method_title,
-    rate_text,
-)
+from faircal.report.tables import ColumnSpec, mark_best
+from faircal.report.wording import method_title, rate_text
 
 _DEVIATIONS = {
     "aad": "average absolute deviation",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from faircal._base.files import write_text
-from faircal.report.cells import write_tables
+from faircal.report.cells import Table, write_tables
 from faircal.report.paper.agreement import (
     AgreementLine,
     DifferenceLine,
@@ -21,7 +21,6 @@ from faircal.report.paper.latex import latex_files
 from faircal.report.paper.matching import Matched
 from faircal.report.paper.tables import layouts, paper_tables
 from faircal.report.store import ResultsFolder
-from faircal.report.tables import Table
 
 AGREEMENT = "agreement.md"
 
