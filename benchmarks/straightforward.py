@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, random_split
 
-from faircal.methods.training.recipes import ComparisonRecipe, DebiasingRecipe
+from faircal.methods.debiasing import DebiasingRecipe
+from faircal.methods.ftc import ComparisonRecipe
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,9 @@ from benchmarks.machine import sgemm_rate
 from benchmarks.straightforward import ImageData, PairData
 from faircal import AGENDA, FTC
 from faircal._base.jobs import Job, Progress, silent
+from faircal.methods.debiasing import DebiasingRecipe
+from faircal.methods.ftc import ComparisonRecipe
 from faircal.methods.training import comparison, debiasing, session
-from faircal.methods.training.recipes import ComparisonRecipe, DebiasingRecipe
 
 #: AGENDA's 50, 10 × 25, 100 × 5 and 100 × 5 epochs, and a 50th part of each stage.
 AGENDA_FULL = replace(AGENDA.presets["paper"], stop_at=1.0)

@@ -60,7 +60,7 @@ NO_SPARK = "Spark needs pyspark, which is not installed: pip install 'faircal[sp
 #: What is in the package and imports PyTorch when it is imported.
 WITH_TORCH = {
     f"faircal.methods.training.{name}"
-    for name in ("comparison", "debiasing", "devices", "losses", "networks", "session")
+    for name in ("comparison", "debiasing", "networks", "session")
 } | {"faircal.embedding.facenet", "faircal.embedding.mtcnn"}
 WITH_TORCH |= {
     f"faircal.compute.{name}"
@@ -307,7 +307,7 @@ def test_torch_and_spark_are_imported_by_who_uses_them_alone(tmp_path):
         assert {WITH_TORCH!r} < set(names)
         for name in set(names) - {WITH_TORCH!r}:
             importlib.import_module(name)
-        assert "faircal.methods.training.recipes" in sys.modules
+        assert "faircal.methods.trained" in sys.modules
         faircal.AGENDA(), faircal.PASS(), faircal.MultiPASS(), faircal.FTC().check_parameters()
         assert "faircal.production.spark.session" in sys.modules
         print(len(names), sorted({{"torch", "pyspark"}} & set(sys.modules)))

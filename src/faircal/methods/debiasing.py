@@ -3,33 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, NotFittedError, ParameterError
-from faircal._base.registry import did_you_mean
+from faircal._base.registry import check_whole, did_you_mean
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset, Embeddings
 from faircal.data.dataset import COSINE_RANGE
 from faircal.methods.inputs import Inputs
-from faircal.methods.trained import TrainedMethod
-from faircal.methods.training.recipes import DebiasingRecipe
+from faircal.methods.trained import (
+    Recipe,
+    TrainedMethod,
+    check_flag,
+    check_list,
+    check_number,
+    check_share,
+    is_number,
+)
 
 #: Images without which there is nothing to train on.
 _FEWEST = 10
 
 
-def _known(
+def _usable(
     identity: NDArray[np.int32], attributes: Mapping[str, NDArray[np.int32]]
 ) -> NDArray[np.bool_]:
     """Return which images have a known identity and known attributes."""
-    known: NDArray[np.bool_] = np.logical_and.reduce(
+    usable: NDArray[np.bool_] = np.logical_and.reduce(
         [codes >= 0 for codes in (identity, *attributes.values())]
     )
-    return known
+    return usable
+
+
+@dataclass(frozen=True)
+class DebiasingRecipe(Recipe):
+    """How the networks of AGENDA, PASS and MultiPASS are made and trained.
+
+    Its fields are `DebiasingMethod`'s parameters of the same names.
+    """
+
+    width: int
+    discriminator: tuple[int, ...]
+    n_discriminators: int | Mapping[str, int]
+    identity_epochs: int
+    episodes: int
+    restart_every: int
+    discriminator_epochs: int
+    debias_epochs: int
+    debias_weight: float
+    update_epochs: int
+    stop_at: float
+    stop_together: bool
+    identity_rate: float
+    discriminator_rate: float
+    debias_rate: float
+    update_rate: float
+    batch_size: int
+    validation: float
+    squash: bool
+
+    def __post_init__(self) -> None:
+        for units in check_list("discriminator", self.discriminator):
+            check_whole("discriminator", units, 1)
+        counts = self.n_discriminators
+        for name in counts if isinstance(counts, Mapping) else ():
+            if not isinstance(name, str):
+                raise ParameterError(
+                    f"n_discriminators: expected names of attributes, found {name!r}"
+                )
+        for count in counts.values() if isinstance(counts, Mapping) else [counts]:
+            check_whole("n_discriminators", count, 1)
+        for name in ("width", "restart_every", "batch_size"):
+            check_whole(name, getattr(self, name), 1)
+        for name in ("identity", "discriminator", "debias", "update"):
+            check_whole(f"{name}_epochs", getattr(self, f"{name}_epochs"), 0)
+            check_number(f"{name}_rate", getattr(self, f"{name}_rate"), 0)
+        check_whole("episodes", self.episodes, 0)
+        check_number("debias_weight", self.debias_weight, 0)
+        check_share("validation", self.validation)
+        if not is_number(self.stop_at) or not 0 <= self.stop_at <= 1:
+            raise ParameterError(
+                f"stop_at: expected an accuracy from 0 to 1, found {self.stop_at!r}"
+            )
+        check_flag("stop_together", self.stop_together)
+        check_flag("squash", self.squash)
+
+    def ensemble(self, attribute: str) -> int:
+        """Return the number of discriminators of `attribute`."""
+        counts = self.n_discriminators
+        return counts.get(attribute, 2) if isinstance(counts, Mapping) else counts
 
 
 class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
@@ -163,14 +229,14 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         codes = {
             name: data.image_groups(name).take(used) for name in cls._attributes(str(attribute))
         }
-        known = _known(data.images.identity.take(used), codes)
-        if known.sum() < _FEWEST:
+        usable = _usable(data.images.identity.take(used), codes)
+        if usable.sum() < _FEWEST:
             return (
                 f"it needs {_FEWEST} or more images of known identity and group to train on, and "
-                f"there are {int(known.sum())}"
+                f"there are {int(usable.sum())}"
             )
         for name, of_images in codes.items():
-            if len(np.unique(of_images[known])) < 2:
+            if len(np.unique(of_images[usable])) < 2:
                 return f"it needs two or more groups to tell apart, and {name} has one"
         return None
 
@@ -184,19 +250,19 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
             for name in self._attributes(str(self.attribute_))
         }
         self._check_ensembles(attributes)
-        known = _known(identity, attributes)
-        if not known.all():
+        usable = _usable(identity, attributes)
+        if not usable.all():
             self.diagnostics_.note(
-                f"{int((~known).sum())} of {len(known)} images have an unknown identity or group: "
-                "they are left out of the training"
+                f"{int((~usable).sum())} of {len(usable)} images have an unknown identity or "
+                "group: they are left out of the training"
             )
         dense = {
-            name: np.unique(codes[known], return_inverse=True)[1].astype(np.int32)
+            name: np.unique(codes[usable], return_inverse=True)[1].astype(np.int32)
             for name, codes in attributes.items()
         }
         self.weights_, self.diagnostics_.figures = train(
-            inputs.vectors()[known],
-            identity[known],
+            inputs.vectors()[usable],
+            identity[usable],
             dense,
             recipe=self.recipe_,
             seed=self.random_state,
@@ -243,6 +309,7 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         return [(width, self.space_.dimension), (width,), (1,)]
 
 
+# Presets: "paper" is what the paper says, "paper-code" what its authors ran, where they differ.
 _AGENDA = DebiasingRecipe(
     width=256,
     discriminator=(128,),

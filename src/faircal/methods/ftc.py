@@ -2,19 +2,80 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import ParameterError
+from faircal._base.registry import check_whole
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset
 from faircal.methods.inputs import Inputs
-from faircal.methods.trained import TrainedMethod
-from faircal.methods.training.recipes import ComparisonRecipe
+from faircal.methods.trained import (
+    Recipe,
+    TrainedMethod,
+    check_flag,
+    check_list,
+    check_number,
+    check_share,
+    is_number,
+)
 
+#: A hidden layer wider than this many times the input is taken for a number of units.
+_WIDEST = 64
+
+
+@dataclass(frozen=True)
+class ComparisonRecipe(Recipe):
+    """How FTC's network is made, trained and used.
+
+    Its fields are `FTC`'s parameters of the same names.
+    """
+
+    hidden: tuple[float, ...]
+    dropout: float
+    fairness: float
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    dropout_when_scoring: bool
+    calibrated_range: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        for multiple in check_list("hidden", self.hidden):
+            if not is_number(multiple) or not 0 < multiple <= _WIDEST:
+                raise ParameterError(
+                    "hidden: expected multiples of the embedding's length, each above 0 and at "
+                    f"most {_WIDEST}, found {multiple!r}; (4, 4) makes two layers of 2048 for 512"
+                )
+        check_share("dropout", self.dropout)
+        if not is_number(self.fairness) or not 0 <= self.fairness <= 1:
+            raise ParameterError(
+                f"fairness: expected a number from 0 to 1, found {self.fairness!r}"
+            )
+        check_whole("epochs", self.epochs, 1)
+        check_whole("batch_size", self.batch_size, 1)
+        check_number("learning_rate", self.learning_rate, 0)
+        check_number("weight_decay", self.weight_decay, 0)
+        check_flag("dropout_when_scoring", self.dropout_when_scoring)
+        limits = check_list("calibrated_range", self.calibrated_range)
+        numbers = len(limits) == 2 and all(map(is_number, limits))
+        if not numbers or not limits[0] <= 0 < 1 <= limits[1]:
+            raise ParameterError(
+                "calibrated_range: expected (low, high) around the score's [0, 1], "
+                f"found {self.calibrated_range!r}"
+            )
+
+    def sizes(self, dimension: int) -> list[int]:
+        """Return the sizes of all layers for embeddings of length `dimension`."""
+        return [dimension, *(max(round(m * dimension), 1) for m in self.hidden), 2]
+
+
+# "paper" is what the paper says, "paper-code" what its authors ran, where they differ.
 _PAPER = ComparisonRecipe(
     hidden=(4, 4),
     dropout=0.3,

@@ -1,10 +1,16 @@
-"""What trained methods share: presets whose every value can be overridden, and the device."""
+"""What trained methods share: recipes whose every value can be overridden, and the device.
+
+A recipe is what a training depends on besides data and seed: sizes, losses, schedule. It needs no
+PyTorch; `faircal.methods.training`, which does, is imported when networks are trained or used.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from numbers import Real
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -16,9 +22,14 @@ from faircal._base.registry import did_you_mean
 from faircal.calibrators import Calibrator, make_calibrator
 from faircal.methods.base import Claims, Method, Needs, Output, check_names, check_truth
 from faircal.methods.inputs import Inputs, Space
-from faircal.methods.training.recipes import ComparisonRecipe, DebiasingRecipe, check_flag
 
-R = TypeVar("R", ComparisonRecipe, DebiasingRecipe)
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a training depends on besides data and seed; its values are checked when it is made."""
+
+
+R = TypeVar("R", bound=Recipe)
 
 
 class TrainedMethod(Method, Generic[R]):
@@ -29,7 +40,8 @@ class TrainedMethod(Method, Generic[R]):
 
     Attributes
     ----------
-    recipe_ : the recipe in force
+    recipe_ : Recipe
+        The preset's, with what the parameters override.
     weights_ : list of ndarray
         What is needed to score pairs.
     calibrator_ : Calibrator
@@ -145,3 +157,38 @@ class TrainedMethod(Method, Generic[R]):
 def _fixed(value: Any) -> Any:
     """Return lists, as JSON has them, as tuples."""
     return tuple(value) if isinstance(value, list) else value
+
+
+# ---------------------------------------------------- checks of a recipe's values
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a finite number, true and false not counted."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+def check_number(name: str, value: Any, least: float) -> None:
+    """Raise `ParameterError` unless `value` is a finite number of `least` or more."""
+    if not is_number(value) or value < least:
+        raise ParameterError(f"{name}: expected a number of {least:g} or more, found {value!r}")
+
+
+def check_share(name: str, value: Any) -> None:
+    """Raise `ParameterError` unless `value` is a number from 0 to below 1."""
+    if not is_number(value) or not 0 <= value < 1:
+        raise ParameterError(f"{name}: expected a number of 0 or more, below 1, found {value!r}")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise `ParameterError` unless `value` is true or false."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name}: expected true or false, found {value!r}")
+
+
+def check_list(name: str, value: object) -> Sequence[Any]:
+    """Return `value`; raise `ParameterError` unless it is a list or a tuple."""
+    if not isinstance(value, list | tuple):
+        raise ParameterError(f"{name}: expected a list of numbers, found {value!r}")
+    return value

@@ -62,11 +62,13 @@ def loss_by_hand(pairs, fold, ridge, n_components):
     found = []
     for part in parts_of(fold):
         fitted, held = held_out(pairs, fold, part)
-        landscape = fitted.survey(100, 10, 0)
-        landscape = landscape.mixed(fitted.vectors, *fitted.imposters(0), n_components, 0)
+        feature_map = fitted.fit_feature_map(100, 10, 0)
+        feature_map = feature_map.with_mixture(
+            fitted.vectors, *fitted.imposters(0), n_components, 0
+        )
         plain = fitted.calibrate(BetaCalibrator())
-        effects = TiltRegression(fitted, landscape, plain).fit(ridge)
-        test = TiltRegression(held, landscape, plain)
+        effects = TiltRegression(fitted, feature_map, plain).fit(ridge)
+        test = TiltRegression(held, feature_map, plain)
         eta, _ = test.log_odds(effects)
         p = 1 / (1 + np.exp(-eta))
         loss = -np.log(np.where(held.genuine, p, 1 - p))
@@ -194,11 +196,13 @@ class TestChoose:
         fold = folds(choosing._PARTS)
         for part in parts_of(fold):
             fitted, held = held_out(pairs, fold, part)
-            landscape = fitted.survey(100, 10, 0).mixed(fitted.vectors, *fitted.imposters(0), 4, 0)
+            feature_map = fitted.fit_feature_map(100, 10, 0).with_mixture(
+                fitted.vectors, *fitted.imposters(0), 4, 0
+            )
             plain = fitted.calibrate(BetaCalibrator())
             p = plain.predict(held.score)
             loss = -np.log(np.where(held.genuine, p, 1 - p))
-            losses.append(balanced(loss, TiltRegression(held, landscape, plain).components))
+            losses.append(balanced(loss, TiltRegression(held, feature_map, plain).components))
         assert chosen.plain == pytest.approx(np.mean(losses), abs=1e-9)
 
     def test_components_by_what_they_tell_of_people_held_out(self, pairs, folds):
@@ -213,10 +217,12 @@ class TestChoose:
         fold = folds(choosing._PARTS)
         for part in parts_of(fold):
             fitted, held = held_out(pairs, fold, part)
-            landscape = fitted.survey(100, 10, 0).mixed(fitted.vectors, *fitted.imposters(0), n, 0)
-            points = landscape.places(held.vectors)
+            feature_map = fitted.fit_feature_map(100, 10, 0).with_mixture(
+                fitted.vectors, *fitted.imposters(0), n, 0
+            )
+            points = feature_map.mixture_points(held.vectors)
             left, right = held.left[~held.genuine], held.right[~held.genuine]
-            expected.append(landscape.mixture.association(points, left, right).mean())
+            expected.append(feature_map.mixture.association(points, left, right).mean())
         assert chosen.associations[n] == pytest.approx(np.mean(expected), abs=1e-6)
         assert chosen.associations[n] > 0.1
 

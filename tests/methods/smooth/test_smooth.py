@@ -95,8 +95,8 @@ def chosen(parts):
 
 def features(model, data):
     """Return φ of each pair: a constant, components, the mean of traits; and T(s)."""
-    landscape = model.feature_map_
-    mixture = landscape.mixture
+    feature_map = model.feature_map_
+    mixture = feature_map.mixture
     vectors = data.embeddings.vectors.astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     laws = [
@@ -105,11 +105,11 @@ def features(model, data):
     ]
     density, traits = [], []
     for vector in vectors:
-        z = (vector - landscape.mean) @ landscape.axes
-        away = np.array([np.sum((vector - center) ** 2) for center in landscape.centers])
-        near = np.exp(-away / landscape.softness)
+        z = (vector - feature_map.mean) @ feature_map.axes
+        away = np.array([np.sum((vector - center) ** 2) for center in feature_map.centers])
+        near = np.exp(-away / feature_map.softness)
         traits.append(np.concatenate([z, np.sqrt(len(z) / 2) * near / near.sum()]))
-        density.append(np.array([law.pdf(z @ landscape.directions) for law in laws]))
+        density.append(np.array([law.pdf(z @ feature_map.directions) for law in laws]))
     found = []
     for i, j in zip(data.pairs.left, data.pairs.right, strict=True):
         couple = mixture.coupling * np.outer(density[i], density[j])

@@ -77,8 +77,8 @@ def runs(monkeypatch):
     """Return a list of all runs of stages in their order; nothing is trained."""
     seen = []
 
-    def spy(self, start=None, prepare=None, enough=None):
-        seen.append((self, start, prepare, enough))
+    def spy(self, start=None, prepare=None, stop=None):
+        seen.append((self, start, prepare, stop))
 
     monkeypatch.setattr(Stage, "run", spy)
     return seen

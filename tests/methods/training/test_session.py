@@ -148,15 +148,15 @@ def test_losses_are_means_over_rows(new_session):
     ("answers", "epochs"),
     [([True], 0), ([False, True], 1), ([False, False, True], 2), ([False] * 3, 3)],
 )
-def test_enough_is_asked_before_each_epoch(new_session, answers, epochs):
+def test_stop_is_asked_before_each_epoch(new_session, answers, epochs):
     problem = Problem(new_session())
     asked = []
 
-    def enough():
+    def stop():
         asked.append(len(problem.batches))
         return answers[len(asked) - 1]
 
-    problem.stage.run(enough=enough)
+    problem.stage.run(stop=stop)
     assert len(problem.batches) == 3 * epochs
     assert asked == [3 * i for i in range(len(answers))]
 
@@ -173,7 +173,7 @@ def test_what_is_done_before_a_run(new_session):
 def test_a_run_that_goes_on_is_prepared_and_not_started(new_session, tmp_path):
     path = tmp_path / "state"
     first = Problem(new_session(job=Job(checkpoint=path, every=0)))
-    first.stage.run(enough=lambda: len(first.batches) == 3)
+    first.stage.run(stop=lambda: len(first.batches) == 3)
     second = Problem(new_session(job=Job(checkpoint=path, every=0)))
     second.stage.session.restore()
     calls = []
@@ -189,7 +189,7 @@ def test_progress_of_a_stage(new_session):
     told = []
     problem = Problem(new_session(job=Job(lambda *call: told.append(call))), runs=2)
     problem.stage.run()
-    problem.stage.run(enough=lambda: len(problem.batches) == 12)  # one epoch of three
+    problem.stage.run(stop=lambda: len(problem.batches) == 12)  # one epoch of three
     assert {call[0] for call in told} == {"learning"}
     assert [call[1] for call in told] == [1, 2, 3, 3, 4, 6]
     assert {call[2] for call in told} == {6}

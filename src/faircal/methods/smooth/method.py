@@ -19,7 +19,7 @@ from faircal.compute.threads import each, one_blas_thread
 from faircal.data import Dataset
 from faircal.methods.base import Claims, Method, Needs, Output, check_truth
 from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
-from faircal.methods.smooth.mixture import FeatureMap
+from faircal.methods.smooth.features import FeatureMap
 from faircal.methods.smooth.regression import (
     RIDGES,
     LabelledPairs,
@@ -31,7 +31,7 @@ from faircal.methods.smooth.regression import (
 
 #: Pairs in the regression, at most: some hundred coefficients gain nothing from more.
 _MOST = 200_000
-#: Nats by which strangers may be alike more or less in use than in the fit, and half of the fit's.
+#: Nats by which imposters may be more or less alike in use than in the fit, and half of the fit's.
 _ALIKE = 0.1
 #: Images whose profiles are worked out at a time.
 _IMAGES = 512
@@ -46,7 +46,7 @@ class SmoothFairCal(Method):
 
     so that each pair shifts and tilts the global map; it stays monotone in the score whatever the
     pair. The features are a constant, the pair's components in a mixture that calibration
-    imposters show (`faircal.methods.smooth.mixture`), and the mean of both images' traits:
+    imposters show (`faircal.methods.smooth.features`), and the mean of both images' traits:
     principal components and soft regions. All coefficients come from one convex fit, a logistic
     regression with a ridge. Components are hardly held back, so that the map is calibrated within
     each; how far traits are, and the number of components, is chosen by cross-validation that holds
@@ -98,7 +98,7 @@ class SmoothFairCal(Method):
     needs = Needs(embeddings=True, folds=True)
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
 
-    _enrolled: tuple[Float64, ImageValues] | None = None
+    _image_profiles: tuple[Float64, ImageValues] | None = None
 
     def __init__(
         self,
@@ -130,10 +130,12 @@ class SmoothFairCal(Method):
 
     def _fit(self, inputs: Inputs) -> None:
         self.space_ = Space.of(inputs.declared_embeddings())
+        # In an order of their own, so that the given one changes no digit.
         pairs, order = LabelledPairs.of(inputs)
         folds = declared(inputs.folds, "folds")
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
         with one_blas_thread():
+            # The ridge and the number of components, on people held out.
             chosen = choose(
                 pairs,
                 calibrator,
@@ -146,11 +148,15 @@ class SmoothFairCal(Method):
                 progress=inputs.job.progress,
             )
             inputs.job.progress("fitting all pairs", 0, 1, "")
-            landscape = pairs.survey(self.n_dimensions, self.n_regions, self.random_state)
-            landscape = pairs.mix(landscape, chosen.n_components, self.random_state)
+            # φ: coordinates and regions of all images, the mixture of the imposter pairs.
+            feature_map = pairs.fit_feature_map(
+                self.n_dimensions, self.n_regions, self.random_state
+            )
+            feature_map = pairs.with_mixture(feature_map, chosen.n_components, self.random_state)
+            # u and v: one convex fit, given T, the log-odds of the global calibrator.
             some = pairs.some(_MOST, self.random_state)
-            problem = TiltRegression(some, landscape, pairs.calibrate(calibrator))
-            self.calibrator_, self.feature_map_ = problem.calibrator, landscape
+            problem = TiltRegression(some, feature_map, pairs.calibrate(calibrator))
+            self.calibrator_, self.feature_map_ = problem.calibrator, feature_map
             self.ridge_, self.effects_ = float(chosen.ridge), problem.fit(chosen.ridge)
             self._describe(chosen, problem)
         inputs.job.progress("fitting all pairs", 1, 1, "")
@@ -185,9 +191,9 @@ class SmoothFairCal(Method):
         """Return what components tell of who is paired with whom, in nats a pair."""
         if not len(self.feature_map_.mixture):
             return 0.0
-        places = self.feature_map_.places(pairs.vectors)
+        points = self.feature_map_.mixture_points(pairs.vectors)
         imposters = pairs.imposters(self.random_state)
-        return float(self.feature_map_.mixture.association(places, *imposters).mean())
+        return float(self.feature_map_.mixture.association(points, *imposters).mean())
 
     def remarks(self, data: Dataset, output: Output) -> list[str]:
         """Say where strangers of pairs in use are alike more, or less, than those of the fit.
@@ -199,12 +205,12 @@ class SmoothFairCal(Method):
             return []
         left, right = inputs.positions()
         rows = some_rows(np.arange(len(left)), _MOST, self.random_state)
-        places = self.feature_map_.places(inputs.vectors(self.space_))
-        told = self.feature_map_.mixture.association(places, left[rows], right[rows])
-        strange = 1 - output.probability[rows]
-        if strange.sum() < 1:
+        points = self.feature_map_.mixture_points(inputs.vectors(self.space_))
+        association = self.feature_map_.mixture.association(points, left[rows], right[rows])
+        imposter = 1 - output.probability[rows]
+        if imposter.sum() < 1:
             return []
-        here = float(strange @ told / strange.sum())
+        here = float(imposter @ association / imposter.sum())
         if abs(here - self.association_) <= max(_ALIKE, self.association_ / 2):
             return []
         how = "less" if here < self.association_ else "more"
@@ -226,6 +232,7 @@ class SmoothFairCal(Method):
             sides = (np.ascontiguousarray(side[block]) for side in (inputs.left, inputs.right))
             shift, slope = np.empty(len(score)), np.empty(len(score))
             kernels.tilts(profiles, effects, *sides, shift, slope)
+            # P = sigmoid(φ · u + max(φ · v, 0) T(s))
             np.maximum(slope, 0.0, out=slope)
             slope *= self.calibrator_.log_odds(score)
             shift += slope
@@ -236,11 +243,14 @@ class SmoothFairCal(Method):
 
     def _profiles(self, inputs: Inputs) -> Float64:
         """Return what pairs need of each image: its own shift and tilt, its memberships."""
-        if self._enrolled is None or self._enrolled[0] is not self.effects_:
+        if self._image_profiles is None or self._image_profiles[0] is not self.effects_:
             profiler = Profiler.of(self.feature_map_, self.effects_)
             width = 2 + 2 * len(self.feature_map_.mixture)
-            self._enrolled = self.effects_, ImageValues(self.space_, profiler, np.float64, width)
-        return self._enrolled[1].of(inputs)
+            self._image_profiles = (
+                self.effects_,
+                ImageValues(self.space_, profiler, np.float64, width),
+            )
+        return self._image_profiles[1].of(inputs)
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -273,20 +283,20 @@ class SmoothFairCal(Method):
 class Profiler:
     """Works out what pairs need of an image; all that is linear in it is one product."""
 
-    landscape: FeatureMap
+    feature_map: FeatureMap
     linear: Float64
     constant: Float64
     of_regions: Float64
 
     @classmethod
-    def of(cls, landscape: FeatureMap, effects: Float64) -> Profiler:
+    def of(cls, feature_map: FeatureMap, effects: Float64) -> Profiler:
         """Join what is linear in an image; `effects` are u and v."""
-        n, r = len(landscape.mixture), landscape.axes.shape[1]
+        n, r = len(feature_map.mixture), feature_map.axes.shape[1]
         constant, _, coordinates, regions = np.split(effects, [1, 1 + n, 1 + n + r], axis=1)
-        linear = landscape.axes @ np.hstack([coordinates.T, landscape.directions])
-        shift = -landscape.mean @ linear
+        linear = feature_map.axes @ np.hstack([coordinates.T, feature_map.directions])
+        shift = -feature_map.mean @ linear
         shift[:2] += constant[:, 0]
-        return cls(landscape, linear, shift, np.ascontiguousarray(regions.T))
+        return cls(feature_map, linear, shift, np.ascontiguousarray(regions.T))
 
     def __call__(self, vectors: NDArray[np.float32], _: Engine) -> Float64:
         """Return the profiles of vectors, shape (n, 2 + 2J)."""
@@ -294,8 +304,8 @@ class Profiler:
         def work(block: slice) -> Float64:
             some = vectors[block].astype(np.float64)
             found = some @ self.linear + self.constant
-            own = found[:, :2] + self.landscape.regions(some) @ self.of_regions
-            return np.hstack([own, self.landscape.memberships(found[:, 2:])])
+            own = found[:, :2] + self.feature_map.regions(some) @ self.of_regions
+            return np.hstack([own, self.feature_map.memberships(found[:, 2:])])
 
         with one_blas_thread():
             return np.concatenate(each(work, len(vectors), _IMAGES))

@@ -1,4 +1,8 @@
-"""The regression of SmoothFairCal: labelled pairs, their features, their effects."""
+"""SmoothFairCal's regression, and what it chooses by cross-validation.
+
+The log-odds of a pair are φ · u + max(φ · v, 0) T(s); `TiltRegression` fits u and v given a ridge.
+`choose` takes the ridge and the number of mixture components that do best on people held out.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from faircal.calibrators import Calibrator, Samples
 from faircal.compute.ridge import Regression
 from faircal.compute.threads import each
 from faircal.methods.inputs import Inputs
-from faircal.methods.smooth.mixture import FeatureMap, pair_memberships
+from faircal.methods.smooth.features import FeatureMap, pair_memberships
 
 Float64 = NDArray[np.float64]
 Rows = NDArray[np.integer]
@@ -77,14 +81,14 @@ class LabelledPairs:
         genuine = int(self.genuine.sum())
         return min(genuine, len(self) - genuine)
 
-    def survey(self, n_dimensions: int, n_regions: int, seed: int) -> FeatureMap:
+    def fit_feature_map(self, n_dimensions: int, n_regions: int, seed: int) -> FeatureMap:
         """Return embedding space as the pairs show it, without a mixture yet."""
         imposters = self.imposters(seed)
-        return FeatureMap.survey(self.vectors, *imposters, n_dimensions, n_regions, seed)
+        return FeatureMap.fit(self.vectors, *imposters, n_dimensions, n_regions, seed)
 
-    def mix(self, landscape: FeatureMap, n_components: int, seed: int) -> FeatureMap:
-        """Return `landscape` with a mixture that the imposter pairs show."""
-        return landscape.mixed(self.vectors, *self.imposters(seed), n_components, seed)
+    def with_mixture(self, feature_map: FeatureMap, n_components: int, seed: int) -> FeatureMap:
+        """Return `feature_map` with the mixture that the imposter pairs show."""
+        return feature_map.with_mixture(self.vectors, *self.imposters(seed), n_components, seed)
 
     def imposters(self, seed: int) -> tuple[Rows, Rows]:
         """Return the rows of both images of imposter pairs, of some at random where many."""
@@ -101,21 +105,22 @@ def some_rows(rows: Rows, most: int, seed: int) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class TiltRegression:
-    """The regression of labelled pairs, given a landscape and a global calibrator."""
+    """The regression of labelled pairs, given a feature map and a global calibrator."""
 
     pairs: LabelledPairs
-    landscape: FeatureMap
+    feature_map: FeatureMap
     calibrator: Calibrator
 
     @cached_property
     def _traits(self) -> Float64:
-        return self.landscape.traits(self.pairs.vectors)
+        return self.feature_map.traits(self.pairs.vectors)
 
     @cached_property
     def components(self) -> Float64:
         """The components of pairs, (n, J)."""
-        found = self.landscape.memberships(self.landscape.places(self.pairs.vectors))
-        return pair_memberships(found[self.pairs.left], found[self.pairs.right])
+        points = self.feature_map.mixture_points(self.pairs.vectors)
+        of_images = self.feature_map.memberships(points)
+        return pair_memberships(of_images[self.pairs.left], of_images[self.pairs.right])
 
     @cached_property
     def _regression(self) -> Regression:
@@ -133,7 +138,7 @@ class TiltRegression:
 
         `start` are effects to begin the search with.
         """
-        n = len(self.landscape.mixture)
+        n = len(self.feature_map.mixture)
         penalty = np.full((2, 1 + n + self._traits.shape[1]), ridge)
         penalty[:, : 1 + n] = _COMPONENT
         penalty[:, 0] = _CONSTANT
@@ -141,8 +146,8 @@ class TiltRegression:
             start = np.zeros_like(penalty)
             start[1, 0] = 1.0  # the global map
         scale = np.array([[1.0], [_ODDS]])
-        found: Float64 = self._regression.fit(penalty, start * scale) / scale
-        return found
+        effects: Float64 = self._regression.fit(penalty, start * scale) / scale
+        return effects
 
     def log_odds(self, effects: Float64) -> tuple[Float64, float]:
         """Return the log-odds of the pairs, and the share of them in which T is kept out."""
@@ -165,8 +170,8 @@ USUAL_COMPONENTS, USUAL_RIDGE = 12, 100.0
 _PARTS, _MOST, _LEAST = 3, 20_000, 20
 #: Part of the best association that a larger number of components must keep.
 _NEARLY = 0.97
-#: Nats that the best must tell; what pairs at random seem to tell is less.
-_TOLD = 0.01
+#: Nats of association that the best must reach; pairs at random seem to have less.
+_LEAST_ASSOCIATION = 0.01
 #: Pairs held out of a component that count in full; one with fewer counts less.
 _FULL = 50
 
@@ -194,25 +199,25 @@ class _HeldOutTrial:
 
     fitted: LabelledPairs
     held: LabelledPairs
-    landscape: FeatureMap
+    feature_map: FeatureMap
     seed: int
     effects: Float64 | None = None
 
     def association(self, n_components: int) -> float:
         """Fit a mixture; return what it tells of who is paired with whom, of people held out."""
-        landscape = self.fitted.mix(self.landscape, n_components, self.seed)
-        if not len(landscape.mixture):
+        feature_map = self.fitted.with_mixture(self.feature_map, n_components, self.seed)
+        if not len(feature_map.mixture):
             return 0.0
-        points = landscape.places(self.held.vectors)
+        points = feature_map.mixture_points(self.held.vectors)
         imposters = self.held.imposters(self.seed)
-        return float(landscape.mixture.association(points, *imposters).mean())
+        return float(feature_map.mixture.association(points, *imposters).mean())
 
     def prepare(self, n_components: int, calibrator: Calibrator) -> None:
         """Set up the regressions with so many components."""
-        self.landscape = self.fitted.mix(self.landscape, n_components, self.seed)
+        self.feature_map = self.fitted.with_mixture(self.feature_map, n_components, self.seed)
         plain = self.fitted.calibrate(calibrator)
-        self.problem = TiltRegression(self.fitted, self.landscape, plain)
-        self.test = TiltRegression(self.held, self.landscape, plain)
+        self.problem = TiltRegression(self.fitted, self.feature_map, plain)
+        self.test = TiltRegression(self.held, self.feature_map, plain)
 
     def plain(self) -> float:
         """Return the loss of the global map."""
@@ -224,6 +229,7 @@ class _HeldOutTrial:
         return self._loss(self.test.log_odds(self.effects)[0])
 
     def _loss(self, log_odds: Float64) -> float:
+        # log(1 + e^∓η), the log-loss of a genuine pair and of an imposter
         loss = np.logaddexp(0.0, np.where(self.held.genuine, -log_odds, log_odds))
         return balanced(loss, self.test.components)
 
@@ -241,6 +247,7 @@ def balanced(loss: Float64, components: Float64) -> float:
     """
     if not components.shape[1]:
         return float(loss.mean())
+    # Pair i counts Σ_j r_ij / Σ_i r_ij: each component adds up to 1, whatever its size.
     weight = components @ (1 / np.maximum(components.sum(axis=0), _FULL))
     return float(weight @ loss / weight.sum())
 
@@ -272,7 +279,10 @@ def choose(
         return chosen
     trials = [
         _HeldOutTrial(
-            fitted, held, fitted.survey(n_dimensions, n_regions, random_state), random_state
+            fitted,
+            held,
+            fitted.fit_feature_map(n_dimensions, n_regions, random_state),
+            random_state,
         )
         for fitted, held in _parts(pairs, folds(_PARTS), random_state)
     ]
@@ -292,14 +302,16 @@ def _choose_components(
     trials: Sequence[_HeldOutTrial], chosen: SmoothSettings, progress: Progress
 ) -> None:
     """Take the most components that tell nearly as much of people held out as the best number."""
-    found = chosen.associations
+    associations = chosen.associations
     for done, n in enumerate(COMPONENTS):
         progress("choosing components", done, len(COMPONENTS), f"{n} components")
-        found[n] = float(np.mean(_all(trials, partial(_HeldOutTrial.association, n_components=n))))
-    best = max(found.values())
+        associations[n] = float(
+            np.mean(_all(trials, partial(_HeldOutTrial.association, n_components=n)))
+        )
+    best = max(associations.values())
     chosen.n_components = 1
-    if best > _TOLD:
-        chosen.n_components = max(n for n, told in found.items() if told >= _NEARLY * best)
+    if best > _LEAST_ASSOCIATION:
+        chosen.n_components = max(n for n, of_n in associations.items() if of_n >= _NEARLY * best)
     progress("choosing components", len(COMPONENTS), len(COMPONENTS), "")
 
 
@@ -318,8 +330,7 @@ def _choose_ridge(
 
 def _all(trials: Sequence[_HeldOutTrial], work: Callable[[_HeldOutTrial], T]) -> list[T]:
     """Return what `work` gives for each trial, several at a time."""
-    found = each(lambda part: [work(trial) for trial in trials[part]], len(trials), 1)
-    return [one for part in found for one in part]
+    return each(lambda part: work(trials[part.start]), len(trials), 1)
 
 
 def _parts(

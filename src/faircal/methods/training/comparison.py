@@ -12,8 +12,8 @@ from torch.nn import functional
 
 from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
+from faircal.methods.ftc import ComparisonRecipe
 from faircal.methods.training.networks import Perceptron, forward, individual_fairness
-from faircal.methods.training.recipes import ComparisonRecipe
 from faircal.methods.training.session import Stage, new_generator, open_session, working_on
 
 Float32 = NDArray[np.float32]
@@ -62,6 +62,8 @@ def train(
         images, first, second = (session.tensor(a) for a in (vectors, left, right))
         label, member = session.tensor(genuine.astype(np.int64)), session.tensor(group)
 
+        # (1 − λ) CE + λ L_fair. L_fair is taken on logits, as the authors do, and is not divided
+        # by the number of couples of groups.
         def losses(batch: Tensor) -> Mapping[str, Tensor]:
             x = difference(images, first[batch], second[batch])
             logits = network(x, recipe.dropout).float()
@@ -102,7 +104,7 @@ def score(
 ) -> NDArray[np.float64]:
     """Return the network's probability of "same" for each pair.
 
-    `dropout` is 0, unless it is to stay on.
+    `dropout` is 0, unless it is to stay on: the authors never left training mode.
     """
     chosen = choose_device(device)
     with working_on(chosen), torch.inference_mode():
@@ -111,10 +113,10 @@ def score(
         layers = list(zip(tensors[::2], tensors[1::2], strict=True))
         images = torch.from_numpy(vectors).to(chosen)
         first, second = torch.from_numpy(left).to(chosen), torch.from_numpy(right).to(chosen)
-        found = np.empty(len(left))
+        probability = np.empty(len(left))
         for start in range(0, len(left), _BLOCK):
             block = slice(start, start + _BLOCK)
             x = difference(images, first[block], second[block])
             logits = forward(layers, x, torch.relu, dropout, generator).double()
-            found[block] = torch.softmax(logits, 1)[:, 1].cpu().numpy()
-    return found
+            probability[block] = torch.softmax(logits, 1)[:, 1].cpu().numpy()
+    return probability

@@ -18,8 +18,8 @@ from torch.nn import functional
 
 from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
+from faircal.methods.debiasing import DebiasingRecipe
 from faircal.methods.training.networks import Perceptron, attribute_entropy, uniformity
-from faircal.methods.training.recipes import DebiasingRecipe
 from faircal.methods.training.session import (
     Losses,
     Stage,
@@ -92,6 +92,7 @@ class Debiasing:
         self.session = session
         self.recipe = recipe
         self.names = tuple(attributes)
+        # A random part of the images is kept to measure discriminators on: stage 4 stops by it.
         order = torch.randperm(len(vectors), generator=session.generator, device=session.device)
         held = order[: int(recipe.validation * len(vectors))]
         used = order[len(held) :]
@@ -142,6 +143,7 @@ class Debiasing:
     def debias_loss(self, mapped: Tensor) -> Tensor:
         """Return the sum over attributes of the largest loss that a discriminator gives."""
         squash = self.recipe.squash
+        # L_deb: the largest over the ensemble of the batch's −(1/G) Σ_g log p_g.
         losses = [
             torch.stack([uniformity(member(mapped).float(), squash) for member in ensemble])
             for ensemble in self.ensembles
@@ -173,13 +175,14 @@ class Debiasing:
     def run(self) -> None:
         """Pass through the stages."""
         recipe = self.recipe
-        self._identity.run()
+        self._identity.run()  # stage 1: M and C learn who is who
         for episode in range(recipe.episodes):
-            if episode % recipe.restart_every == 0:
+            if episode % recipe.restart_every == 0:  # stage 2: E, drawn anew, learns the groups
                 self._discriminators.run(start=self._draw_discriminators, prepare=self._rest)
-            self._debias.run()
+            self._debias.run()  # stage 3: M and C, CE + λ L_deb; E is not stepped
+            # Stage 4: one discriminator of each ensemble learns on, while it is not good enough.
             for members in self.turn(episode):
-                self._update(members).run(prepare=self._rest, enough=partial(self._enough, members))
+                self._update(members).run(prepare=self._rest, stop=partial(self._accurate, members))
 
     def turn(self, episode: int) -> list[Members]:
         """Return the discriminators that learn in stage 4 of an episode: one of each ensemble.
@@ -263,14 +266,14 @@ class Debiasing:
             ):
                 mapped.copy_(self.new_embeddings(images))
 
-    def _enough(self, members: Members) -> bool:
+    def _accurate(self, members: Members) -> bool:
         return all(self.accuracy(a, k) > self.recipe.stop_at for a, k in members)
 
     def figures(self) -> dict[str, float]:
         """Return the last losses, and how well each attribute is told from validation images."""
         self._rest()
         losses = self.session.losses
-        found = {
+        figures = {
             f"stage_{stage[0]}_{key.replace('-', '_')}": value
             for stage in sorted(losses)
             for key, value in losses[stage].items()
@@ -278,8 +281,8 @@ class Debiasing:
         measured = self.ensembles if len(self.held_mapped) else []
         for a, (name, ensemble) in enumerate(zip(self.names, measured, strict=False)):
             best = max(self.accuracy(a, k) for k in range(len(ensemble)))
-            found[f"discriminator_accuracy_{name}"] = best
-        return found
+            figures[f"discriminator_accuracy_{name}"] = best
+        return figures
 
 
 def transform(weights: Sequence[Float32], vectors: Float32, device: str) -> Float32:
@@ -287,10 +290,10 @@ def transform(weights: Sequence[Float32], vectors: Float32, device: str) -> Floa
     chosen = choose_device(device)
     with working_on(chosen), torch.inference_mode():
         weight, bias, slope = (torch.from_numpy(array).to(chosen) for array in weights)
-        found = np.empty((len(vectors), len(weight)), dtype=np.float32)
+        mapped = np.empty((len(vectors), len(weight)), dtype=np.float32)
         for start in range(0, len(vectors), _BLOCK):
             block = np.array(vectors[start : start + _BLOCK], dtype=np.float32)
             x = torch.from_numpy(block).to(chosen)
-            mapped = functional.prelu(functional.linear(x, weight, bias), slope)
-            found[start : start + _BLOCK] = mapped.cpu().numpy()
-    return found
+            new = functional.prelu(functional.linear(x, weight, bias), slope)
+            mapped[start : start + _BLOCK] = new.cpu().numpy()
+    return mapped

@@ -1,4 +1,4 @@
-"""The networks of the trained methods: fully connected, with weights as plain tensors."""
+"""The networks of the trained methods, fully connected, weights as plain tensors; their losses."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def dropout_mask(shape: tuple[int, int], dropout: float, generator: torch.Genera
     n = shape[0] * shape[1]
     words = torch.empty(-(-n // 4), dtype=torch.int64, device=generator.device)
     words.random_(-(2**63), None, generator=generator)
-    lots = words.view(torch.int16)[:n].view(shape)
+    draws = words.view(torch.int16)[:n].view(shape)
     dropped = min(round(dropout * _PARTS), _PARTS - 1)
-    kept = lots >= dropped - _PARTS // 2
+    kept = draws >= dropped - _PARTS // 2
     return kept.to(torch.float32).mul_(1 / (1 - dropout))
 
 
@@ -158,6 +158,7 @@ def individual_fairness(outputs: Tensor, genuine: Tensor, group: Tensor, n_group
     member = member.to(outputs.dtype)
     weight = (member / member.sum(0).clamp_min(1)).sum(1)
     penalty = outputs.new_zeros(())
+    # y_a = y_b: each label by itself
     for label in (0, 1):
         w = weight * (genuine == label)
         total = w.sum()

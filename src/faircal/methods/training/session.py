@@ -1,4 +1,4 @@
-"""One training: its stages, and how it goes on after a stop."""
+"""One training: its stages, how it goes on after a stop, and the device that it has."""
 
 from __future__ import annotations
 
@@ -125,6 +125,7 @@ class TrainingSession:
 
         Comes with the state of its optimiser, where the run was interrupted.
         """
+        # Runs are numbered in the order in which they begin, which is the same in every training.
         run = self.begun.total()
         self.begun[stage] += 1
         if run < self._at[0]:
@@ -226,7 +227,7 @@ class Stage:
         self,
         start: Callable[[], None] | None = None,
         prepare: Callable[[], None] | None = None,
-        enough: Callable[[], bool] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> None:
         """Train for the stage's epochs.
 
@@ -236,8 +237,8 @@ class Stage:
             Done once, before the first epoch.
         prepare : callable
             Done before the first epoch and also when the run goes on from a checkpoint.
-        enough : callable
-            Asked before each epoch whether the run is to stop.
+        stop : callable
+            Asked before each epoch whether the run is to end.
         """
         done = self.session.begun[self.name] * self.epochs
         first, state = self.session.next_run(self.name)
@@ -248,12 +249,12 @@ class Stage:
                 prepare()
             self._reset(state)
             for epoch in range(first, self.epochs):
-                if enough is not None and enough():
+                if stop is not None and stop():
                     break
                 self._epoch()
-                self._tell(done + epoch + 1)
+                self._report(done + epoch + 1)
                 self.session.offer(epoch + 1, self.optimiser)
-        self._tell(done + self.epochs)
+        self._report(done + self.epochs)
 
     def _reset(self, state: Mapping[str, NDArray[Any]] | None) -> None:
         """Start Adam anew, or from `state`."""
@@ -303,6 +304,7 @@ class Stage:
             session.device.type, torch.bfloat16, session.mixed_precision, cache_enabled=False
         ):
             losses = self.losses(batch)
+        # Not backward(): parameters of other stages are in the loss, and must keep no gradient.
         gradients = torch.autograd.grad(losses["loss"], self.parameters)
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient
@@ -312,7 +314,7 @@ class Stage:
                 self._sums[key] = torch.zeros((), device=session.device)
             self._sums[key].add_(loss.detach(), alpha=len(batch))
 
-    def _tell(self, done: int) -> None:
+    def _report(self, done: int) -> None:
         losses = self.session.losses.get(self.name, {})
         label = ", ".join(f"{key} {value:.4g}" for key, value in losses.items())
         self.session.job.progress(self.name, done, self.epochs * self.runs, label)

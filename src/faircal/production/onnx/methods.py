@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from faircal._base.errors import ParameterError
 from faircal.calibrators.base import Calibrator
 from faircal.methods import FSN, GST, Baseline, FairCal, Method, Oracle, SmoothFairCal
+from faircal.methods.smooth.features import FeatureMap
 from faircal.methods.smooth.method import Profiler
-from faircal.methods.smooth.mixture import FeatureMap
 from faircal.production.onnx.graph import DOUBLE, SINGLE, WHOLE, Graph, GraphValue, sigmoid
 from faircal.production.onnx.maps import make_maps, set_maps
 
@@ -247,26 +247,26 @@ def _smooth(model: SmoothFairCal, pairs: PairInputs) -> Said:
 
 
 def _profile(
-    side: GraphSide, profiler: Profiler, landscape: FeatureMap
+    side: GraphSide, profiler: Profiler, feature_map: FeatureMap
 ) -> tuple[GraphValue, GraphValue, GraphValue]:
     """Return an image's own shift and tilt, (n, 2), and its memberships e and g, (n, J) each."""
-    centers, width = landscape.centers, profiler.linear.shape[1]
+    centers, width = feature_map.centers, profiler.linear.shape[1]
     # All that is linear in the vectors is one product: shift, tilt and places; then regions.
-    slopes = np.hstack([profiler.linear, (2 / landscape.softness) * centers.T])
-    level = -np.einsum("ij,ij->i", centers, centers) / landscape.softness
+    slopes = np.hstack([profiler.linear, (2 / feature_map.softness) * centers.T])
+    level = -np.einsum("ij,ij->i", centers, centers) / feature_map.softness
     linear = side.rows @ slopes + np.concatenate([profiler.constant, level])  # (n, 2 + k + K)
     regions = side.graph.op("Softmax", linear.columns(width, slopes.shape[1]), axis=1)
-    scale = np.sqrt(landscape.axes.shape[1] / 2)
+    scale = np.sqrt(feature_map.axes.shape[1] / 2)
     own = linear.columns(0, 2) + regions @ (scale * profiler.of_regions)
-    if not len(landscape.mixture):
+    if not len(feature_map.mixture):
         return own, own, own
-    e = _likelihoods(linear.columns(2, width), landscape)
-    return own, e, e @ landscape.mixture.coupling
+    e = _likelihoods(linear.columns(2, width), feature_map)
+    return own, e, e @ feature_map.mixture.coupling
 
 
-def _likelihoods(places: GraphValue, landscape: FeatureMap) -> GraphValue:
+def _likelihoods(places: GraphValue, feature_map: FeatureMap) -> GraphValue:
     """Return how likely each component makes images at `places` (n, k), the likeliest 1: (n, J)."""
-    mixture = landscape.mixture
+    mixture = feature_map.mixture
     n, k, _ = mixture.factors.shape
     factors = mixture.factors.transpose(2, 0, 1).reshape(k, n * k)
     middle = np.einsum("jab,jb->ja", mixture.factors, mixture.means).reshape(n * k)

@@ -13,8 +13,8 @@ from scipy.linalg import eigh
 from scipy.stats import multivariate_normal, ortho_group
 
 from faircal.compute.clustering import kmeans
-from faircal.methods.smooth import mixture
-from faircal.methods.smooth.mixture import PairMixture, fit_pair_mixture, shared_directions
+from faircal.methods.smooth import features as mixture
+from faircal.methods.smooth.features import PairMixture, fit_pair_mixture, shared_directions
 
 COUPLING = np.array([[0.30, 0.02, 0.01], [0.02, 0.25, 0.05], [0.01, 0.05, 0.29]])
 MEANS = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 7.0]])

@@ -1,9 +1,10 @@
-"""A mixture of Gaussians for pairs of strangers: who tends to be paired with whom.
+"""What SmoothFairCal makes of an embedding: coordinates, regions, components of a pair mixture.
 
-Where imposter pairs are drawn among people who are alike (in a demographic group, say), the list
-of pairs tells, through the embeddings, what being alike means; no attribute is needed. First the
-directions of embedding space are found in which two strangers of a pair resemble each other, then
-a mixture there whose components come in couples, by expectation-maximisation.
+The mixture is one of Gaussians, for pairs of imposters: who tends to be paired with whom. Where
+imposter pairs are drawn among people who are alike (in a demographic group, say), the list of pairs
+tells, through the embeddings, what being alike means; no attribute is needed. First the directions
+of embedding space are found in which two imposters of a pair resemble each other, then a mixture
+there whose components come in couples, by expectation-maximisation.
 """
 
 from __future__ import annotations
@@ -65,9 +66,10 @@ def shared_directions(points: Float64, left: Rows, right: Rows) -> tuple[Float64
     ((3, 1), True)
     """
     n = len(points)
-    together = coo_array((np.ones(len(left)), (left, right)), shape=(n, n)).tocsr()
-    cross = points.T @ (together @ points) / max(len(left), 1)
+    paired = coo_array((np.ones(len(left)), (left, right)), shape=(n, n)).tocsr()
+    cross = points.T @ (paired @ points) / max(len(left), 1)
     values, vectors = np.linalg.eigh((cross + cross.T) / 2)
+    # Chance makes eigenvalues of either sign alike: one larger than the most negative is no chance.
     real = np.flatnonzero(values > -values.min(initial=0.0))[::-1]
     shares = np.minimum(values[real], 1 - _LEFT)
     return np.ascontiguousarray(vectors[:, real] / np.sqrt(1 - shares)), shares
@@ -92,9 +94,9 @@ class PairMixture(Gaussians):
 
     def likelihoods(self, points: Float64) -> Float64:
         """Return how likely each component makes each point, the likeliest scaled to 1: (n, J)."""
-        found = self.log_densities(points)
-        found -= found.max(axis=1, keepdims=True)
-        return np.exp(found, out=found)
+        logs = self.log_densities(points)
+        logs -= logs.max(axis=1, keepdims=True)
+        return np.exp(logs, out=logs)
 
     def association(self, points: Float64, left: Rows, right: Rows) -> Float64:
         """Return how much likelier pairs are than pairs of the same images at random, in logs.
@@ -104,8 +106,9 @@ class PairMixture(Gaussians):
         """
         joint = _Joint.of(self, points, left, right)
         alone = self.coupling.sum(axis=0).astype(np.float32)
-        found: Float64 = np.log(joint.mass) - np.log((joint.one @ alone) * (joint.two @ alone))
-        return found
+        # log P(x₁, x₂) − log P(x₁) P(x₂): the scale of the likelihoods is the same in both.
+        gain: Float64 = np.log(joint.mass) - np.log((joint.one @ alone) * (joint.two @ alone))
+        return gain
 
 
 def fit_pair_mixture(
@@ -187,9 +190,11 @@ class _CountedPairs:
         return cls(here, left, right, by_image), _maximise(here, share, coupled)
 
     def step(self, mixture: PairMixture) -> tuple[float, PairMixture]:
-        """Return the log-likelihood a pair, and the next mixture."""
+        """Return the log-likelihood a pair, and the next mixture: one round of EM."""
         coupling = mixture.coupling.astype(np.float32)
         joint = _Joint.of(mixture, self.points, self.left, self.right)
+        # E: P(j, k | pair) = e_j c_jk e'_k / mass, summed over pairs for the coupling, and over the
+        # partner's component for what each image is worth to each component.
         one, two = joint.one / joint.mass[:, None], joint.two
         coupled = mixture.coupling * (one.T @ two)
         sides = np.concatenate([one * (two @ coupling), two * (one @ coupling)])
@@ -199,12 +204,13 @@ class _CountedPairs:
 
 def _maximise(points: Float64, share: Float64, coupled: Float64) -> PairMixture:
     """Return the mixture that makes points and couples most likely, given whose they are."""
-    size = share.sum(axis=0) + np.finfo(float).tiny
+    size = share.sum(axis=0) + np.finfo(float).tiny  # a component may have lost all its images
     means = (share.T @ points) / size[:, None]
     spreads = np.stack(
         [(points - mean).T @ ((points - mean) * part[:, None])
          for mean, part in zip(means, share.T, strict=True)]
     )  # fmt: skip
+    # Covariances are drawn towards their average: small components have too few images for theirs.
     pooled = spreads.sum(axis=0) / size.sum()
     pooled[np.diag_indices_from(pooled)] += 1e-9 * np.trace(pooled) + np.finfo(float).tiny
     covariances = (spreads + _IMAGINED * pooled) / (size + _IMAGINED)[:, None, None]
@@ -222,14 +228,14 @@ _EACH, _IMAGES = 50, 10
 _SOFT = 0.5
 #: Softer than this no border is, and no couple of components rarer.
 _SOFTEST, _RAREST = np.finfo(np.float32).tiny.item(), 1e-100
-#: The matrices and vectors that make a landscape, and their numbers of dimensions.
+#: The matrices and vectors that make a feature map, and their numbers of dimensions.
 _STATE = {"mean": 1, "axes": 2, "centers": 2, "directions": 2, "shares": 1}
 _MIXTURE = {"means": 2, "factors": 3, "constants": 1, "coupling": 2}
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Coordinates and regions of embeddings, and a mixture where strangers of a pair are alike.
+    """Coordinates and regions of embeddings, and a mixture where imposters of a pair are alike.
 
     Attributes
     ----------
@@ -257,7 +263,7 @@ class FeatureMap:
     mixture: PairMixture
 
     @classmethod
-    def survey(
+    def fit(
         cls,
         vectors: NDArray[np.float32],
         left: Rows,
@@ -283,7 +289,7 @@ class FeatureMap:
         centers = kmeans(vectors, most, random_state=random_state).centers.astype(np.float64)
         return cls(mean, axes, centers, _softness(vectors, centers), directions, shares, _NOTHING)
 
-    def mixed(
+    def with_mixture(
         self, vectors: NDArray[Any], left: Rows, right: Rows, n_components: int, random_state: int
     ) -> FeatureMap:
         """Return the same with a mixture, of no more components than the pairs have data for."""
@@ -292,13 +298,13 @@ class FeatureMap:
         if most < 2 or not len(self.shares):
             return replace(self, mixture=_NOTHING)
         left, right = places.reshape(2, -1)
-        points = self.places(vectors[used])
+        points = self.mixture_points(vectors[used])
         return replace(self, mixture=fit_pair_mixture(points, left, right, most, random_state))
 
-    def places(self, vectors: NDArray[Any]) -> Float64:
+    def mixture_points(self, vectors: NDArray[Any]) -> Float64:
         """Return where the mixture sees images, shape (n, k)."""
-        found: Float64 = ((vectors - self.mean) @ self.axes) @ self.directions
-        return found
+        points: Float64 = ((vectors - self.mean) @ self.axes) @ self.directions
+        return points
 
     def traits(self, vectors: NDArray[Any]) -> Float64:
         """Return coordinates and regions of images, shape (n, r + K)."""
@@ -310,12 +316,13 @@ class FeatureMap:
         They are scaled so that, at the same price, all regions together can do as much as all
         coordinates together.
         """
-        found = _distances(vectors, self.centers)
-        found *= -1 / self.softness
-        found -= found.max(axis=1, keepdims=True)
-        np.exp(found, out=found)
-        found *= np.sqrt(self.axes.shape[1] / 2) / found.sum(axis=1, keepdims=True)
-        return found
+        near = _distances(vectors, self.centers)
+        near *= -1 / self.softness
+        near -= near.max(axis=1, keepdims=True)
+        np.exp(near, out=near)
+        # r coordinates of variance 1 differ by 2 r between two images; a sharp region by 2.
+        near *= np.sqrt(self.axes.shape[1] / 2) / near.sum(axis=1, keepdims=True)
+        return near
 
     def memberships(self, places: Float64) -> Float64:
         """Return how likely components make images at `places`, and their partners': (n, 2J).
@@ -364,16 +371,17 @@ class FeatureMap:
 def pair_memberships(one: Float64, two: Float64) -> Float64:
     """Return the components of pairs, given the `memberships` of their images: (n, J), sums 1."""
     n = one.shape[1] // 2
-    found = one[:, :n] * two[:, n:] + one[:, n:] * two[:, :n]
+    mass = one[:, :n] * two[:, n:] + one[:, n:] * two[:, :n]  # e_j g'_j + g_j e'_j
     if n:
-        found /= found.sum(axis=1, keepdims=True)
-    return found
+        mass /= mass.sum(axis=1, keepdims=True)
+    return mass
 
 
 _NOTHING = PairMixture(np.empty((0, 0)), np.empty((0, 0, 0)), np.empty(0), np.empty((0, 0)))
 
 
 def _whiten(vectors: NDArray[Any], n_dimensions: int) -> tuple[Float64, Float64]:
+    """Return the mean and the principal axes, scaled so that coordinates have variance 1."""
     mean = vectors.mean(axis=0, dtype=np.float64)
     away = vectors - mean
     values, axes = np.linalg.eigh(away.T @ away / len(away))
@@ -383,12 +391,13 @@ def _whiten(vectors: NDArray[Any], n_dimensions: int) -> tuple[Float64, Float64]
 
 def _distances(vectors: NDArray[Any], centers: Float64) -> Float64:
     """Return squared distances, but for what is the same for all centres: (n, K)."""
-    found: Float64 = vectors.astype(np.float64, copy=False) @ (-2 * centers.T)
-    found += np.einsum("ij,ij->i", centers, centers)
-    return found
+    distances: Float64 = vectors.astype(np.float64, copy=False) @ (-2 * centers.T)
+    distances += np.einsum("ij,ij->i", centers, centers)  # ‖c‖² − 2 x·c; ‖x‖² is left out
+    return distances
 
 
 def _softness(vectors: NDArray[Any], centers: Float64) -> float:
+    """Return the scale of squared distances over which one region passes into the next."""
     if len(centers) == 1:
         return 1.0
     nearest = np.partition(_distances(vectors, centers), 1, axis=1)[:, :2]
