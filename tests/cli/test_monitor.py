@@ -17,8 +17,7 @@ import faircal
 from faircal._base.container import pack, unpack
 from faircal.data.dataset_folder import save_dataset
 from faircal.production.monitoring import PairsInUse, calibration_population
-from faircal.production.monitoring.columns import codes
-from faircal.production.monitoring.reading import WatchedPairs, in_random_order
+from faircal.production.monitoring.reading import WatchedPairs, codes, in_random_order
 from faircal.production.scoring.judging import Placing
 
 

@@ -22,9 +22,10 @@ from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE
 from faircal.metrics.results import versions
 from faircal.model import About, Population, Provenance
 from faircal.production.monitoring import calibration_population
+from faircal.production.monitoring.calibration_pairs import SampledPairs
 
 
-class RemotePairs(Protocol):
+class RemotePairs(SampledPairs, Protocol):
     """Pairs that are gone through somewhere else, such as on a cluster, and were counted there."""
 
     name: str
@@ -32,12 +33,6 @@ class RemotePairs(Protocol):
     provenance: Mapping[str, Any]
     images: Images | None
     census: DataSummary
-
-    def __len__(self) -> int:
-        """How many pairs there are."""
-
-    def sample(self, most: int, seed: int = 0) -> Dataset:
-        """Return some of the pairs, here."""
 
     def fingerprint(self) -> str:
         """Return what tells whether this is the same data as another time."""

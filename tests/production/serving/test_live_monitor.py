@@ -88,7 +88,7 @@ def test_what_waits_to_be_counted_is_bounded(start, vectors, monkeypatch):
     rows = np.arange(2)
     for _ in range(3):
         service.verify_many(service.in_use.embeddings(vectors[:4]), rows, rows + 2)
-    service.monitor.look()
+    service.monitor.update()
     assert service.monitor.watch.pairs == 4 + 2 * 2
 
 

@@ -20,6 +20,7 @@ from faircal.data.dataset import COSINE_RANGE
 from faircal.methods import Method
 from faircal.methods.clusters import model_centers, model_space
 from faircal.methods.modelfile import encode
+from faircal.methods.prior import fitted_share
 from faircal.metrics.calibration import NLL_EPS
 from faircal.production.onnx.graph import Graph, GraphValue, Node, Port
 from faircal.production.onnx.methods import PAIRS, PairInputs, Said, build_of
@@ -180,10 +181,7 @@ def export_onnx(
     share = share_of(model)
     if share is None:
         if prior is not None:
-            raise ParameterError(
-                "prior: the model does not say at which share of genuine pairs it was fitted, as "
-                "older ones don't; fit it again"
-            )
+            fitted_share(model, "prior")  # raises: nobody knows it
         notes.append("the model does not say at which share of genuine pairs it was fitted: the "
                      "graph has no log_likelihood_ratio; fit it again")  # fmt: skip
     _say(model, pairs, result, share, prior)

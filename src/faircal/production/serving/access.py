@@ -198,9 +198,9 @@ class RequestGate:
             if not status:
                 await _answer(refused, sending)
         finally:
-            self._tell(scope, status, time.perf_counter() - start, request_id)
+            self._report(scope, status, time.perf_counter() - start, request_id)
 
-    def _tell(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+    def _report(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
         route = getattr(scope.get("route"), "path", "(none)")
         method = scope["method"] if scope["method"] in _METHODS else "(other)"
         self._metrics.answered(method, route, status, seconds)

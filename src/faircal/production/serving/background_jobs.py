@@ -36,7 +36,7 @@ class BackgroundJobs:
         self._jobs: list[tuple[float, Callable[[], object]]] = [
             (POLL, self._poll),
             (FEED, service.monitor.feed),
-            (VERDICT, service.monitor.look),
+            (VERDICT, service.monitor.update),
             (SAVE, self._save),
             (FORGET, self._forget),
         ]

@@ -43,7 +43,7 @@ class WaitingPair(NamedTuple):
 class LiveMonitor:
     """A `Watch` that is fed from many threads.
 
-    Pairs are put aside (`saw`) at next to no cost, and counted later (`feed`), off the event loop.
+    Pairs are put aside (`add`) at next to no cost, and counted later (`feed`), off the event loop.
     A model without a population can't be watched: `watch` is None then.
 
     Parameters
@@ -73,7 +73,7 @@ class LiveMonitor:
             model = in_use.model
             self.watch = self._restored(model, in_use.digest, state) or self._new(model)
 
-    def kept(self, store: Store | None, in_use: ModelInUse) -> bytes | None:
+    def saved_state(self, store: Store | None, in_use: ModelInUse) -> bytes | None:
         """Return what the watch of a model remembered, where that was kept."""
         try:
             return None if store is None else store.get_state(self._name(in_use.digest))
@@ -105,14 +105,14 @@ class LiveMonitor:
             _log.warning("what monitoring had seen before can't be read; it begins anew")
             return None
 
-    def saw(
+    def add(
         self, verified: Verification, left: str | None = None, right: str | None = None
     ) -> None:
         """Put a pair aside; `left` and `right` are ids of templates, where it has some."""
         if self.watch is not None:
             self._singles.append(WaitingPair(verified, left, right))
 
-    def saw_many(self, batch: BatchVerification) -> None:
+    def add_batch(self, batch: BatchVerification) -> None:
         """Put the pairs of a batch aside."""
         if self.watch is not None:
             self._batches.append(batch)
@@ -129,12 +129,12 @@ class LiveMonitor:
             if self.watch is None:
                 return
             if singles:
-                self.watch.add(_seen(singles, self._share))
+                self.watch.add(_singles_in_use(singles, self._share))
             sampled = [(batch, self._some(batch)) for batch in batches]
             keep = MOST_PAIRS / max(sum(len(rows) for _, rows in sampled), 1)
             for batch, rows in sampled:
                 counted = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
-                self.watch.add(_seen_batch(batch, self._share, counted))
+                self.watch.add(_batch_in_use(batch, self._share, counted))
 
     def _some(self, batch: BatchVerification) -> NDArray[np.intp]:
         """Return pairs of a batch, at random where an image is in more than `MOST_OF_ONE`."""
@@ -153,7 +153,7 @@ class LiveMonitor:
             if self.watch is not None:
                 self.watch.feedback(np.array([probability]), np.array([genuine]), person)
 
-    def look(self) -> Verdict | None:
+    def update(self) -> Verdict | None:
         """Return what the watch says now; None where nothing is watched."""
         self.feed()
         with self._lock:
@@ -175,7 +175,7 @@ class LiveMonitor:
             _log.warning("what monitoring has seen can't be kept: %s", error)
 
 
-def _seen(pairs: list[WaitingPair], share: float) -> PairsInUse:
+def _singles_in_use(pairs: list[WaitingPair], share: float) -> PairsInUse:
     verified = [pair.verified for pair in pairs]
 
     def side(name: str, k: int) -> NDArray[Any] | None:
@@ -197,7 +197,7 @@ def _seen(pairs: list[WaitingPair], share: float) -> PairsInUse:
     )
 
 
-def _seen_batch(batch: BatchVerification, share: float, rows: NDArray[np.intp]) -> PairsInUse:
+def _batch_in_use(batch: BatchVerification, share: float, rows: NDArray[np.intp]) -> PairsInUse:
     columns = {
         name: None if values is None else values[rows] for name, values in batch.columns().items()
     }

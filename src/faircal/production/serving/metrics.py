@@ -68,7 +68,7 @@ class ServiceCounts:
             for name, value in more.items():
                 setattr(self, name, getattr(self, name) + value)
 
-    def saw(self, verified: Verification) -> None:
+    def count_pair(self, verified: Verification) -> None:
         """Count a pair."""
         place = min(int(verified.probability * BINS), BINS - 1)
         with self._lock:
@@ -80,7 +80,7 @@ class ServiceCounts:
             before = self.probabilities
             self.probabilities = (*before[:place], before[place] + 1, *before[place + 1 :])
 
-    def saw_many(self, batch: BatchVerification) -> None:
+    def count_batch(self, batch: BatchVerification) -> None:
         """Count the pairs of a batch."""
         place = np.minimum((batch.judged.probability * BINS).astype(np.int64), BINS - 1)
         by_bin = np.bincount(place, minlength=BINS).tolist()

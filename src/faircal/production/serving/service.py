@@ -94,7 +94,7 @@ class Service:
         self.recorder = Recorder(self.store)
         self.counts = ServiceCounts()
         self.monitor = LiveMonitor(settings.false_alarms, f"{settings.host}:{settings.port}")
-        self.monitor.begin(self._in_use, self.monitor.kept(self.store, self._in_use))
+        self.monitor.begin(self._in_use, self.monitor.saved_state(self.store, self._in_use))
         self.started = time.time()
 
     # --------------------------------------------------------------- the model
@@ -126,7 +126,7 @@ class Service:
                 raise ModelFileError(f"{error}; the model in use stays") from error
             if self.store is not None:
                 self.monitor.save(self.store)
-            state = self.monitor.kept(self.store, in_use)  # it may have been in use before
+            state = self.monitor.saved_state(self.store, in_use)  # it may have been in use before
             self._in_use = in_use
             self.monitor.begin(in_use, state)
             self.counts.add(swaps=1)
@@ -212,8 +212,8 @@ class Service:
         judged = in_use.compare(pair, _LEFT, _RIGHT, groups)
         verified = Verification.of(judged, in_use.judge.point, in_use.digest, in_use.prior)
         self.recorder.pair(verified, key=key, left=left_id, right=right_id)
-        self.counts.saw(verified)
-        self.monitor.saw(verified, left_id, right_id)
+        self.counts.count_pair(verified)
+        self.monitor.add(verified, left_id, right_id)
         return verified
 
     def verify_many(
@@ -249,8 +249,8 @@ class Service:
             image_numbers(embeddings.vectors),
         )
         self.recorder.batch(batch, key=key)
-        self.counts.saw_many(batch)
-        self.monitor.saw_many(batch)
+        self.counts.count_batch(batch)
+        self.monitor.add_batch(batch)
         return batch
 
     def identify(
@@ -311,10 +311,10 @@ class Service:
         labelled = self.recorder.label(self.storage(), decision, genuine)
         if labelled is None:
             return None
-        line, ours = labelled.decision, labelled.decision.model == self._in_use.digest
-        if labelled.first and line.kind == "verify" and line.probability is not None:
+        line, first = labelled
+        if first and line.kind == "verify" and line.probability is not None:
             self.counts.add(feedback=1)
-            if ours:
+            if line.model == self._in_use.digest:
                 self.monitor.feedback(line.probability, genuine, line.left or line.right)
         return line
 

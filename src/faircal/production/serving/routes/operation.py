@@ -107,7 +107,7 @@ def model_router(context: RouteContext) -> APIRouter:
     async def monitor(request: Request) -> Response:
         """Tell whether pairs in use are what the model was calibrated for."""
         context.access.admit(request, None)
-        verdict = await context.work(service.monitor.look)
+        verdict = await context.work(service.monitor.update)
         if verdict is None:
             words = "the model file has no population to compare with; fit it again"
             return answer({"monitored": False, "due": None, "words": words})
@@ -202,15 +202,19 @@ def _some(lines: Iterator[Decision]) -> list[Decision]:
 def _listed(
     context: RouteContext, store: Store, after: str | None, limit: int
 ) -> list[dict[str, Any]]:
-    return [_told(each) for each in context.service.recorder.lines(store, after, limit)]
+    return [_decision_json(each) for each in context.service.recorder.lines(store, after, limit)]
 
 
 def _one(context: RouteContext, store: Store, name: str) -> list[dict[str, Any]]:
     line = store.decision(name)
-    return [] if line is None else [_told(each) for each in context.service.recorder.pairs(line)]
+    return (
+        []
+        if line is None
+        else [_decision_json(each) for each in context.service.recorder.pairs(line)]
+    )
 
 
-def _told(decision: Decision) -> dict[str, Any]:
+def _decision_json(decision: Decision) -> dict[str, Any]:
     return {**asdict(decision), "at": decision.at.isoformat()}
 
 
@@ -225,7 +229,7 @@ def _csv(first: list[Decision], rest: Iterator[Decision]) -> Iterator[str]:
 
 
 def _row(decision: Decision) -> list[Any]:
-    values = _told(decision)
+    values = _decision_json(decision)
     return [_cell(values[name]) for name in _NAMES]
 
 

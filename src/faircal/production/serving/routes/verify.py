@@ -200,7 +200,7 @@ def templates_router(context: RouteContext) -> APIRouter:
         vector = await context.vector(probe, "image")
         await context.ask(service.enrol, name, vector, replace=replace, key=key.name)
         info = await context.ask(context.store().info, name)
-        return answer(_told(info) if info is not None else {"id": name}, 201)
+        return answer(_template_json(info) if info is not None else {"id": name}, 201)
 
     @router.get("/v1/templates", openapi_extra=LIST, summary="List templates")
     async def templates(request: Request) -> Response:
@@ -213,7 +213,7 @@ def templates_router(context: RouteContext) -> APIRouter:
         following = listed[-1].id if len(listed) == limit else None
         return answer(
             {
-                "templates": [_told(each) for each in listed],
+                "templates": [_template_json(each) for each in listed],
                 "next": following,
                 "count": await context.ask(store.count),
             }
@@ -226,7 +226,7 @@ def templates_router(context: RouteContext) -> APIRouter:
         info = await context.ask(context.store().info, _named(request))
         if info is None:
             raise _unknown()
-        return answer(_told(info))
+        return answer(_template_json(info))
 
     @router.delete(
         "/v1/templates/{name:path}", status_code=204, openapi_extra=NAME, summary="Delete"
@@ -297,7 +297,7 @@ def templates_router(context: RouteContext) -> APIRouter:
     return router
 
 
-def _told(info: TemplateInfo) -> dict[str, Any]:
+def _template_json(info: TemplateInfo) -> dict[str, Any]:
     return {
         "id": info.id,
         "enrolled_at": info.enrolled_at.isoformat(),
