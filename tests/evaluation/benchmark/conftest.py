@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import faircal
+
+
+@pytest.fixture(scope="session")
+def in_folds():
+    """Return a function that puts the folds of `data` together to so many."""
+
+    def put_together(data, n):
+        pairs = replace(data.pairs, fold=(data.pairs.fold - 1) % n + 1)
+        made = {"score_range": data.score_range, "provenance": data.provenance}
+        return faircal.Dataset.assemble(data.name, data.images, pairs, dict(data.features), **made)
+
+    return put_together
 
 
 @pytest.fixture(scope="session")

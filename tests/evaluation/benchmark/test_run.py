@@ -9,18 +9,24 @@ import pytest
 
 import faircal
 from faircal.evaluation.benchmark import BenchmarkSettings, run, run_benchmark
+from faircal.evaluation.benchmark.settings import make_plan
 from faircal.methods import METHODS
 from faircal.metrics import Ranking, fpr_at_threshold, ks, threshold_at_fpr, tpr_at_threshold
 from faircal.metrics.results import ResultRow, as_table, summarise
 
 ATTRIBUTE = "ethnicity+gender"
-PLAIN = tuple(name for name, method in METHODS.items() if not method.needs.training)
+FOLDS = 4
+# `smooth` takes longer than all others together, and the benchmark knows no difference.
+PLAIN = tuple(
+    name for name, method in METHODS.items() if not method.needs.training and name != "smooth"
+)
 SETTINGS = BenchmarkSettings(methods=PLAIN, clusters=(8,), attributes=(ATTRIBUTE,))
 
 
 @pytest.fixture(scope="module")
-def data():
-    return faircal.simulate("small", seed=1, people=100, images=600, pairs=3000, dimension=32)
+def data(in_folds):
+    drawn = faircal.simulate("small", seed=1, people=80, images=400, pairs=1500, dimension=16)
+    return in_folds(drawn, FOLDS)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +70,7 @@ def test_values_are_those_of_the_method_on_the_left_out_fold(data, finished):
 def test_summary_rows_are_mean_and_population_std_over_folds(finished):
     rows = pick(finished[1], method="gst", metric="fpr_aad", condition="global_fpr=0.01")
     by_fold = {row.fold: row.value for row in rows}
-    values = [by_fold[str(fold)] for fold in range(1, 6)]
+    values = [by_fold[str(fold)] for fold in range(1, FOLDS + 1)]
     assert by_fold["mean"] == pytest.approx(np.mean(values), abs=1e-15)
     assert by_fold["std"] == pytest.approx(np.std(values), abs=1e-15)
 
@@ -92,11 +98,6 @@ def test_methods_without_clusters_leave_that_field_empty(finished):
     assert {row.clusters for row in pick(finished[1], method="oracle")} == {""}
 
 
-def test_two_jobs_give_the_same_bytes(data, finished, tmp_path):
-    run_benchmark(data, tmp_path, SETTINGS, jobs=2)
-    assert text(tmp_path) == text(finished[0])
-
-
 def test_another_seed_gives_other_clusters(data, finished, tmp_path):
     settings = BenchmarkSettings(
         methods=("faircal",), clusters=(8,), attributes=(ATTRIBUTE,), seed=9
@@ -109,7 +110,7 @@ def test_another_seed_gives_other_clusters(data, finished, tmp_path):
 
 def test_an_interrupted_run_goes_on_where_it_stopped(data, finished, tmp_path, monkeypatch):
     def interrupt(what, done, total, label):
-        if what == "benchmark" and done >= 4:
+        if what == "benchmark" and done >= 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -123,8 +124,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(data, finished, tmp_path, m
     ran = []
     run_cell = run.run_cell
     monkeypatch.setattr(run, "run_cell", lambda *a: ran.append(a) or run_cell(*a))
-    run_benchmark(data, tmp_path, SETTINGS, jobs=1, resume=True)
-    assert len(ran) == 5 * len(PLAIN) - len(before)
+    run_benchmark(data, tmp_path, SETTINGS, jobs=2, resume=True)
+    assert len(ran) == FOLDS * len(PLAIN) - len(before)
+    # The same bytes as with one job at a time, from start to end.
     assert text(tmp_path) == text(finished[0])
     assert json.loads((tmp_path / "run.json").read_text())["wall_time_s"] > 0
 
@@ -154,7 +156,7 @@ def test_without_resume_a_run_starts_afresh(data, tmp_path, monkeypatch):
     run_cell = run.run_cell
     monkeypatch.setattr(run, "run_cell", lambda *a: ran.append(a) or run_cell(*a))
     run_benchmark(data, tmp_path, settings, jobs=1)
-    assert len(ran) == 5
+    assert len(ran) == FOLDS
 
 
 def test_what_an_earlier_run_left_stays_until_the_new_one_has_succeeded(
@@ -267,18 +269,19 @@ def test_the_record_says_how_it_was_made(finished):
     assert record["versions"]["faircal"] == faircal.__version__
     assert len(record["data_sha256"]) == 64
     fits = [fit for fit in record["fits"] if fit["method"] == "faircal"]
-    assert len(fits) == 5
+    assert len(fits) == FOLDS
     assert all(fit["figures"]["inertia"] > 0 for fit in fits)
 
 
 def test_data_without_groups_is_measured_globally(data, tmp_path, with_attributes):
     bare = with_attributes(data)
-    rows = run_benchmark(bare, tmp_path, BenchmarkSettings(clusters=(4,)), jobs=1)
+    plan = make_plan(bare, BenchmarkSettings(clusters=(4,)))
+    assert {cell.method for cell in plan.cells} == {"baseline", "fsn", "faircal", "smooth"}
+    assert set(plan.left_out) == {"agenda", "pass", "multipass", "ftc", "gst", "oracle"}
+    settings = BenchmarkSettings(methods=("baseline", "faircal"), clusters=(4,))
+    rows = run_benchmark(bare, tmp_path, settings, jobs=1)
     assert {row.group for row in rows} == {"global"}
     assert {row.attribute for row in rows} == {""}
-    assert {row.method for row in rows} == {"baseline", "fsn", "faircal", "smooth"}
-    left_out = set(json.loads((tmp_path / "run.json").read_text())["left_out"])
-    assert left_out == {"agenda", "pass", "multipass", "ftc", "gst", "oracle"}
 
 
 def test_a_file_in_the_way_of_the_parts_is_one_clear_error(data, tmp_path):
@@ -300,5 +303,5 @@ def test_the_record_says_what_is_doubtful(data, tmp_path, with_attributes):
     unknown = int(doubtful.groups("gender").unknown.sum())
     assert record["groups"]["gender"]["unknown_pairs"] == unknown > 0
     leak, share = record["notes"]
-    assert leak.startswith("warning: identities that cross folds: 100")
-    assert share.startswith(f"{unknown} of 3000 pairs (")
+    assert leak.startswith("warning: identities that cross folds: 80")
+    assert share.startswith(f"{unknown} of 1500 pairs (")

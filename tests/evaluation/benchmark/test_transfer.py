@@ -39,13 +39,13 @@ SIZE = {"people": 80, "images": 400, "pairs": 1500, "dimension": 16}
 
 
 @pytest.fixture(scope="module")
-def here():
-    return faircal.simulate("small", seed=0, **SIZE)
+def here(in_folds):
+    return in_folds(faircal.simulate("small", seed=0, **SIZE), 3)
 
 
 @pytest.fixture(scope="module")
-def there():
-    return faircal.simulate("small", seed=1, **SIZE)
+def there(in_folds):
+    return in_folds(faircal.simulate("small", seed=1, **SIZE), 3)
 
 
 @pytest.fixture(scope="module")
