@@ -183,7 +183,7 @@ class Task:
         """Score the pairs in `batches`."""
         from faircal.compute.threads import single
         from faircal.production.scoring import score_part
-        from faircal.production.spark.blocks.enrolling import recall_clusters
+        from faircal.production.spark.blocks.clusters import recall_clusters
 
         model, clock = self._model, _Clock()
         pairs = parts = 0

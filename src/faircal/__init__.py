@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from faircal.production.monitoring.run import monitor
     from faircal.production.onnx import export_model
     from faircal.production.serving.starting import serve
-    from faircal.production.spark.engine import SparkEngine
+    from faircal.production.spark.session import SparkEngine
     from faircal.report.card import model_card
     from faircal.workflows.audit import audit_folder
     from faircal.workflows.benchmark import benchmark
@@ -127,7 +127,7 @@ _HOME = {
     "PairStream": "faircal.data",
     "PlattCalibrator": "faircal.calibrators",
     "SmoothFairCal": "faircal.methods",
-    "SparkEngine": "faircal.production.spark.engine",
+    "SparkEngine": "faircal.production.spark.session",
     "SplineCalibrator": "faircal.calibrators",
     "TemperatureCalibrator": "faircal.calibrators",
     "TemperatureScaling": "faircal.calibrators.classes",

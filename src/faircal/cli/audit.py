@@ -28,7 +28,7 @@ from faircal.cli.source import engine_options, reads_data, stream_option
 if TYPE_CHECKING:
     from faircal.data import PairFiles
     from faircal.evaluation.audit.label_noise import LabelNoise, LabelNoiseRow
-    from faircal.production.spark.engine import SparkEngine
+    from faircal.production.spark.session import SparkEngine
     from faircal.report.findings import Rate, RatesAtPoint, VariantResults
     from faircal.report.store import ResultsFolder
 

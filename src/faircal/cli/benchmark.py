@@ -29,7 +29,7 @@ from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
-    from faircal.production.spark.engine import SparkEngine
+    from faircal.production.spark.session import SparkEngine
 
 
 @click.command(

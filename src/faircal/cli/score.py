@@ -25,7 +25,7 @@ from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
-    from faircal.production.spark.engine import SparkEngine
+    from faircal.production.spark.session import SparkEngine
 
 #: For ``--prior``: find the share of genuine pairs out.
 ESTIMATE = "estimate"

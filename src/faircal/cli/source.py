@@ -149,7 +149,7 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         settings = parse_assignments(conf, "--conf")
         if where == "spark":
-            from faircal.production.spark.engine import SparkEngine
+            from faircal.production.spark.session import SparkEngine
 
             engine = SparkEngine(master, settings, embeddings, blocks)
             return function(engine=engine, **rest)

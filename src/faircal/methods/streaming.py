@@ -54,7 +54,7 @@ class RemotePairs(Protocol):
     def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
         """Return the groups of all of them."""
 
-    def fitting(self, wanted: FitRequest, job: Job) -> CountedFitting:
+    def fitting(self, request: FitRequest, job: Job) -> CountedFitting:
         """Return what a method is fitted on."""
 
 

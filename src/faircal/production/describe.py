@@ -32,7 +32,7 @@ class RemotePairs(SampledPairs, Protocol):
     feature: str
     provenance: Mapping[str, Any]
     images: Images | None
-    census: DataSummary
+    summary: DataSummary
 
     def fingerprint(self) -> str:
         """Return what tells whether this is the same data as another time."""
@@ -52,15 +52,15 @@ class CalibrationCounts:
     def of(cls, data: Dataset | PairStream | RemotePairs, progress: Progress) -> CalibrationCounts:
         """Count; of a folder's pairs the images are shared by all parts."""
         if isinstance(data, Dataset | PairStream):
-            census = DataSummary.of(data, "counting calibration pairs", progress)
+            summary = DataSummary.of(data, "counting calibration pairs", progress)
         else:
-            census = data.census
-        counts = cls(census.pairs, census.genuine)
-        if data.images is not None and len(census.used):
-            counts._add_images(data.images, census.images)
+            summary = data.summary
+        counts = cls(summary.pairs, summary.genuine)
+        if data.images is not None and len(summary.used):
+            counts._add_images(data.images, summary.images)
         else:
-            counts.people = len(census.names) if census.names else None
-            counts.groups = census.sides
+            counts.people = len(summary.names) if summary.names else None
+            counts.groups = summary.sides
         counts.groups = {
             name: of for name, of in counts.groups.items() if 0 < len(of.images) <= MOST_COUNTED
         }

@@ -42,7 +42,7 @@ from faircal.workflows.reporting import WrittenReport, make_report
 
 if TYPE_CHECKING:
     from faircal.production.spark import SparkPairs
-    from faircal.production.spark.engine import SparkEngine
+    from faircal.production.spark.session import SparkEngine
 
 #: In the output folder: what was counted so far of an audit that takes long.
 PARTIAL = "audit.partial"

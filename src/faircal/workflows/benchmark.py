@@ -17,7 +17,7 @@ from faircal.methods import METHODS
 from faircal.workflows.reporting import WrittenReport, make_report
 
 if TYPE_CHECKING:
-    from faircal.production.spark.engine import SparkEngine
+    from faircal.production.spark.session import SparkEngine
 
 #: Large enough to resolve a false-positive rate of 0.1 % in each of its eight groups.
 DEMO = "bfw-like"

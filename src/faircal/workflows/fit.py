@@ -17,7 +17,7 @@ from faircal.methods import METHODS, Method, make_method
 from faircal.production.describe import describe
 
 if TYPE_CHECKING:
-    from faircal.production.spark.engine import SparkEngine
+    from faircal.production.spark.session import SparkEngine
 
 _DESCRIBING = "describing the calibration population"
 

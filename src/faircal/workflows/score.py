@@ -21,7 +21,7 @@ from faircal.methods.prior import Shift, estimate_share, fitted_share
 from faircal.production.scoring import Adding, needed_columns, score_stream
 
 if TYPE_CHECKING:
-    from faircal.production.spark.engine import SparkEngine
+    from faircal.production.spark.session import SparkEngine
 
 #: In place of a share of genuine pairs: find it out.
 ESTIMATE = "estimate"

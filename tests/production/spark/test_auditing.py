@@ -126,7 +126,7 @@ def test_a_score_table(spark, scored):
 
 
 def test_of_many_scores_bins_are_laid_by_some(spark, scored, monkeypatch):
-    monkeypatch.setattr("faircal.production.spark.auditing._SEEN", 100)
+    monkeypatch.setattr("faircal.production.spark.auditing._SAMPLE", 100)
     monkeypatch.setattr("faircal.data.stream._SAMPLED", 100)
     # Rows that have numbers are picked as on one machine, others at random.
     found = audit(open_pairs(spark, scored), **SETTINGS)  # by the only attribute there is

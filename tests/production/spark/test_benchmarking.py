@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from faircal.cli.main import main
 from faircal.data.dataset_folder import save_dataset
 from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.production.spark.benchmarking import DatasetFiles, benchmark, workers
-from faircal.production.spark.engine import SparkEngine
+from faircal.production.spark.session import SparkEngine
 
 pytest.importorskip("pyspark")
 
@@ -134,6 +135,8 @@ def test_tiles_are_refused(spark, folder, tmp_path):
 def command(spark, monkeypatch, capfd):
     """Return a function that runs a command, on the session of the tests."""
     monkeypatch.setattr(SparkEngine, "session", lambda *_: nullcontext(spark))
+    # As where Matplotlib is not installed, which saves seconds.
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
 
     def run(*words):
         with pytest.raises(SystemExit) as stop:

@@ -23,7 +23,7 @@ from faircal.production.spark.blocks.block import VectorKind, block_name
 from faircal.production.spark.blocks.folder import HEADER, Blocks
 from faircal.production.spark.blocks.places import SharedFolder
 from faircal.production.spark.blocks.sources import FolderSource, FrameSource
-from faircal.production.spark.blocks.tiling import TILE, with_tiles
+from faircal.production.spark.blocks.tiles import TILE, with_tiles
 from faircal.production.spark.blocks.writing import Writer
 from tests.production.spark.blockdata import N, numbers, same_column, texts, write_folder
 

@@ -56,7 +56,7 @@ with session(sys.argv[2]) as spark:
     pairs = open_pairs(spark, home / "faces")
     write(score(model, pairs), home / "scored.parquet")
     found = audit(pairs, model=model, attribute="ethnicity", threshold=0.5)
-    benchmark(spark, home / "faces", home / "benchmark", Settings(methods=("baseline",)))
+    benchmark(spark, home / "faces", home / "benchmark", BenchmarkSettings(methods=("baseline",)))
 audit = {"measures": found.measures, "bounds": found.error_bounds}
 (home / "audit.json").write_text(json.dumps(audit))
 """

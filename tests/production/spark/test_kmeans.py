@@ -13,7 +13,6 @@ from faircal import ParameterError
 from faircal.compute.clustering import kmeans as on_one_machine
 from faircal.data.pair_sources import FolderParts
 from faircal.data.types import Embeddings, Images
-from faircal.production.spark import cloud
 from faircal.production.spark import kmeans as module
 from faircal.production.spark.gallery import SentGallery, SparkGallery, Tile
 from faircal.production.spark.kmeans import kmeans
@@ -164,7 +163,7 @@ def test_neither_cores_nor_the_order_of_tasks_change_a_bit():
 
 def test_what_is_sent_is_bounded(here, monkeypatch):
     """With many blocks a task adds up several of them."""
-    monkeypatch.setattr(cloud, "_SENT", 4 * 8 * 7 * 8)
+    monkeypatch.setattr(module, "_SENT", 4 * 8 * 7 * 8)
     assert_same(*clustered(here, clouds(2000), 7, n_blocks=30))
     assert max(here.tasks) <= 4
 
@@ -174,7 +173,7 @@ def test_an_empty_cluster_gets_the_point_farthest_from_its_centre(here):
     points = np.array([[0, 0], [0, 1], [9, 0], [9, 1], [30, 0]], np.float32)
     with ExitStack() as stack:
         gallery = Dealt(points, 2, normalize=False)
-        made = cloud.VectorCloud.of(here, gallery, "f", np.arange(5), 3, stack)
+        made = module.VectorCloud.of(here, gallery, "f", np.arange(5), 3, stack)
         start = np.array([[0, 0], [0, 0], [9, 0]], np.float32) - made.mean
         found = module._lloyd(made, start, 10, 0.0, lambda _: None)
     centers = found.centers + made.mean

@@ -34,6 +34,16 @@ def model(data):
     return fitted
 
 
+@pytest.fixture(scope="module")
+def pairs(spark, folder):
+    return open_pairs(spark, folder)
+
+
+@pytest.fixture(scope="module")
+def expected(data, model):
+    return score_part(model, data)
+
+
 def in_order(table):
     return table.sort_by([("left", "ascending"), ("right", "ascending")])
 
@@ -64,10 +74,9 @@ def test_a_frame_of_ones_own_and_a_dataset_in_memory(spark, data, model):
     same(found, score_part(model, data))
 
 
-@pytest.mark.parametrize("method", [faircal.Oracle(), faircal.FSN(n_clusters=5), faircal.GST()])
-def test_other_methods(spark, data, folder, method):
-    fitted = method.fit(data)
-    same(score(fitted, open_pairs(spark, folder)).toArrow(), score_part(fitted, data))
+def test_a_method_that_is_told_groups(data, pairs):
+    fitted = faircal.Oracle().fit(data)
+    same(score(fitted, pairs).toArrow(), score_part(fitted, data))
 
 
 def test_a_score_table_keeps_the_numbers_of_its_rows(spark, data, tmp_path):
@@ -84,22 +93,24 @@ def test_a_score_table_keeps_the_numbers_of_its_rows(spark, data, tmp_path):
     np.testing.assert_array_equal(found["probability"], fitted.predict_proba(data))
 
 
-def test_probabilities_for_another_share(spark, data, folder, model):
+def test_probabilities_for_another_share(data, pairs, model):
     shift = Shift(0.5, 0.01)
-    found = score(model, open_pairs(spark, folder), shift=shift).toArrow()
+    found = score(model, pairs, shift=shift).toArrow()
     same(found, score_part(model, data, shift=shift))
 
 
-def test_the_share_is_estimated_from_the_pairs(spark, data, folder, model):
-    found, _ = estimate(model, open_pairs(spark, folder))
+def test_the_share_is_estimated_from_the_pairs(data, pairs, model):
+    found, _ = estimate(model, pairs)
     assert found.low <= data.genuine.mean() <= found.high
 
 
 @pytest.mark.parametrize("name", ["scored.parquet", "scored.csv", "scored"])
-def test_what_is_written_has_every_pair_once(spark, data, folder, model, tmp_path, name):
-    pairs = open_pairs(spark, folder)
+def test_what_is_written_has_every_pair_once(data, pairs, model, expected, tmp_path, name):
     scored = score(model, pairs).repartition(3)
     out = tmp_path / name
+    if name == "scored":  # a folder of an earlier run is written anew
+        out.mkdir()
+        (out / "part-0.parquet").write_bytes(b"")
     assert write(scored, out) == len(data) == len(pairs)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     if name.endswith("csv"):
@@ -108,7 +119,7 @@ def test_what_is_written_has_every_pair_once(spark, data, folder, model, tmp_pat
         found = pacsv.read_csv(out)
     else:
         found = pq.read_table(out)
-    same(found, score_part(model, data))
+    same(found, expected)
 
 
 def test_writing_leaves_nothing_behind_where_it_fails(spark, data, model, tmp_path):
@@ -121,23 +132,16 @@ def test_writing_leaves_nothing_behind_where_it_fails(spark, data, model, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["scored", "scored.spark", "scored.parquet.spark"])
-def test_what_others_have_written_stays(spark, folder, model, tmp_path, name):
+def test_what_others_have_written_stays(pairs, model, tmp_path, name):
     (tmp_path / name).mkdir()
     (tmp_path / name / "thesis.txt").write_text("years of work")
     out = tmp_path / ("scored.parquet" if "parquet" in name else "scored")
     with pytest.raises(ParameterError, match=r"holds thesis\.txt, which is not of scored"):
-        write(score(model, open_pairs(spark, folder)), out)
+        write(score(model, pairs), out)
     assert (tmp_path / name / "thesis.txt").exists()
 
 
-def test_a_folder_is_written_anew(spark, data, folder, model, tmp_path):
-    scored = score(model, open_pairs(spark, folder))
-    for _ in range(2):
-        assert write(scored, tmp_path / "scored") == len(data)
-    same(pq.read_table(tmp_path / "scored"), score_part(model, data))
-
-
-def test_a_model_that_does_not_fit_is_told_at_once(spark, folder, model):
+def test_a_model_that_does_not_fit_is_told_at_once(spark, model):
     other = faircal.Dataset(
         embeddings=np.eye(4), pairs={"left": [0, 1], "right": [2, 3], "genuine": [0, 1]}
     )
@@ -153,8 +157,8 @@ def test_ways_that_are_not(spark, folder):
         open_pairs(spark, folder, embeddings="tiles")
 
 
-def test_settings_of_the_session_stay(spark, folder, model):
+def test_settings_of_the_session_stay(spark, pairs, model):
     before = dict(spark.conf.getAll)
-    score(model, open_pairs(spark, folder)).count()
+    score(model, pairs).count()
     assert dict(spark.conf.getAll) == before
     assert not spark.catalog.listTables()

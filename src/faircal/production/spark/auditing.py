@@ -17,7 +17,7 @@ from faircal.evaluation.audit.stream import FeatureAuditors, needed_columns
 from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
 from faircal.metrics.measures import RATES
-from faircal.production.spark.blocks.enrolling import recall_clusters
+from faircal.production.spark.blocks.clusters import recall_clusters
 from faircal.production.spark.pairs import SparkPairs
 from faircal.production.spark.parts import ROW, reduce_parts
 from faircal.production.spark.session import errors_in_one_line
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from faircal.data import Dataset
     from faircal.methods.base import Output
 
-#: About so many scores are looked at to tell how they are spread.
-_SEEN = 1 << 18
+#: About so many scores decide where the bins are.
+_SAMPLE = 1 << 18
 
 
 def audit(
@@ -138,15 +138,15 @@ def _samples(pairs: SparkPairs, features: Sequence[str]) -> dict[str, NDArray[np
     if not there:
         return dict.fromkeys(features)
     frame = pairs.frame
-    every = len(pairs) // _SEEN
+    every = len(pairs) // _SAMPLE
     if every > 1 and ROW in frame.columns:
         frame = frame.where(frame[ROW] % every == 0)
     elif every > 1:
         frame = frame.sample(1 / every, seed=0)
     with errors_in_one_line():
         table = frame.select(there).toArrow()
-    found = {
+    scores = {
         name: parse_scores(table[name], name, pairs.where, pairs.score_range, SOMEWHERE)
         for name in there
     }
-    return {name: found[column] for name, column in columns.items()}
+    return {name: scores[column] for name, column in columns.items()}

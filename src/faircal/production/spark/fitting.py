@@ -64,11 +64,11 @@ class _PairsToFit:
     def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
         return self.pairs.group_names(attribute)
 
-    def fitting(self, wanted: FitRequest, job: Job) -> Distributed:
-        return distributed(self.pairs, wanted, job, self.on_driver)
+    def fitting(self, request: FitRequest, job: Job) -> Distributed:
+        return distributed(self.pairs, request, job, self.on_driver)
 
 
-def census(pairs: SparkPairs) -> DataSummary:
+def summarise(pairs: SparkPairs) -> DataSummary:
     """Count, by a job, how many pairs there are, and who is in them."""
     start = partial(DataSummary, None if pairs.images is None else len(pairs.images))
     return reduce_parts(pairs, start, _columns(pairs))
@@ -80,21 +80,21 @@ def _columns(pairs: SparkPairs) -> tuple[str, ...] | None:
 
 
 def distributed(
-    pairs: SparkPairs, wanted: FitRequest, job: Job, on_driver: int = ON_DRIVER
+    pairs: SparkPairs, request: FitRequest, job: Job, on_driver: int = ON_DRIVER
 ) -> Distributed:
     """Return what a method is fitted on; pairs without labels or of one class are an error."""
     job.progress("looking through the pairs", 0, 1, "")
-    found = pairs.census
+    summary = pairs.summary
     job.progress("looking through the pairs", 0, 0, "")
-    check_classes(found.genuine, found.pairs, pairs.where)
+    check_classes(summary.genuine, summary.pairs, pairs.where)
     return Distributed(
         score_range=pairs.score_range,
-        images=found.images if wanted.by_image else np.zeros(0, np.intp),
-        embeddings=pairs.embeddings if wanted.by_image else None,
-        group_names=wanted.group_names,
+        images=summary.images if request.by_image else np.zeros(0, np.intp),
+        embeddings=pairs.embeddings if request.by_image else None,
+        group_names=request.group_names,
         memo=Memo({}),
         job=job,
-        inputs=wanted.inputs,
+        inputs=request.inputs,
         pairs=pairs,
         on_driver=on_driver,
     )
@@ -131,8 +131,8 @@ class Distributed(CountedFitting):
         """Have the workers score all pairs and count the scores."""
         self.job.progress("scoring pairs", 0, 1, f"pass {len(self.counts) + 1}")
         # Tasks share what travels: a model remembers the clusters of images from one to the next.
-        found = reduce_parts(self.pairs, partial(_Scored, what), _columns(self.pairs))
-        return what.zeros() if found.counts is None else found.counts
+        scored = reduce_parts(self.pairs, partial(_Scored, what), _columns(self.pairs))
+        return what.zeros() if scored.counts is None else scored.counts
 
 
 class _Scored:

@@ -137,7 +137,7 @@ class MappedGallery(FullGallery):
     Parameters
     ----------
     folder : str
-    wanted : tuple of str or None
+    chosen : tuple of str or None
         Features to read; None: all.
     normalize : bool
     limits : (float, float) or None
@@ -149,7 +149,7 @@ class MappedGallery(FullGallery):
     """
 
     folder: str
-    wanted: tuple[str, ...] | None
+    chosen: tuple[str, ...] | None
     normalize: bool
     limits: Range | None
     table: str
@@ -168,23 +168,23 @@ class MappedGallery(FullGallery):
                 f"{folder}: the workers do not see this folder; put it on storage that all "
                 "machines share, or send the embeddings to them (--embeddings send)"
             )
-        found = read_images(folder, self.wanted, self.normalize)
-        matrices = {name: matrix for name, (_, matrix) in found.embeddings.items()}
-        shape = (len(found.images), *(matrix.dimension for matrix in matrices.values()))
+        folder_images = read_images(folder, self.chosen, self.normalize)
+        matrices = {name: matrix for name, (_, matrix) in folder_images.embeddings.items()}
+        shape = (len(folder_images.images), *(matrix.dimension for matrix in matrices.values()))
         if self.shape not in ((), shape):
             raise DataError(
                 f"{folder}: a worker sees another folder under this name (images and dimensions "
                 f"{shape}, expected {self.shape}); give all machines the same"
             )
         return FolderParts(
-            found.images,
+            folder_images.images,
             matrices,
-            str(found.about.get("name", folder.resolve().name)),
+            str(folder_images.about.get("name", folder.resolve().name)),
             self.folder,
             self.table,
             self.limits,
-            found.about,
-            {name: str(file) for name, (file, _) in found.embeddings.items()},
+            folder_images.about,
+            {name: str(file) for name, (file, _) in folder_images.embeddings.items()},
         )
 
     @property
@@ -213,8 +213,8 @@ class SentGallery(FullGallery):
     def of(cls, parts: FolderParts) -> SentGallery:
         """Take all into memory, since what is mapped from a file can't travel."""
         inside = {
-            name: replace(found, vectors=np.array(found.vectors, order="C", subok=False))
-            for name, found in parts.embeddings.items()
+            name: replace(embeddings, vectors=np.array(embeddings.vectors, order="C", subok=False))
+            for name, embeddings in parts.embeddings.items()
         }
         return cls(replace(parts, embeddings=inside))
 

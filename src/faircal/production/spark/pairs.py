@@ -57,7 +57,7 @@ class SparkPairs:
         Where it is known without counting.
     crossed : tuple of str
         The attributes of a score table that make groups when none is named.
-    whole : pyspark.sql.DataFrame or None
+    all_folds : pyspark.sql.DataFrame or None
         The pairs of all folds, where one was picked.
     """
 
@@ -71,7 +71,7 @@ class SparkPairs:
     layout: ScoreColumns | None = None
     n_pairs: int | None = None
     crossed: tuple[str, ...] = ()
-    whole: DataFrame | None = None
+    all_folds: DataFrame | None = None
 
     def __len__(self) -> int:
         return self._counted
@@ -134,8 +134,8 @@ class SparkPairs:
         if not self.has_folds:
             return ()
         with errors_in_one_line():
-            found = self.frame.select(self._fold.alias("fold")).distinct().toArrow()
-        names = found["fold"].to_pylist()
+            folds = self.frame.select(self._fold.alias("fold")).distinct().toArrow()
+        names = folds["fold"].to_pylist()
         if None in names:
             raise DataError(
                 f"{self.where}, column 'fold': empty in some rows; give every row a fold"
@@ -150,8 +150,10 @@ class SparkPairs:
         fold = self.frame["fold"]
         if self.frame.schema["fold"].dataType.typeName() not in ("float", "double"):
             return fold.cast("string")
-        whole = fold.try_cast("long")
-        return F.when(fold == whole, whole.cast("string")).when(~F.isnan(fold), fold.cast("string"))
+        integer = fold.try_cast("long")
+        return F.when(fold == integer, integer.cast("string")).when(
+            ~F.isnan(fold), fold.cast("string")
+        )
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -180,9 +182,9 @@ class SparkPairs:
         if self.layout is None:
             return ()
         # As of a dataset, groups are those of all folds.
-        frame = self.frame if self.whole is None else self.whole
-        (found,) = groups_in(frame, self.layout, [keys], self.where)
-        return tuple(" ".join(names) for names in found)
+        frame = self.frame if self.all_folds is None else self.all_folds
+        (groups,) = groups_in(frame, self.layout, [keys], self.where)
+        return tuple(" ".join(names) for names in groups)
 
     def why_no_groups(self) -> str:
         """Say why there is no default attribute, and what to do."""
@@ -220,8 +222,8 @@ class SparkPairs:
         here = self._fold == fold
         mark = f"{self.mark} {'only' if keep else 'without'} {fold}"
         picked = self.frame.where(here if keep else ~here)
-        whole = self.frame if self.whole is None else self.whole
-        return replace(self, frame=picked, mark=mark, n_pairs=None, whole=whole)
+        all_folds = self.frame if self.all_folds is None else self.all_folds
+        return replace(self, frame=picked, mark=mark, n_pairs=None, all_folds=all_folds)
 
     # ------------------------------------------------------------------ work
 
@@ -269,14 +271,14 @@ class SparkPairs:
         return self.reader.local(table)
 
     @cached_property
-    def census(self) -> DataSummary:
+    def summary(self) -> DataSummary:
         """Who is in the pairs; a job counts."""
-        from faircal.production.spark.fitting import census
+        from faircal.production.spark.fitting import summarise
 
-        return census(self)
+        return summarise(self)
 
-    def fitting(self, wanted: FitRequest, job: Job) -> CountedFitting:
+    def fitting(self, request: FitRequest, job: Job) -> CountedFitting:
         """Return what a method is fitted on; see `Method.fit`."""
         from faircal.production.spark.fitting import distributed
 
-        return distributed(self, wanted, job)
+        return distributed(self, request, job)

@@ -19,7 +19,7 @@ from faircal.methods.modelfile import decode_method, encode
 from faircal.methods.prior import Shift, estimate_share, fitted_share
 from faircal.production.scoring import Adding, needed_columns, score_part
 from faircal.production.scoring.parquet import join_parts, rows_of
-from faircal.production.spark.blocks.enrolling import recall_clusters
+from faircal.production.spark.blocks.clusters import recall_clusters
 from faircal.production.spark.pairs import SparkPairs
 from faircal.production.spark.parts import PartWork, map_parts
 from faircal.production.spark.session import errors_in_one_line
@@ -95,10 +95,10 @@ def score(
 
 def estimate(model: Method, pairs: SparkPairs) -> tuple[Any, list[str]]:
     """Estimate the share of genuine pairs from a sample, as `estimate_share` does."""
-    some = pairs.sample(_ESTIMATED_FROM)
+    sample = pairs.sample(_ESTIMATED_FROM)
     share = fitted_share(model)
     columns = needed_columns(model, (), pairs.attributes)
-    return estimate_share(model, Cut(some), calibrated_at=share, columns=columns)
+    return estimate_share(model, Cut(sample), calibrated_at=share, columns=columns)
 
 
 def _schema(pairs: SparkPairs, head: pa.Table) -> Any:
@@ -127,19 +127,19 @@ def write(frame: DataFrame, out: str | Path) -> int:
     parts = target.with_name(f"{target.name}.spark")
     for folder in (parts, target):
         _check_ours(folder)
-    seen = Observation("scored")
+    observation = Observation("scored")
     shutil.rmtree(parts, ignore_errors=True)
     try:
         with errors_in_one_line():
-            counted = frame.observe(seen, F.count(F.lit(1)).alias("pairs"))
+            counted = frame.observe(observation, F.count(F.lit(1)).alias("pairs"))
             counted.write.parquet(f"file://{parts}")
-        pairs = int(seen.get["pairs"])
+        pairs = int(observation.get["pairs"])
         files = sorted(parts.glob("part-*.parquet"))
-        found = sum(map(rows_of, files))
-        if found != pairs:
+        n_rows = sum(map(rows_of, files))
+        if n_rows != pairs:
             raise DataError(
-                f"{out}: the workers wrote {pairs} pairs, and {found} of them are here; choose a "
-                "place that all machines see"
+                f"{out}: the workers wrote {pairs} pairs, and {n_rows} of them are here; "
+                "choose a place that all machines see"
             )
         _put(files, parts, target)
     finally:

@@ -1,4 +1,4 @@
-"""Spark itself: whether it is there, a session for commands, errors in one line, progress."""
+"""Spark itself: whether it is there, sessions, errors in one line, progress, and the engine."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faircal._base import errors
 from faircal._base.errors import FairCalError, MissingExtraError, ParameterError
-from faircal._base.jobs import Progress, silent
+from faircal._base.jobs import Progress, silent, step
 from faircal._base.registry import short
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+    from faircal.data import PairFiles
+    from faircal.production.spark import SparkPairs
 
 
 #: What Spark says of an error of ours on a worker: the last line of its trace.
@@ -40,10 +44,10 @@ _OUR_SETTINGS = {
 def require() -> None:
     """Raise `MissingExtraError` where PySpark is not installed."""
     try:
-        found = find_spec("pyspark")
+        spec = find_spec("pyspark")
     except ModuleNotFoundError:
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         raise MissingExtraError(
             "Spark needs pyspark, which is not installed: pip install 'faircal[spark]'"
         )
@@ -69,12 +73,12 @@ def session(master: str | None = None, settings: Mapping[str, str] | None = None
             "Spark needs Java 17 or later, and there is none; install it, or set JAVA_HOME"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    found = _start(master, {**_OUR_SETTINGS, **(settings or {})})
+    spark = _start(master, {**_OUR_SETTINGS, **(settings or {})})
     try:
         with errors_in_one_line():
-            yield found
+            yield spark
     finally:
-        found.stop()
+        spark.stop()
 
 
 def _start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
@@ -136,11 +140,11 @@ def errors_in_one_line() -> Iterator[None]:
     except FairCalError:
         raise
     except Exception as error:
-        found = _OURS.findall(str(error))
-        kind = getattr(errors, found[-1][0], None) if found else None
+        messages = _OURS.findall(str(error))
+        kind = getattr(errors, messages[-1][0], None) if messages else None
         if kind is None:
             raise
-        raise kind(found[-1][1].strip()) from error
+        raise kind(messages[-1][1].strip()) from error
 
 
 #: Seconds between two looks.
@@ -174,8 +178,81 @@ def _watch(context: SparkContext, progress: Progress, over: threading.Event) -> 
     tracker = context.statusTracker()
     while not over.wait(_EVERY):
         stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        found = [stage for stage in stages if stage is not None]
-        total = sum(stage.numTasks for stage in found)
+        active = [stage for stage in stages if stage is not None]
+        total = sum(stage.numTasks for stage in active)
         if total:
-            done = sum(stage.numCompletedTasks for stage in found)
+            done = sum(stage.numCompletedTasks for stage in active)
             progress(_WHAT, done, total, "")
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """A Spark cluster that a workflow's work is done on.
+
+    Attributes
+    ----------
+    master : str, optional
+        Spark's master; Spark's own setting unless given, else all cores here.
+    settings : mapping
+        Settings of the session.
+    embeddings : str
+        How workers get at vectors: "auto", "map", "send" or "tiles".
+    blocks : str, optional
+        Folder for block files.
+
+    Examples
+    --------
+    >>> SparkEngine(master="local[2]").embeddings
+    'auto'
+    """
+
+    master: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    embeddings: str = "auto"
+    blocks: str | None = None
+
+    def check(self, files: PairFiles, **refused: Any) -> None:
+        """Raise where options don't go together; `refused` are those that Spark does not take."""
+        if files.device not in (None, "cpu"):
+            raise ParameterError("--device: Spark's workers use processors; leave it out")
+        for name, value in refused.items():
+            if value:
+                option = f"--{name.replace('_', '-')}"
+                raise ParameterError(f"{option}: does not go with --engine spark; leave it out")
+
+    @contextmanager
+    def session(self, progress: Progress = silent) -> Iterator[Any]:
+        """Start Spark for the block."""
+        with ExitStack() as stack:
+            with step(progress, "starting Spark"):
+                spark = stack.enter_context(session(self.master, self.settings))
+            yield spark
+
+    def open(
+        self,
+        spark: Any,
+        files: PairFiles,
+        features: Sequence[str] = (),
+        *,
+        measuring: bool = False,
+        progress: Progress = silent,
+    ) -> SparkPairs:
+        """Open the data of a workflow."""
+        from faircal.production.spark.opening import open_pairs
+
+        how = files.how(features, measuring)
+        how.pop("device")
+        with step(progress, f"reading {files.path}"):
+            return open_pairs(
+                spark, files.path, embeddings=self.embeddings, blocks=self.blocks, **how
+            )
+
+    def open_one(
+        self, spark: Any, files: PairFiles, feature: str | None, progress: Progress = silent
+    ) -> SparkPairs:
+        """Open the data with one feature: the one named, or the only one."""
+        from faircal.data.pair_files import check_one_feature
+
+        pairs = self.open(spark, files, [feature] if feature else (), progress=progress)
+        check_one_feature(pairs.features, files.path)
+        return pairs

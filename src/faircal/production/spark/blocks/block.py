@@ -120,10 +120,10 @@ def stacked(feature: str, pieces: Sequence[BlockRows]) -> tuple[NDArray[Any], ND
     return np.asarray(vectors), np.concatenate(norms)
 
 
-def column_of(found: pa.DictionaryArray) -> Column:
+def column_of(array: pa.DictionaryArray) -> Column:
     """Return a column of codes and names as ours."""
-    codes = np.array(found.indices.fill_null(UNKNOWN), np.int32)
-    return Column(codes, tuple(found.dictionary.to_pylist()))
+    codes = np.array(array.indices.fill_null(UNKNOWN), np.int32)
+    return Column(codes, tuple(array.dictionary.to_pylist()))
 
 
 Rows = NDArray[np.intp]
@@ -157,13 +157,13 @@ def joined_column(columns: Sequence[Column]) -> Column:
     names = [pa.array(column.names, pa.string()) for column in columns]
     if all(of.names == columns[0].names for of in columns):
         return Column(np.concatenate([of.codes for of in columns]), columns[0].names)
-    every = pc.unique(pa.concat_arrays(names))
-    every = every.take(pc.sort_indices(every))
+    joined = pc.unique(pa.concat_arrays(names))
+    joined = joined.take(pc.sort_indices(joined))
     codes = []
     for column, own in zip(columns, names, strict=True):
-        new = np.asarray(pc.index_in(own, value_set=every), dtype=np.int32)
+        new = np.asarray(pc.index_in(own, value_set=joined), dtype=np.int32)
         codes.append(np.append(new, np.int32(UNKNOWN))[column.codes])
-    return Column(np.concatenate(codes), tuple(every.to_pylist()))
+    return Column(np.concatenate(codes), tuple(joined.to_pylist()))
 
 
 class LazyColumn(Column):
@@ -174,8 +174,8 @@ class LazyColumn(Column):
 
     @cached_property
     def _made(self) -> Column:
-        found: Column = vars(self)["_make"]()
-        return found
+        column: Column = vars(self)["_make"]()
+        return column
 
     @property
     def codes(self) -> NDArray[np.int32]:

@@ -152,21 +152,21 @@ class Blocks:
     @classmethod
     def _parsed(cls, place: SharedFolder, content: bytes) -> Blocks:
         try:
-            found = json.loads(content)
-            _check_format(found["format"], found["version"])
-            stamps = found["stamps"]
+            header = json.loads(content)
+            _check_format(header["format"], header["version"])
+            stamps = header["stamps"]
             return cls(
                 place,
-                np.array(found["sizes"], np.int64),
-                str(found["ids"]),
-                {name: VectorKind(**kind) for name, kind in found["features"].items()},
-                bool(found["normalize"]),
-                bool(found["people"]),
-                tuple(found["attributes"]),
-                tuple(found["crossed"]),
-                str(found["name"]),
-                str(found["where"]),
-                dict(found["provenance"]),
+                np.array(header["sizes"], np.int64),
+                str(header["ids"]),
+                {name: VectorKind(**kind) for name, kind in header["features"].items()},
+                bool(header["normalize"]),
+                bool(header["people"]),
+                tuple(header["attributes"]),
+                tuple(header["crossed"]),
+                str(header["name"]),
+                str(header["where"]),
+                dict(header["provenance"]),
                 stamps and {key: of and (of[0], of[1], of[2]) for key, of in stamps.items()},
             )
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:

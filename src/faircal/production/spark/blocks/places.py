@@ -66,12 +66,12 @@ class SharedFolder:
         """Return the names of all that is in the folder; none where it is not there."""
         system, path = self._at
         try:
-            found = system.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+            files = system.get_file_info(pafs.FileSelector(path, allow_not_found=True))
         except _FAILED as error:
             raise ParameterError(
                 f"{self.path}: expected a folder ({short(error)}); give another path"
             ) from error
-        return [of.base_name for of in found]
+        return [of.base_name for of in files]
 
     def write(self, name: str, write: Callable[[Any], None]) -> None:
         """Have a file written to a stream; it then takes the place of the one of its name.

@@ -25,7 +25,7 @@ from faircal.data.types import Images
 from faircal.production.spark.blocks.block import ATTRIBUTE, VECTOR, VectorKind
 from faircal.production.spark.blocks.folder import Stamps
 from faircal.production.spark.blocks.places import SharedFolder
-from faircal.production.spark.blocks.tiling import NUMBERS, TEXT, as_id, id_kind
+from faircal.production.spark.blocks.tiles import NUMBERS, TEXT, as_id, id_kind
 from faircal.production.spark.tables import spark_address as address
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from faircal.production.spark.blocks.block import ATTRIBUTE, NORM, VECTOR, block
 from faircal.production.spark.blocks.folder import HEADER, Blocks
 from faircal.production.spark.blocks.places import SharedFolder
 from faircal.production.spark.blocks.sources import BlockSource, FolderSource, FrameSource
-from faircal.production.spark.blocks.tiling import NUMBERS, block_of, runs
+from faircal.production.spark.blocks.tiles import NUMBERS, block_of, runs
 from faircal.production.spark.session import errors_in_one_line, require
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""Clusters of the images in blocks, kept beside them.
+"""Clusters of the images in blocks, stored beside them.
 
-The same images come in many tiles. A model that has to find their clusters each time may spend more
-on that than on pairs. So whoever has found the clusters of a block leaves them in a small file
+The same images come in many tiles. A model that assigns them to clusters each time may spend more
+on that than on pairs. So the worker that has assigned a block writes the clusters to a small file
 beside it, and others read that.
 """
 
@@ -26,11 +26,11 @@ Clusters = NDArray[np.int32]
 
 
 def recall_clusters(model: Method, part: Dataset) -> None:
-    """Tell `model` the clusters of the images of `part`, as far as somebody has found them.
+    """Give `model` the clusters of the images of `part`, as far as they are stored beside blocks.
 
-    Those of a block are found, all at once, when so much of it is used that it is likely to pay:
-    a share s of its images lets them be found with probability s. However often the block comes
-    and wherever, what that costs is in all about what finding them one by one has cost before.
+    Those of a block are worked out, all at once, when so much of it is used that this is likely to
+    pay: a share s of its images has them worked out with probability s. However often the block comes
+    and wherever, that costs in all about what assigning images one by one has cost before.
     Has no effect but on time: for pairs whose images are in no blocks, and models without clusters,
     none at all.
     """
@@ -43,22 +43,22 @@ def recall_clusters(model: Method, part: Dataset) -> None:
     none = np.empty(0, np.int32)
     model.remember_clusters(embeddings, none.astype(np.intp), none)  # says where they do not fit
     key = _key(model, origin.feature)
-    told: set[tuple[str, int]] = vars(embeddings).setdefault("told", set())
+    recalled: set[tuple[str, int]] = vars(embeddings).setdefault("recalled", set())
     used = part.used_images()
     stop = 0
     for number, rows in origin.pieces:
         size = int(origin.source.sizes[number])
         start, stop = stop, stop + (size if isinstance(rows, slice) else len(rows))
-        if (key, number) in told:
+        if (key, number) in recalled:
             continue
         share = np.searchsorted(used, [start, stop]) / max(size, 1)
-        found = _kept(origin, number, key)
-        if found is None and _chance(part, number) < share[1] - share[0]:
-            found = _find(model, origin, number)
-            _keep(origin, number, key, found)
-        if found is not None:
-            model.remember_clusters(embeddings, np.arange(start, stop), found[rows])
-            told.add((key, number))
+        clusters = _stored(origin, number, key)
+        if clusters is None and _chance(part, number) < share[1] - share[0]:
+            clusters = _assigned(model, origin, number)
+            _store(origin, number, key, clusters)
+        if clusters is not None:
+            model.remember_clusters(embeddings, np.arange(start, stop), clusters[rows])
+            recalled.add((key, number))
 
 
 def _chance(part: Dataset, number: int) -> float:
@@ -82,29 +82,29 @@ def _name(number: int, key: str) -> str:
     return block_name(number).replace(".arrow", f".clusters-{key}.arrow")
 
 
-def _kept(origin: BlockOrigin, number: int, key: str) -> Clusters | None:
-    """Return the clusters that are kept of a block; None where none are, or damaged ones."""
+def _stored(origin: BlockOrigin, number: int, key: str) -> Clusters | None:
+    """Return the stored clusters of a block; None where there are none, or damaged ones."""
     with suppress(DataError, KeyError):
         batch = origin.source.place.read_batch(_name(number, key))
-        found = np.asarray(batch["cluster"], np.int32)
-        return found if len(found) == origin.source.sizes[number] else None
+        clusters = np.asarray(batch["cluster"], np.int32)
+        return clusters if len(clusters) == origin.source.sizes[number] else None
     return None
 
 
-def _find(model: ClusterMethod, origin: BlockOrigin, number: int) -> Clusters:
+def _assigned(model: ClusterMethod, origin: BlockOrigin, number: int) -> Clusters:
     """Return the clusters of all images of a block."""
     block = origin.source.read(number)
     embeddings = origin.source.embeddings(origin.feature, [(block, slice(None))])
     space = Space(embeddings.dimension, embeddings.normalize)
     # Those of unusable vectors are as good as any: no pair may use them.
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Clusters = ImageValues(space, model.clustering_.assign, np.int32).at(
+        clusters: Clusters = ImageValues(space, model.clustering_.assign, np.int32).at(
             embeddings, np.arange(len(embeddings))
         )
-    return found
+    return clusters
 
 
-def _keep(origin: BlockOrigin, number: int, key: str, clusters: Clusters) -> None:
+def _store(origin: BlockOrigin, number: int, key: str, clusters: Clusters) -> None:
     batch = pa.RecordBatch.from_pydict({"cluster": clusters})
     with suppress(ParameterError, OSError):  # who may not write there finds them again
         origin.source.place.write_batch(_name(number, key), batch)
