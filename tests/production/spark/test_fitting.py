@@ -98,7 +98,7 @@ class TestClusteredByTheWorkers:
     Each iteration of K-means is a job, so there are few clusters.
     """
 
-    FEW = 3
+    FEW = 2
 
     @pytest.fixture(scope="class")
     @classmethod

@@ -29,7 +29,7 @@ def recall_clusters(model: Method, part: Dataset) -> None:
     """Give `model` the clusters of the images of `part`, as far as they are stored beside blocks.
 
     Those of a block are worked out, all at once, when so much of it is used that this is likely to
-    pay: a share s of its images has them worked out with probability s. However often the block comes
+    pay: where a share s of its images is used, with probability s. However often the block comes
     and wherever, that costs in all about what assigning images one by one has cost before.
     Has no effect but on time: for pairs whose images are in no blocks, and models without clusters,
     none at all.
