@@ -30,18 +30,18 @@ def distances(points, centers):
 
 
 class TestAgainstScikitLearn:
-    @pytest.mark.parametrize("k", [2, 12, 40])
+    @pytest.mark.parametrize("k", [2, 40])
     def test_objective(self, k):
         # Either may have the luckier start on one dataset: compare over several.
         ratios = []
-        for seed in range(8):
+        for seed in range(5):
             points = blobs(seed=seed)
             theirs = KMeans(k, n_init=5, random_state=seed).fit(points).inertia_
             ratios.append(kmeans(points, k, n_init=5, random_state=seed).inertia / theirs)
         assert np.mean(ratios) < 1.02
         assert max(ratios) < 1.05
 
-    @pytest.mark.parametrize("k", [5, 30])
+    @pytest.mark.parametrize("k", [30])
     @pytest.mark.parametrize(
         "draw",
         [
@@ -210,7 +210,7 @@ class TestEmptyClusters:
         assert len(np.unique(labels)) == 5
         np.testing.assert_allclose(found.centers[labels], points, rtol=0, atol=1e-6)
 
-    @settings(max_examples=80)
+    @settings(max_examples=40)
     @given(data=st.data())
     def test_any_small_case(self, data):
         rows = data.draw(

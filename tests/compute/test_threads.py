@@ -104,31 +104,24 @@ class TestEach:
             each(work, 8, 1)
         assert each(bounds, 2, 1) == [(0, 1), (1, 2)]  # and the threads go on
 
-    def test_blocks_within_blocks(self, python):
+    def test_blocks_within_blocks_and_in_a_forked_child(self, python):
         # Were they given to the same threads, which all wait for them, this would never end.
         script = """
+            import os
             from faircal.compute.threads import each
             def inner(part):
                 return part.start
             def work(part):
                 return sum(each(lambda p: sum(each(inner, 3, 1)) + p.start, 4, 1)) + part.start
             print(each(work, 6, 1))
-        """
-        assert python(script, n_threads=2) == "[18, 19, 20, 21, 22, 23]\n"
-
-    def test_a_forked_child_has_threads_of_its_own(self, python):
-        script = """
-            import os
-            from faircal.compute.threads import each
-            work = lambda part: part.start
-            assert each(work, 3, 1) == [0, 1, 2]
-            child = os.fork()
+            child = os.fork()  # has threads of its own
             if not child:
-                os._exit(7 if each(work, 4, 1) == [0, 1, 2, 3] else 1)
+                os._exit(7 if each(inner, 4, 1) == [0, 1, 2, 3] else 1)
             print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """
         # Newer Pythons warn of any fork beside threads.
-        assert python(script, n_threads=2, options=()) == "7\n"
+        said = python(script, n_threads=2, options=())
+        assert said == "[18, 19, 20, 21, 22, 23]\n7\n"
 
 
 class TestNumberOfThreads:

@@ -18,8 +18,6 @@ from faircal.data.tables import find_table, is_table, table_files
 
 #: With more pairs than this, fits and audits count them part by part.
 MOST_PAIRS = 10_000_000
-#: Pairs of a part.
-BATCH = 1 << 20
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from faircal._base.errors import ParameterError
 from faircal._base.files import check_folder, file_digest, output_folder
 from faircal._base.jobs import Job, Progress, silent, step
 from faircal.data import Dataset, PairFiles, PairStream
-from faircal.data.pair_files import BATCH, fold_named
+from faircal.data.pair_files import fold_named
+from faircal.data.stream import BATCH
 from faircal.evaluation.audit import (
     Audit,
     Auditor,

@@ -12,7 +12,8 @@ from faircal._base.errors import ParameterError
 from faircal._base.files import check_file
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset, PairFiles, PairStream
-from faircal.data.pair_files import BATCH, fold_named
+from faircal.data.pair_files import fold_named
+from faircal.data.stream import BATCH
 from faircal.methods import METHODS, Method, make_method
 from faircal.production.describe import describe
 

@@ -14,8 +14,8 @@ from faircal._base.registry import did_you_mean
 from faircal._version import __version__
 from faircal.calibrators.prior import PriorEstimate
 from faircal.data import PairFiles, PairStream
-from faircal.data.pair_files import BATCH, fold_named
-from faircal.data.stream import Cut
+from faircal.data.pair_files import fold_named
+from faircal.data.stream import BATCH, Cut
 from faircal.methods import Method, load_method
 from faircal.methods.prior import Shift, estimate_share, fitted_share
 from faircal.production.scoring import Adding, needed_columns, score_stream

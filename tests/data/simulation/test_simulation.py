@@ -13,7 +13,7 @@ from faircal._base.errors import ParameterError
 from faircal.data.simulation import PRESETS, PopulationModel, SimulatedGroup, simulate
 from faircal.data.simulation.draw import SimulatedPeople, share_out
 
-SEEDS = range(5)
+SEEDS = range(2)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def same(a, b):
 # ------------------------------------------------------------------ reproducibility
 
 
-@pytest.mark.parametrize("preset", ["small", "rfw-like"])
+@pytest.mark.parametrize("preset", ["small"])
 def test_the_same_seed_gives_the_same_bytes(preset, small, rfw):
     first = {"small": small, "rfw-like": rfw}[preset]
     again = simulate(preset, 0)
