@@ -146,7 +146,7 @@ class TestEstimate:
         assert any("independent" in text for text in plain.notes)
         assert not any("independent" in text for text in alone.notes)
 
-    @pytest.mark.parametrize("share", [0.5, 0.1, 0.01, 0.001])
+    @pytest.mark.parametrize("share", [0.5, 0.001])
     def test_coverage_where_pairs_share_people(self, share):
         """At least 93 % of 95 % intervals hold the share, but for three standard errors."""
         rng = np.random.default_rng(5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 
 import numpy as np
@@ -142,3 +143,15 @@ def make():
         return make_method(name, **{**quick, **parameters})
 
     return build
+
+
+@pytest.fixture(scope="session")
+def fitted_once(make, parts):
+    """Return a function that gives a method by name, fitted on the calibration pairs once."""
+    return cache(lambda name: make(name).fit(parts[0]))
+
+
+@pytest.fixture
+def fitted(fitted_once, name):
+    """The method `name`, quick to fit, fitted on the calibration pairs: not to be changed."""
+    return fitted_once(name)

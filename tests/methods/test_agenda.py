@@ -12,6 +12,7 @@ from faircal._base.container import cut, unpack
 from faircal.data.columns import Column
 from faircal.data.types import cross
 from faircal.methods import METHODS
+from faircal.methods.modelfile import encode
 
 pytest.importorskip("torch")
 
@@ -596,21 +597,27 @@ def stop_at(stage, n):
 
 @pytest.mark.usefixtures("checkpoints_at_once")
 class TestCheckpoint:
+    @pytest.fixture(scope="class")
+    def uninterrupted(self, quick, parts):
+        """The bytes of a model that was trained without a stop, by preset."""
+        return {
+            preset: encode(quick(preset=preset).fit(parts[0])) for preset in ("paper", "paper-code")
+        }
+
     @pytest.mark.parametrize(
         ("stage", "n"),
         [
             ("1 identity", 2),
-            ("1 identity", 31),
-            ("2 discriminators", 2),
-            ("2 discriminators", 5),
+            ("2 discriminators", 5),  # in its second run
             ("3 debiasing", 1),
-            ("3 debiasing", 5),
-            ("4 update", 2),
             ("4 update", 7),
         ],
     )
     @pytest.mark.parametrize("preset", ["paper", "paper-code"])
-    def test_resumed_to_the_same_bytes(self, quick, parts, tmp_path, stage, n, preset):
+    def test_resumed_to_the_same_bytes(
+        self, quick, parts, tmp_path, uninterrupted, stage, n, preset
+    ):
+        """After a stop at any call: `training/test_session.py`."""
         calibration, _ = parts
         model, path = quick(preset=preset), tmp_path / "state"
         with pytest.raises(StopError):
@@ -618,8 +625,7 @@ class TestCheckpoint:
         assert not model.__sklearn_is_fitted__()
         assert path.exists()
         quick(preset=preset).fit(calibration, checkpoint=path).save(tmp_path / "a")
-        quick(preset=preset).fit(calibration).save(tmp_path / "b")
-        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+        assert (tmp_path / "a").read_bytes() == uninterrupted[preset]
 
     def test_of_another_training(self, quick, kind, parts, tmp_path):
         path = tmp_path / "state"

@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 from faircal import DataError, NotFittedError, ParameterError, load_model
-from faircal.calibrators import CALIBRATORS, HistogramCalibrator
+from faircal.calibrators import HistogramCalibrator
 from faircal.data.columns import Column
 from faircal.methods import METHODS, Method, make_method, register
 
@@ -59,28 +59,27 @@ class TestShape:
         model = make(name)
         assert model.fit(parts[0]) is model
 
-    def test_probabilities(self, name, make, parts):
-        calibration, test = parts
-        probability = make(name).fit(calibration).predict_proba(test)
+    def test_probabilities(self, fitted, parts):
+        test = parts[1]
+        probability = fitted.predict_proba(test)
         assert probability.dtype == np.float64
         assert probability.shape == (len(test),)
         assert probability.min() >= 0
         assert probability.max() <= 1
         assert probability[test.genuine].mean() > probability[~test.genuine].mean() + 0.1
 
-    def test_decision_scores(self, name, make, parts):
-        calibration, test = parts
-        scores = make(name).fit(calibration).decision_scores(test)
+    def test_decision_scores(self, fitted, parts):
+        test = parts[1]
+        scores = fitted.decision_scores(test)
         assert scores.dtype == np.float64
         assert scores.shape == (len(test),)
         assert np.isfinite(scores).all()
 
-    def test_apply_gives_both(self, name, make, parts):
-        calibration, test = parts
-        model = make(name).fit(calibration)
-        both = outputs(model, test)
-        np.testing.assert_array_equal(both[0], model.decision_scores(test))
-        np.testing.assert_array_equal(both[1], model.predict_proba(test))
+    def test_apply_gives_both(self, fitted, parts):
+        test = parts[1]
+        both = outputs(fitted, test)
+        np.testing.assert_array_equal(both[0], fitted.decision_scores(test))
+        np.testing.assert_array_equal(both[1], fitted.predict_proba(test))
 
     def test_data_is_not_changed(self, name, make, data):
         calibration, test = data.split(test_fold=2)
@@ -89,11 +88,10 @@ class TestShape:
         assert (calibration.hash(), test.hash()) == before[:2]
         np.testing.assert_array_equal(test.scores, before[2])
 
-    def test_a_single_pair_can_be_scored(self, name, make, parts):
-        calibration, test = parts
-        model = make(name).fit(calibration)
-        alone = outputs(model, test.subset(np.array([7])))
-        expected = outputs(model, test)[:, [7]]
+    def test_a_single_pair_can_be_scored(self, name, fitted, parts):
+        test = parts[1]
+        alone = outputs(fitted, test.subset(np.array([7])))
+        expected = outputs(fitted, test)[:, [7]]
         np.testing.assert_allclose(alone, expected, rtol=0, atol=rounding(name))
 
 
@@ -131,11 +129,10 @@ class TestErrors:
         with pytest.raises(NotFittedError):
             model.predict_proba(test)
 
-    def test_another_score_range(self, name, make, parts, changed):
-        calibration, test = parts
-        model = make(name).fit(calibration)
+    def test_another_score_range(self, fitted, parts, changed):
+        test = parts[1]
         with pytest.raises(ParameterError, match="use the same score_range"):
-            model.apply(changed(test, score_range=(-2.0, 2.0)))
+            fitted.apply(changed(test, score_range=(-2.0, 2.0)))
 
 
 class TestParameters:
@@ -160,13 +157,13 @@ class TestParameters:
     def test_defaults_name_every_parameter(self, name):
         assert list(METHODS[name].defaults()) == list(inspect.signature(METHODS[name]).parameters)
 
-    def test_defaults_change_nothing(self, name, make, parts, tmp_path):
+    def test_defaults_change_nothing(self, name, make, fitted, parts, tmp_path):
         """Whether left out or spelt out, what is done is the same."""
         calibration, test = parts
         quick = make(name).get_params()
         spelt = {**METHODS[name].defaults(), **{k: v for k, v in quick.items() if v is not None}}
         found = outputs(make_method(name, **spelt).fit(calibration), test)
-        np.testing.assert_array_equal(found, outputs(make(name).fit(calibration), test))
+        np.testing.assert_array_equal(found, outputs(fitted, test))
 
     def test_set_params(self, name, make, parts):
         calibration, test = parts
@@ -209,7 +206,7 @@ class TestParameters:
 
 
 class TestSaving:
-    @pytest.mark.parametrize("calibrator", CALIBRATORS)
+    @pytest.mark.parametrize("calibrator", ["beta", "isotonic", "histogram"])
     def test_round_trip_is_exact(self, name, make, parts, tmp_path, calibrator):
         calibration, test = parts
         model = make(name, calibrator=calibrator).fit(calibration)
@@ -241,38 +238,35 @@ class TestSaving:
             model.save(tmp_path / "m.faircal")
         assert not list(tmp_path.iterdir())
 
-    def test_loaded_model_can_be_fitted_again(self, name, make, parts, data, tmp_path):
+    def test_loaded_model_can_be_fitted_again(self, name, make, fitted, parts, data, tmp_path):
         calibration, test = parts
         make(name).fit(data.split(test_fold=1)[0]).save(tmp_path / "m.faircal")
         again = load_model(tmp_path / "m.faircal").fit(calibration)
-        np.testing.assert_array_equal(
-            outputs(again, test), outputs(make(name).fit(calibration), test)
-        )
+        np.testing.assert_array_equal(outputs(again, test), outputs(fitted, test))
 
 
 class TestInvariance:
-    def test_left_and_right_are_the_same(self, name, make, parts, swapped):
+    def test_left_and_right_are_the_same(self, name, make, fitted, parts, swapped):
         calibration, test = parts
-        expected = outputs(make(name).fit(calibration), test)
+        expected = outputs(fitted, test)
         found = outputs(make(name).fit(swapped(calibration)), swapped(test))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
-    def test_order_of_pairs_to_fit(self, name, make, parts):
+    def test_order_of_pairs_to_fit(self, name, make, fitted, parts):
         calibration, test = parts
         shuffle = np.random.default_rng(0).permutation(len(calibration))
-        expected = outputs(make(name).fit(calibration), test)
+        expected = outputs(fitted, test)
         found = outputs(make(name).fit(calibration.subset(shuffle)), test)
         if METHODS[name].needs.training:  # batches of pairs are others, what is learnt is alike
             assert np.corrcoef(found[1], expected[1])[0, 1] > 0.8
         else:
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
-    def test_order_of_pairs_to_apply(self, name, make, parts):
-        calibration, test = parts
+    def test_order_of_pairs_to_apply(self, name, fitted, parts):
+        test = parts[1]
         shuffle = np.random.default_rng(1).permutation(len(test))
-        model = make(name).fit(calibration)
-        found = outputs(model, test.subset(shuffle))
-        expected = outputs(model, test)[:, shuffle]
+        found = outputs(fitted, test.subset(shuffle))
+        expected = outputs(fitted, test)[:, shuffle]
         np.testing.assert_allclose(found, expected, rtol=0, atol=rounding(name))
 
     def test_same_seed_same_bytes(self, name, make, data, tmp_path):
@@ -281,10 +275,10 @@ class TestInvariance:
             make(name).fit(calibration).save(tmp_path / run)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
-    def test_fitting_again_forgets_the_first_fit(self, name, make, parts, data):
+    def test_fitting_again_forgets_the_first_fit(self, name, make, fitted, parts, data):
         calibration, test = parts
         model = make(name).fit(data.split(test_fold=1)[0]).fit(calibration)
-        expected = outputs(make(name).fit(calibration), test)
+        expected = outputs(fitted, test)
         np.testing.assert_array_equal(outputs(model, test), expected)
 
 
@@ -295,11 +289,10 @@ class TestWhatIsSeen:
         assert [len(inputs.genuine) for inputs in shown["fit"]] == [len(parts[0])]
         assert [len(inputs.genuine) for inputs in shown["apply"]] == [0]
 
-    def test_pairs_without_labels_can_be_scored(self, name, make, parts, changed):
-        calibration, test = parts
-        model = make(name).fit(calibration)
-        found = outputs(model, changed(test, pairs=replace(test.pairs, genuine=None)))
-        np.testing.assert_array_equal(found, outputs(model, test))
+    def test_pairs_without_labels_can_be_scored(self, fitted, parts, changed):
+        test = parts[1]
+        found = outputs(fitted, changed(test, pairs=replace(test.pairs, genuine=None)))
+        np.testing.assert_array_equal(found, outputs(fitted, test))
 
     def test_groups_only_where_declared(self, name, make, parts, seen):
         shown = seen(METHODS[name])
@@ -320,20 +313,20 @@ class TestWhatIsSeen:
         assert (shown["fit"][0].identity is not None) == METHODS[name].needs.identities
         assert shown["apply"][0].identity is None
 
-    def test_identities_change_nothing_unless_declared(self, name, make, parts, changed):
+    def test_identities_change_nothing_unless_declared(self, name, make, fitted, parts, changed):
         calibration, test = parts
         column = calibration.images.identity
         codes = np.random.default_rng(4).permutation(column.codes)
-        expected = outputs(make(name).fit(calibration), test)
+        expected = outputs(fitted, test)
         other = make(name).fit(changed(calibration, identity=Column(codes, column.names)))
         needs = METHODS[name].needs
         if not needs.folds:  # by which people are held out: they may lead to another choice
             assert np.array_equal(outputs(other, test), expected) != needs.identities
 
-    def test_identities_missing(self, name, make, parts, changed):
+    def test_identities_missing(self, name, make, fitted, parts, changed):
         calibration, test = parts
         bare = changed(calibration, identity=None)
-        expected = outputs(make(name).fit(calibration), test)
+        expected = outputs(fitted, test)
         if METHODS[name].needs.identities:
             with pytest.raises(DataError, match=f"{name} cannot be used: .* who is in each image"):
                 make(name).fit(bare)
@@ -342,23 +335,21 @@ class TestWhatIsSeen:
         else:
             assert np.abs(outputs(make(name).fit(bare), test) - expected).mean() < 0.05
 
-    def test_identities_are_not_needed_to_apply(self, name, make, parts, changed):
-        calibration, test = parts
-        model = make(name).fit(calibration)
-        found = outputs(model, changed(test, identity=None))
-        np.testing.assert_array_equal(found, outputs(model, test))
+    def test_identities_are_not_needed_to_apply(self, fitted, parts, changed):
+        test = parts[1]
+        found = outputs(fitted, changed(test, identity=None))
+        np.testing.assert_array_equal(found, outputs(fitted, test))
 
-    def test_attributes_are_not_needed_to_apply_unless_declared(self, name, make, parts, changed):
-        calibration, test = parts
-        model = make(name).fit(calibration)
+    def test_attributes_are_not_needed_to_apply_unless_declared(self, name, fitted, parts, changed):
+        test = parts[1]
         bare = changed(test, attributes={})
         if METHODS[name].needs.groups_to_apply:
             with pytest.raises(DataError, match="attribute"):
-                model.apply(bare)
+                fitted.apply(bare)
         else:
-            np.testing.assert_array_equal(outputs(model, bare), outputs(model, test))
+            np.testing.assert_array_equal(outputs(fitted, bare), outputs(fitted, test))
 
-    def test_attributes_change_nothing_unless_declared(self, name, make, parts, changed):
+    def test_attributes_change_nothing_unless_declared(self, name, make, fitted, parts, changed):
         needs = METHODS[name].needs
         calibration, test = parts
         rng = np.random.default_rng(3)
@@ -366,8 +357,7 @@ class TestWhatIsSeen:
             key: Column(rng.permutation(column.codes), column.names)
             for key, column in calibration.images.attributes.items()
         }
-        model = make(name).fit(calibration)
-        expected = outputs(model, test)
+        expected = outputs(fitted, test)
         if needs.groups_to_fit or needs.groups_to_apply:
             other = make(name).fit(changed(calibration, attributes=shuffled))
             found = outputs(other, changed(test, attributes=shuffled))

@@ -23,7 +23,6 @@ pytest.importorskip("torch")
 
 SCHEDULES = {
     "AGENDA": {},
-    "PASS": {"episodes": 40},
     "MultiPASS": {"episodes": 30, "discriminator_epochs": 50},
 }
 

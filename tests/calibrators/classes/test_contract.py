@@ -86,8 +86,8 @@ def test_certain_rows_are_accepted(calibrator):
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("soft", [0.0, 1e-15, 1e-12, 1e-9, 1e-6])
-@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@pytest.mark.parametrize("soft", [0.0, 1e-12, 1e-6])
+@pytest.mark.parametrize("n_classes", [2, 6])
 def test_a_classifier_that_is_always_certain(calibrator, n_classes, soft):
     """As a decision tree or one nearest neighbour is: what is left is how often it is right."""
     rng = np.random.default_rng(0)

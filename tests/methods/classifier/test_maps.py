@@ -61,7 +61,7 @@ def test_sharpness_is_bounded_where_classes_can_be_told_apart():
 
 def test_sets_that_do_not_differ_keep_the_map_of_all_rows():
     """Noise alone makes some weaker pull look a little better in most draws."""
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         p = rng.dirichlet([1, 1, 1], 600)
         codes = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
