@@ -458,17 +458,17 @@ def test_random_order_keeps_every_pair_whole(held):
     whole = WatchedPairs(seen, n / 3000, n[labelled] % 4 == 0, labelled)
     chunks = list(in_random_order([whole], len(n), held))
     assert len(chunks) == (1 if held > 1000 else 10)
-    order = np.concatenate([chunk.seen.left_cluster for chunk in chunks])
+    order = np.concatenate([chunk.pairs.left_cluster for chunk in chunks])
     assert sorted(order) == n.tolist()
     assert np.abs(np.corrcoef(order, n)[0, 1]) < 0.15
     for chunk in chunks:
-        at = chunk.seen.left_cluster
-        assert chunk.seen.score.tolist() == (at / 1000).tolist()
-        assert chunk.told.tolist() == (at / 3000).tolist()
+        at = chunk.pairs.left_cluster
+        assert chunk.pairs.score.tolist() == (at / 1000).tolist()
+        assert chunk.shown.tolist() == (at / 3000).tolist()
         assert chunk.labelled.tolist() == (at % 2 == 0).tolist()
         assert chunk.genuine.tolist() == (at[at % 2 == 0] % 4 == 0).tolist()
-        assert chunk.seen.right_person is None
-        assert chunk.seen.left_outside is None
+        assert chunk.pairs.right_person is None
+        assert chunk.pairs.left_outside is None
 
 
 def test_random_order_of_nothing_is_nothing():

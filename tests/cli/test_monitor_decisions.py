@@ -46,10 +46,10 @@ def test_only_verifications_of_this_model_count(model, tmp_path):
         right_outside=[0, None, None, None, 0, 0],
     )
     chunks = list(source.chunks())
-    assert [score for chunk in chunks for score in chunk.seen.score] == [0.1, 0.4]
+    assert [score for chunk in chunks for score in chunk.pairs.score] == [0.1, 0.4]
     assert [label for chunk in chunks for label in chunk.genuine] == [False]
-    assert [place for chunk in chunks for place in chunk.seen.left_cluster] == [1, 0]
-    assert [flag for chunk in chunks for flag in chunk.seen.left_outside] == [False, True]
+    assert [place for chunk in chunks for place in chunk.pairs.left_cluster] == [1, 0]
+    assert [flag for chunk in chunks for flag in chunk.pairs.left_outside] == [False, True]
     assert any("1 decisions of other models passed over" in text for text in source.notes)
     assert not any("--add" in text for text in source.notes)  # no remedy for an export
 
@@ -68,9 +68,9 @@ def test_each_row_holds_for_the_share_of_its_request(model, tmp_path):
     )
     (chunk,) = source.chunks()
     expected = [0.5, *(shift_prior([0.5], calibrated_at=p, prior=share)[0] for p in (0.01, 0.9))]
-    np.testing.assert_allclose(chunk.seen.probability, expected)
-    np.testing.assert_array_equal(chunk.told, 0.5)  # labels are held against what was told
-    assert chunk.seen.left_cluster is None
+    np.testing.assert_allclose(chunk.pairs.probability, expected)
+    np.testing.assert_array_equal(chunk.shown, 0.5)  # labels are held against what was told
+    assert chunk.pairs.left_cluster is None
 
 
 def test_pairs_of_one_batch_stay_together():
@@ -86,7 +86,7 @@ def test_random_order_is_not_undone_by_the_watch(model, tmp_path):
     score = np.linspace(0, 1, 3000)
     source = opened(model, tmp_path, score=score, probability=score)
     (chunk,) = in_random_order(source.chunks(), len(source))
-    columns = PairArrays.join([chunk.seen], seed=0)
+    columns = PairArrays.join([chunk.pairs], seed=0)
     places = np.empty(len(score))
     places[columns.slot] = columns.score
     assert abs(np.corrcoef(places, score)[0, 1]) < 0.1

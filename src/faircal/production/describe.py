@@ -25,7 +25,7 @@ from faircal.production.monitoring import calibration_population
 from faircal.production.monitoring.calibration_pairs import SampledPairs
 
 
-class RemotePairs(SampledPairs, Protocol):
+class CountedRemotePairs(SampledPairs, Protocol):
     """Pairs that are gone through somewhere else, such as on a cluster, and were counted there."""
 
     name: str
@@ -49,7 +49,9 @@ class CalibrationCounts:
     groups: dict[str, AttributeCounts] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: Dataset | PairStream | RemotePairs, progress: Progress) -> CalibrationCounts:
+    def of(
+        cls, data: Dataset | PairStream | CountedRemotePairs, progress: Progress
+    ) -> CalibrationCounts:
         """Count; of a folder's pairs the images are shared by all parts."""
         if isinstance(data, Dataset | PairStream):
             summary = DataSummary.of(data, "counting calibration pairs", progress)
@@ -194,7 +196,7 @@ def _percent(share: float) -> str:
 
 def describe(
     model: Method | FairCalClassifier,
-    data: Dataset | PairStream | RemotePairs | ClassifierRows,
+    data: Dataset | PairStream | CountedRemotePairs | ClassifierRows,
     *,
     intended_use: str = "",
     limits: Sequence[str] = (),

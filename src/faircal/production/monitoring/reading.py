@@ -51,35 +51,35 @@ class ScoredColumns:
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return finite numbers."""
         remedy = "give a file that 'faircal score' wrote"
-        found = as_floats(self.table[name], f"{self.where}, column '{name}'", remedy)
-        bad = ~np.isfinite(found)
-        self._check(name, bad, found, "a finite number", "score those pairs again or remove them")
-        return found
+        values = as_floats(self.table[name], f"{self.where}, column '{name}'", remedy)
+        bad = ~np.isfinite(values)
+        self._check(name, bad, values, "a finite number", "score those pairs again or remove them")
+        return values
 
     def shares(self, name: str) -> NDArray[np.float64]:
         """Return numbers from 0 to 1."""
-        found = self.numbers(name)
-        bad = (found < 0) | (found > 1)
-        self._check(name, bad, found, "a probability in [0, 1]", "score with 'faircal score'")
-        return found
+        values = self.numbers(name)
+        bad = (values < 0) | (values > 1)
+        self._check(name, bad, values, "a probability in [0, 1]", "score with 'faircal score'")
+        return values
 
     def scores(self, name: str, limits: tuple[float, float]) -> NDArray[np.float64]:
         """Return numbers that a score of the model can be."""
-        found, (low, high) = self.numbers(name), limits
-        bad = (found < low) | (found > high)
+        values, (low, high) = self.numbers(name), limits
+        bad = (values < low) | (values > high)
         expected = f"a score of MODEL, between {low:g} and {high:g}"
-        self._check(name, bad, found, expected, "score with the same MODEL")
-        return found
+        self._check(name, bad, values, expected, "score with the same MODEL")
+        return values
 
     def whole(self, name: str, below: int) -> NDArray[np.int32] | None:
         """Return whole numbers from 0 to `below`; None where the column is missing or empty."""
         if not self.known(name).any():
             return None
-        found = self.numbers(name)
-        bad = (found != np.round(found)) | (found < 0) | (found >= below)
+        values = self.numbers(name)
+        bad = (values != np.round(values)) | (values < 0) | (values >= below)
         expected = f"a cluster from 0 to {below - 1}" if below else "no clusters"
-        self._check(name, bad, found, expected, "score with the same MODEL")
-        return found.astype(np.int32)
+        self._check(name, bad, values, expected, "score with the same MODEL")
+        return values.astype(np.int32)
 
     def flags(self, name: str, known: NDArray[np.bool_] | None = None) -> Any:
         """Return 0/1/true/false as booleans, False where not `known`; None where all are empty."""
@@ -99,7 +99,7 @@ class ScoredColumns:
                 )
             ) from None
 
-    def unshifted(self, told: NDArray[np.float64], share: float) -> NDArray[np.float64] | None:
+    def unshifted(self, shown: NDArray[np.float64], share: float) -> NDArray[np.float64] | None:
         """Return a service's probabilities at the share of the fit; None without a column prior.
 
         Each row holds for the share of genuine pairs in its `prior`: requests may differ.
@@ -109,9 +109,9 @@ class ScoredColumns:
         prior = self.numbers("prior")
         bad = (prior <= 0) | (prior >= 1)
         self._check("prior", bad, prior, "a share between 0 and 1", "export the decisions again")
-        genuine = told * (share / prior)
-        found = genuine / (genuine + (1 - told) * ((1 - share) / (1 - prior)))
-        return np.where(prior == share, told, found)
+        genuine = shown * (share / prior)
+        moved = genuine / (genuine + (1 - shown) * ((1 - share) / (1 - prior)))
+        return np.where(prior == share, shown, moved)
 
     def people(self) -> dict[str, Any]:
         """Return who is on each side: identities, else ids; nobody where rows are numbered."""
@@ -148,8 +148,8 @@ def codes(values: Any, where: str = "ids") -> NDArray[np.int64]:
     text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
     encoded = text.dictionary_encode()
     names = [*map(_code, encoded.dictionary.to_pylist()), UNKNOWN]
-    found: NDArray[np.int64] = np.array(names, np.int64)
-    return np.take(found, np.asarray(encoded.indices.fill_null(UNKNOWN)))
+    numbers: NDArray[np.int64] = np.array(names, np.int64)
+    return np.take(numbers, np.asarray(encoded.indices.fill_null(UNKNOWN)))
 
 
 def _code(name: str) -> int:
@@ -161,14 +161,14 @@ _MOST, _LEAST, _PARTS = 1 << 18, 2_000, 12
 
 
 class WatchedPairs(NamedTuple):
-    """Pairs in the order of time: what was seen of them, and which are known to be what.
+    """Pairs in the order of time, and which are known to be genuine or not.
 
-    `genuine` has an element for each pair that is `labelled`; `told` is the probability that users
-    were told.
+    `genuine` has an element for each pair that is `labelled`; `shown` is the probability that users
+    were given.
     """
 
-    seen: PairsInUse
-    told: NDArray[np.float64]
+    pairs: PairsInUse
+    shown: NDArray[np.float64]
     genuine: NDArray[np.bool_]
     labelled: NDArray[np.bool_]
 
@@ -247,27 +247,27 @@ class ScoredTable:
     def notes(self) -> list[str]:
         """What cannot be watched, and how it could."""
         there = set(self.table.schema.names)
-        found = [
+        notes = [
             f"{self.path}: no columns left_{name}, right_{name}: {what} is not watched; "
             "score with --add clusters,outside"
             for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
             if f"left_{name}" not in there
         ]
         if sum(self.passed):
-            found.append(f"{self.path}: {sum(self.passed)} decisions of other models passed over")
-        return found
+            notes.append(f"{self.path}: {sum(self.passed)} decisions of other models passed over")
+        return notes
 
     def chunks(self) -> Iterator[WatchedPairs]:
         """Yield the pairs part by part."""
         there = self.table.schema.names
-        wanted = [*SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior"]
-        wanted += [f"{s}_{name}" for name in ("cluster", "outside", "identity") for s in SIDES]
+        columns = [*SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior"]
+        columns += [f"{s}_{name}" for name in ("cluster", "outside", "identity") for s in SIDES]
         start = 0
-        reads = self.table.read([n for n in wanted if n in there], 0, _size(len(self)))
+        reads = self.table.read([n for n in columns if n in there], 0, _size(len(self)))
         for read in _together(reads) if self.timed else reads:
             chunk = self._chunk(read, start)
             start += len(read)
-            if len(chunk.seen.score):
+            if len(chunk.pairs.score):
                 yield chunk
 
     def _chunk(self, table: pa.Table, start: int) -> WatchedPairs:
@@ -277,14 +277,14 @@ class ScoredTable:
             table = table.take(pa.array(numbers))
         of = ScoredColumns(table, str(self.path), start + numbers + 1)
         labelled = of.known("genuine")
-        told = of.shares("probability")
-        said = of.unshifted(told, self.share)
-        if said is None:
+        shown = of.shares("probability")
+        unshifted = of.unshifted(shown, self.share)
+        if unshifted is None:
             shift = self.shift
-            said = told if shift is None else Shift(shift.prior, shift.calibrated_at)(told)
-        seen = PairsInUse(
+            unshifted = shown if shift is None else Shift(shift.prior, shift.calibrated_at)(shown)
+        pairs = PairsInUse(
             score=of.scores("score", self.limits),
-            probability=said,
+            probability=unshifted,
             left_cluster=of.whole("left_cluster", self.clusters),
             right_cluster=of.whole("right_cluster", self.clusters),
             left_outside=of.flags("left_outside"),
@@ -292,8 +292,8 @@ class ScoredTable:
             **of.people(),
         )
         genuine = of.flags("genuine", labelled)
-        found = np.zeros(0, bool) if genuine is None else genuine[labelled]
-        return WatchedPairs(seen, told, found, labelled)
+        truths = np.zeros(0, bool) if genuine is None else genuine[labelled]
+        return WatchedPairs(pairs, shown, truths, labelled)
 
     def _verified(self, table: pa.Table) -> NDArray[np.intp]:
         """Return the rows of the service's decisions that are pairs as they come.
@@ -388,20 +388,20 @@ class PairFolder:
                 if placing is not None and held is not None:
                     places = placing(held, part.used_images())  # first: it tells the model
                     by_image[:2] = places.cluster, places.outside
-                said = self.model.apply(part)
+                result = self.model.apply(part)
                 cluster, outside, person = (
                     (None, None) if values is None else (values[pairs.left], values[pairs.right])
                     for values in by_image
                 )
                 labelled = np.full(len(pairs), pairs.genuine is not None)
                 genuine = np.zeros(0, bool) if pairs.genuine is None else pairs.genuine
-                seen = PairsInUse(
-                    said.score,
-                    said.probability,
+                in_use = PairsInUse(
+                    result.score,
+                    result.probability,
                     *(cluster[0], cluster[1], outside[0], outside[1], person[0], person[1], known),
                 )
-                told = said.probability if self.shift is None else self.shift(said.probability)
-                yield WatchedPairs(seen, told, genuine, labelled)
+                shown = result.probability if self.shift is None else self.shift(result.probability)
+                yield WatchedPairs(in_use, shown, genuine, labelled)
 
     def _people(self) -> tuple[NDArray[np.int64] | None, Known]:
         """Return who is in each image: identities, or images where they are not known."""
@@ -472,7 +472,7 @@ _PAIR = np.dtype(
         ("right_outside", np.int8),
         ("left_person", np.int64),
         ("right_person", np.int64),
-        ("told", np.float64),
+        ("shown", np.float64),
         ("genuine", np.int8),  # −1 where nobody knows
     ]
 )
@@ -492,7 +492,7 @@ def in_random_order(
         first: PairsInUse | None = None
         parts: list[NDArray[Any]] = []
         for chunk in chunks:
-            first = first or chunk.seen
+            first = first or chunk.pairs
             rows = _rows(chunk)
             if count == 1:
                 parts.append(rows)
@@ -514,25 +514,25 @@ def in_random_order(
 def _rows(chunk: WatchedPairs) -> NDArray[Any]:
     rows = np.full(len(chunk.labelled), -1, _PAIR)
     for name in _PAIR.names or ():
-        values = getattr(chunk.seen, name, None)
+        values = getattr(chunk.pairs, name, None)
         if values is not None:
             rows[name] = values
-    rows["told"] = chunk.told
+    rows["shown"] = chunk.shown
     rows["genuine"][chunk.labelled] = chunk.genuine
     return rows
 
 
 def _chunk(rows: NDArray[Any], like: PairsInUse) -> WatchedPairs:
 
-    known = {
+    columns = {
         name: rows[name].copy()
         for name in _PAIR.names or ()
         if getattr(like, name, None) is not None
     }
     labelled = rows["genuine"] >= 0
     return WatchedPairs(
-        PairsInUse(**known, known=like.known),
-        rows["told"].copy(),
+        PairsInUse(**columns, known=like.known),
+        rows["shown"].copy(),
         rows["genuine"][labelled].astype(bool),
         labelled,
     )

@@ -53,8 +53,8 @@ class Stretch(NamedTuple):
     expected: float
 
     @classmethod
-    def of(cls, pairs: PairsInUse, told: Float64, genuine: NDArray[np.bool_], source: str) -> Self:
-        """Count pairs; `told` are the probabilities of the labelled ones."""
+    def of(cls, pairs: PairsInUse, shown: Float64, genuine: NDArray[np.bool_], source: str) -> Self:
+        """Count pairs; `shown` are the probabilities of the labelled ones."""
         sides = [side for side in (pairs.left_outside, pairs.right_outside) if side is not None]
         return cls(
             source=source,
@@ -63,9 +63,9 @@ class Stretch(NamedTuple):
             probability=float(np.mean(pairs.probability)),
             images=sum(map(len, sides)),
             outside=int(sum(np.count_nonzero(side) for side in sides)),
-            feedback=len(told),
+            feedback=len(shown),
             genuine=int(np.count_nonzero(genuine)),
-            expected=float(told.sum()),
+            expected=float(shown.sum()),
         )
 
     @classmethod

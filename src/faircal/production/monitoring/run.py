@@ -67,13 +67,13 @@ class MonitorState:
 
     def add(self, chunk: WatchedPairs, source: str, *, joins: bool = False) -> None:
         """Count pairs, and feedback where there is some; `joins` the latest stretch of time."""
-        told = chunk.told[chunk.labelled]
-        self.watch.add(chunk.seen)
-        if len(told):
-            who = chunk.seen.left_person
+        shown = chunk.shown[chunk.labelled]
+        self.watch.add(chunk.pairs)
+        if len(shown):
+            who = chunk.pairs.left_person
             person = None if who is None else who[chunk.labelled]
-            self.watch.feedback(told, chunk.genuine, person)
-        stretch = Stretch.of(chunk.seen, told, chunk.genuine, source)
+            self.watch.feedback(shown, chunk.genuine, person)
+        stretch = Stretch.of(chunk.pairs, shown, chunk.genuine, source)
         if joins:
             stretch = Stretch.joined(self.timeline.pop(), stretch)
         self.timeline = shortened([*self.timeline, stretch])
