@@ -91,7 +91,7 @@ def test_in_another_thread(stream):
 
 
 def test_a_reader_that_is_left_ends(stream, monkeypatch):
-    monkeypatch.setattr("faircal.evaluation.audit.stream._count", lambda *_: 1 / 0)
+    monkeypatch.setattr("faircal.evaluation.audit.stream.FeatureAuditors.count", lambda *_: 1 / 0)
     before = threading.active_count()
     with pytest.raises(ZeroDivisionError):
         finished(stream())

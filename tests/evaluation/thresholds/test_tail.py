@@ -115,7 +115,7 @@ def test_pairs_taken_as_independent_are_surer_than_they_should_be() -> None:
     scores, left, right = gaussian(1, n=150, person=0.2)
     known = fit_tail(scores, left, right, upper=math.inf)
     unknown = fit_tail(scores, upper=math.inf)
-    assert known.people_known and not unknown.people_known
+    assert unknown.rungs[0].independent and not known.rungs[0].independent
     narrow, wide = unknown.threshold(RATE), known.threshold(RATE)
     assert narrow.high - narrow.low < 0.8 * (wide.high - wide.low)
     assert narrow.value == pytest.approx(wide.value)

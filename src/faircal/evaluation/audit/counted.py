@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from faircal.methods.base import Output
 
 
-#: Bits of a group's number in a key of person and group.
+#: Bits of a group's number in a key of person and group: a million groups, and 2⁴³ people.
 _BITS = 20
 
 

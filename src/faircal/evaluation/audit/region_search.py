@@ -161,7 +161,7 @@ def split_people(data: Dataset, people: NDArray[np.int64], seed: int) -> list[Ha
     """Deal people to halves, those with about equally many pairs evenly; a pair of two is lost."""
     left, right = people[data.pairs.left], people[data.pairs.right]
     counts = np.bincount(np.concatenate([left, right]))
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([seed, 1])  # numbers of its own: K-means draws from `seed`
     order = np.lexsort([rng.random(len(counts)), -counts])
     order = order[counts[order] > 0]
     half = np.full(len(counts), UNKNOWN, np.int64)

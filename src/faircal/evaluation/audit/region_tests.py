@@ -188,6 +188,7 @@ class HalfOfPeople:
         count = min(trials * (rate + excess), trials)
         if count <= 0:
             return 1.0
+        # I_p(k, n − k + 1) is the chance of k errors or more in n trials at the rate p.
         likely = float(betainc(count, trials - count + 1, rate))
         freedom = self._dependence.degrees_of_freedom(rate)
         return float(stdtr(freedom, ndtri(likely)))
@@ -242,6 +243,8 @@ class _WeightSums(NamedTuple):
 
     def variance(self, both: Float64, one: Float64) -> Float64:
         """Return the variance of the weighted sum of errors, in units of that of one error."""
+        # Two pairs of the same two people correlate by `both`, two with one person in common by
+        # `one`; sums over people hold each dyad twice.
         same, meet = self.dyads - self.pairs, max(self.people - 2 * self.dyads, 0.0)
         return np.asarray(self.pairs + both * same + one * meet)
 

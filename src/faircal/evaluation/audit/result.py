@@ -1,4 +1,4 @@
-"""What an audit found."""
+"""The result of an audit: values, intervals, and how far counted scores can be off."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STREAMED = (
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What an audit found: values, intervals, and a long table.
+    """The result of an audit: values, intervals, and a long table.
 
     Attributes
     ----------
@@ -182,20 +182,8 @@ class Audit:
     def rows(self) -> list[ResultRow]:
         """The values as rows of ``results.csv``."""
         return [
-            ResultRow(
-                self.dataset,
-                self.feature,
-                self.method,
-                "",
-                "",
-                "",
-                "",
-                self.attribute,
-                row.group,
-                row.condition,
-                row.metric,
-                row.value,
-            )
+            # Calibrator, clusters, seed and fold are of benchmarks.
+            ResultRow(self.dataset, self.feature, self.method, *[""] * 4, self.attribute, *row)
             for row in self.measures
         ]
 

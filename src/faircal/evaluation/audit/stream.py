@@ -185,7 +185,10 @@ def audit_stream(
     try:
         with closing(stream.parts(kept.done, needed_columns(model, attribute))) as parts:
             for part in parts:
-                _count(part, auditors, kept)
+                scored = auditors.scored(part)
+                with uninterrupted():  # what is counted, and how far, belong together
+                    auditors.count(scored)
+                    kept.done += len(part)
                 job.progress("pairs", kept.done, len(stream), "")
                 kept.write()
     except KeyboardInterrupt:
@@ -200,13 +203,6 @@ def needed_columns(model: Method | None, attribute: str | None) -> list[str] | N
         return None
     groups = [] if attribute is None else attribute.split("+")
     return ["genuine", "probability", "identity", *groups]
-
-
-def _count(part: Dataset, auditors: FeatureAuditors, kept: _StreamCheckpoint) -> None:
-    scored = auditors.scored(part)
-    with uninterrupted():
-        auditors.count(scored)
-        kept.done += len(part)
 
 
 class _StreamCheckpoint:

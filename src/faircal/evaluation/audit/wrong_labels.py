@@ -17,6 +17,8 @@ Float64 = NDArray[np.float64]
 
 #: Where the mixing amplifies errors more than this, what is taken back is not to be relied on.
 MOST_AMPLIFIED = 3.0
+#: Beyond this condition number labels hardly depend on the true groups: nothing can be solved for.
+_SINGULAR = 1e6
 
 
 def confusion(sizes: Float64, rate: float) -> Float64:
@@ -73,8 +75,10 @@ class LabelMixing:
                [0.438, 0.562]])
         """
         labelled = confusion(sizes, rate)
-        if np.linalg.cond(labelled) > 1e6:
+        if np.linalg.cond(labelled) > _SINGULAR:
             return cls(np.eye(len(sizes)), possible=False)
+        # Sizes as labelled are n_h = Σ_g n_g C_gh with C the confusion; solved for the true n_g,
+        # and turned around by Bayes' rule.
         true_sizes = np.linalg.solve(labelled.T, sizes)
         joint = np.maximum(true_sizes, 0.0)[:, None] * labelled
         total = joint.sum(axis=0)
@@ -85,7 +89,8 @@ class LabelMixing:
     def one_label(self, rates: Float64) -> CorrectedRates:
         """Return rates of pairs with one label, such as genuine pairs, of the true groups.
 
-        A labelled group's rate is the mean of true ones, weighted by who is in it.
+        A labelled group's rate is the mean of true ones, weighted by who is in it:
+        r_h = Σ_g T_hg r_g, with T = `truly`.
         """
         return self._solve(self.truly, rates)
 
@@ -103,6 +108,7 @@ class LabelMixing:
             By the labels of the two people; NaN where there are no such pairs.
         never : bool
         """
+        # r_hh = Σ_ab T_ha T_hb r_ab: what a ≠ b add is subtracted, the rest is solved for r_gg.
         unmeasured = np.isnan(rates) & ~np.eye(len(rates), dtype=bool)
         across = np.where(np.isnan(rates), 0.0, rates)
         np.fill_diagonal(across, 0.0)
@@ -118,7 +124,7 @@ class LabelMixing:
         if not known.any():
             return CorrectedRates(corrected, reliable=False)
         part = weights[np.ix_(known, known)]
-        if np.linalg.cond(part) > 1e6:
+        if np.linalg.cond(part) > _SINGULAR:
             return CorrectedRates(corrected, reliable=False)
         solved = np.linalg.solve(part, rates[known])
         inside = bool(((solved >= 0) & (solved <= 1)).all())

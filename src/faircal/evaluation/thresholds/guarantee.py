@@ -241,6 +241,7 @@ def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> 
     why = insufficient_data_reason("fpr", n, everybody.sharing.effective_people, fpr)
     if why is None:
         falling = -np.sort(-everybody.scores)
+        # 0.07 · 100 is 7.000…001, other products are just below: rounding may cost no error.
         below = falling[math.floor(fpr * n * (1 + 1e-12))]  # the first that must be none
         higher = int(np.searchsorted(-falling, -below))  # of equal scores all or none
         at = float(falling[higher - 1] if higher else np.nextafter(below, np.inf))

@@ -104,6 +104,7 @@ class ImposterSet:
             if errors / n > most:
                 return False
             effective_errors = errors / n * trials
+            # 1 − I_p(k + 1, n − k) is the chance of k errors or fewer in n trials at the rate p.
             left = max(trials - effective_errors, 1e-9)
             return bool(1 - betainc(effective_errors + 1, left, rate) <= risk)
 

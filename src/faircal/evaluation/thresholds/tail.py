@@ -61,8 +61,6 @@ class Tail:
     ----------
     reason : str
         Why nothing is extrapolated; empty where something is.
-    people_known : bool
-        Else pairs were taken as independent, and intervals are too narrow.
     confidence : float
         Of intervals, in total; bounds are given their own.
     rungs : tuple of TailFit
@@ -72,7 +70,6 @@ class Tail:
     n_pairs: int
     upper: float
     confidence: float
-    people_known: bool
     rungs: tuple[TailFit, ...]
     reason: str
 
@@ -252,8 +249,7 @@ def fit_tail(
         raise ParameterError(f"confidence: expected from 0.5 to below 1, found {confidence:g}")
 
     def tail(rungs: tuple[TailFit, ...], reason: str) -> Tail:
-        known = people.left is not None
-        return Tail(len(checked), upper, confidence, known, rungs, reason)
+        return Tail(len(checked), upper, confidence, rungs, reason)
 
     if people.left is not None and people.effective < LEAST_PEOPLE:
         few = f"{people.effective:.0f} people (effective)"
