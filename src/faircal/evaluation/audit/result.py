@@ -181,11 +181,9 @@ class Audit:
     @property
     def rows(self) -> list[ResultRow]:
         """The values as rows of ``results.csv``."""
-        return [
-            # Calibrator, clusters, seed and fold are of benchmarks.
-            ResultRow(self.dataset, self.feature, self.method, *[""] * 4, self.attribute, *row)
-            for row in self.measures
-        ]
+        # Calibrator, clusters, seed and fold are of benchmarks.
+        front = self.dataset, self.feature, self.method, "", "", "", "", self.attribute
+        return [ResultRow(*front, *row) for row in self.measures]
 
     @property
     def table(self) -> pa.Table:
