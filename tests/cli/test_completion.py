@@ -97,7 +97,7 @@ def test_options(values, shell):
     assert values("faircal fit faces --cl", shell) == ["--clusters"]
     assert values("faircal fit faces --clusters 5 --cl", shell) == []
     assert set(values("faircal demo -", shell)) == {
-        *("--all", "--out", "--jobs", "--seed", "--json", "-h", "--help")
+        *("--all", "--out", "--seed", "--json", "-h", "--help")
     }
     assert values("faircal --ver", shell) == ["--version", "--verbose"]
     assert values("faircal --plugin mine.py fit faces --meth", shell) == ["--method"]

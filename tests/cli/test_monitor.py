@@ -16,8 +16,7 @@ import pytest
 import faircal
 from faircal._base.container import pack, unpack
 from faircal.data.dataset_folder import save_dataset
-from faircal.production.monitoring import PairsInUse, calibration_population
-from faircal.production.monitoring.reading import WatchedPairs, codes, in_random_order
+from faircal.production.monitoring import calibration_population
 from faircal.production.scoring.judging import Placing
 
 
@@ -436,40 +435,10 @@ def test_help_has_an_example(run_here):
     assert "\n  faircal monitor faces.faircal today.parquet\n" in done.out
 
 
-# ---------------------------------------------------------------------- parts
-
-
-def test_ids_are_the_same_person_in_text_and_numbers_and_empty_ones_nobody():
-    assert codes(pa.array([7, 12])).tolist() == codes(["7", "12"]).tolist() == [7, 12]
-    found = codes(["ann", "007", "7", None, "ann"])
-    assert found[0] == found[4] > 2**61
-    assert len({*found.tolist()}) == 4
-    assert found[3] == -1
-    assert (found[[0, 1, 2]] >= 0).all()  # below 0 is unknown
-    assert codes(pa.array([None], pa.string())).tolist() == [-1]
-
-
-@pytest.mark.parametrize("held", [1 << 20, 100])
-def test_random_order_keeps_every_pair_whole(held):
-    """Each pair keeps its own values, in memory as on disk."""
-    n = np.arange(1000)
-    seen = PairsInUse(n / 1000, n / 2000, left_cluster=n, right_cluster=n + 1, left_person=n)
-    labelled = n % 2 == 0
-    whole = WatchedPairs(seen, n / 3000, n[labelled] % 4 == 0, labelled)
-    chunks = list(in_random_order([whole], len(n), held))
-    assert len(chunks) == (1 if held > 1000 else 10)
-    order = np.concatenate([chunk.pairs.left_cluster for chunk in chunks])
-    assert sorted(order) == n.tolist()
-    assert np.abs(np.corrcoef(order, n)[0, 1]) < 0.15
-    for chunk in chunks:
-        at = chunk.pairs.left_cluster
-        assert chunk.pairs.score.tolist() == (at / 1000).tolist()
-        assert chunk.shown.tolist() == (at / 3000).tolist()
-        assert chunk.labelled.tolist() == (at % 2 == 0).tolist()
-        assert chunk.genuine.tolist() == (at[at % 2 == 0] % 4 == 0).tolist()
-        assert chunk.pairs.right_person is None
-        assert chunk.pairs.left_outside is None
-
-
-def test_random_order_of_nothing_is_nothing():
-    assert list(in_random_order([], 0)) == []
+def test_a_night_without_decisions_is_quiet(home, run_here):
+    path = home / "night.csv"
+    path.write_text("id,at,kind,key,model,score,probability,same\r\n")
+    done = run_here(["monitor", str(home / "model.faircal"), str(path), "--json"])
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["pairs"] == 0
+    assert "there are no pairs in it" in done.err

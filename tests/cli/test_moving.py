@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,8 +11,6 @@ import pytest
 import faircal
 from faircal.data import save_dataset
 from faircal.evaluation.benchmark.transfer import (
-    LabellingCurve,
-    LabellingPoint,
     labelling_curves,
     read_moved,
 )
@@ -47,21 +44,6 @@ def test_table_and_words_say_what_the_curves_do(moved):
     assert f"FairCal: {again.words}" in moved.out
     assert "Calibration error (KS, %) as mean over groups" in moved.out
     assert "note: fitted on all 1500 pairs of small (simulated)" in moved.err
-
-
-def test_labels_that_gain_nothing_are_not_asked_for():
-    points = {
-        0: LabellingPoint(0, {"1": 0.01, "2": 0.01}),
-        100: LabellingPoint(9, {"1": 0.05, "2": 0.06}),
-        900: LabellingPoint(80, {"1": 0.01, "2": 0.012}),
-    }
-    curve = LabellingCurve("f", "m", "", "", "", "recalibrated", points)
-    told = curve.words
-    assert told.startswith("labelled pairs gain nothing that can be told: 1 % as it is")
-    assert told.endswith("If any are used, use about 900 or more.")
-    assert (curve.labels_needed, curve.as_good) == (0, 900)
-    none = replace(curve, points={n: points[n] for n in (0, 900)}).words
-    assert "If any" not in none
 
 
 def test_the_figure_shows_the_curves_of_each_method(moved):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from faircal.evaluation.planning import plan_sample
 from faircal.metrics.intervals.planning import expect, plan
 
 
@@ -45,15 +43,6 @@ def test_a_pilot_says_how_alike_pairs_are(tmp_path, run_command, run_here):
     within = run_here([*words, "--attribute", "ethnicity", "--json"])
     assert within.code == 0, within.err
     assert json.loads(within.out)["plans"][0]["people"] != fpr["people"]
-
-
-def test_where_correlations_differ_it_is_said_which_are_whose():
-    planned = plan_sample(0.01, people=90)
-    fpr, fnr = planned.alike
-    alike = [fpr._replace(source="pilot, 80 people"), fnr._replace(source="pilot, 79 people")]
-    of = "correlations of pairs that share people: pilot,"
-    assert replace(planned, alike=alike).notes == [f"FPR: {of} 80 people", f"FNR: {of} 79 people"]
-    assert replace(planned, alike=alike[:1] * 2).notes == [f"{of} 80 people"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from faircal.cli.tables import fitted
+from faircal.cli.tables import pieces_that_fit
 
 ROWS = (
     ("Caucasian", "1200", "12.34", "11.11 to 13.57", "5.67", "4.44 to 6.78"),
@@ -31,7 +31,7 @@ def printed(table, width, **how):
     """Return the pieces as text."""
     console = Console(width=width, file=io.StringIO())
     shown = []
-    for piece in fitted(table, console, **how):
+    for piece in pieces_that_fit(table, console, **how):
         with console.capture() as capture:
             console.print(piece)
         shown.append(capture.get())
@@ -39,7 +39,7 @@ def printed(table, width, **how):
 
 
 def test_where_there_is_room_a_table_is_left_alone(table):
-    assert fitted(table, Console(width=200)) == [table]
+    assert pieces_that_fit(table, Console(width=200)) == [table]
 
 
 @pytest.mark.parametrize("width", range(30, 120, 3))

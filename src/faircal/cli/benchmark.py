@@ -19,13 +19,13 @@ from faircal.cli.options import (
     parse_methods,
     progress_bars,
     rates_option,
+    registered,
     resume_option,
     seed_option,
     set_option,
 )
 from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
 from faircal.cli.source import engine_options, reads_data
-from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles

@@ -18,10 +18,10 @@ from faircal.cli.options import (
     print_json,
     printable,
     progress_bars,
+    registered,
     seed_option,
 )
 from faircal.cli.source import reads_data
-from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -14,17 +14,18 @@ from faircal.cli.fit import intended_use_option, limit_option
 from faircal.cli.help import Group, Part, argument, option
 from faircal.cli.options import (
     CommaList,
+    among,
     json_option,
     model_out_option,
     note,
     out_option,
     print_json,
     progress_bars,
+    registered,
     seed_option,
     table_out_option,
 )
 from faircal.cli.results import REPORT_FILES, TABLE_FILES, all_files_option, show_run
-from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from faircal.methods.classifier.maps import Shrinkage

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import CommaList, json_option, notes, print_json, printable
-from faircal.cli.values import registered
+from faircal.cli.options import CommaList, json_option, notes, print_json, printable, registered
 
 if TYPE_CHECKING:
     from faircal.evaluation.compare import Comparison
@@ -179,8 +178,8 @@ def _show(comparisons: Sequence[Comparison]) -> None:
     def where(each: Comparison) -> tuple[str, str, str, str]:
         return each.feature, each.attribute, each.method_a, each.method_b
 
-    for _, together in groupby(comparisons, where):
-        rows = list(together)
+    for _, group in groupby(comparisons, where):
+        rows = list(group)
         titles = [metric_title(row.metric, row.condition) for row in rows]
         print_table(
             ["", rows[0].attribute or "pairs", "A", "B", "B − A", "interval", "p", ""],

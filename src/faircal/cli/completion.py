@@ -20,8 +20,8 @@ _VARIABLE = "_FAIRCAL_COMPLETE"
 
 def _folder(variable: str, home: str) -> Path:
     """Return a folder of the user's: where a variable says, or below the home folder."""
-    told = os.environ.get(variable)
-    return Path(told) if told else Path.home() / home
+    folder = os.environ.get(variable)
+    return Path(folder) if folder else Path.home() / home
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
+    among,
     attributes_option,
     json_option,
     note,
     print_json,
     progress_bars,
+    registered,
 )
-from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from faircal.embedding import Embedded

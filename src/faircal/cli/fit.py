@@ -20,10 +20,10 @@ from faircal.cli.options import (
     parse_settings,
     print_json,
     progress_bars,
+    registered,
     seed_option,
 )
 from faircal.cli.source import engine_options, reads_data, stream_option
-from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles

@@ -280,12 +280,12 @@ def _arguments(ctx: click.Context) -> Iterable[tuple[str, str]]:
 
 def _options(ctx: click.Context) -> list[Section]:
     """Return the options by part; click's own ``--help`` is general."""
-    found: dict[Part, list[tuple[str, str]]] = {part: [] for part in Part}
+    options: dict[Part, list[tuple[str, str]]] = {part: [] for part in Part}
     for each in ctx.command.get_params(ctx):
         record = each.get_help_record(ctx)
         if isinstance(each, click.Option) and record is not None:
-            found[getattr(each, "part", Part.GENERAL)].append(record)
-    return [Section(str(part), tuple(rows)) for part, rows in found.items()]
+            options[getattr(each, "part", Part.GENERAL)].append(record)
+    return [Section(str(part), tuple(rows)) for part, rows in options.items()]
 
 
 def _seen(name: str) -> tuple[str, str]:

@@ -10,15 +10,16 @@ import click
 
 from faircal.cli.help import Group, Part, argument, option
 from faircal.cli.options import (
+    among,
     attributes_option,
     json_option,
     level_option,
     note,
     print_json,
     progress_bars,
+    registered,
     seed_option,
 )
-from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from faircal.data.importers import Import
@@ -90,9 +91,9 @@ def _layout(
             check_folder(folder)
             require_new(folder)
             with progress_bars() as progress:
-                found = read(source, progress=progress, **rest)
-                found.save(folder)
-            _show(found, folder, as_json)
+                dataset = read(source, progress=progress, **rest)
+                dataset.save(folder)
+            _show(dataset, folder, as_json)
 
         decorated: Any = json_option(run)
         for each in reversed(options):
@@ -114,17 +115,17 @@ def _layout(
     return decorate
 
 
-def _show(found: Import, folder: Path, as_json: bool) -> None:
-    for text in found.notes:
+def _show(dataset: Import, folder: Path, as_json: bool) -> None:
+    for text in dataset.notes:
         note(text)
     if as_json:
-        print_json({"folder": str(folder), **found.counts, "notes": found.notes})
+        print_json({"folder": str(folder), **dataset.counts, "notes": dataset.notes})
         return
-    images = f"{found.counts['images']:,} images"
+    images = f"{dataset.counts['images']:,} images"
     pairs = "no pairs: make them with 'faircal pairs'"
-    if "pairs" in found.counts:
-        pairs = f"{found.counts['pairs']:,} pairs ({found.counts['genuine']:,} genuine)"
-    note(f"{found.name}: {images}, {pairs}")
+    if "pairs" in dataset.counts:
+        pairs = f"{dataset.counts['pairs']:,} pairs ({dataset.counts['genuine']:,} genuine)"
+    note(f"{dataset.name}: {images}, {pairs}")
     click.echo(str(folder))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from faircal.cli.help import Group, Part, argument, option
-from faircal.cli.options import json_option, note, print_json, printable
-from faircal.cli.values import registered
+from faircal.cli.options import json_option, note, print_json, printable, registered
 
 _SEE = ("serve", "how-to/service")
 _SCOPES = {

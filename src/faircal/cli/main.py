@@ -116,10 +116,10 @@ def manual(words: Sequence[str] = ()) -> Manual:
     ctx = cli.make_context("faircal", [], resilient_parsing=True)
     for word in words:
         group = ctx.command
-        found = group.get_command(ctx, word) if isinstance(group, click.Group) else None
-        if found is None:
+        inner = group.get_command(ctx, word) if isinstance(group, click.Group) else None
+        if inner is None:
             raise ParameterError(f"there is no command {' '.join(words)!r}")
-        ctx = found.make_context(word, [], parent=ctx, resilient_parsing=True)
+        ctx = inner.make_context(word, [], parent=ctx, resilient_parsing=True)
     return manual_of(ctx)
 
 
@@ -128,8 +128,8 @@ def command_paths() -> list[tuple[str, ...]]:
     ctx = cli.make_context("faircal", [], resilient_parsing=True)
     paths: list[tuple[str, ...]] = [()]
     for name in COMMANDS:
-        found = cli.get_command(ctx, name)
-        inner = found.commands if isinstance(found, click.Group) else {}
+        command = cli.get_command(ctx, name)
+        inner = command.commands if isinstance(command, click.Group) else {}
         paths += [(name,), *((name, each) for each in inner)]
     return paths
 

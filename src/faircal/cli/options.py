@@ -1,12 +1,14 @@
-"""What commands share: option types, consoles, progress."""
+"""What commands share: options, what shells propose for their values, consoles, progress."""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -178,34 +180,34 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> None:
 
 def parse_assignments(assignments: tuple[str, ...], option: str) -> dict[str, str]:
     """Read ``name=value`` pairs, given by `option`, as text."""
-    found = {}
+    values = {}
     for text in assignments:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
             raise click.BadParameter(f"expected name=value, found {text!r}", param_hint=option)
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def parse_settings(assignments: tuple[str, ...], option: str = "--set") -> dict[str, Any]:
     """Read ``name=value`` pairs, given by `option`."""
-    found = parse_assignments(assignments, option)
-    return {name: parse_value(value) for name, value in found.items()}
+    values = parse_assignments(assignments, option)
+    return {name: parse_value(value) for name, value in values.items()}
 
 
 def parse_methods(assignments: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Read ``method.name=value`` pairs."""
-    found: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, Any]] = {}
     for name, value in parse_settings(assignments).items():
         method, dot, parameter = name.partition(".")
         if not (method and dot and parameter):
             raise click.BadParameter(
                 f"expected method.name=value, found {name!r}", param_hint="--set"
             )
-        found.setdefault(method, {})[parameter] = value
-    for method, settings in found.items():
+        values.setdefault(method, {})[parameter] = value
+    for method, settings in values.items():
         check_settings(method, settings)
-    return found
+    return values
 
 
 seed_option = option(
@@ -323,3 +325,52 @@ level_option = option(
     show_default="the folder a picture lies in",
     help="Which folder on the way to a picture names the person: 1 is the outermost.",
 )
+
+
+if TYPE_CHECKING:
+    import click
+    from click.shell_completion import CompletionItem
+
+    Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def registered(module: str, name: str, *, commas: bool = False) -> Completer:
+    """Propose the names of a registry, or of a tuple, which is imported when somebody asks.
+
+    With `commas` the value is a list, of which the last name is completed.
+    """
+
+    def things() -> Mapping[str, Any]:
+        registry = getattr(importlib.import_module(module), name)
+        return registry if isinstance(registry, Mapping) else dict.fromkeys(registry)
+
+    return _completer(things, commas)
+
+
+def among(*names: str, commas: bool = False) -> Completer:
+    """Propose words."""
+    return _completer(lambda: dict.fromkeys(names), commas)
+
+
+def _completer(things: Callable[[], Mapping[str, Any]], commas: bool) -> Completer:
+    def complete(
+        _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        before, comma, word = incomplete.rpartition(",") if commas else ("", "", incomplete)
+        return [
+            CompletionItem(f"{before}{comma}{name}", help=_summary(thing))
+            for name, thing in things().items()
+            if name.startswith(word) and name not in before.split(",")
+        ]
+
+    return complete
+
+
+def _summary(thing: Any) -> str | None:
+    """Return what a registered thing says of itself, in a line."""
+    text = getattr(thing, "what", None)
+    if text is None and isinstance(thing, type):
+        text = (inspect.getdoc(thing) or "").partition("\n")[0].replace("`", "")
+    return text.rstrip(".") if isinstance(text, str) and text else None

@@ -9,14 +9,15 @@ import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
+    among,
     feature_option,
     json_option,
     note,
     print_json,
     progress_bars,
+    registered,
     seed_option,
 )
-from faircal.cli.values import among, registered
 
 
 class GenuinePairs(click.ParamType[Any]):

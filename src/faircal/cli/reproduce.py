@@ -18,13 +18,13 @@ from faircal.cli.options import (
     parse_methods,
     parse_settings,
     progress_bars,
+    registered,
     resume_option,
     seed_option,
     set_option,
 )
 from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
 from faircal.cli.source import reads_data
-from faircal.cli.values import registered
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles

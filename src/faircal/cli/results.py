@@ -140,7 +140,7 @@ def _show_pairs(report: WrittenReport) -> None:
     if "moving" in store.run:
         _show_moving(store)
     if report.paper is not None:
-        show_claims(report.paper.claims, console)
+        show_claims(report.paper.claims)
         if report.paper.counts is not None:
             console.print(
                 "Of {compared} numbers, {within_one} lie within one and {within_two} within two "

@@ -11,17 +11,18 @@ import click
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     CommaList,
+    among,
     feature_option,
     fold_option,
     json_option,
     notes,
     print_json,
     progress_bars,
+    registered,
     resume_option,
     table_out_option,
 )
 from faircal.cli.source import engine_options, reads_data
-from faircal.cli.values import among, registered
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles

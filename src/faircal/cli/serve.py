@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import note
-from faircal.cli.values import registered
+from faircal.cli.options import note, registered
 
 if TYPE_CHECKING:
     from faircal.model.operating_point import On

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option, print_json, seed_option, working
-from faircal.cli.values import registered
+from faircal.cli.options import json_option, print_json, registered, seed_option, working
 
 
 @click.command(

@@ -11,8 +11,7 @@ import click
 
 from faircal._base.errors import ParameterError
 from faircal.cli.help import Part, argument, option
-from faircal.cli.options import parse_assignments
-from faircal.cli.values import among
+from faircal.cli.options import among, parse_assignments
 
 #: What the argument DATA may be.
 DATA_HELP = (

@@ -65,7 +65,7 @@ def print_table(
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else text(cell) for cell in row))
     console = out()
-    for piece in fitted(table, console, names=names, blocks=blocks) or [table]:
+    for piece in pieces_that_fit(table, console, names=names, blocks=blocks) or [table]:
         console.print(piece)
 
 
@@ -110,7 +110,7 @@ def show(table: Table, console: Console) -> None:
     for block, columns in parts:
         if len(parts) > 1:
             console.print(Text(f"\n {block}", style="bold"))
-        for piece in fitted(_part(table, columns, wide), console):
+        for piece in pieces_that_fit(_part(table, columns, wide), console):
             console.print(piece)
 
 
@@ -141,32 +141,31 @@ def _add(shown: RichTable, line: Line, columns: list[int], intervals: bool, end:
 
 
 def _cell(value: TableValue, style: str, intervals: bool) -> Text:
-    found = Text(value.text, style="bold" if value.best else style)
+    cell = Text(value.text, style="bold" if value.best else style)
     if intervals and value.interval:
-        found.append(f" ({value.interval})", style=f"not bold {style}")
-    return found
+        cell.append(f" ({value.interval})", style=f"not bold {style}")
+    return cell
 
 
-def show_claims(claims: Sequence[Claim], console: Console) -> None:
+def show_claims(claims: Sequence[Claim]) -> None:
     """Print the paper's claims: in how many cases each is true here, and in the paper."""
     compared = any(claim.published_of for claim in claims)
-    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, title="The paper's claims")
-    shown.title_justify = "left"
-    shown.add_column("")
-    for name in ("here", "paper")[: 1 + compared]:
-        shown.add_column(name, justify="right", no_wrap=True)
-    for claim in claims:
-        cells = [_share(claim.won, claim.of)]
-        cells += [_share(claim.published_won, claim.published_of)] * compared
-        shown.add_row(Text(claim.text), *cells)
-    console.print(shown)
+    rows = [
+        [
+            claim.text,
+            _share(claim.won, claim.of),
+            *[_share(claim.published_won, claim.published_of)] * compared,
+        ]
+        for claim in claims
+    ]
+    print_table(["", *("here", "paper")[: 1 + compared]], rows, title="The paper's claims")
 
 
 def _share(won: int | None, of: int | None) -> str:
-    return f"{won} of {of}" if of else "–"
+    return f"{won} of {of}" if of else NONE
 
 
-def fitted(
+def pieces_that_fit(
     table: RichTable, console: Console, *, names: int = 1, blocks: Sequence[int] = ()
 ) -> list[RichTable]:
     """Return a table as it fits the console: pieces to be printed one below the other.
@@ -187,15 +186,15 @@ def fitted(
     broken = tall(table)
     close = copy(broken)
     close.padding = (0, 0)
-    for whole in (table, broken, close):
-        if fits(whole, console):
-            return [whole]
+    for candidate in (table, broken, close):
+        if fits(candidate, console):
+            return [candidate]
     others = range(names, len(table.columns))
     ends = accumulate(blocks or [1] * len(others), initial=names)
-    together = [range(start, stop) for start, stop in pairwise(ends)]
-    for count in range(2, len(together) + 1):
-        size = math.ceil(len(together) / count)
-        cut = [together[i : i + size] for i in range(0, len(together), size)]
+    groups = [range(start, stop) for start, stop in pairwise(ends)]
+    for count in range(2, len(groups) + 1):
+        size = math.ceil(len(groups) / count)
+        cut = [groups[i : i + size] for i in range(0, len(groups), size)]
         pieces = [_piece(broken, names, range(some[0].start, some[-1].stop)) for some in cut]
         if all(fits(piece, console) for piece in pieces):
             break

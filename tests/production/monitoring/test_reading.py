@@ -1,8 +1,6 @@
-"""What ``faircal monitor`` takes of an export of the service's decisions."""
+"""Tables and decisions read for monitoring, and the order that pairs come in."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +10,14 @@ import pytest
 import faircal
 from faircal.calibrators.prior import shift_prior
 from faircal.methods.prior import fitted_share
-from faircal.production.monitoring.pairs_in_use import PairArrays
-from faircal.production.monitoring.reading import ScoredTable, _together, in_random_order
+from faircal.production.monitoring.pairs_in_use import PairArrays, PairsInUse
+from faircal.production.monitoring.reading import (
+    ScoredTable,
+    WatchedPairs,
+    _together,
+    codes,
+    in_random_order,
+)
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +96,37 @@ def test_random_order_is_not_undone_by_the_watch(model, tmp_path):
     assert abs(np.corrcoef(places, score)[0, 1]) < 0.1
 
 
-def test_a_night_without_decisions_is_quiet(model, run_here, tmp_path):
-    model.save(tmp_path / "m.faircal")
-    path = tmp_path / "night.csv"
-    path.write_text("id,at,kind,key,model,score,probability,same\r\n")
-    done = run_here(["monitor", str(tmp_path / "m.faircal"), str(path), "--json"])
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["pairs"] == 0
-    assert "there are no pairs in it" in done.err
+def test_ids_are_the_same_person_in_text_and_numbers_and_empty_ones_nobody():
+    assert codes(pa.array([7, 12])).tolist() == codes(["7", "12"]).tolist() == [7, 12]
+    found = codes(["ann", "007", "7", None, "ann"])
+    assert found[0] == found[4] > 2**61
+    assert len({*found.tolist()}) == 4
+    assert found[3] == -1
+    assert (found[[0, 1, 2]] >= 0).all()  # below 0 is unknown
+    assert codes(pa.array([None], pa.string())).tolist() == [-1]
+
+
+@pytest.mark.parametrize("held", [1 << 20, 100])
+def test_random_order_keeps_every_pair_whole(held):
+    """Each pair keeps its own values, in memory as on disk."""
+    n = np.arange(1000)
+    seen = PairsInUse(n / 1000, n / 2000, left_cluster=n, right_cluster=n + 1, left_person=n)
+    labelled = n % 2 == 0
+    whole = WatchedPairs(seen, n / 3000, n[labelled] % 4 == 0, labelled)
+    chunks = list(in_random_order([whole], len(n), held))
+    assert len(chunks) == (1 if held > 1000 else 10)
+    order = np.concatenate([chunk.pairs.left_cluster for chunk in chunks])
+    assert sorted(order) == n.tolist()
+    assert np.abs(np.corrcoef(order, n)[0, 1]) < 0.15
+    for chunk in chunks:
+        at = chunk.pairs.left_cluster
+        assert chunk.pairs.score.tolist() == (at / 1000).tolist()
+        assert chunk.shown.tolist() == (at / 3000).tolist()
+        assert chunk.labelled.tolist() == (at % 2 == 0).tolist()
+        assert chunk.genuine.tolist() == (at[at % 2 == 0] % 4 == 0).tolist()
+        assert chunk.pairs.right_person is None
+        assert chunk.pairs.left_outside is None
+
+
+def test_random_order_of_nothing_is_nothing():
+    assert list(in_random_order([], 0)) == []
