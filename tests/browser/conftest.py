@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import runpy
+import shutil
 import sys
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from faircal.report import write_report
 
 REPORTS = runpy.run_path(str(Path(__file__).with_name("reports.py")))
 DESK = {"viewport": {"width": 1200, "height": 900}, "reduced_motion": "reduce"}
@@ -21,18 +24,25 @@ ENOUGH = 100
 def report(tmp_path_factory):
     """Return a function that gives a report by name, made when it is first asked for.
 
-    It is made as where Matplotlib is not installed, in a moment, unless figures are asked for.
+    It is made as where Matplotlib is not installed, in a moment. Where figures are asked for, a
+    copy is written again with them: what was measured is the same.
     """
 
     @cache
-    def make(name, figures):
+    def plain(name):
         with pytest.MonkeyPatch.context() as patch:
-            if not figures:
-                patch.setitem(sys.modules, "matplotlib", None)
-                patch.setitem(sys.modules, "matplotlib.figure", None)
+            patch.setitem(sys.modules, "matplotlib", None)
+            patch.setitem(sys.modules, "matplotlib.figure", None)
             return REPORTS[name](tmp_path_factory.mktemp(name))
 
-    return lambda name, figures=False: make(name, figures)
+    @cache
+    def with_figures(name):
+        made = plain(name)
+        folder = tmp_path_factory.mktemp(name) / "copy"
+        shutil.copytree(made.path.parent, folder)
+        return made._replace(path=write_report(folder))
+
+    return lambda name, figures=False: (with_figures if figures else plain)(name)
 
 
 @pytest.fixture

@@ -65,13 +65,33 @@ def cut_off(page):
     )
 
 
+def axe_finds_nothing(explorer):
+    """Everything is open; and once more where the slider has moved."""
+    open_all(explorer.page)
+    for part in ("html", "#explorer"):
+        found = serious(explorer.page, part)
+        assert not found, "\n".join(found)
+        explorer.move(0.7)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_opens_without_a_fault_and_fetches_nothing(visit, report, name):
-    page = visit(report(name, figures=True).path)
-    page.wait_for_load_state("networkidle")
-    assert page.faults == []
-    assert page.locator("#explorer").is_visible()
-    assert report(name, figures=True).path.stat().st_size < 5e6
+def test_on_a_desk_it_opens_without_a_fault_and_axe_finds_none(explore, name):
+    explorer, _, made = explore(name, figures=True)
+    explorer.page.wait_for_load_state("networkidle")
+    assert explorer.page.faults == []
+    assert explorer.page.locator("#explorer").is_visible()
+    assert made.path.stat().st_size < 5e6
+    axe_finds_nothing(explorer)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_fits_a_phone_and_axe_finds_no_fault(explore, name):
+    explorer, *_ = explore(name, figures=True, **PHONE)
+    for change in (lambda page: None, open_all):
+        change(explorer.page)
+        assert overflow(explorer.page) is None
+        assert cut_off(explorer.page) == []
+    axe_finds_nothing(explorer)
 
 
 def test_a_fault_is_noticed(visit, tmp_path):
@@ -87,18 +107,6 @@ def test_a_fault_is_noticed(visit, tmp_path):
     page.faults.clear()
 
 
-@pytest.mark.parametrize("size", ["desk", "phone"])
-@pytest.mark.parametrize("name", NAMES)
-def test_axe_finds_no_serious_fault(explore, name, size):
-    explorer, *_ = explore(name, figures=True, **(PHONE if size == "phone" else {}))
-    open_all(explorer.page)
-    found = serious(explorer.page)
-    assert not found, "\n".join(found)
-    explorer.move(0.7)
-    found = serious(explorer.page, "#explorer")
-    assert not found, "\n".join(found)
-
-
 def test_axe_would_find_a_serious_fault(visit, report, tmp_path):
     """The scan itself: a slider that has lost its name."""
     page = visit(report("audit", figures=True).path)
@@ -110,15 +118,6 @@ def test_axe_would_find_a_serious_fault(visit, report, tmp_path):
         }"""
     )
     assert any("label" in fault for fault in serious(page))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_fits_a_phone(explore, name):
-    explorer, *_ = explore(name, figures=True, **PHONE)
-    for change in (lambda page: None, open_all):
-        change(explorer.page)
-        assert overflow(explorer.page) is None
-        assert cut_off(explorer.page) == []
 
 
 def test_wide_tables_scroll_where_they_are(explore):
@@ -225,21 +224,17 @@ class TestClassifier:
         return report("classifier", figures=True).path
 
     @pytest.mark.parametrize("options", [{}, PHONE], ids=["desk", "phone"])
-    def test_opens_without_a_fault_and_axe_finds_none(self, visit, path, options):
+    def test_opens_and_fits_without_a_fault_and_axe_finds_none(self, visit, path, options):
         page = visit(path, **options)
         page.wait_for_load_state("networkidle")
         assert page.faults == []
-        open_all(page)
-        found = serious(page)
-        assert not found, "\n".join(found)
-        assert page.locator("#explorer, script").count() == 0
-
-    def test_fits_a_phone(self, visit, path):
-        page = visit(path, **PHONE)
         for change in (lambda page: None, open_all):
             change(page)
             assert overflow(page) is None
             assert cut_off(page) == []
+        found = serious(page)
+        assert not found, "\n".join(found)
+        assert page.locator("#explorer, script").count() == 0
 
     def test_prints(self, visit, path):
         page = visit(path, viewport=SHEET)
@@ -249,22 +244,15 @@ class TestClassifier:
         assert page.get_by_text("Calibration error by class").first.is_visible()
         assert len(page.pdf(format="A4")) > 20_000
 
-    def test_is_the_same_without_javascript(self, visit, path):
-        seen = [
-            visit(path, java_script_enabled=enabled).locator("main").inner_text()
-            for enabled in (True, False)
-        ]
-        assert seen[0] == seen[1]
-
-    def test_says_who_is_treated_differently_and_what_methods_change(self, visit, path):
-        text = visit(path).locator("#summary").inner_text()
-        assert "is off most for South" in text
-        assert "against Uncalibrated (no calibration): better: NLL down by" in text
-        assert "Tiny: only 60 rows: not enough data" in text
-        assert "<img src=x" in visit(path).locator("main").inner_text()  # a name, and no more
-
-    def test_every_link_leads_to_its_section(self, visit, path):
-        page = visit(path)
+    def test_says_it_all_without_javascript_too(self, visit, path):
+        page, without = (visit(path, java_script_enabled=enabled) for enabled in (True, False))
+        text = page.locator("main").inner_text()
+        assert without.locator("main").inner_text() == text
+        summary = page.locator("#summary").inner_text()
+        assert "is off most for South" in summary
+        assert "against Uncalibrated (no calibration): better: NLL down by" in summary
+        assert "Tiny: only 60 rows: not enough data" in summary
+        assert "<img src=x" in text  # a name, and no more
         links = page.locator("nav a")
         assert links.count() == 6
         for link in links.all():

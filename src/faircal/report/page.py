@@ -140,20 +140,20 @@ def draw(
     progress: Progress = silent,
 ) -> PageFigures:
     """Draw all figures for the page; `keep` is given each, to write it elsewhere, too."""
-    figures_of = subject_of(store).figures
-    by = {name: figures_of(store, name) for name in store.results.attributes}
-    papers = paper.figures if paper else []
-    total, done = sum(map(len, by.values())) + len(papers), 0
-
-    def picture(figure: Figure | Panels) -> PageFigure:
-        nonlocal done
-        progress("drawing", done, total, figure.title)
-        drawing = Drawing(figure, "simulated data" if store.simulated else "")
-        keep(drawing)
-        done += 1
-        return PageFigure(figure.title, figure.caption, drawing.svg())
-
     try:
+        figures_of = subject_of(store).figures
+        by = {name: figures_of(store, name) for name in store.results.attributes}
+        papers = paper.figures if paper else []
+        total, done = sum(map(len, by.values())) + len(papers), 0
+
+        def picture(figure: Figure | Panels) -> PageFigure:
+            nonlocal done
+            progress("drawing", done, total, figure.title)
+            drawing = Drawing(figure, "simulated data" if store.simulated else "")
+            keep(drawing)
+            done += 1
+            return PageFigure(figure.title, figure.caption, drawing.svg())
+
         return PageFigures(
             {name: [picture(figure) for figure in figures] for name, figures in by.items()},
             [picture(figure) for figure in papers],

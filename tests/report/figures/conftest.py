@@ -1,4 +1,4 @@
-"""Scored pairs whose figures can be worked out from the raw scores, and stores of small runs."""
+"""Scored pairs whose figures can be worked out from the raw scores."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
-from faircal.report.store import ResultsFolder
 
 
 class Scored:
@@ -41,28 +39,6 @@ def scored():
 @pytest.fixture
 def four():
     return Scored(["A", "B", "C", "D"])
-
-
-def _run(folder, data, **settings):
-    run_benchmark(data, folder, BenchmarkSettings(**settings), jobs=1)
-    return ResultsFolder.read(folder)
-
-
-@pytest.fixture(scope="session")
-def store(tmp_path_factory):
-    """A benchmark that sweeps clusters and calibrators, with members of clusters."""
-    sizes = {"people": 280, "images": 1400, "pairs": 3000, "dimension": 16}
-    data = faircal.simulate("small", seed=0, **sizes)
-    return _run(
-        tmp_path_factory.mktemp("figures") / "run",
-        data,
-        methods=("baseline", "fsn", "faircal", "oracle"),
-        clusters=(4, 2),
-        calibrators=("beta", "isotonic"),
-        rates=(0.001, 0.01, 0.1),
-        also_by=("ethnicity",),
-        members=6,
-    )
 
 
 @pytest.fixture

@@ -83,13 +83,13 @@ class TestFprCurves:
         # C and D keep the look they have where B is drawn.
         assert [line.get_color() for line in figure.plot().lines][-1] == "#CC79A7"
 
-    def test_one_fold(self, store):
-        source = store.curves.sources[0]
-        one = FprCurves(store.curves, source, "5", upto=1.0)
-        histogram = store.curves.get("Asian F", source=source, fold="5")
+    def test_one_fold(self, benchmarked):
+        source = benchmarked.curves.sources[0]
+        one = FprCurves(benchmarked.curves, source, "5", upto=1.0)
+        histogram = benchmarked.curves.get("Asian F", source=source, fold="5")
         assert set(column(one, "fpr", group="Asian F")) == {0.0, *histogram.fpr.tolist()}
         assert "Test fold 5." in one.caption
-        assert "All test folds together." in FprCurves(store.curves, source).caption
+        assert "All test folds together." in FprCurves(benchmarked.curves, source).caption
 
 
 class TestViolins:

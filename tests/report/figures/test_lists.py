@@ -39,8 +39,8 @@ def two_features(store):
 
 
 class TestStandard:
-    def test_a_benchmark_has_all(self, store):
-        figures = standard_figures(store, ATTRIBUTE)
+    def test_a_benchmark_has_all(self, benchmarked):
+        figures = standard_figures(benchmarked, ATTRIBUTE)
         assert keys(figures) == [
             "differences",
             "rates-fpr",
@@ -63,46 +63,48 @@ class TestStandard:
             assert len(figure.table)
             assert re.search(r"\d", figure.words)
 
-    def test_a_panel_for_each_method(self, store):
-        (roc,) = [f for f in standard_figures(store, ATTRIBUTE) if f.key == "roc"]
+    def test_a_panel_for_each_method(self, benchmarked):
+        (roc,) = [f for f in standard_figures(benchmarked, ATTRIBUTE) if f.key == "roc"]
         assert list(roc.names) == ["Baseline", "FSN", "FairCal", "Oracle"]
 
-    def test_rates_are_those_of_the_results(self, store):
-        (rates,) = [f for f in standard_figures(store, ATTRIBUTE) if f.key == "rates-fpr"]
+    def test_rates_are_those_of_the_results(self, benchmarked):
+        (rates,) = [f for f in standard_figures(benchmarked, ATTRIBUTE) if f.key == "rates-fpr"]
         assert rates.condition == "global_fpr=0.1"
         for row in rates.table.to_pylist():
             (variant,) = [v for v in rates.variants if v.method == row["method"].lower()]
             where = (ATTRIBUTE, row["group"], "global_fpr=0.1", "fpr")
-            value = store.results.value(ResultKey(store.results.features[0], variant, *where))
+            value = benchmarked.results.value(
+                ResultKey(benchmarked.results.features[0], variant, *where)
+            )
             assert row["value"] == value.mean
         assert {variant.calibrator for variant in rates.variants} == {"beta"}
 
-    def test_robustness_by_method_has_the_results(self, store):
-        figures = standard_figures(store, ATTRIBUTE)
+    def test_robustness_by_method_has_the_results(self, benchmarked):
+        figures = standard_figures(benchmarked, ATTRIBUTE)
         (panels,) = [f for f in figures if f.key == "robustness-methods"]
         ks = panels.figures[0].table.to_pylist()
         assert {row["clusters"] for row in ks} == {2, 4}
         (known,) = [
             row.value
-            for row in store.results.rows
+            for row in benchmarked.results.rows
             if (row.method, row.calibrator, row.clusters) == ("faircal", "beta", "4")
             and (row.group, row.metric, row.fold) == ("all", "ks_mean", "mean")
         ]
         (found,) = [r["value"] for r in ks if (r["line"], r["clusters"]) == ("FairCal", 4)]
         assert found == known
 
-    def test_clusters_are_of_the_last_fold(self, store):
-        figures = standard_figures(store, ATTRIBUTE)
+    def test_clusters_are_of_the_last_fold(self, benchmarked):
+        figures = standard_figures(benchmarked, ATTRIBUTE)
         (shift,) = [f for f in figures if f.key == "cluster-shift-fsn"]
         rows = [
             row.value
-            for row in store.clusters
+            for row in benchmarked.clusters
             if (row.method, row.fold, row.quantity) == ("fsn", "5", "shift")
         ]
         assert shift.table["shift"].to_pylist() == sorted(rows)
 
-    def test_two_features_are_named_in_keys_and_titles(self, store):
-        both = two_features(store)
+    def test_two_features_are_named_in_keys_and_titles(self, benchmarked):
+        both = two_features(benchmarked)
         figures = standard_figures(both, ATTRIBUTE)
         names = keys(figures)
         assert len(set(names)) == len(names)
@@ -136,8 +138,8 @@ class TestStandard:
         same = audited(tmp_path / "other", four.audit(threshold=0.5))
         assert keys(standard_figures(same, same.results.attributes[0])) == []
 
-    def test_a_store_without_curves_or_clusters(self, store):
-        bare = replace(store, curves=Curves([]), clusters=[])
+    def test_a_store_without_curves_or_clusters(self, benchmarked):
+        bare = replace(benchmarked, curves=Curves([]), clusters=[])
         assert keys(standard_figures(bare, ATTRIBUTE)) == [
             "differences",
             "rates-fpr",
@@ -148,8 +150,8 @@ class TestStandard:
 
 
 class TestPaper:
-    def test_the_paper_s_order(self, store):
-        names = keys(paper_figures(store, "bfw"))
+    def test_the_paper_s_order(self, benchmarked):
+        names = keys(paper_figures(benchmarked, "bfw"))
         over = ("mean", "aad", "mad", "std")
         assert names == [
             "fig-thr_vs_fpr-embedding",
@@ -159,8 +161,8 @@ class TestPaper:
             *(f"fig-robustness_ks_{name}_vs_other_methods" for name in over),
         ]
 
-    def test_the_first_two_are_by_ethnicity_and_of_the_last_fold(self, store):
-        first, second, *_ = paper_figures(store, "bfw")
+    def test_the_first_two_are_by_ethnicity_and_of_the_last_fold(self, benchmarked):
+        first, second, *_ = paper_figures(benchmarked, "bfw")
         assert list(first.names) == ["Baseline", "FSN", "FairCal"]
         assert set(first.table["group"].to_pylist()) == {"African", "Asian", "Caucasian", "Indian"}
         assert {figure.fold for figure in (*first.figures, *second.figures)} == {"5"}
@@ -170,16 +172,16 @@ class TestPaper:
         assert all(ax.get_xlim() == (0, 0.1) for ax in canvas.axes)
         assert all(ax.get_ylim()[1] >= 0.18 for ax in canvas.axes)
 
-    def test_one_panel_per_feature(self, store):
-        figures = {figure.key: figure for figure in paper_figures(two_features(store), "rfw")}
+    def test_one_panel_per_feature(self, benchmarked):
+        figures = {figure.key: figure for figure in paper_figures(two_features(benchmarked), "rfw")}
         auroc = figures["fig-robustness_auroc"]
         assert list(auroc.names) == ["embedding", "Other/one"]
         assert not auroc.share_y
         assert figures["fig-robustness_ks_mean"].share_y
         assert "fig-thr_vs_fpr-Other-one" in figures
 
-    def test_lines_are_those_of_the_paper(self, store):
-        figures = {figure.key: figure for figure in paper_figures(store, "rfw")}
+    def test_lines_are_those_of_the_paper(self, benchmarked):
+        figures = {figure.key: figure for figure in paper_figures(benchmarked, "rfw")}
         lines = set(figures["fig-robustness_ks_aad"].table["line"].to_pylist())
         assert lines == {"beta", "isotonic"}
         lines = set(figures["fig-robustness_ks_aad_vs_other_methods"].table["line"].to_pylist())
@@ -187,29 +189,31 @@ class TestPaper:
         tpr = figures["fig-robustness_1e-3fpr"]
         assert (tpr.metric, tpr.condition) == ("tpr", "fpr=0.001")
 
-    def test_montages_where_there_are_pictures(self, store, tmp_path):
+    def test_montages_where_there_are_pictures(self, benchmarked, tmp_path):
         from PIL import Image
 
-        ids = {member.image_id for member in store.members}
+        ids = {member.image_id for member in benchmarked.members}
         for name in ids:
             Image.new("RGB", (20, 20), (99, 0, 0)).save(tmp_path / f"{name}.png")
-        figures = paper_figures(store, "rfw", lambda name: tmp_path / f"{name}.png")
+        figures = paper_figures(benchmarked, "rfw", lambda name: tmp_path / f"{name}.png")
         assert keys(figures)[2] == "fig-clusters-embedding"
         montage = figures[2]
         assert len(montage.figures) == 4
         assert len(montage.table) == 4 * 6
         shown = {(row["cluster"], row["image_id"]) for row in montage.table.to_pylist()}
         known = {
-            (m.cluster, m.image_id) for m in store.members if (m.method, m.fold) == ("faircal", "5")
+            (m.cluster, m.image_id)
+            for m in benchmarked.members
+            if (m.method, m.fold) == ("faircal", "5")
         }
         assert shown <= known
         assert svg(montage).count("data:image/png") == 4
-        missing = paper_figures(store, "rfw", lambda name: None)
+        missing = paper_figures(benchmarked, "rfw", lambda name: None)
         assert "fig-clusters-embedding" not in keys(missing)
 
-    def test_a_dataset_that_is_not_in_the_paper(self, store):
+    def test_a_dataset_that_is_not_in_the_paper(self, benchmarked):
         with pytest.raises(faircal.ParameterError, match="rfw, bfw, ijbc; found 'lfw'"):
-            paper_figures(store, "lfw")
+            paper_figures(benchmarked, "lfw")
 
     def test_an_audit_has_only_what_it_has(self, four, tmp_path):
         store = audited(tmp_path / "a", four.audit())
@@ -232,10 +236,10 @@ class TestChoice:
         assert [c.name for c in telling_clusters([*small, *big], 4)] == ["b", "c", "d", "a"]
         assert telling_clusters([], 4) == []
 
-    def test_names_that_would_be_one_file_get_numbers(self, store):
-        rows = store.results.rows
+    def test_names_that_would_be_one_file_get_numbers(self, benchmarked):
+        rows = benchmarked.results.rows
         again = [row._replace(feature=name) for row in rows for name in ("a b", "a/b", "A-B")]
-        both = replace(store, results=Results(again), curves=Curves([]), clusters=[])
+        both = replace(benchmarked, results=Results(again), curves=Curves([]), clusters=[])
         names = [name for name in keys(standard_figures(both, ATTRIBUTE)) if "rates-ks" in name]
         assert len(names) == 3
         assert len({name.lower() for name in names}) == 3
