@@ -1,7 +1,8 @@
-"""What AGENDA, PASS and MultiPASS are for, on simulated people that no training has seen.
+"""What AGENDA and MultiPASS are for, on simulated people that no training has seen.
 
-Fitted on 160 people (1600 images, 6400 pairs), measured on 640 others: AGENDA as the paper says,
-the two that take longer with fewer episodes. The limits leave room beyond the worst of five seeds
+PASS is the same scheme with MultiPASS's ensemble for one attribute. Fitted on 160 people (1600
+images, 6400 pairs), measured on 640 others: AGENDA as the paper says, MultiPASS, which takes
+longer, with fewer episodes. The limits leave room beyond the worst of five seeds
 (0 to 4), which each test names.
 
 A probe sees what the cosine sees: embeddings of unit length. Groups are hidden, not erased: one

@@ -25,7 +25,7 @@ from faircal.data import Dataset, Embeddings, Groups, Memo, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Scores
 from faircal.methods.inputs import Inputs, PeopleFolds, check_classes
-from faircal.methods.streaming import CountedFitting, FitRequest, RemotePairs, StreamedFitting
+from faircal.methods.streaming import CountedFitting, DistributedPairs, FitRequest, StreamedFitting
 from faircal.metrics import ThresholdRule
 from faircal.model import About
 
@@ -163,7 +163,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     def fit(
         self,
-        data: Dataset | PairStream | RemotePairs,
+        data: Dataset | PairStream | DistributedPairs,
         *,
         progress: Progress = silent,
         checkpoint: str | Path | None = None,
@@ -418,7 +418,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 f"method {self.name} needs all pairs in memory; {remedy}, or choose another"
             )
 
-    def _counting(self, data: PairStream | RemotePairs, job: Job) -> CountedFitting:
+    def _counting(self, data: PairStream | DistributedPairs, job: Job) -> CountedFitting:
         """Return what the method may see of pairs that are only counted."""
         self.check_streams(elsewhere=not isinstance(data, PairStream))
         attribute = self._check(_first(data), fitting=True)
@@ -434,7 +434,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         return data.fitting(wanted, job)
 
 
-def _first(data: PairStream | RemotePairs) -> Dataset:
+def _first(data: PairStream | DistributedPairs) -> Dataset:
     """Return some of the pairs, which tell what all come with."""
     if not isinstance(data, PairStream):
         return data.head()

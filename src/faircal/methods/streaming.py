@@ -45,7 +45,7 @@ class FitRequest:
     settings: Mapping[str, Any]
 
 
-class RemotePairs(Protocol):
+class DistributedPairs(Protocol):
     """Pairs that are gone through somewhere else, such as on a cluster."""
 
     def head(self) -> Dataset:
