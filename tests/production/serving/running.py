@@ -50,29 +50,31 @@ class Running:
 
     Parameters
     ----------
+    spawner : Popen
+        What forks it.
     words : sequence
         Arguments of the command, from the model on; the port is any that is free.
     log : Path
         Where its standard error goes.
-    environment : mapping, optional
-        More of it.
+    out : Path
+        Where its standard output goes: the address.
+    first : str
+        Python that its process runs before.
     """
 
-    def __init__(self, *words, log, environment=None):
-        self.log = Path(log)
-        with self.log.open("ab") as file:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "faircal", "serve", *map(str, words), "--port", "0"],
-                stdout=subprocess.PIPE,
-                stderr=file,
-                text=True,
-                env={**os.environ, **(environment or {})},
-            )
-        self.pid = self.process.pid
-        self._found(self.process.stdout.readline())
-
-    def _found(self, line):
-        self.address = line.strip()
+    def __init__(self, spawner, words, log, out, first):
+        self.log, self._spawner, self._ended = log, spawner, False
+        line = json.dumps([["serve", *map(str, words), "--port", "0"], str(out), str(log), first])
+        spawner.stdin.write(line + "\n")
+        spawner.stdin.flush()
+        self.pid = int(spawner.stdout.readline())
+        told = ""
+        for _ in range(2000):
+            told = out.read_text() if out.exists() else ""
+            if told.endswith("\n") or not self.alive():
+                break
+            time.sleep(0.01)
+        self.address = told.strip()
         if not self.address.startswith("http"):
             self.kill()
             raise RuntimeError(f"not started: {self.said()}")
@@ -100,21 +102,32 @@ class Running:
 
     def alive(self):
         """Tell whether it has not ended."""
-        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        try:
+            state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        return state != "Z"
 
     def signal(self, number):
         os.kill(self.pid, number)
 
     def kill(self):
         """End it with -9, now."""
-        self.process.kill()
-        self.process.communicate()
+        if not self._ended:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            self._wait()
 
     def end(self):
         """Ask it to end; return its exit code."""
         self.signal(signal.SIGTERM)
-        self.process.communicate(timeout=40)
-        return self.process.returncode
+        return self._wait()
+
+    def _wait(self):
+        said, code = self._spawner.stdout.readline().split()
+        assert said == "ended"
+        self._ended = True
+        return int(code)
 
 
 class Spawner:
@@ -134,48 +147,12 @@ class Spawner:
         """Return a service that runs; `first` is Python that its process runs before."""
         self._count += 1
         out = self._folder / f"out-{self._count}"
-        return _Forked(self._process, words, Path(log), out, first)
+        return Running(self._process, words, Path(log), out, first)
 
     def close(self):
         self._process.stdin.close()
         self._process.wait(60)
         self._process.stdout.close()
-
-
-class _Forked(Running):
-    """A service that a `Spawner` started."""
-
-    def __init__(self, spawner, words, log, out, first):
-        self.log, self._spawner, self._ended = log, spawner, False
-        line = json.dumps([["serve", *map(str, words), "--port", "0"], str(out), str(log), first])
-        spawner.stdin.write(line + "\n")
-        spawner.stdin.flush()
-        self.pid = int(spawner.stdout.readline())
-        told = ""
-        for _ in range(2000):
-            told = out.read_text() if out.exists() else ""
-            if told.endswith("\n") or not Path(f"/proc/{self.pid}").exists():
-                break
-            time.sleep(0.01)
-        self._found(told)
-
-    def kill(self):
-        """End it with -9, now."""
-        if not self._ended:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-            self._wait()
-
-    def end(self):
-        """Ask it to end; return its exit code."""
-        self.signal(signal.SIGTERM)
-        return self._wait()
-
-    def _wait(self):
-        said, code = self._spawner.stdout.readline().split()
-        assert said == "ended"
-        self._ended = True
-        return int(code)
 
 
 def eventually(test, seconds=30.0):

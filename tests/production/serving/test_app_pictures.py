@@ -16,7 +16,6 @@ from faircal.production.serving import pictures as module
 from faircal.production.serving.pictures import Embedder
 from faircal.production.serving.service import Service
 from faircal.production.serving.settings import ServiceSettings
-from tests.production.serving.running import Running
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -131,15 +130,16 @@ def traces(photo):
         yield from (base64.b64encode(piece[shift:])[:32] for shift in range(3))
 
 
-def test_photographs_are_judged_and_leave_no_trace(fitted_model, tmp_path, photos):
+def test_photographs_are_judged_and_leave_no_trace(spawner, fitted_model, tmp_path, photos):
     pytest.importorskip("dlib")
     fitted_model.save(tmp_path / "m.faircal")
     (tmp_path / "temporary").mkdir()
-    running = Running(
+    running = spawner.start(
         tmp_path / "m.faircal",
         *("--network", "dlib", "--log-level", "debug"),
         log=tmp_path / "log",
-        environment={"TMPDIR": str(tmp_path / "temporary")},
+        first="import os, tempfile\n"
+        f"os.environ['TMPDIR'] = tempfile.tempdir = {str(tmp_path / 'temporary')!r}",
     )
     told = []
     with running, running.client() as client:
