@@ -731,6 +731,22 @@ def test_closing_ends_the_thread_and_closes_the_items(taken, depth):
     assert threads() == []
 
 
+def test_closing_in_its_own_thread():
+    """As the garbage collector may."""
+    suspended, closed = threading.Event(), threading.Event()
+
+    def items():
+        yield 0
+        suspended.wait()
+        work.close()
+        closed.set()
+
+    work = ahead(items())
+    assert next(work) == 0
+    suspended.set()
+    assert closed.wait(20)
+
+
 def test_one_behind_the_other():
     """Closing the last closes all."""
     work = ahead(n + 1 for n in ahead(iter(range(1000))))

@@ -425,4 +425,6 @@ def ahead(items: Iterable[T], depth: int = 2) -> Generator[T, None, None]:
         stop.set()
         while not made.empty():  # room for what the thread is just putting there
             made.get_nowait()
-        thread.join()
+        # The garbage collector may close us in any thread, in this one, too.
+        if thread is not threading.current_thread():
+            thread.join()
