@@ -407,9 +407,7 @@ def ahead(items: Iterable[T], depth: int = 2) -> Generator[T, None, None]:
         except BaseException as error:  # raised where the items are taken
             end = error
         finally:
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()
+            getattr(items, "close", lambda: None)()
         if not stop.is_set():
             made.put(end)
 
