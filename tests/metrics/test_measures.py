@@ -150,12 +150,10 @@ ONE_RATE = ("gap", "max_min", "max_geomean", "gini")
 def test_what_is_measured_and_in_which_form(sample):
     keys = found(measure(Rankings.of(*sample)))
     over = ("mean", "aad", "mad", "std")
-    expected = {
-        (g, "", m)
-        for g in ("global", *NAMES)
-        for m in ("auroc", "ks", "ece", "brier", "nll", "cllr", "min_cllr")
+    expected = {(g, "", m) for g in ("global", *NAMES) for m in (*METRICS, "cllr", "min_cllr")}
+    expected |= {
+        ("all", "", f"{m}_{d}") for m, one in METRICS.items() if one.deviations for d in over
     }
-    expected |= {("all", "", f"{m}_{d}") for m in ("ks", "ece", "brier") for d in over}
     for rate in ("0.001", "0.01"):
         expected.add(("global", f"fpr={rate}", "tpr"))
         for kind, reported in (("global_fpr", ("fpr", "fnr")), ("global_fnr", ("fnr",))):

@@ -52,7 +52,18 @@ def register(method: M) -> M:
 
 
 # In the order of the paper's tables, ours before the yardstick.
-for _method in (Baseline, AGENDA, PASS, MultiPASS, FTC, GST, FSN, FairCal, SmoothFairCal, Oracle):
+for _method in (
+    Baseline,
+    AGENDA,
+    PASS,
+    MultiPASS,
+    FTC,
+    GST,
+    FSN,
+    FairCal,
+    SmoothFairCal,
+    Oracle,
+):
     register(_method)
 
 

@@ -138,8 +138,10 @@ _LEAST = {"n_clusters": 1, "n_init": 1, "random_state": 0, "min_pairs": 1}
 class Method(BaseEstimator, ABC):  # type: ignore[misc]
     """A way from scores to fair decisions: fitted on calibration pairs, applied to others.
 
-    A new method is a subclass in one file, decorated with `faircal.methods.register`; it sets the
-    four class variables, stores its parameters in ``__init__`` and fills in the abstract methods.
+    A new method is a subclass in one file, listed in ``methods/__init__.py``; in a file of your own
+    it is decorated with `faircal.methods.register`. It sets the class variables ``name``, ``title``
+    and ``needs``, stores its parameters in ``__init__`` and fills in the abstract methods. One that
+    calibrates takes the parameter ``calibrator``, as all of ours do.
     """
 
     name: ClassVar[str]

@@ -23,7 +23,8 @@ class Metric:
     name : str
         As in the ``metric`` column of the results.
     function : callable
-        From a `Ranking` to a float; NaN where the metric is undefined.
+        From a `Ranking`, or from scores and labels (`as_ranking` takes both), to a float; NaN where
+        the metric is undefined.
     of : {"score", "probability"}
         What it measures: the ranking of a method's decision scores or of its probabilities.
     better : {"higher", "lower"}

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from faircal import DataError, ParameterError, audit
 from faircal._base.container import cut, pack, unpack
 from faircal.data import Dataset
-from faircal.evaluation.audit import Auditor, ScoredPairs
+from faircal.evaluation.audit import Auditor, ScoredPairs, bounds_note
 from faircal.methods.base import Output
+from faircal.metrics import METRICS, Metric, auroc
 
 NAMES = np.array(["A", "B", "C", ""])
 
@@ -263,9 +264,7 @@ def test_parts_of_a_dataset_with_and_without_a_model():
 def test_worst_bounds_are_by_kind():
     found = audited(draw(), rates=(0.02, 0.2)).finish()
     worst = found.worst_bounds()
-    assert set(worst) == {
-        "auroc", "ks", "ece", "brier", "nll", "tpr", "threshold", "fpr", "fnr",
-    }  # fmt: skip
+    assert set(worst) == {*METRICS, "tpr", "threshold", "fpr", "fnr"}
     assert worst["ks"] == max(m.value for m in found.error_bounds if m.metric.startswith("ks"))
     exact = audit(**draw())
     assert exact.error_bounds == []
@@ -279,3 +278,11 @@ def test_many_groups_are_counted_coarsely():
     sizes = [len(auditor._counts["score"].edges) for auditor in (few, many)]
     assert sizes[0] > 60_000
     assert sizes[1] < 2_100
+
+
+def test_the_note_says_which_metric_has_no_bound(monkeypatch):
+    own = Metric("own", auroc, of="score", better="higher", title="Own")
+    monkeypatch.setitem(METRICS._things, "own", own)
+    (note,) = bounds_note([audited(draw()).finish()])
+    assert ", own not known;" in note
+    assert "within inf" not in note

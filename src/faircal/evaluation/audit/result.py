@@ -223,8 +223,12 @@ def bounds_note(audits: Sequence[Audit]) -> list[str]:
     if not worst:
         return []
     apart = {"nll": "NLL", "threshold": "thresholds"}
-    most = max((bound for kind, bound in worst.items() if kind not in apart), default=0.0)
+    # A metric without a bound of its own must not spoil what is known of the others.
+    unbounded = [kind for kind, bound in worst.items() if bound == math.inf and kind not in apart]
+    alike = (b for kind, b in worst.items() if kind not in {*apart, *unbounded})
+    most = max(alike, default=0.0)
     more = "".join(f", {name} within {_up(worst[k])}" for k, name in apart.items() if k in worst)
+    more += "".join(f", {kind} not known" for kind in unbounded)
     note = (
         f"counted in bins: every value of results.csv within {_up(most)} of the exact one{more}; "
         "intervals and ratios move with them; pairs, curves and error rates at a given threshold "
