@@ -596,14 +596,15 @@ def stop_at(stage, n):
 
 
 @pytest.mark.usefixtures("checkpoints_at_once")
-class TestCheckpoint:
-    @pytest.fixture(scope="class")
-    def uninterrupted(self, quick, parts):
-        """The bytes of a model that was trained without a stop, by preset."""
-        return {
-            preset: encode(quick(preset=preset).fit(parts[0])) for preset in ("paper", "paper-code")
-        }
+@pytest.fixture(scope="module")
+def uninterrupted(quick, parts):
+    """The bytes of a model that was trained without a stop, by preset."""
+    return {
+        preset: encode(quick(preset=preset).fit(parts[0])) for preset in ("paper", "paper-code")
+    }
 
+
+class TestCheckpoint:
     @pytest.mark.parametrize(
         ("stage", "n"),
         [
