@@ -595,7 +595,6 @@ def stop_at(stage, n):
     return progress
 
 
-@pytest.mark.usefixtures("checkpoints_at_once")
 @pytest.fixture(scope="module")
 def uninterrupted(quick, parts):
     """The bytes of a model that was trained without a stop, by preset."""
@@ -604,6 +603,7 @@ def uninterrupted(quick, parts):
     }
 
 
+@pytest.mark.usefixtures("checkpoints_at_once")
 class TestCheckpoint:
     @pytest.mark.parametrize(
         ("stage", "n"),
