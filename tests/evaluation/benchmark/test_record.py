@@ -60,7 +60,7 @@ def test_who_has_too_few_depends_on_the_attribute(folder):
     (feature,), (variant,) = store.results.features, store.main_variants.values()
     for attribute, few in (("glasses", "no"), ("beard", "yes")):
         measured = VariantResults(store, attribute, feature, variant)
-        too_few = {group for group in ("yes", "no") if measured.too_few("fpr", group, "")}
+        too_few = {group for group in ("yes", "no") if measured.insufficient_data("fpr", group)}
         assert too_few == {few}
         assert caution(store, attribute, few).startswith("only 12 people")
         assert caution(store, attribute, "no" if few == "yes" else "yes") is None
