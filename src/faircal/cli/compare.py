@@ -136,7 +136,7 @@ def command(
     --margin, if at all.
     """
     from faircal.evaluation.compare import compare_runs
-    from faircal.report.comparisons import comparison_words
+    from faircal.report.changes import comparison_words
 
     compared = compare_runs(
         run_a,
@@ -201,7 +201,7 @@ def _show(comparisons: Sequence[Comparison]) -> None:
 
 def _title(rows: Sequence[Comparison]) -> str:
     """Say what is compared, and what is printed in percent: all, or all but what is no share."""
-    from faircal.report.comparisons import is_share
+    from faircal.report.changes import is_share
     from faircal.report.wording import method_title, metric_title
 
     first = rows[0]
@@ -236,7 +236,7 @@ def _verdict(row: Comparison) -> str:
 
 def _value(value: float, metric: str, sign: str = "") -> str:
     from faircal.cli.tables import number
-    from faircal.report.comparisons import is_share
+    from faircal.report.changes import is_share
 
     unit, digits = (100, 2) if is_share(metric) else (1, 4)
     return number(round(unit * value, digits) + 0.0, f"{sign}.{digits}f")  # no −0

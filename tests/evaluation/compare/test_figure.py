@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from faircal.evaluation.compare import Comparison, Estimate, difference
-from faircal.report.figures.differences import Differences, difference_figures
+from faircal.report.figures.dots import Differences, difference_figures
 
 
 def compared(metric, a, b, verdict="better", method="fsn"):

@@ -12,8 +12,8 @@ import pyarrow as pa
 from faircal.metrics.intervals import LEVEL
 from faircal.report.classes.results import Change, ClassResults, MetricColumn, ReportedMethod
 from faircal.report.classes.tables import BEYOND
-from faircal.report.figures.base import Figure, long_table
-from faircal.report.figures.rates import Dot, dots_height, draw_dots
+from faircal.report.figures.base import long_table
+from faircal.report.figures.dots import Dot, DotPlot, GroupDotPlot
 from faircal.report.figures.style import RULE, label, percent_axis
 from faircal.report.wording import left_out, listing, rounded
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 #: So many groups are drawn.
 _MOST = 24
-_ENDS = {name: pa.float64() for name in ("value", "low", "high")}
 
 
 def printed(metric: str, value: float) -> str:
@@ -38,7 +37,7 @@ def printed(metric: str, value: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupDots(Figure):
+class GroupDots(GroupDotPlot):
     """A metric of each group, a mark per method, with intervals.
 
     Parameters
@@ -82,11 +81,11 @@ class GroupDots(Figure):
             if value.mean == value.mean
         ]
 
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns `method`, `group`, `value`, `low`, `high` (ends of the bar, NaN without)."""
-        columns = {"method": pa.string(), "group": pa.string(), **_ENDS}
-        return long_table(columns, (dot[:5] for dot in self.dots))
+    @property
+    def series(self) -> dict[str, list[Dot]]:
+        """The dots by method."""
+        titles = [method.title for method in self.found.methods]
+        return {title: [dot for dot in self.dots if dot.method == title] for title in titles}
 
     @property
     def caption(self) -> str:
@@ -108,39 +107,21 @@ class GroupDots(Figure):
             said += f" Drawn are the {len(self.rows)} of {len(told):,} groups that fare worst."
         return said
 
-    def _numbers(self) -> str:
-        said = (
-            f"{method.title}: "
-            + ", ".join(
-                f"{dot.group} {printed(self.metric, dot.value)}"
-                for dot in self.dots
-                if dot.method == method.title
-            )
-            for method in self.found.methods
-        )
-        return "; ".join(said) + "."
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches."""
-        return 7.0, dots_height(len(self.rows), len(self.found.methods))
-
-    @property
-    def panel_size(self) -> tuple[float, float]:
-        """The same as a panel."""
-        return 4.6, self.size[1]
+    def _printed(self, value: float) -> str:
+        return printed(self.metric, value)
 
     def _draw(self, ax: Axes) -> None:
-        titles = [method.title for method in self.found.methods]
-        series = {title: [dot for dot in self.dots if dot.method == title] for title in titles}
-        draw_dots(ax, self.rows, series)
-        _name_axis(ax, self.metric)
-        if MetricColumn.of(self.metric).share and MetricColumn.of(self.metric).better == "lower":
+        super()._draw(ax)
+        metric = MetricColumn.of(self.metric)
+        ax.set_xlabel(f"{metric.title} (%)" if metric.share else metric.title)
+        if metric.share:
+            percent_axis(ax.xaxis)
+        if metric.share and metric.better == "lower":
             ax.set_xlim(left=0)  # where none is off
 
 
 @dataclass(frozen=True, eq=False)
-class ChangeDots(Figure):
+class ChangeDots(DotPlot):
     """By how much methods differ from one of them, in a few numbers, with intervals.
 
     Parameters
@@ -166,7 +147,7 @@ class ChangeDots(Figure):
         return [m for m in self.found.methods if m.name != self.reference.name]
 
     @cached_property
-    def _told(self) -> dict[str, dict[str, Change]]:
+    def _changes(self) -> dict[str, dict[str, Change]]:
         """The changes by the metric's title and the method's."""
         found: dict[str, dict[str, Change]] = {}
         for metric, group in self.wanted:
@@ -183,7 +164,7 @@ class ChangeDots(Figure):
         columns |= {"low": pa.float64(), "high": pa.float64(), "verdict": pa.string()}
         rows = (
             (title, method, each.value.mean, each.value.low, each.value.high, each.verdict)
-            for title, by in self._told.items()
+            for title, by in self._changes.items()
             for method, each in by.items()
         )
         return long_table(columns, rows)
@@ -199,32 +180,30 @@ class ChangeDots(Figure):
 
     def _numbers(self) -> str:
         said = (
-            f"{title}: " + ", ".join(f"{method} {_said(each)}" for method, each in by.items())
-            for title, by in self._told.items()
+            f"{title}: " + ", ".join(f"{method} {_in_words(each)}" for method, each in by.items())
+            for title, by in self._changes.items()
         )
         return "; ".join(said) + "."
 
     @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches."""
-        return 7.0, dots_height(len(self._told), len(self.found.methods))
+    def rows(self) -> list[str]:
+        """The metrics, top to bottom."""
+        return list(self._changes)
 
     @property
-    def panel_size(self) -> tuple[float, float]:
-        """The same as a panel."""
-        return 4.6, self.size[1]
-
-    def _draw(self, ax: Axes) -> None:
-        # The reference has its place, and no dots: so others look as they do in other figures.
-        series = {
+    def series(self) -> dict[str, list[Dot]]:
+        """The changes by method; the reference has its place, so that others keep their look."""
+        return {
             method.title: [
-                Dot(method.title, title, *_ends(by[method.title]))
-                for title, by in self._told.items()
+                Dot(method.title, metric, *_ends(by[method.title]))
+                for metric, by in self._changes.items()
                 if method.title in by
             ]
             for method in self.found.methods
         }
-        draw_dots(ax, list(self._told), series)
+
+    def _draw(self, ax: Axes) -> None:
+        super()._draw(ax)
         for line in list(ax.get_lines()):
             if line.get_label() == label(self.reference.title):
                 line.remove()
@@ -240,14 +219,7 @@ def _ends(change: Change) -> tuple[float, float, float, bool]:
     return value.mean, value.low, value.high, change.clear
 
 
-def _said(change: Change) -> str:
+def _in_words(change: Change) -> str:
     value = change.value
     number, low, high = (printed(change.metric, n) for n in (value.mean, value.low, value.high))
     return f"{number} ({low} to {high}), {change.verdict}"
-
-
-def _name_axis(ax: Axes, metric: str) -> None:
-    kind = MetricColumn.of(metric)
-    ax.set_xlabel(f"{kind.title} (%)" if kind.share else kind.title)
-    if kind.share:
-        percent_axis(ax.xaxis)

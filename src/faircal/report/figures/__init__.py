@@ -6,10 +6,9 @@ Matplotlib is needed to draw (``pip install 'faircal[figures]'``), not for table
 from faircal.report.figures.base import Drawing, Figure, Panels, save, svg
 from faircal.report.figures.clusters import ClusterComposition, ClusterShift, Montage
 from faircal.report.figures.curves import DetCurves, FprCurves, RocCurves
-from faircal.report.figures.differences import Differences
+from faircal.report.figures.dots import Differences, GroupRateDots
 from faircal.report.figures.matrix import GroupHeatmap
 from faircal.report.figures.paper import paper_figures
-from faircal.report.figures.rates import GroupRateDots
 from faircal.report.figures.regions import RegionDots
 from faircal.report.figures.reliability import ReliabilityDiagram
 from faircal.report.figures.robustness import MovingCurves, Robustness, by_calibrator, by_method

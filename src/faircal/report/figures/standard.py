@@ -13,9 +13,8 @@ from faircal.metrics.results import Condition
 from faircal.report.figures.base import Anything, Figure, Panels, panels, slug, tell_apart
 from faircal.report.figures.clusters import ClusterComposition, ClusterShift
 from faircal.report.figures.curves import CurvesFigure, DetCurves, FprCurves, RocCurves
-from faircal.report.figures.differences import difference_figures
+from faircal.report.figures.dots import GroupRateDots, difference_figures
 from faircal.report.figures.matrix import GroupHeatmap
-from faircal.report.figures.rates import GroupRateDots
 from faircal.report.figures.regions import region_figures
 from faircal.report.figures.reliability import ReliabilityDiagram
 from faircal.report.figures.robustness import MovingCurves, Robustness, by_calibrator, by_method

@@ -1,10 +1,16 @@
 """The paper's experiment, run again: its tables and claims, and how near a run comes to them."""
 
-from faircal.report.paper.agreement import AgreementLine, DifferenceLine
+from faircal.report.paper.agreement import (
+    AGREEMENT,
+    AgreementLine,
+    DifferenceLine,
+    Reproduction,
+    reproduction,
+    write_reproduction,
+)
 from faircal.report.paper.claims import Claim
 from faircal.report.paper.matching import check_networks
 from faircal.report.paper.published import PAPER, Printed, Quantity, look_up
-from faircal.report.paper.writing import AGREEMENT, Reproduction, reproduction, write_reproduction
 
 __all__ = [
     "AGREEMENT",

@@ -1,0 +1,359 @@
+"""Dot plots: a rate or a calibration error of each group, and how methods differ from one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from faircal.evaluation.compare import Comparison
+from faircal.metrics.results import GLOBAL, Condition, Interval
+from faircal.report.figures.base import Figure, Panels, long_table, panels
+from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
+from faircal.report.store import ResultKey, Results, Variant
+from faircal.report.wording import left_out, method_title, metric_title, rounded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Dot(NamedTuple):
+    """A value of one method in one group, or another row, with the ends of its bar (NaN without).
+
+    One that is not `sure` is drawn hollow.
+    """
+
+    method: str
+    group: str
+    value: float
+    low: float
+    high: float
+    sure: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class DotPlot(Figure):
+    """Dots with bars in rows, a colour and a shape for each series."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> list[str]:
+        """Names of the rows, top to bottom."""
+
+    @property
+    @abstractmethod
+    def series(self) -> dict[str, list[Dot]]:
+        """The dots by the name in the legend."""
+
+    @property
+    def mark(self) -> float:
+        """Where a dashed line is drawn; NaN for none."""
+        return float("nan")
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches: in each row room for every mark, one below the other."""
+        return 7.0, 1.3 + max(0.32, 0.1 * len(self.series) + 0.12) * len(self.rows)
+
+    @property
+    def panel_size(self) -> tuple[float, float]:
+        """The same as a panel."""
+        return 4.6, self.size[1]
+
+    def _draw(self, ax: Axes) -> None:
+        place = {name: i for i, name in enumerate(self.rows)}
+        for i in range(0, len(place), 2):
+            ax.axhspan(i - 0.5, i + 0.5, color="#F4F4F4", zorder=0)
+        if self.mark == self.mark:
+            ax.axvline(self.mark, color=RULE, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
+        step = min(0.18, 0.8 / max(len(self.series), 1))
+        for index, (name, dots) in enumerate(self.series.items()):
+            offset = (index - (len(self.series) - 1) / 2) * step
+            look = marker_look(index)
+            at = {dot: place[dot.group] + offset for dot in dots}
+            low, high = [dot.low for dot in dots], [dot.high for dot in dots]
+            ax.hlines(list(at.values()), low, high, look["color"], linewidth=1)
+            sure, unsure = ([dot for dot in dots if dot.sure is sure] for sure in (True, False))
+            x, y = [dot.value for dot in sure], [at[dot] for dot in sure]
+            ax.plot(x, y, linestyle="", label=label(name), zorder=3, **look)
+            if unsure:
+                x, y = [dot.value for dot in unsure], [at[dot] for dot in unsure]
+                ax.plot(x, y, linestyle="", zorder=3, **look, markerfacecolor="white")
+        ax.set_yticks(range(len(place)), [text(name) for name in place])
+        ax.set(ylim=(len(place) - 0.5, -0.5))
+        ax.grid(visible=False, axis="y")
+        ax.tick_params(axis="y", length=0)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupDotPlot(DotPlot):
+    """A metric of each group: a row a group, a mark a method."""
+
+    @property
+    @abstractmethod
+    def dots(self) -> list[Dot]:
+        """What is drawn: methods in order, groups in order."""
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `method`, `group`, `value`, `low`, `high` (ends of the bar, NaN without)."""
+        columns = {"method": pa.string(), "group": pa.string()}
+        columns |= dict.fromkeys(("value", "low", "high"), pa.float64())
+        return long_table(columns, (dot[:5] for dot in self.dots))
+
+    def _numbers(self) -> str:
+        by_method: dict[str, list[str]] = {}
+        for dot in self.dots:
+            text_of = f"{dot.group} {self._printed(dot.value)}"
+            by_method.setdefault(dot.method, []).append(text_of)
+        return "; ".join(f"{name}: {', '.join(of)}" for name, of in by_method.items()) + "."
+
+    def _printed(self, value: float) -> str:
+        return rounded(value)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRateDots(GroupDotPlot):
+    """A metric of each group, a marker per method.
+
+    Parameters
+    ----------
+    results : Results
+    feature, attribute : str
+    metric, condition : str
+        As in ``results.csv``: ``fpr`` at ``global_fpr=0.01``, or at a given threshold (no
+        condition), or ``ks``.
+    variants : sequence of Variant, optional
+        Which methods; all unless told.
+    intervals : sequence of Interval
+        Drawn as bars. Without any, bars are one standard deviation over folds.
+
+    Examples
+    --------
+    >>> from faircal.metrics.results import ResultRow
+    >>> front = ("d", "", "fsn", "", "", "0", "mean", "sex")
+    >>> ks = {"F": 0.2, "M": 0.1}
+    >>> rows = [ResultRow(*front, group, "", "ks", value) for group, value in ks.items()]
+    >>> GroupRateDots(Results(rows), "", "sex", "ks").words
+    'KS by group. FSN: F 20 %, M 10 %.'
+    """
+
+    results: Results
+    feature: str
+    attribute: str
+    metric: str = "fpr"
+    condition: str = ""
+    variants: Sequence[Variant] | None = None
+    intervals: Sequence[Interval] = ()
+
+    _key = "rates"
+
+    def _title(self) -> str:
+        return metric_title(self.metric, self.condition, by=" by group")
+
+    @cached_property
+    def _variants(self) -> dict[str, Variant]:
+        """The methods by name, which is as long as needed to tell them apart."""
+        chosen = self.results.variants if self.variants is None else self.variants
+        several = len({variant.method for variant in chosen}) < len(chosen)
+        name = self.results.label if several else lambda variant: method_title(variant.method)
+        return {name(variant): variant for variant in chosen}
+
+    @property
+    def rows(self) -> list[str]:
+        """The groups, top to bottom."""
+        return self.results.groups(self.attribute)
+
+    @property
+    def series(self) -> dict[str, list[Dot]]:
+        """The dots by method."""
+        return {name: [dot for dot in self.dots if dot.method == name] for name in self._variants}
+
+    @cached_property
+    def dots(self) -> list[Dot]:
+        """What is drawn: methods in order, groups in order."""
+        back = (self.condition, self.metric)
+        ends = {
+            (Variant(row.method, row.calibrator, row.clusters), row.group): (row.low, row.high)
+            for row in self.intervals
+            if (row.feature, row.attribute) == (self.feature, self.attribute)
+            and (row.condition, row.metric) == back
+        }
+        dots = []
+        for name, variant in self._variants.items():
+            for group in self.rows:
+                key = ResultKey(self.feature, variant, self.attribute, group, *back)
+                value = self.results.value(key)
+                spread = value.mean - value.std, value.mean + value.std
+                if value.mean == value.mean:
+                    dots.append(Dot(name, group, value.mean, *ends.get((variant, group), spread)))
+        return dots
+
+    @property
+    def mark(self) -> float:
+        """The global rate: that of the condition, or of the only method; NaN without."""
+        wanted = Condition.of(self.condition).wanted(self.metric)
+        if wanted is not None:
+            return wanted
+        if len(self._variants) > 1:
+            return float("nan")
+        (variant,) = self._variants.values()
+        back = (self.attribute, GLOBAL, self.condition, self.metric)
+        return self.results.value(ResultKey(self.feature, variant, *back)).mean
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        said = [f"{metric_title(self.metric, self.condition)} of each group"]
+        said[0] += ", a mark per method." if len(self._variants) > 1 else "."
+        if any(dot.low == dot.low for dot in self.dots):
+            levels = {row.level for row in self.intervals}
+            said.append(
+                f"Bars are {rounded(levels.pop())} intervals."
+                if levels
+                else "Bars are one standard deviation over folds to either side."
+            )
+        if self.mark == self.mark:
+            said.append(f"The dashed line is that of all pairs, {rounded(self.mark)}.")
+        said.append("Marks below each other mean equal treatment.")
+        missing = [g for g in self.rows if g not in {dot.group for dot in self.dots}]
+        return " ".join(said) + left_out(missing, "not enough data")
+
+    def _draw(self, ax: Axes) -> None:
+        super()._draw(ax)
+        ax.set_xlabel(f"{metric_title(self.metric)} (%)")
+        ax.set_xlim(left=0)
+        percent_axis(ax.xaxis)
+
+
+_DIFFERENCES = {
+    "metric": pa.string(),
+    "method": pa.string(),
+    "difference": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
+    "p_holm": pa.float64(),
+    "verdict": pa.string(),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Differences(DotPlot):
+    """By how much each method differs from the same one, in a few numbers.
+
+    Parameters
+    ----------
+    compared : sequence of Comparison
+        As `faircal.evaluation.compare.differences` gives them; those of one feature.
+
+    Examples
+    --------
+    >>> from faircal.evaluation.compare import Comparison, Estimate, difference
+    >>> ends = difference(Estimate(0.04, 0.03, 0.05), Estimate(0.02, 0.015, 0.025))
+    >>> back = (ends, 0.001, 0.002, "better", 2, 90.0)
+    >>> one = Comparison("f", "sex", "baseline", "fsn", "all", "", "ks_aad", 0.04, 0.02, *back)
+    >>> Differences([one]).words
+    'Difference to Baseline. KS AAD: FSN −2 % (−3.12 % to −0.882 %), better.'
+    """
+
+    compared: Sequence[Comparison]
+
+    _key = "differences"
+
+    def _title(self) -> str:
+        return f"Difference to {method_title(self.compared[0].method_a) if self.compared else '–'}"
+
+    @cached_property
+    def _by_metric(self) -> dict[str, list[Comparison]]:
+        """What is reported, by the metric's name."""
+        by_metric: dict[str, list[Comparison]] = {}
+        for each in self.compared:
+            if each.reportable:
+                by_metric.setdefault(metric_title(each.metric, each.condition), []).append(each)
+        return by_metric
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `metric`, `method`, `difference`, `low`, `high`, `p_holm`, `verdict`."""
+        return long_table(
+            _DIFFERENCES,
+            (
+                (
+                    name,
+                    method_title(each.method_b),
+                    each.difference.value,
+                    each.difference.low,
+                    each.difference.high,
+                    each.corrected,
+                    each.verdict,
+                )
+                for name, rows in self._by_metric.items()
+                for each in rows
+            ),
+        )
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        if not self.compared:
+            return ""
+        first = self.compared[0]
+        return (
+            f"Each method's value less that of {method_title(first.method_a)}, of the same people; "
+            f"bars are {rounded(first.difference.level)} intervals of the difference. Filled: told "
+            f"apart after correction for all {first.family} comparisons (Holm). AUROC and TPR are "
+            "better to the right, errors and deviations to the left."
+        )
+
+    def _numbers(self) -> str:
+        said = [
+            f"{name}: "
+            + ", ".join(f"{method_title(each.method_b)} {_in_words(each)}" for each in rows)
+            for name, rows in self._by_metric.items()
+        ]
+        return "; ".join(said) + "."
+
+    @property
+    def rows(self) -> list[str]:
+        """The metrics, top to bottom."""
+        return list(self._by_metric)
+
+    @property
+    def series(self) -> dict[str, list[Dot]]:
+        """The differences by method; hollow where they could be chance."""
+        series: dict[str, list[Dot]] = {method_title(c.method_b): [] for c in self.compared}
+        for row, comparisons in self._by_metric.items():
+            for each in comparisons:
+                name, ends = method_title(each.method_b), each.difference
+                sure = each.verdict in ("better", "worse")
+                series[name].append(Dot(name, row, ends.value, ends.low, ends.high, sure))
+        return series
+
+    def _draw(self, ax: Axes) -> None:
+        super()._draw(ax)
+        ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
+        ax.set_xlabel("difference (percentage points)")
+        percent_axis(ax.xaxis)
+
+
+def difference_figures(
+    compared: Iterable[Comparison], feature: str, *, key: str = "differences", title: str = ""
+) -> list[Figure | Panels]:
+    """Return accuracy in one panel and errors in another, since they differ in size; or nothing."""
+    own = [each for each in compared if each.feature == feature]
+    accuracy = [each for each in own if each.metric in ("auroc", "tpr")]
+    errors = [each for each in own if each.metric not in ("auroc", "tpr")]
+    figures = [Differences(rows) for rows in (accuracy, errors) if rows]
+    names = ["accuracy" if f.compared is accuracy else "errors and deviations" for f in figures]
+    title = title or (figures[0].title if figures else "")
+    return panels(figures, names, key=key, title=title, columns=2)
+
+
+def _in_words(of: Comparison) -> str:
+    ends = of.difference
+    signed = [rounded(number).replace("-", "−") for number in (ends.value, ends.low, ends.high)]
+    return f"{signed[0]} ({signed[1]} to {signed[2]}), {of.verdict}"
