@@ -1,9 +1,9 @@
 """Tables, figures and pages, from the results store only."""
 
 from faircal.report.cells import Table
-from faircal.report.page import write_all, write_report
 from faircal.report.store import Results, ResultsFolder
 from faircal.report.tables import further_tables, main_tables
+from faircal.report.writing import write_all, write_report
 
 __all__ = [
     "Results",

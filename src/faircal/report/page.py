@@ -1,15 +1,13 @@
-"""All that is made of a folder of results: tables, figures, a page, an audit for machines."""
+"""``report.html``: one page of all that a folder of results holds."""
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,16 +16,14 @@ from faircal._base.errors import MissingExtraError
 from faircal._base.files import write_text
 from faircal._base.jobs import Progress, silent
 from faircal._version import __version__
-from faircal.metrics.results import AUDIT, REPORT, csv_text
-from faircal.report.cells import TABLES, Table, TableValue, remove_tables, write_tables
+from faircal.metrics.results import REPORT
+from faircal.report.cells import Table, TableValue
 from faircal.report.figures import Drawing, Figure, Panels
-from faircal.report.figures.base import slug
-from faircal.report.machine import write_audit_json
 from faircal.report.outline import ABOUT
-from faircal.report.paper import AGREEMENT, PAPER, Reproduction, reproduction, write_reproduction
+from faircal.report.paper import PAPER, Reproduction
 from faircal.report.rendering import render, resource
 from faircal.report.store import ResultsFolder
-from faircal.report.subject import Subject, is_audit, subject_of
+from faircal.report.subject import Subject, subject_of
 
 _SCRIPTS = ("chart.js", "page.js")
 _WIDE = 520  # points
@@ -72,13 +68,6 @@ class PageFigures:
     of: dict[str, list[PageFigure]]
     paper: list[PageFigure]
     missing: str = ""
-
-
-def write_report(folder: str | Path) -> Path:
-    """Write ``report.html`` into a folder of results, recomputing nothing; return its path."""
-    store = ResultsFolder.read(folder)
-    paper = reproduction(store) if store.kind == "reproduce" else None
-    return write_page(store, paper, draw(store, paper))
 
 
 def write_page(store: ResultsFolder, paper: Reproduction | None, pictures: PageFigures) -> Path:
@@ -220,104 +209,3 @@ def _plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_plain, value)) or "default"
     return "not given" if value is None else str(value)
-
-
-FIGURES, INDEX = "figures", "index.csv"
-
-
-@dataclass(frozen=True)
-class Report:
-    """What was written: where people will look, by name; and the paper beside a reproduction.
-
-    `missing` says what to install where there are no figures for want of it.
-    """
-
-    paths: dict[str, Path]
-    paper: Reproduction | None
-    missing: str
-
-
-def write_all(
-    store: ResultsFolder, *, all_files: bool = False, progress: Progress = silent
-) -> Report:
-    """Write everything that a report consists of into the store's folder, recomputing nothing.
-
-    An audit's tables and figures are on its page; a benchmark's are files as well.
-
-    Parameters
-    ----------
-    store : ResultsFolder
-        What a benchmark, an audit or a reproduction wrote.
-    all_files : bool
-        Whether an audit's tables and figures are written as files, too. Where they are not, those
-        of an earlier report are removed.
-    progress : callable
-        Called as figures are drawn.
-    """
-    all_files = all_files or not is_audit(store)
-    paper = reproduction(store) if store.kind == "reproduce" else None
-    home = store.folder
-    figures = _FigureFolder(home / FIGURES)
-    pictures = draw(store, paper, figures.keep if all_files else lambda _: None, progress)
-    page = write_page(store, paper, pictures)
-    figures.finish()
-    paths = {"tables": home / TABLES} if all_files else {}
-    if figures.listed:
-        paths["figures"] = figures.home
-    if paper is not None:
-        write_reproduction(paper)
-        paths["agreement"] = home / AGREEMENT
-    elif all_files:
-        write_tables(dict(enumerate(_tables(store), 1)), home)
-    else:
-        remove_tables(home)
-    if store.kind == "audit":
-        paths["audit"] = write_audit_json(store)
-    else:
-        (home / AUDIT).unlink(missing_ok=True)  # of an audit that was here before
-    return Report({**paths, "report": page}, paper, pictures.missing)
-
-
-def _tables(store: ResultsFolder) -> Iterator[Table]:
-    """Give the tables of a run; keys name the attribute where there are several."""
-    subject, attributes = subject_of(store), store.results.attributes
-    for attribute in attributes:
-        of = attribute if len(attributes) > 1 else ""
-        for table in subject.every_table(store, attribute):
-            yield replace(table, key=slug(table.key, of), simulated=store.simulated)
-
-
-class _FigureFolder:
-    """The folder of figures; ``index.csv`` lists them, so that those of an earlier run can go."""
-
-    columns = ("key", "title", "caption", "words", "files")
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.listed: list[tuple[str, ...]] = []
-
-    def keep(self, drawing: Drawing) -> None:
-        """Write a figure."""
-        figure = drawing.figure
-        names = " ".join(path.name for path in drawing.save(self.home))
-        self.listed.append((figure.key, figure.title, figure.caption, figure.words, names))
-
-    def finish(self) -> None:
-        """Write the index, and remove the figures that the one before lists and this one not."""
-        index = self.home / INDEX
-        now = {name for *_, names in self.listed for name in names.split()}
-        for name in _files(index) - now:
-            (self.home / Path(name).name).unlink(missing_ok=True)
-        if self.listed:
-            write_text(index, csv_text(self.columns, self.listed))
-        else:
-            index.unlink(missing_ok=True)
-        if self.home.is_dir() and not any(self.home.iterdir()):
-            self.home.rmdir()
-
-
-def _files(index: Path) -> set[str]:
-    """Return the files that an index lists; none where it can't be read."""
-    with suppress(OSError, KeyError, csv.Error), index.open(encoding="utf-8", newline="") as file:
-        return {name for row in csv.DictReader(file) for name in row["files"].split()}
-    return set()

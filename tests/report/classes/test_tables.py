@@ -18,8 +18,8 @@ from faircal.report.cells import markdown
 from faircal.report.classes import class_tables, further_class_tables
 from faircal.report.classes.results import ClassResults
 from faircal.report.classes.tables import class_differences
-from faircal.report.page import write_all
 from faircal.report.paper.latex import latex
+from faircal.report.writing import write_all
 
 
 def cell(table, label, column, block=None):

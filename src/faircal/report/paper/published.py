@@ -56,19 +56,6 @@ class Entry(NamedTuple):
     printed: Printed
 
 
-class Properties(NamedTuple):
-    """What the paper says of a method; `kind` is ``"retraining"`` or ``"post-training"``."""
-
-    kind: str
-    method: str
-    improves_accuracy: bool
-    fairly_calibrated: bool
-    predictive_equality: bool
-    no_attribute_to_train: bool
-    no_attribute_at_test: bool
-    no_training: bool
-
-
 def look_up(quantity: Quantity) -> Printed:
     """Return what the paper prints for a quantity; NaN where it prints nothing.
 
@@ -107,13 +94,15 @@ def entries() -> tuple[Entry, ...]:
     )
 
 
-@cache
-def properties() -> tuple[Properties, ...]:
-    """Return the paper's table of properties."""
-    return tuple(
-        Properties(kind, method, *(says == "yes" for says in told))
-        for kind, method, *told in (row.values() for row in _rows("properties.csv"))
-    )
+def properties() -> list[tuple[str, str, list[bool]]]:
+    """Return the paper's table of properties: kind, method, and whether it has each of six.
+
+    The kind is ``"retraining"`` or ``"post-training"``.
+    """
+    return [
+        (kind, method, [says == "yes" for says in answers])
+        for kind, method, *answers in (row.values() for row in _rows("properties.csv"))
+    ]
 
 
 @cache

@@ -258,11 +258,11 @@ def properties_table(simulated: bool = False) -> Table:
         tuple(
             Line(
                 method,
-                tuple(TableValue(float("nan"), says="yes" if told else "no") for told in claims),
+                tuple(TableValue(float("nan"), says="yes" if each else "no") for each in has),
                 apart=method == "Oracle",
                 block=_KINDS[kind],
             )
-            for kind, method, *claims in properties()
+            for kind, method, has in properties()
         ),
         spreads=False,
         simulated=simulated,
