@@ -140,9 +140,9 @@ def _operating(store: ResultsFolder, attribute: str) -> Iterator[str]:
     if "" in every:
         yield "The given threshold."
     for metric in ("fpr", "fnr"):
-        found = [condition for condition in every if condition.startswith(f"global_{metric}")]
-        if found:
-            rates = listing(rate_text(condition) for condition in found)
+        of_metric = [condition for condition in every if condition.startswith(f"global_{metric}")]
+        if of_metric:
+            rates = listing(rate_text(condition) for condition in of_metric)
             yield f"{metric.upper()} of {rates} over all pairs."
 
 
@@ -314,14 +314,14 @@ def group_pair_tables(store: ResultsFolder, point: str | None) -> list[Table]:
     lines = []
     for row in rows:
         known = None if math.isnan(row.effective_people) else row.effective_people
-        wanted = Condition.of(row.condition).wanted("fpr")
-        few = insufficient_data_reason("fpr", round(row.imposters), known, wanted)
+        target = Condition.of(row.condition).wanted("fpr")
+        few = insufficient_data_reason("fpr", round(row.imposters), known, target)
         rate = TableValue(row.fpr, low=row.low, high=row.high)
         counts = _count(row.imposters), _count(known), _count(row.errors)
         both = f"{row.left_group} – {row.right_group}"
-        found = TableValue(_NAN, says=NOT_ENOUGH) if few else rate
+        conditions_of = TableValue(_NAN, says=NOT_ENOUGH) if few else rate
         several = len(store.results.features) > 1
-        lines.append(Line(both, (*counts, found), block=row.feature if several else ""))
+        lines.append(Line(both, (*counts, conditions_of), block=row.feature if several else ""))
     names = ["Pairs of strangers", "Effective people", "False matches", "FPR"]
     title = f"Pairs of strangers by both groups, {point_name(point or '')}"
     return [_table("matrix", title, "FPR in percent.", names, lines)]
@@ -333,8 +333,8 @@ def cllr_tables(measured: Sequence[VariantResults]) -> list[Table]:
     for of in measured:
         for group in (GLOBAL, *of.groups):
             few = of.insufficient_data("cllr", group)
-            found = [of.value(metric, group) for metric in ("cllr", "min_cllr")]
-            values = [TableValue(_NAN, says=NOT_ENOUGH) if few else _fine(v) for v in found]
+            costs = [of.value(metric, group) for metric in ("cllr", "min_cllr")]
+            values = [TableValue(_NAN, says=NOT_ENOUGH) if few else _fine(v) for v in costs]
             name = "All pairs" if group == GLOBAL else group
             lines.append(Line(name, tuple(values), block=_feature(of)))
     names = ["Cllr", "Min. Cllr"]

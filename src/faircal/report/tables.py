@@ -32,19 +32,23 @@ def method_table(
     key: str,
     title: str,
     caption: str,
-    wanted: Sequence[ColumnSpec],
+    columns: Sequence[ColumnSpec],
 ) -> Table:
     """Build a table with a row per method and a block of columns per feature, best in bold."""
     headings = tuple(
-        Heading(feature, want.name, want.better) for feature in results.features for want in wanted
+        Heading(feature, column.name, column.better)
+        for feature in results.features
+        for column in columns
     )
     grid = [
         [
             results.value(
-                ResultKey(feature, variant, attribute, want.group, want.condition, want.metric)
+                ResultKey(
+                    feature, variant, attribute, column.group, column.condition, column.metric
+                )
             )
             for feature in results.features
-            for want in wanted
+            for column in columns
         ]
         for variant in results.variants
     ]
@@ -74,8 +78,8 @@ def mark_best(
 
 def accuracy_table(results: Results, attribute: str) -> Table:
     """The paper's first table: global accuracy."""
-    wanted = [ColumnSpec("AUROC", "auroc", better="higher")]
-    wanted += [
+    columns = [ColumnSpec("AUROC", "auroc", better="higher")]
+    columns += [
         ColumnSpec(f"TPR @ {rate_text(under)} FPR", "tpr", condition=under, better="higher")
         for under in results.rates("fpr")
     ]
@@ -85,7 +89,7 @@ def accuracy_table(results: Results, attribute: str) -> Table:
         "accuracy",
         "Accuracy",
         "Over all pairs. Percent; higher is better.",
-        wanted,
+        columns,
     )
 
 
@@ -95,7 +99,7 @@ _OVER = (("mean", "Mean"), ("aad", "AAD"), ("mad", "MAD"), ("std", "STD"))
 def calibration_table(results: Results, attribute: str, metric: str = "ks") -> Table:
     """The paper's second table: calibration error over groups."""
     title = METRICS[metric].title
-    wanted = [ColumnSpec(f"{title} {name}", f"{metric}_{key}", group=ALL) for key, name in _OVER]
+    columns = [ColumnSpec(f"{title} {name}", f"{metric}_{key}", group=ALL) for key, name in _OVER]
     return method_table(
         results,
         attribute,
@@ -104,14 +108,14 @@ def calibration_table(results: Results, attribute: str, metric: str = "ks") -> T
         f"{title} of each group: mean over groups, average (AAD) and largest (MAD) absolute "
         "deviation from it, standard deviation (STD). Percent; lower is better."
         + results.caution(attribute, metric, [""]),
-        wanted,
+        columns,
     )
 
 
 def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Table:
     """The paper's third table: predictive equality (``fpr``), or equal opportunity (``fnr``)."""
     upper = metric.upper()
-    wanted = [
+    columns = [
         ColumnSpec(f"{name} @ {rate_text(under)}", f"{metric}_{key}", group=ALL, condition=under)
         for under in results.rates(f"global_{metric}")
         for key, name in _OVER[1:]
@@ -125,13 +129,13 @@ def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Tab
         f"Deviation of the groups' {upper} at the threshold of a given global {upper}. "
         "Percent; lower is better."
         + results.caution(attribute, metric, results.rates(f"global_{metric}")),
-        wanted,
+        columns,
     )
 
 
 def fairness_table(results: Results, attribute: str, condition: str) -> Table:
     """How unequal groups are at one operating point, as standards and laboratories tell it."""
-    wanted = [
+    columns = [
         ColumnSpec(title, metric, ALL, condition, FAIRNESS[metric.removeprefix(f"{rate}_")].better)
         for rate, metric, title in fairness_measures()
     ]
@@ -143,7 +147,7 @@ def fairness_table(results: Results, attribute: str, condition: str) -> Table:
         "Max − min in percent, the rest as it is. Groups are alike where ratios, FDR and the "
         "inequity rate are 1 and the others 0. Undefined: a ratio to a group without an error."
         + results.caution(attribute, "fpr", [condition]),
-        wanted,
+        columns,
     )
 
 
@@ -167,7 +171,7 @@ def group_table(results: Results, attribute: str, metric: str, condition: str = 
     if metric in METRICS:
         title, better = METRICS[metric].title, METRICS[metric].better
     names = [(GLOBAL, "Global"), *((group, group) for group in results.groups(attribute))]
-    wanted = [ColumnSpec(name, metric, group, condition, better) for group, name in names]
+    columns = [ColumnSpec(name, metric, group, condition, better) for group, name in names]
     where, hint = "", f" {better} is better."
     if condition:
         rate = Condition.of(condition).metric.upper()
@@ -178,7 +182,7 @@ def group_table(results: Results, attribute: str, metric: str, condition: str = 
         f"groups-{metric}" + (f"-{condition}" if condition else ""),
         f"{title} by group{where}",
         f"{title} of all pairs and of each group. Percent;{hint}",
-        wanted,
+        columns,
     )
 
 

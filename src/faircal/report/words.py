@@ -97,23 +97,23 @@ def _who(store: ResultsFolder, variant: Variant, points: Sequence[RatesAtPoint])
         return ["No error rates were measured, so nothing can be said about groups."]
     if points[0].condition and points[0].rates["fpr"].overall.trials == 0:
         return ["There are no pairs of strangers, so no threshold is set and no error rate told."]
-    said = [_decision(store, points[0])]
+    sentences = [_decision(store, points[0])]
     if store.kind != "audit":
         raw = ", the scores as they come" if variant.method == REFERENCE else ""
-        said.append(f"These are the rates of {store.results.label_in_sentence(variant)}{raw}.")
+        sentences.append(f"These are the rates of {store.results.label_in_sentence(variant)}{raw}.")
     for point in points:
         front = f"{point.feature}: " if len(points) > 1 else ""
         groups = point.rates["fpr"].groups
         if not groups or not point.condition:
-            said.append(front + _overall(point))
+            sentences.append(front + _overall(point))
         if groups:
             for rates in point.rates.values():
-                said += [front + text for text in (_contrast(rates), *_too_few(rates))]
+                sentences += [front + text for text in (_contrast(rates), *_too_few(rates))]
     if not points[0].rates["fpr"].groups:
-        said.append("The data names no groups: who is treated differently cannot be told.")
+        sentences.append("The data names no groups: who is treated differently cannot be told.")
     if store.kind == "audit":
-        said += _calibration(store, variant, points)
-    return said
+        sentences += _calibration(store, variant, points)
+    return sentences
 
 
 def _calibration(
@@ -159,11 +159,11 @@ def _decision(store: ResultsFolder, point: RatesAtPoint) -> str:
 
 def _overall(point: RatesAtPoint) -> str:
     wrong = {"fpr": "are taken for one person", "fnr": "are not recognised"}
-    said = []
+    sentences = []
     for metric, rates in point.rates.items():
-        told = f"{_told(rates.overall)} of {TRIALS[metric]} {wrong[metric]}"
-        said.append(rates.overall.reason or told)
-    return f"Over all pairs: {' and '.join(said)}."
+        shown = f"{_told(rates.overall)} of {TRIALS[metric]} {wrong[metric]}"
+        sentences.append(rates.overall.reason or shown)
+    return f"Over all pairs: {' and '.join(sentences)}."
 
 
 def _told(rate: Rate) -> str:
@@ -177,22 +177,22 @@ def _told(rate: Rate) -> str:
 
 def _contrast(rates: RatesByGroup) -> str:
     """Say how the worst group and the best one compare, as far as the data can tell them apart."""
-    kind, trials, told = ERRORS[rates.metric], TRIALS[rates.metric], rates.reportable
+    kind, trials, shown = ERRORS[rates.metric], TRIALS[rates.metric], rates.reportable
     if rates.overall.trials == 0:
         return f"{kind}: there are no {trials}, so nothing can be said."
-    if not told:
+    if not shown:
         return f"{kind}: no group has enough {trials}; {NOT_APART}."
     if rates.worst is None or rates.best is None:
-        (only,) = told
+        (only,) = shown
         return (
-            f"{kind}: {_told(told[only])} of {trials} of {only}, the only group with enough of "
+            f"{kind}: {_told(shown[only])} of {trials} of {only}, the only group with enough of "
             "them; there is no other to compare it with."
         )
-    if told[rates.worst].value == told[rates.best].value:
-        return f"{kind}: {percent(told[rates.worst].value)} in each group; {NOT_APART}."
+    if shown[rates.worst].value == shown[rates.best].value:
+        return f"{kind}: {percent(shown[rates.worst].value)} in each group; {NOT_APART}."
     return (
-        f"{kind}: most among {rates.worst} with {_told(told[rates.worst])} of {trials}, fewest "
-        f"among {rates.best} with {_told(told[rates.best])}; {_verdict(rates)}."
+        f"{kind}: most among {rates.worst} with {_told(shown[rates.worst])} of {trials}, fewest "
+        f"among {rates.best} with {_told(shown[rates.best])}; {_verdict(rates)}."
     )
 
 
@@ -231,12 +231,12 @@ def _little(rate: Rate) -> str:
 def _sure(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]) -> list[str]:
     rates = [rates for point in points for rates in point.rates.values()]
     names = list(points[0].rates["fpr"].groups) if points else []
-    said = []
+    sentences = []
     if any(each.overall.trials is None for each in rates):
-        said.append("No intervals can be given: there are no counts of pairs in this folder.")
+        sentences.append("No intervals can be given: there are no counts of pairs in this folder.")
     elif any(not math.isnan(each.overall.low) for each in rates):
-        said += [*_intervals(store), *_apart(rates), *_least_sure(rates)]
-    return [*said, *_sizes(rates), *_people(store, attribute, names), *_folds(points)]
+        sentences += [*_intervals(store), *_apart(rates), *_least_sure(rates)]
+    return [*sentences, *_sizes(rates), *_people(store, attribute, names), *_folds(points)]
 
 
 def _intervals(store: ResultsFolder) -> Iterator[str]:
@@ -272,13 +272,13 @@ def _intervals(store: ResultsFolder) -> Iterator[str]:
 
 def _least_sure(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Name the group whose rate of false matches is known worst, of those that are told."""
-    told = rates[0].reportable if rates else {}
-    widths = {g: rate.high - rate.low for g, rate in told.items() if not math.isnan(rate.low)}
+    shown = rates[0].reportable if rates else {}
+    widths = {g: rate.high - rate.low for g, rate in shown.items() if not math.isnan(rate.low)}
     if len(widths) > 1:
         group = max(widths, key=widths.__getitem__)
         yield (
             f"Least sure of the false-match rates told is that of {group}: anything from "
-            f"{percent(told[group].low)} to {percent(told[group].high)} fits the data."
+            f"{percent(shown[group].low)} to {percent(shown[group].high)} fits the data."
         )
 
 
@@ -295,20 +295,20 @@ def _apart(rates: Sequence[RatesByGroup]) -> Iterator[str]:
 
 def _sizes(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Say how large the groups are that were compared, the same for every feature."""
-    said = []
+    sentences = []
     for each in rates[:2]:  # of the first feature
         sizes = {group: rate.trials for group, rate in each.reportable.items() if rate.trials}
         if len(sizes) > 1:
             low, high = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
             trials = TRIALS[each.metric]
             about = "" if sizes[low] == sizes[high] else "about "
-            said.append(
+            sentences.append(
                 f"{about}{sizes[low]:,} {trials} each"
                 if sizes[high] < 1.02 * sizes[low]
                 else f"from {sizes[low]:,} ({low}) to {sizes[high]:,} ({high}) {trials}"
             )
-    if said:
-        yield f"The groups compared have {' and '.join(said)}."
+    if sentences:
+        yield f"The groups compared have {' and '.join(sentences)}."
 
 
 def _people(store: ResultsFolder, attribute: str, names: Sequence[str]) -> Iterator[str]:
@@ -381,9 +381,9 @@ def _withheld(points: Sequence[RatesAtPoint]) -> Iterator[str]:
 
 def _few_people(store: ResultsFolder, attribute: str) -> Iterator[str]:
     for group in store.results.groups(attribute):
-        said = caution(store, attribute, group)
-        if said is not None:
-            yield f"{group}: {said}."
+        warning = caution(store, attribute, group)
+        if warning is not None:
+            yield f"{group}: {warning}."
 
 
 def _in_no_group(store: ResultsFolder, attribute: str) -> Iterator[str]:
@@ -421,14 +421,14 @@ def _tied(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]) 
         wanted = Condition.of(point.condition).wanted("fpr")
         if wanted is None or math.isnan(point.threshold):
             continue
-        known = [
+        sources = [
             source
             for source in store.curves.sources
             if (source.feature, source.attribute) == (point.feature, attribute)
         ]
-        if not known:
+        if not sources:
             continue
-        overall = store.curves.get(source=known[0])
+        overall = store.curves.get(source=sources[0])
         above = float(overall.fpr[overall.fpr <= wanted].max(initial=0.0))
         below = float(overall.fpr[overall.fpr > wanted].min(initial=1.0))
         if below - above > wanted / 2 and (below - above) * overall.n_imposter >= 3:

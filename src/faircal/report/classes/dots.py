@@ -42,12 +42,12 @@ class GroupDots(GroupDotPlot):
 
     Parameters
     ----------
-    found : ClassResults
+    results : ClassResults
     metric : str
         As in ``results.csv``: ``top_ks``, ``accuracy``, …
     """
 
-    found: ClassResults
+    results: ClassResults
     metric: str
 
     _key = "groups"
@@ -58,21 +58,21 @@ class GroupDots(GroupDotPlot):
     @cached_property
     def rows(self) -> list[str]:
         """The groups that are drawn: those with enough data, of many the ones that fare worst."""
-        told, method = self.found.told, self.found.spoken_of
-        if len(told) <= _MOST:
-            return told
+        reportable, method = self.results.reportable, self.results.spoken_of
+        if len(reportable) <= _MOST:
+            return reportable
         sign = -1 if MetricColumn.of(self.metric).better == "lower" else 1
-        value = {group: self.found.value(self.metric, method, group).mean for group in told}
-        known = [group for group in told if value[group] == value[group]]
+        value = {group: self.results.value(self.metric, method, group).mean for group in reportable}
+        known = [group for group in reportable if value[group] == value[group]]
         worst = set(sorted(known, key=lambda group: sign * value[group])[:_MOST])
-        return [group for group in told if group in worst]
+        return [group for group in reportable if group in worst]
 
     @cached_property
     def dots(self) -> list[Dot]:
         """What is drawn: methods in order, groups in order."""
         looked_up = (
-            (method, group, self.found.value(self.metric, method, group))
-            for method in self.found.methods
+            (method, group, self.results.value(self.metric, method, group))
+            for method in self.results.methods
             for group in self.rows
         )
         return [
@@ -84,14 +84,14 @@ class GroupDots(GroupDotPlot):
     @property
     def series(self) -> dict[str, list[Dot]]:
         """The dots by method."""
-        titles = [method.title for method in self.found.methods]
+        titles = [method.title for method in self.results.methods]
         return {title: [dot for dot in self.dots if dot.method == title] for title in titles}
 
     @property
     def caption(self) -> str:
         """How to read it."""
         metric = MetricColumn.of(self.metric)
-        several = ", a mark per method." if len(self.found.methods) > 1 else "."
+        several = ", a mark per method." if len(self.results.methods) > 1 else "."
         return (
             f"{metric.title} of each group{several} Bars are {rounded(LEVEL)} "
             "intervals. Marks below each other mean that groups fare alike; "
@@ -101,10 +101,12 @@ class GroupDots(GroupDotPlot):
 
     def _some(self) -> str:
         """Say which groups are not drawn."""
-        small, told = self.found.small, self.found.told
+        small, reportable = self.results.small, self.results.reportable
         said = left_out([listing(small)], "not enough data") if small else ""
-        if len(self.rows) < len(told):
-            said += f" Drawn are the {len(self.rows)} of {len(told):,} groups that fare worst."
+        if len(self.rows) < len(reportable):
+            said += (
+                f" Drawn are the {len(self.rows)} of {len(reportable):,} groups that fare worst."
+            )
         return said
 
     def _printed(self, value: float) -> str:
@@ -126,16 +128,16 @@ class ChangeDots(DotPlot):
 
     Parameters
     ----------
-    found : ClassResults
+    results : ClassResults
     reference : ReportedMethod
         The one that others are compared with.
-    wanted : sequence of (str, str)
+    metrics : sequence of (str, str)
         Metrics and groups, as in ``differences.csv``; all shares, or all costs.
     """
 
-    found: ClassResults
+    results: ClassResults
     reference: ReportedMethod
-    wanted: Sequence[tuple[str, str]]
+    metrics: Sequence[tuple[str, str]]
 
     _key = "differences"
 
@@ -144,18 +146,18 @@ class ChangeDots(DotPlot):
 
     @cached_property
     def _others(self) -> list[ReportedMethod]:
-        return [m for m in self.found.methods if m.name != self.reference.name]
+        return [m for m in self.results.methods if m.name != self.reference.name]
 
     @cached_property
     def _changes(self) -> dict[str, dict[str, Change]]:
         """The changes by the metric's title and the method's."""
-        found: dict[str, dict[str, Change]] = {}
-        for metric, group in self.wanted:
+        by_metric: dict[str, dict[str, Change]] = {}
+        for metric, group in self.metrics:
             for method in self._others:
-                change = self.found.change(metric, method, self.reference, group)
+                change = self.results.change(metric, method, self.reference, group)
                 if change is not None:
-                    found.setdefault(MetricColumn.of(metric).title, {})[method.title] = change
-        return found
+                    by_metric.setdefault(MetricColumn.of(metric).title, {})[method.title] = change
+        return by_metric
 
     @cached_property
     def table(self) -> pa.Table:
@@ -199,7 +201,7 @@ class ChangeDots(DotPlot):
                 for metric, by in self._changes.items()
                 if method.title in by
             ]
-            for method in self.found.methods
+            for method in self.results.methods
         }
 
     def _draw(self, ax: Axes) -> None:
@@ -208,7 +210,7 @@ class ChangeDots(DotPlot):
             if line.get_label() == label(self.reference.title):
                 line.remove()
         ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
-        share = MetricColumn.of(self.wanted[0][0]).share
+        share = MetricColumn.of(self.metrics[0][0]).share
         ax.set_xlabel(f"difference{' (percentage points)' if share else ''}")
         if share:
             percent_axis(ax.xaxis)

@@ -158,32 +158,32 @@ def class_figures(store: ResultsFolder, attribute: str) -> list[Figure | Panels]
 
 @dataclass(frozen=True, eq=False)
 class _ClassFigures:
-    found: ClassResults
+    results: ClassResults
 
     def figures(self) -> Iterator[Anything]:
         """Give all figures, also ones that show nothing."""
         yield from self._changes()
         for metric in _SHOWN:
-            yield GroupDots(self.found, metric, key=self._key("groups", metric))
-        sources = self.found.sources
-        small = tuple(self.found.small)
+            yield GroupDots(self.results, metric, key=self._key("groups", metric))
+        sources = self.results.sources
+        small = tuple(self.results.small)
         worst = self._worst(sources, without=small)
         yield from self._per_method(TopLabelDiagram, sources, without=small, only=worst)
-        sources = self.found.class_sources
+        sources = self.results.class_sources
         yield from self._per_method(ClassDiagram, sources, only=self._worst(sources))
 
     def _key(self, *words: str) -> str:
-        several = len(self.found.store.results.attributes) > 1
-        return slug(*words, self.found.attribute if several else "")
+        several = len(self.results.store.results.attributes) > 1
+        return slug(*words, self.results.attribute if several else "")
 
     def _changes(self) -> Iterator[Anything]:
         """Give the differences to the last reference: the strongest of those that were run."""
-        for reference in self.found.references[-1:]:
-            wanted = [*COMPARED, *(COMPARED_OVER if self.found.groups else ())]
-            shares = [each for each in wanted if MetricColumn.of(each[0]).share]
-            costs = [each for each in wanted if each not in shares]
+        for reference in self.results.references[-1:]:
+            metrics = [*COMPARED, *(COMPARED_OVER if self.results.groups else ())]
+            shares = [each for each in metrics if MetricColumn.of(each[0]).share]
+            costs = [each for each in metrics if each not in shares]
             yield from panels(
-                [ChangeDots(self.found, reference, some) for some in (shares, costs)],
+                [ChangeDots(self.results, reference, some) for some in (shares, costs)],
                 ["accuracy and calibration errors", "proper scores"],
                 key=self._key("differences"),
                 title=f"Difference to {reference.title}",
@@ -193,8 +193,8 @@ class _ClassFigures:
     def _per_method(
         self, kind: type[TopLabelDiagram], sources: dict[str, ScoreSource], **more: Any
     ) -> Iterator[Anything]:
-        methods = [method for method in self.found.methods if method.name in sources]
-        curves = self.found.store.curves
+        methods = [method for method in self.results.methods if method.name in sources]
+        curves = self.results.store.curves
         yield from panels(
             [kind(curves, sources[method.name], **more) for method in methods],
             [method.title for method in methods],
@@ -208,10 +208,10 @@ class _ClassFigures:
         self, sources: dict[str, ScoreSource], without: Collection[str] = ()
     ) -> tuple[str, ...]:
         """Return what to draw where there is much: groups or classes with the highest KS."""
-        source = sources.get(self.found.spoken_of.name)
+        source = sources.get(self.results.spoken_of.name)
         if source is None:
             return ()
-        curves = self.found.store.curves
+        curves = self.results.store.curves
         gaps = {
             name: gap_of(curves.get(name, "probability", source))
             for name in curves.groups(source)

@@ -108,57 +108,57 @@ def _widened(value: TableValue, many: int) -> TableValue:
     return TableValue(value.mean, low=low, high=high)
 
 
-def contrast(found: ClassResults, name: str, method: ReportedMethod) -> Contrast:
+def contrast(results: ClassResults, name: str, method: ReportedMethod) -> Contrast:
     """Return what is known of the groups by one metric."""
-    values = {group: found.value(name, method, group) for group in found.groups}
-    told = {group: value for group, value in values.items() if not math.isnan(value.mean)}
+    values = {group: results.value(name, method, group) for group in results.groups}
+    reportable = {group: value for group, value in values.items() if not math.isnan(value.mean)}
     over = {
-        title: found.value(f"{name}_{suffix}", method, ALL)
+        title: results.value(f"{name}_{suffix}", method, ALL)
         for suffix, title in (("mad", "MAD"), ("aad", "AAD"))
-        if len(told) == len(found.groups)  # else they are of other groups, too
+        if len(reportable) == len(results.groups)  # else they are of other groups, too
     }
-    return Contrast(MetricColumn.of(name), told, over)
+    return Contrast(MetricColumn.of(name), reportable, over)
 
 
-def who(found: ClassResults) -> Iterator[str]:
+def who(results: ClassResults) -> Iterator[str]:
     """Say how groups fare, and whether that is more than chance."""
-    method = found.spoken_of
-    if len(found.methods) > 1:
+    method = results.spoken_of
+    if len(results.methods) > 1:
         raw = ", the probabilities as they come" if method.name == "uncalibrated" else ""
         yield f"These are the numbers of {method.title}{raw}."
     overall = [
         f"{title} {ranged(value)}"
         for name, title in (("accuracy", "accuracy"), ("top_ks", "top-label KS"))
-        if not math.isnan((value := found.value(name, method)).mean)
+        if not math.isnan((value := results.value(name, method)).mean)
     ]
     if overall:
         yield f"Over all rows: {listing(overall)}."
-    if not found.groups:
+    if not results.groups:
         yield "The data names no groups: who is treated differently cannot be told."
         return
     for name in _TOLD:
-        groups = contrast(found, name, method)
-        yield from _contrasted(found, groups, name)
+        groups = contrast(results, name, method)
+        yield from _contrasted(results, groups, name)
         if name == "top_ks" and groups.values:
-            yield from opposed(found, groups.worst, alone=_differ(groups))
-    yield from _small(found)
+            yield from opposed(results, groups.worst, alone=_differ(groups))
+    yield from _small(results)
 
 
-def _small(found: ClassResults) -> Iterator[str]:
+def _small(results: ClassResults) -> Iterator[str]:
     """Say which groups have not enough data; of many, how many there are."""
-    if len(found.small) > _SINGLY:
+    if len(results.small) > _SINGLY:
         yield (
-            f"{len(found.small):,} of {len(found.groups):,} groups have not enough data: "
-            f"{listing(found.small)}."
+            f"{len(results.small):,} of {len(results.groups):,} groups have not enough data: "
+            f"{listing(results.small)}."
         )
     else:
-        for group in found.small:
-            yield f"{group}: {found.lacking.get(group, NOT_ENOUGH)}."
-    if not found.told:
+        for group in results.small:
+            yield f"{group}: {results.insufficient_data.get(group, NOT_ENOUGH)}."
+    if not results.reportable:
         yield "No group has enough: who is treated differently cannot be told."
 
 
-def _contrasted(found: ClassResults, groups: Contrast, name: str) -> Iterator[str]:
+def _contrasted(results: ClassResults, groups: Contrast, name: str) -> Iterator[str]:
     """Say how the worst group and the best one compare, as far as they can be told apart."""
     what, most, least = _TOLD[name]
     by = "" if name == "accuracy" else "by "
@@ -167,9 +167,9 @@ def _contrasted(found: ClassResults, groups: Contrast, name: str) -> Iterator[st
         return
     if len(groups.values) == 1:
         ((only, value),) = groups.values.items()
-        enough = " with enough data" if len(found.groups) > 1 else ""
+        qualifier = " with enough data" if len(results.groups) > 1 else ""
         yield (
-            f"{what}: {by}{ranged(value)}{of} for {only}, the only group{enough}; there is no "
+            f"{what}: {by}{ranged(value)}{of} for {only}, the only group{qualifier}; there is no "
             "other to compare it with."
         )
         return
@@ -248,8 +248,8 @@ class ConfidenceGap(NamedTuple):
         squares = histogram.genuine * (1 - mean) ** 2 + histogram.imposter * mean**2
         stated, right = float(histogram.total.sum()) / rows, histogram.n_genuine / rows
         variance = float(squares.sum()) / rows - (stated - right) ** 2
-        enough = effective if effective > 0 else rows
-        return cls(stated, right, math.sqrt(max(variance, 0.0) / enough))
+        trials = effective if effective > 0 else rows
+        return cls(stated, right, math.sqrt(max(variance, 0.0) / trials))
 
     @property
     def gap(self) -> float:
@@ -270,23 +270,23 @@ class ConfidenceGap(NamedTuple):
         )
 
 
-def sides(found: ClassResults) -> dict[str, ConfidenceGap]:
+def sides(results: ClassResults) -> dict[str, ConfidenceGap]:
     """Return the groups whose confidence is clearly too high or too low, furthest off first."""
     every = {}
-    for group in found.told:
-        histogram = found.counted(group)
+    for group in results.reportable:
+        histogram = results.counted(group)
         if histogram is not None:
-            every[group] = ConfidenceGap.of(histogram, found.effective(group))
+            every[group] = ConfidenceGap.of(histogram, results.effective(group))
     clear = {group: side for group, side in every.items() if side and side.clear(len(every))}
     return dict(sorted(clear.items(), key=lambda item: -abs(item[1].gap)))
 
 
-def opposed(found: ClassResults, worst: str, *, alone: bool) -> Iterator[str]:
+def opposed(results: ClassResults, worst: str, *, alone: bool) -> Iterator[str]:
     """Say where one group is treated too surely and another not surely enough.
 
     Where all are off to one side, it is said of the `worst` one alone, if that is wanted.
     """
-    clear = sides(found)
+    clear = sides(results)
     over, under = (
         {group: side for group, side in clear.items() if (side.gap > 0) is too_sure}
         for too_sure in (True, False)

@@ -122,21 +122,20 @@ class ClassResults:
     @cached_property
     def methods(self) -> list[ReportedMethod]:
         """The methods in the run's order, yardsticks last."""
-        told = self._told_of_methods
-        order = [*told, *self.store.main_variants]
-        found = [
+        order = [*self._described_methods, *self.store.main_variants]
+        methods = [
             ReportedMethod(name, *self._called(name), variant)
             for name, variant in self.store.main_variants.items()
         ]
-        return sorted(found, key=lambda method: (method.yardstick, order.index(method.name)))
+        return sorted(methods, key=lambda method: (method.yardstick, order.index(method.name)))
 
     @property
-    def _told_of_methods(self) -> Mapping[str, Any]:
-        told = self.store.run.get("methods")
-        return told if isinstance(told, dict) else {}
+    def _described_methods(self) -> Mapping[str, Any]:
+        described = self.store.run.get("methods")
+        return described if isinstance(described, dict) else {}
 
     def _called(self, name: str) -> tuple[str, bool]:
-        about = self._told_of_methods.get(name)
+        about = self._described_methods.get(name)
         about = about if isinstance(about, dict) else {}
         title = str(about.get("title") or name or "probabilities")
         return title, bool(about.get("yardstick"))
@@ -173,36 +172,38 @@ class ClassResults:
         return self.store.results.features[0]
 
     @cached_property
-    def lacking(self) -> dict[str, str]:
-        """What there is too little of, by group: those whose numbers are not told."""
-        told = self.store.run.get("not_enough")
-        return {str(name): str(why) for name, why in told.items()} if isinstance(told, dict) else {}
+    def insufficient_data(self) -> dict[str, str]:
+        """What there is too little of, by group: those whose numbers are not shown."""
+        reasons = self.store.run.get("not_enough")
+        if not isinstance(reasons, dict):
+            return {}
+        return {str(name): str(why) for name, why in reasons.items()}
 
-    def enough(self, group: str) -> bool:
-        """Whether there is data enough for a group's numbers to be told."""
-        return group not in self.lacking and GLOBAL not in self.lacking
+    def is_reportable(self, group: str) -> bool:
+        """Whether there is data enough for a group's numbers to be shown."""
+        return group not in self.insufficient_data and GLOBAL not in self.insufficient_data
 
     @cached_property
     def small(self) -> list[str]:
         """The groups without enough data."""
-        return [group for group in self.groups if not self.enough(group)]
+        return [group for group in self.groups if not self.is_reportable(group)]
 
     @cached_property
-    def told(self) -> list[str]:
+    def reportable(self) -> list[str]:
         """The groups with enough data."""
-        return [group for group in self.groups if self.enough(group)]
+        return [group for group in self.groups if self.is_reportable(group)]
 
     @cached_property
     def shown(self) -> list[str]:
         """The groups of tables: all, or of very many those with enough data and most rows."""
         if len(self.groups) <= MANY:
             return self.groups
-        kept = set(sorted(self.told, key=lambda group: -(self.rows(group) or 0))[:MANY])
+        kept = set(sorted(self.reportable, key=lambda group: -(self.rows(group) or 0))[:MANY])
         return [group for group in self.groups if group in kept]
 
     def _over(self) -> bool:
         """Whether numbers over groups say anything: of one group alone, noise would decide."""
-        return len(self.told) >= min(2, len(self.groups))
+        return len(self.reportable) >= min(2, len(self.groups))
 
     def value(
         self, metric: str, method: ReportedMethod, group: str = GLOBAL, condition: str = ""
@@ -212,7 +213,7 @@ class ClassResults:
         value = self.store.with_interval(key)
         if math.isnan(value.mean):
             return value
-        if not (self._over() if group == ALL else self.enough(group)):
+        if not (self._over() if group == ALL else self.is_reportable(group)):
             return TableValue(math.nan, says=NOT_ENOUGH)
         return MetricColumn.of(metric).shown(replace(value, unit=100.0))
 
@@ -240,8 +241,8 @@ class ClassResults:
         Over groups it is not told where one of them has not enough data: noise would decide.
         """
         ends = self._difference(metric, method.name, reference.name, group)
-        told = not self.small if group == ALL else self.enough(group)
-        if math.isnan(ends[0]) or math.isnan(ends[1]) or not told:
+        reportable = not self.small if group == ALL else self.is_reportable(group)
+        if math.isnan(ends[0]) or math.isnan(ends[1]) or not reportable:
             return None
         kind, (difference, low, high) = MetricColumn.of(metric), ends
         verdict: Verdict = "no clear difference"
@@ -275,8 +276,8 @@ class ClassResults:
         return self._sources(CLASS)
 
     def _sources(self, attribute: str) -> dict[str, ScoreSource]:
-        found = self.store.curves.sources
-        return {source.method: source for source in found if source.attribute == attribute}
+        sources = self.store.curves.sources
+        return {source.method: source for source in sources if source.attribute == attribute}
 
     def counted(self, group: str) -> Histogram | None:
         """Return the confidence of a group's rows, counted by right and wrong; None if not kept."""
@@ -297,5 +298,5 @@ class ClassResults:
 
     def rows(self, group: str) -> int | None:
         """Return the number of a group's rows; None where that is not known."""
-        found = self.store.run.get("group_rows")
-        return found.get(group) if isinstance(found, dict) else None
+        rows = self.store.run.get("group_rows")
+        return rows.get(group) if isinstance(rows, dict) else None

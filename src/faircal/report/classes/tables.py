@@ -46,8 +46,8 @@ _UNITS = "Percent; NLL and Brier as they are."
 
 def class_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return the main tables: overall, and over groups."""
-    found = ClassResults(store, attribute)
-    return _kept([_overall(found), *([_over_groups(found)] if found.groups else [])], store)
+    results = ClassResults(store, attribute)
+    return _kept([_overall(results), *([_over_groups(results)] if results.groups else [])], store)
 
 
 def class_differences(store: ResultsFolder, attribute: str) -> list[Table]:
@@ -57,9 +57,9 @@ def class_differences(store: ResultsFolder, attribute: str) -> list[Table]:
 
 def further_class_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return every metric of every group, the parts of the Brier score, and every class."""
-    found = ClassResults(store, attribute)
-    by_group = [_by_group(found, metric) for metric in METRICS] if found.shown else []
-    return _kept([*by_group, _decomposition(found), _by_class(found)], store)
+    results = ClassResults(store, attribute)
+    by_group = [_by_group(results, metric) for metric in METRICS] if results.shown else []
+    return _kept([*by_group, _decomposition(results), _by_class(results)], store)
 
 
 def _kept(tables: Sequence[Table], store: ResultsFolder) -> list[Table]:
@@ -73,13 +73,13 @@ def _kept(tables: Sequence[Table], store: ResultsFolder) -> list[Table]:
 
 
 def _by_method(
-    found: ClassResults,
+    results: ClassResults,
     headings: Sequence[Heading],
     look: Callable[[ReportedMethod], Sequence[TableValue]],
     methods: Sequence[ReportedMethod] | None = None,
 ) -> tuple[Line, ...]:
     """Return a line for each method, the best of each column in bold, yardsticks apart."""
-    chosen = found.methods if methods is None else methods
+    chosen = results.methods if methods is None else methods
     grid = [list(look(method)) for method in chosen]
     mark_best(grid, [i for i, method in enumerate(chosen) if not method.yardstick], headings)
     return tuple(
@@ -88,50 +88,50 @@ def _by_method(
     )
 
 
-def _overall(found: ClassResults) -> Table:
+def _overall(results: ClassResults) -> Table:
     headings = tuple(
         Heading("", MetricColumn.of(name).title, MetricColumn.of(name).better) for name in METRICS
     )
-    lines = _by_method(found, headings, lambda m: [found.value(name, m) for name in METRICS])
+    lines = _by_method(results, headings, lambda m: [results.value(name, m) for name in METRICS])
     caption = f"Over all rows. {_UNITS} Accuracy: higher is better; the others: lower."
     return Table("overall", "All rows", caption, headings, lines)
 
 
-def _over_groups(found: ClassResults) -> Table:
+def _over_groups(results: ClassResults) -> Table:
     names = [f"{name}_{over}" for name in _SPREAD for over in _OVER]
     headings = tuple(
         Heading(MetricColumn.of(name).title, title, MetricColumn.of(f"{name}_{over}").better)
         for name in _SPREAD
         for over, title in _OVER.items()
     )
-    lines = _by_method(found, headings, lambda m: [found.value(name, m, ALL) for name in names])
+    lines = _by_method(results, headings, lambda m: [results.value(name, m, ALL) for name in names])
     caption = (
         "Of each group's number: mean over groups, average (AAD) and largest (MAD) absolute "
         "deviation from it, standard deviation (STD). Percent; NLL as it is. Lower is better, but "
-        f"for the mean accuracy.{_caution(found)}"
+        f"for the mean accuracy.{_caution(results)}"
     )
     return Table("groups", "Over groups", caption, headings, lines)
 
 
-def _caution(found: ClassResults) -> str:
-    if not found.small or not found.told:
+def _caution(results: ClassResults) -> str:
+    if not results.small or not results.reportable:
         return ""
-    return f" Part of it, but with not enough data to be told alone: {listing(found.small)}."
+    return f" Part of it, but with not enough data to be told alone: {listing(results.small)}."
 
 
-def _differences(found: ClassResults) -> list[Table]:
+def _differences(results: ClassResults) -> list[Table]:
     """Return a table for each method that others are compared with."""
-    wanted = [*COMPARED, *(COMPARED_OVER if found.groups else ())]
+    metrics = [*COMPARED, *(COMPARED_OVER if results.groups else ())]
     headings = tuple(
         Heading("All rows" if group == GLOBAL else "Over groups", MetricColumn.of(name).title, "")
-        for name, group in wanted
+        for name, group in metrics
     )
     tables = []
-    for reference in found.references:
-        others = [method for method in found.methods if method.name != reference.name]
+    for reference in results.references:
+        others = [method for method in results.methods if method.name != reference.name]
 
         def look(method: ReportedMethod, to: ReportedMethod = reference) -> list[TableValue]:
-            return [_difference(found, name, method, to, group) for name, group in wanted]
+            return [_difference(results, name, method, to, group) for name, group in metrics]
 
         caption = (
             f"Value of each method less that of {reference.title}, on the same rows. Percentage "
@@ -139,42 +139,44 @@ def _differences(found: ClassResults) -> list[Table]:
             "the difference leaves out 0; each interval is of one difference by itself. " + BEYOND
         )
         title, key = f"Difference to {reference.title}", f"differences-{reference.name}"
-        lines = _by_method(found, headings, look, others)
+        lines = _by_method(results, headings, look, others)
         tables.append(Table(key, title, caption, headings, lines))
     return tables
 
 
 def _difference(
-    found: ClassResults, name: str, method: ReportedMethod, to: ReportedMethod, group: str
+    results: ClassResults, name: str, method: ReportedMethod, to: ReportedMethod, group: str
 ) -> TableValue:
-    if group == ALL and found.small:
+    if group == ALL and results.small:
         return TableValue(math.nan, says=NOT_ENOUGH)
-    change = found.change(name, method, to, group)
+    change = results.change(name, method, to, group)
     return TableValue(math.nan) if change is None else change.value
 
 
-def _by_group(found: ClassResults, name: str) -> Table:
+def _by_group(results: ClassResults, name: str) -> Table:
     """A metric of every group: groups across, or down where they are many."""
     metric = MetricColumn.of(name)
-    groups = {GLOBAL: "All rows", **{group: group for group in found.shown}}
+    groups = {GLOBAL: "All rows", **{group: group for group in results.shown}}
     headings = tuple(Heading("", title, metric.better) for title in groups.values())
-    lines = _by_method(found, headings, lambda m: [found.value(name, m, group) for group in groups])
+    lines = _by_method(
+        results, headings, lambda m: [results.value(name, m, group) for group in groups]
+    )
     unit = "Percent; " if metric.share else ""
     hint = f"{unit}{metric.better} is better."
     caption = f"{metric.title} of all rows and of each group. {hint[0].upper()}{hint[1:]}"
     made = Table(
-        f"groups-{name}", f"{metric.title} by group", caption + _some(found), headings, lines
+        f"groups-{name}", f"{metric.title} by group", caption + _some(results), headings, lines
     )
-    return _turned(made, "Group") if len(found.shown) > _ACROSS else made
+    return _turned(made, "Group") if len(results.shown) > _ACROSS else made
 
 
-def _some(found: ClassResults) -> str:
+def _some(results: ClassResults) -> str:
     """Say which groups are shown where not all are."""
-    if len(found.shown) == len(found.groups):
+    if len(results.shown) == len(results.groups):
         return ""
     return (
-        f" Shown are {len(found.shown):,} of {len(found.groups):,} groups, those with enough data "
-        "and most rows; results.csv has all."
+        f" Shown are {len(results.shown):,} of {len(results.groups):,} groups, those with enough "
+        "data and most rows; results.csv has all."
     )
 
 
@@ -188,45 +190,45 @@ def _turned(table: Table, stub: str) -> Table:
     return replace(table, headings=headings, lines=lines, stub=stub)
 
 
-def _decomposition(found: ClassResults) -> Table:
+def _decomposition(results: ClassResults) -> Table:
     """The Brier score taken apart, of all rows and of each group."""
     better = dict(zip(_PARTS, ("lower", "lower", "higher", ""), strict=True))
     headings = tuple(Heading("", title, better[name]) for name, title in _PARTS.items())
     lines: list[Line] = []
-    for group in (GLOBAL, *found.shown):
+    for group in (GLOBAL, *results.shown):
 
         def look(method: ReportedMethod, of: str = group) -> list[TableValue]:
-            return [found.value(name, method, of) for name in _PARTS]
+            return [results.value(name, method, of) for name in _PARTS]
 
         block = "All rows" if group == GLOBAL else group
-        lines += [replace(line, block=block) for line in _by_method(found, headings, look)]
+        lines += [replace(line, block=block) for line in _by_method(results, headings, look)]
     caption = (
         "Brier = miscalibration − discrimination + uncertainty. Miscalibration is what better "
         "probabilities for the same order of rows would save, discrimination what knowing more "
         "than the classes' shares saves, uncertainty what remains of rows of which nothing is "
         "known."
     )
-    blocks = lines if found.shown else [replace(line, block="") for line in lines]
-    caption += _some(found) if found.shown else ""
+    blocks = lines if results.shown else [replace(line, block="") for line in lines]
+    caption += _some(results) if results.shown else ""
     return Table("brier", "The Brier score, taken apart", caption, headings, tuple(blocks))
 
 
-def _by_class(found: ClassResults) -> Table:
+def _by_class(results: ClassResults) -> Table:
     """KS and ECE of every class: classes down, methods across, since there may be many classes."""
-    rows = [f"{CLASS}={name}" for name in found.classes]
+    rows = [f"{CLASS}={name}" for name in results.classes]
     names = {"class_ks": "KS", "class_ece": "ECE"}
     every = [Heading("", text, "lower") for text in rows]
     headings, columns = [], []
     for name, title in names.items():
 
         def look(method: ReportedMethod, of: str = name) -> list[TableValue]:
-            return [found.value(of, method, GLOBAL, condition) for condition in rows]
+            return [results.value(of, method, GLOBAL, condition) for condition in rows]
 
-        lines = _by_method(found, every, look)
+        lines = _by_method(results, every, look)
         headings += [Heading(title, line.label, "lower") for line in lines]
         columns += [line.values for line in lines]
     lines = tuple(
-        Line(name, tuple(column[i] for column in columns)) for i, name in enumerate(found.classes)
+        Line(name, tuple(column[i] for column in columns)) for i, name in enumerate(results.classes)
     )
     caption = (
         "How far each class's stated probability is from how often it is the true one. Percent; "

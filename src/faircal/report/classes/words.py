@@ -49,23 +49,23 @@ def class_summary(store: ResultsFolder, attribute: str) -> Summary:
     attribute : str
         One of ``store.results.attributes``; empty where there are no groups.
     """
-    found = ClassResults(store, attribute)
+    results = ClassResults(store, attribute)
     return Summary(
-        list(who(found)), list(_sure(found)), list(_changes(found)), list(_limits(found))
+        list(who(results)), list(_sure(results)), list(_changes(results)), list(_limits(results))
     )
 
 
 # ---------------------------------------------------------------------- how sure are we
 
 
-def _sure(found: ClassResults) -> Iterator[str]:
-    units = found.store.run.get("units")
+def _sure(results: ClassResults) -> Iterator[str]:
+    units = results.store.run.get("units")
     brackets = f"The ranges in brackets are {100 * LEVEL:g} % intervals"
     if units is not None:
         yield (
             f"{brackets}. They know that rows of one unit belong together, and say how far the "
             "numbers could be off because other units could have been in the data. The rows are of "
-            f"{units:,} units{_smallest(found)}."
+            f"{units:,} units{_smallest(results)}."
         )
     else:
         yield (
@@ -74,15 +74,16 @@ def _sure(found: ClassResults) -> Iterator[str]:
             "independent; where several come from one person, patient or machine, the ranges are "
             "too narrow."
         )
-    if len(found.told) > 1:
+    if len(results.reportable) > 1:
         yield (
             "Groups are called different only where the interval of their deviation from their "
             "mean (MAD or AAD) leaves out 0, or where the intervals of the worst and the best stay "
-            f"apart when widened to hold for all groups at once ({len(found.told)} here), since "
-            "these are picked after looking. Where neither holds, they may differ nonetheless."
+            f"apart when widened to hold for all groups at once ({len(results.reportable)} here), "
+            "since these are picked after looking. Where neither holds, they may differ "
+            "nonetheless."
         )
-    yield from _sizes(found, found.told)
-    if found.references:
+    yield from _sizes(results, results.reportable)
+    if results.references:
         yield (
             "Methods are compared on the same rows, and called better or worse only where the "
             "interval of the difference leaves out 0. Each such interval is by itself: of 20 "
@@ -90,15 +91,15 @@ def _sure(found: ClassResults) -> Iterator[str]:
         )
 
 
-def _smallest(found: ClassResults) -> str:
-    units = found.store.run.get("group_units") or {}
-    known = {group: units[group] for group in found.groups if group in units}
+def _smallest(results: ClassResults) -> str:
+    units = results.store.run.get("group_units") or {}
+    known = {group: units[group] for group in results.groups if group in units}
     group = min(known, key=known.__getitem__, default=None)
     return "" if group is None else f"; the smallest group, {group}, has {known[group]:,}"
 
 
-def _sizes(found: ClassResults, told: Sequence[str]) -> Iterator[str]:
-    counted = {group: rows for group in told if (rows := found.rows(group))}
+def _sizes(results: ClassResults, reportable: Sequence[str]) -> Iterator[str]:
+    counted = {group: rows for group in reportable if (rows := results.rows(group))}
     if len(counted) > 1:
         low, high = (end(counted, key=counted.__getitem__) for end in (min, max))
         yield (
@@ -112,51 +113,52 @@ def _sizes(found: ClassResults, told: Sequence[str]) -> Iterator[str]:
 # ------------------------------------------------------------- what do the methods change
 
 
-def _changes(found: ClassResults) -> Iterator[str]:
+def _changes(results: ClassResults) -> Iterator[str]:
     """Say what each method changes against each reference: better, worse, no clear difference.
 
     Yardsticks are compared with the last reference only, the strongest that can be used.
     """
-    told: list[ReportedMethod] = []
-    for reference in found.references:
-        told.append(reference)
-        last = reference is found.references[-1]
-        for method in found.methods:
-            if method in told or (method.yardstick and not last):
+    reportable: list[ReportedMethod] = []
+    for reference in results.references:
+        reportable.append(reference)
+        last = reference is results.references[-1]
+        for method in results.methods:
+            if method in reportable or (method.yardstick and not last):
                 continue
-            changes = _told(found, method, reference)
+            changes = _told(results, method, reference)
             if changes:
                 what = REFERENCES.get(reference.name, "")
                 yield (
                     f"{method.title}{' (a yardstick)' * method.yardstick} against "
                     f"{reference.title}{f' ({what})' if what else ''}: {_sorted(changes)}."
                 )
-    if found.references and found.small:
+    if results.references and results.small:
         yield (
             "What methods change over the groups cannot be told, since "
-            f"{listing(found.small)} {'has' if len(found.small) == 1 else 'have'} not enough data."
+            f"{listing(results.small)} {'has' if len(results.small) == 1 else 'have'} not enough "
+            "data."
         )
 
 
 def _told(
-    found: ClassResults, method: ReportedMethod, reference: ReportedMethod
+    results: ClassResults, method: ReportedMethod, reference: ReportedMethod
 ) -> dict[str, Change]:
     """Return what is told of a method against another, by its words."""
-    told = {}
+    reportable = {}
     for (metric, group), words in {**_CHANGES, **_CLEAR_ONLY}.items():
-        change = found.change(metric, method, reference, group)
+        change = results.change(metric, method, reference, group)
         if change is not None and ((metric, group) in _CHANGES or change.clear):
-            told[words] = change
-    return told
+            reportable[words] = change
+    return reportable
 
 
-def _sorted(told: dict[str, Change]) -> str:
+def _sorted(reportable: dict[str, Change]) -> str:
     said = []
     for verdict in _VERDICTS:
         clear = verdict != "no clear difference"
         of = [
             f"{words} {_moved(change)}" if clear else words
-            for words, change in told.items()
+            for words, change in reportable.items()
             if change.verdict == verdict
         ]
         if of:
@@ -186,24 +188,24 @@ def _cost(value: float) -> str:
 # ------------------------------------------------------------------ what this cannot tell
 
 
-def _limits(found: ClassResults) -> Iterator[str]:
-    run = found.store.run
-    if found.store.simulated:
+def _limits(results: ClassResults) -> Iterator[str]:
+    run = results.store.run
+    if results.store.simulated:
         yield "The rows are simulated: nothing here is about a real classifier or real people."
-    if found.small:
+    if results.small:
         yield (
-            f"A group without a number may be treated well or badly: {listing(found.small)} "
-            f"{'needs' if len(found.small) == 1 else 'need'} more data to tell."
+            f"A group without a number may be treated well or badly: {listing(results.small)} "
+            f"{'needs' if len(results.small) == 1 else 'need'} more data to tell."
         )
-    shares = run.get("groups", {}).get(found.attribute, {})
+    shares = run.get("groups", {}).get(results.attribute, {})
     everything, unknown = run.get("rows", 0), shares.get("unknown_rows", 0)
     if unknown and everything:
         yield (
             f"{unknown:,} of {everything:,} rows ({percent(unknown / everything)}) have no known "
-            f"{found.attribute}: they count in the overall numbers and in no group's."
+            f"{results.attribute}: they count in the overall numbers and in no group's."
         )
-    if any(method.yardstick for method in found.methods):
-        names = listing(method.title for method in found.methods if method.yardstick)
+    if any(method.yardstick for method in results.methods):
+        names = listing(method.title for method in results.methods if method.yardstick)
         yield f"Yardsticks and no tools, since they must be told each row's group: {names}."
     yield (
         "A calibrated probability is right on the average of a group, not for every row in it, and "

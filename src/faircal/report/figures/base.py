@@ -163,8 +163,8 @@ class Panels:
     --------
     >>> import faircal
     >>> from faircal.report.figures import DetCurves, RocCurves
-    >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0])
-    >>> both = Panels([RocCurves(found.curves), DetCurves(found.curves)], ["ROC", "DET"])
+    >>> audit = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0])
+    >>> both = Panels([RocCurves(audit.curves), DetCurves(audit.curves)], ["ROC", "DET"])
     >>> both.table.column_names
     ['panel', 'group', 'fpr', 'tpr', 'fnr']
     >>> [ax.get_title() for ax in both.plot().axes]
@@ -286,9 +286,9 @@ def save(figure: Figure | Panels, folder: str | Path) -> list[Path]:
     >>> import tempfile
     >>> import faircal
     >>> from faircal.report.figures import RocCurves
-    >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0])
+    >>> audit = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in save(RocCurves(found.curves), folder)]
+    ...     [path.name for path in save(RocCurves(audit.curves), folder)]
     ['roc.pdf', 'roc.png', 'roc.csv']
     """
     return Drawing(figure).save(folder)
@@ -303,8 +303,8 @@ def svg(figure: Figure | Panels) -> str:
     --------
     >>> import faircal
     >>> from faircal.report.figures import Violins
-    >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
-    >>> svg(Violins(found.curves))[:14]
+    >>> audit = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
+    >>> svg(Violins(audit.curves))[:14]
     '<svg role="img'
     """
     return Drawing(figure).svg()
@@ -381,11 +381,11 @@ def _embeddable(drawn: str, words: str) -> str:
 
 def _shorter(tag: re.Match[str]) -> str:
     """Drop a group's id, which repeats from figure to figure; round places to 0.1 points."""
-    found = re.sub(r'^<g id="[^"]*"', "<g", tag[0]).replace("xlink:href", "href")
-    if 'href="data:' in found:
-        return found
-    found = re.sub(r' (d|x|y)="([^"]*)"', _rounded_places, found)
-    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", found)
+    short = re.sub(r'^<g id="[^"]*"', "<g", tag[0]).replace("xlink:href", "href")
+    if 'href="data:' in short:
+        return short
+    short = re.sub(r' (d|x|y)="([^"]*)"', _rounded_places, short)
+    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", short)
 
 
 def _rounded_places(attribute: re.Match[str]) -> str:
@@ -432,13 +432,13 @@ def panels(
 
 def tell_apart(figures: Iterable[Anything]) -> list[Anything]:
     """Return the figures that show something, each with a key of its own."""
-    found: dict[str, Anything] = {}
+    by_key: dict[str, Anything] = {}
     for figure in figures:
         if figure.empty:
             continue
         key, n = figure.key, 1
-        while key.lower() in found:  # file systems may not tell capitals apart
+        while key.lower() in by_key:  # file systems may not tell capitals apart
             n += 1
             key = f"{figure.key}-{n}"
-        found[key.lower()] = figure if key == figure.key else replace(figure, key=key)
-    return list(found.values())
+        by_key[key.lower()] = figure if key == figure.key else replace(figure, key=key)
+    return list(by_key.values())

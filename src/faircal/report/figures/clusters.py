@@ -143,8 +143,8 @@ class ClusterShift(_ClusterFigure):
     @cached_property
     def shown(self) -> list[DrawnCluster]:
         """The clusters with a known shift, the lowest first."""
-        known = [cluster for cluster in self.clusters if cluster.shift == cluster.shift]
-        return sorted(known, key=lambda cluster: cluster.shift)
+        shown = [cluster for cluster in self.clusters if cluster.shift == cluster.shift]
+        return sorted(shown, key=lambda cluster: cluster.shift)
 
     @cached_property
     def table(self) -> pa.Table:
@@ -224,9 +224,9 @@ class ClusterComposition(_ClusterFigure):
     @cached_property
     def shown(self) -> list[DrawnCluster]:
         """The clusters with images of a group: by their main group, the purest first."""
-        known = [cluster for cluster in self.clusters if cluster.majority != NO_GROUP]
+        shown = [cluster for cluster in self.clusters if cluster.majority != NO_GROUP]
         place = {group: i for i, group in enumerate(self.groups)}
-        return sorted(known, key=lambda cluster: (place[cluster.majority], -cluster.share))
+        return sorted(shown, key=lambda cluster: (place[cluster.majority], -cluster.share))
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -347,14 +347,14 @@ class Montage(Figure):
 
         from faircal.embedding.pictures import read_picture
 
-        found = []
+        pictures = []
         for place, path in enumerate(self.pictures):
             picture = None if path is None else read_picture(Path(path), least=_SIDE)
             if picture is not None:
-                found.append((place, np.asarray(ImageOps.fit(picture, (_SIDE, _SIDE)))))
-            if len(found) == self.most:
+                pictures.append((place, np.asarray(ImageOps.fit(picture, (_SIDE, _SIDE)))))
+            if len(pictures) == self.most:
                 break
-        return found
+        return pictures
 
     @cached_property
     def table(self) -> pa.Table:

@@ -56,7 +56,7 @@ class GroupHeatmap(Figure):
         return title if condition else f"{title} at the given threshold"
 
     @cached_property
-    def told(self) -> list[MatrixRow]:
+    def reportable(self) -> list[MatrixRow]:
         """The squares with enough data."""
         return [row for row in self.rows if not _lacking(row)]
 
@@ -74,13 +74,13 @@ class GroupHeatmap(Figure):
     @property
     def empty(self) -> bool:
         """Whether there is nothing to draw: without pairs of two groups it is a list."""
-        return not self.told or not self.across
+        return not self.reportable or not self.across
 
     @cached_property
     def table(self) -> pa.Table:
         """Columns `left_group`, `right_group`, `fpr`, `low`, `high` and counts; told ones only."""
         return long_table(
-            _COLUMNS, [[getattr(row, name) for name in _COLUMNS] for row in self.told]
+            _COLUMNS, [[getattr(row, name) for name in _COLUMNS] for row in self.reportable]
         )
 
     @property
@@ -93,8 +93,8 @@ class GroupHeatmap(Figure):
         )
 
     def _numbers(self) -> str:
-        said = ", ".join(f"{_pair(row)} {rounded(row.fpr)}" for row in self.told)
-        few = ", ".join(_pair(row) for row in self.rows if row not in self.told)
+        said = ", ".join(f"{_pair(row)} {rounded(row.fpr)}" for row in self.reportable)
+        few = ", ".join(_pair(row) for row in self.rows if row not in self.reportable)
         return f"{said}{f'; not enough data: {few}' if few else ''}."
 
     @property
@@ -106,7 +106,7 @@ class GroupHeatmap(Figure):
     def _draw(self, ax: Axes) -> None:
         place = {group: i for i, group in enumerate(self.groups)}
         n = len(place)
-        highest = max((row.fpr for row in self.told), default=0.0) or 1.0
+        highest = max((row.fpr for row in self.reportable), default=0.0) or 1.0
         for row in self.rows:
             for i, j in {(place[row.left_group], place[row.right_group])} | {
                 (place[row.right_group], place[row.left_group])
@@ -122,12 +122,12 @@ class GroupHeatmap(Figure):
     def _square(self, ax: Axes, i: int, j: int, row: MatrixRow, share: float) -> None:
         from matplotlib.patches import Rectangle
 
-        known = row in self.told
+        reportable = row in self.reportable
         light = np.array([0.94, 0.96, 0.98])
         colour = light + share * (np.array([0.04, 0.25, 0.50]) - light)
-        look = {"facecolor": colour} if known else {"facecolor": "white", "hatch": "//"}
+        look = {"facecolor": colour} if reportable else {"facecolor": "white", "hatch": "//"}
         ax.add_patch(Rectangle((j, i), 1, 1, edgecolor=FAINT, linewidth=0.5, **look))
-        if known and len(self.groups) <= _MOST:
+        if reportable and len(self.groups) <= _MOST:
             ink = "white" if share > 0.5 else "black"
             middle: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
             ax.text(j + 0.5, i + 0.4, f"{100 * row.fpr:.2f}", fontsize=8, **middle)
@@ -135,9 +135,9 @@ class GroupHeatmap(Figure):
 
 
 def _lacking(row: MatrixRow) -> bool:
-    wanted = Condition.of(row.condition).wanted("fpr")
+    target = Condition.of(row.condition).wanted("fpr")
     people = None if np.isnan(row.effective_people) else row.effective_people
-    return insufficient_data_reason("fpr", round(row.imposters), people, wanted) is not None
+    return insufficient_data_reason("fpr", round(row.imposters), people, target) is not None
 
 
 def _pair(row: MatrixRow) -> str:

@@ -117,12 +117,12 @@ class Robustness(Figure):
         )
 
     def _numbers(self) -> str:
-        said = []
+        lines_in_words = []
         for name, values in self.points.items():
             ends = dict.fromkeys((min(values), max(values)))
             listed = ", ".join(f"{rounded(values[k].mean)} at K = {k}" for k in ends)
-            said.append(f"{name} {listed}")
-        return "; ".join(said) + "."
+            lines_in_words.append(f"{name} {listed}")
+        return "; ".join(lines_in_words) + "."
 
     def _draw(self, ax: Axes) -> None:
         place = {k: i for i, k in enumerate(self.clusters)}
@@ -237,8 +237,8 @@ class MovingCurves(Figure):
     def lines(self) -> dict[str, LabellingCurve]:
         """The curves by name: each strategy, of all pairs and as mean over groups."""
         own = self.variant
-        wanted = (self.feature, own.method, own.calibrator, own.clusters, self.attribute)
-        rows = [row for row in self.rows if row[:5] == wanted]
+        place = (self.feature, own.method, own.calibrator, own.clusters, self.attribute)
+        rows = [row for row in self.rows if row[:5] == place]
         found = {}
         for (metric, group), of in _OF:
             for curve in labelling_curves(rows, metric, group):
@@ -267,12 +267,14 @@ class MovingCurves(Figure):
         )
 
     def _numbers(self) -> str:
-        said = []
+        lines_in_words = []
         for name, curve in self.lines.items():
             ends = dict.fromkeys((min(curve.points), curve.most))
             listed = ", ".join(f"{rounded(curve.points[n].mean)} with {n}" for n in ends)
-            said.append(f"{name}: {listed} labelled pairs, about {curve.labels_needed} do as well")
-        return "; ".join(said) + "."
+            lines_in_words.append(
+                f"{name}: {listed} labelled pairs, about {curve.labels_needed} do as well"
+            )
+        return "; ".join(lines_in_words) + "."
 
     def _draw(self, ax: Axes) -> None:
         for index, (name, curve) in enumerate(self.lines.items()):

@@ -51,15 +51,15 @@ class PaperAgreement(NamedTuple):
 
 def agreement(matched: Matched) -> PaperAgreement:
     """Compare a run with the paper; each published number counts once, in its first table."""
-    seen: set[tuple[str, ...]] = set()
+    counted: set[tuple[str, ...]] = set()
     lines, differences = [], []
     for layout in layouts(matched.dataset):
-        values = list(_compared(layout, matched, seen))
-        told = [abs(value.difference) for value in values if value.published_std > 0]
+        values = list(_compared(layout, matched, counted))
+        in_spreads = [abs(value.difference) for value in values if value.published_std > 0]
         apart = [abs(v.mean - v.published) for v in values if not v.published_std > 0]
         title = f"{layout.title} on {matched.title}"
-        if told:
-            lines.append(_count(title, told))
+        if in_spreads:
+            lines.append(_count(title, in_spreads))
         if apart:
             differences.append(DifferenceLine(title, len(apart), median(apart), max(apart)))
     if lines:
@@ -69,17 +69,23 @@ def agreement(matched: Matched) -> PaperAgreement:
 
 
 def _compared(
-    layout: TableLayout, matched: Matched, seen: set[tuple[str, ...]]
+    layout: TableLayout, matched: Matched, counted: set[tuple[str, ...]]
 ) -> Iterator[TableValue]:
     """Yield the values of a table that have a published one, but those that were seen before."""
-    for _, wanted in layout.blocks(matched):
+    for _, columns in layout.blocks(matched):
         for feature in matched.features:
             for variant in matched.variants:
-                for want in wanted:
-                    key = (feature.name, variant.method, want.group, want.condition, want.metric)
-                    value = matched.value(feature, variant, want)
-                    if value.compared and key not in seen:
-                        seen.add(key)
+                for column in columns:
+                    key = (
+                        feature.name,
+                        variant.method,
+                        column.group,
+                        column.condition,
+                        column.metric,
+                    )
+                    value = matched.value(feature, variant, column)
+                    if value.compared and key not in counted:
+                        counted.add(key)
                         yield value
 
 
@@ -178,7 +184,7 @@ def agreement_page(
     claims: Sequence[Claim],
     lines: Sequence[AgreementLine],
     differences: Sequence[DifferenceLine],
-    told: Sequence[str],
+    run_notes: Sequence[str],
 ) -> str:
     """Return ``agreement.md``: claims with their counts, then numbers, then notes."""
     if simulated:
@@ -192,8 +198,8 @@ def agreement_page(
             _agreement_part(lines),
             *([_differences_part(differences)] if differences else []),
         ]
-    if told:
-        parts.append("## Notes\n\n" + "\n".join(f"- {plain(note)}" for note in told))
+    if run_notes:
+        parts.append("## Notes\n\n" + "\n".join(f"- {plain(note)}" for note in run_notes))
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
@@ -248,8 +254,8 @@ def _agreement_part(lines: Sequence[AgreementLine]) -> str:
     return f"{head}\n\n{intro}\n\n{markdown_rows(rows)}"
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %"
+def _percent(part: int, total: int) -> str:
+    return f"{100 * part / total:.0f} %"
 
 
 def _differences_part(differences: Sequence[DifferenceLine]) -> str:

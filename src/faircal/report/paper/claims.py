@@ -75,9 +75,9 @@ class ClaimSide:
     def ours(cls, matched: Matched) -> ClaimSide:
         """The numbers of a run."""
 
-        def number(feature: Match, method: str, want: ColumnSpec) -> float:
+        def number(feature: Match, method: str, column: ColumnSpec) -> float:
             variant = matched.variant(method)
-            return np.nan if variant is None else matched.value(feature, variant, want).mean
+            return np.nan if variant is None else matched.value(feature, variant, column).mean
 
         return cls(matched.features, number)
 
@@ -85,19 +85,19 @@ class ClaimSide:
     def papers(cls, dataset: str, methods: Sequence[str] = METHODS) -> ClaimSide:
         """The numbers that the paper prints for a dataset, of some methods."""
 
-        def number(feature: Match, method: str, want: ColumnSpec) -> float:
-            place = (want.group, want.condition, want.metric)
+        def number(feature: Match, method: str, column: ColumnSpec) -> float:
+            place = (column.group, column.condition, column.metric)
             return published.look_up(Quantity(dataset, feature.paper, method, *place)).mean
 
         names = published.features(dataset)
         return cls([Match(name, FEATURES[name], name) for name in names], number, methods)
 
-    def contests(self, wanted: Iterable[ColumnSpec]) -> Iterator[dict[str, float]]:
+    def contests(self, columns: Iterable[ColumnSpec]) -> Iterator[dict[str, float]]:
         """Yield each cell's numbers by method, as printed and so turned that more is better."""
-        for want in wanted:
-            sign = 1 if want.better == "higher" else -1
+        for column in columns:
+            sign = 1 if column.better == "higher" else -1
             for feature in self.features:
-                numbers = {method: self.number(feature, method, want) for method in self.methods}
+                numbers = {method: self.number(feature, method, column) for method in self.methods}
                 yield {
                     method: sign * round(100 * number, 2)
                     for method, number in numbers.items()
@@ -110,19 +110,19 @@ class Contest:
     """A claim that FairCal is at least as good as all of `rivals`, or better, in some columns."""
 
     text: str
-    wanted: tuple[ColumnSpec, ...]
+    columns: tuple[ColumnSpec, ...]
     rivals: tuple[str, ...] = _RIVALS
     ties: bool = True
 
     @property
     def over_groups(self) -> bool:
         """Whether it speaks of groups, so that theirs must be the same to compare."""
-        return any(want.group == ALL for want in self.wanted)
+        return any(column.group == ALL for column in self.columns)
 
     def count(self, side: ClaimSide) -> tuple[int, int]:
         """Count the cells in which it is true, and those in which it can be said."""
-        said = [self._holds(numbers) for numbers in side.contests(self.wanted)]
-        known = [holds for holds in said if holds is not None]
+        verdicts = [self._holds(numbers) for numbers in side.contests(self.columns)]
+        known = [holds for holds in verdicts if holds is not None]
         return sum(known), len(known)
 
     def _holds(self, numbers: dict[str, float]) -> bool | None:
@@ -134,7 +134,7 @@ class Contest:
 
 
 def _at(rates: Iterable[str], metric: str) -> tuple[ColumnSpec, ...]:
-    return tuple(replace(want, condition=rate) for rate in rates for want in deviations(metric))
+    return tuple(replace(column, condition=rate) for rate in rates for column in deviations(metric))
 
 
 _FPR, _FNR = _at(FPR_RATES, "fpr"), _at(FNR_RATES, "fnr")
@@ -179,17 +179,17 @@ def claims(matched: Matched, curves: Curves) -> list[Claim]:
     ours = ClaimSide.ours(matched)
     run = [method for method in METHODS if matched.variant(method) is not None]
     papers = None if matched.simulated else ClaimSide.papers(matched.dataset, run)
-    found = []
+    counted = []
     for contest in CONTESTS:
         comparable = papers is not None and (matched.same_groups or not contest.over_groups)
         there = contest.count(papers) if papers is not None and comparable else (None, None)
         text = contest.text + (_among(run) if contest.rivals == _RIVALS else "")
-        found.append(Claim(text, *contest.count(ours), *_known(*there)))
-    found.append(_ratio_claim(matched, curves))
-    return [*found, _needs_claim()] if FAIRCAL in run else found
+        counted.append(Claim(text, *contest.count(ours), *_if_any(*there)))
+    counted.append(_ratio_claim(matched, curves))
+    return [*counted, _needs_claim()] if FAIRCAL in run else counted
 
 
-def _known(won: int | None, of: int | None) -> tuple[int | None, int | None]:
+def _if_any(won: int | None, of: int | None) -> tuple[int | None, int | None]:
     """Return published counts; none where the paper has no such numbers."""
     return (won, of) if of else (None, None)
 
@@ -230,7 +230,7 @@ def _ratio_claim(matched: Matched, curves: Curves) -> Claim:
         if dataset == matched.dataset
     }
     text += "".join(f"; the paper, {name}: {_said(ratios)}" for name, ratios in there.items())
-    return Claim(text, won, of, *_known(*_count_ratios(there.values())))
+    return Claim(text, won, of, *_if_any(*_count_ratios(there.values())))
 
 
 def _quoted(matched: Matched) -> bool:
@@ -244,9 +244,9 @@ def _count_ratios(by_feature: Iterable[dict[str, float]]) -> tuple[int, int]:
         {method: abs(np.log(round(ratio, 1))) for method, ratio in ratios.items() if ratio >= 0.05}
         for ratios in by_feature
     ]
-    told = [ratios for ratios in known if FAIRCAL in ratios and len(ratios) > 1]
-    won = [ratios for ratios in told if ratios[FAIRCAL] <= min(ratios.values())]
-    return len(won), len(told)
+    judged = [ratios for ratios in known if FAIRCAL in ratios and len(ratios) > 1]
+    won = [ratios for ratios in judged if ratios[FAIRCAL] <= min(ratios.values())]
+    return len(won), len(judged)
 
 
 def _said(ratios: dict[str, float]) -> str:
@@ -282,11 +282,11 @@ def fpr_ratio(matched: Matched, curves: Curves, feature: Match, method: str) -> 
 def _rates(curves: Curves, source: ScoreSource) -> Iterator[tuple[str, float]]:
     """Yield the groups that have imposters in the last fold, with their FPRs."""
     fold = curves.folds[-1]
-    whole = curves.get(source=source, fold=fold).fpr
+    overall = curves.get(source=source, fold=fold).fpr
     for group in curves.groups(source):
         own = curves.get(group, source=source, fold=fold)
         if own.n_imposter:
-            yield group, float(np.interp(_RATE, whole[::-1], own.fpr[::-1]))
+            yield group, float(np.interp(_RATE, overall[::-1], own.fpr[::-1]))
 
 
 def _needs_claim() -> Claim:

@@ -104,20 +104,20 @@ class Matched:
             store.simulated,
         )
 
-    def quantity(self, feature: Match, method: str, want: ColumnSpec) -> Quantity | None:
+    def quantity(self, feature: Match, method: str, column: ColumnSpec) -> Quantity | None:
         """Return what the paper would print a number under; None where it can't have one."""
-        group = self._papers_groups.get(want.group, want.group)
+        group = self._papers_groups.get(column.group, column.group)
         name = papers_method(self.dataset, method)
-        comparable = feature.paper and group and name and (want.group != ALL or self.same_groups)
+        comparable = feature.paper and group and name and (column.group != ALL or self.same_groups)
         if not comparable:
             return None
-        return Quantity(self.dataset, feature.paper, name, group, want.condition, want.metric)
+        return Quantity(self.dataset, feature.paper, name, group, column.condition, column.metric)
 
-    def value(self, feature: Match, variant: Variant, want: ColumnSpec) -> TableValue:
+    def value(self, feature: Match, variant: Variant, column: ColumnSpec) -> TableValue:
         """Look a value up, with the published one."""
-        place = (self.attribute, want.group, want.condition, want.metric)
+        place = (self.attribute, column.group, column.condition, column.metric)
         value = self.results.value(ResultKey(feature.name, variant, *place))
-        quantity = self.quantity(feature, variant.method, want)
+        quantity = self.quantity(feature, variant.method, column)
         if quantity is None:
             return value
         printed = look_up(quantity)
@@ -186,18 +186,18 @@ def group_name(group: str) -> str:
     return " ".join(ethnicity + gender) if known else group
 
 
-def _match_features(found: list[str], dataset: str, store: ResultsFolder) -> list[Match]:
-    told = store.run.get("published") or {}
-    if not isinstance(told, dict):
+def _match_features(names: list[str], dataset: str, store: ResultsFolder) -> list[Match]:
+    networks = store.run.get("published") or {}
+    if not isinstance(networks, dict):
         raise DataError(
             f"{store.folder / RUN}: 'published' is not a dict; run 'faircal reproduce' again"
         )
     try:
-        check_networks(told, told)
+        check_networks(networks, networks)
     except ParameterError as error:
         raise DataError(f"{store.folder / RUN}, 'published': {error}") from error
-    guessed = {name: _ALIASES.get(name.lower(), name.lower()) for name in found}
-    matches = [_match(name, told.get(name, guessed[name]), FEATURES) for name in found]
+    guessed = {name: _ALIASES.get(name.lower(), name.lower()) for name in names}
+    matches = [_match(name, networks.get(name, guessed[name]), FEATURES) for name in names]
     times = Counter(match.title for match in matches)
     named = [
         match._replace(title=f"{match.title}: {match.name}") if times[match.title] > 1 else match
@@ -206,12 +206,12 @@ def _match_features(found: list[str], dataset: str, store: ResultsFolder) -> lis
     return _sorted(named, features(dataset))
 
 
-def _match_groups(found: list[str], dataset: str) -> list[Match]:
+def _match_groups(names: list[str], dataset: str) -> list[Match]:
     published = {group: group for group in groups(dataset)}
-    times = Counter(map(group_name, found))
+    times = Counter(map(group_name, names))
     matches = [
         _match(name, group_name(name) if times[group_name(name)] == 1 else "", published)
-        for name in found
+        for name in names
     ]
     return _sorted(matches, groups(dataset))
 

@@ -45,7 +45,7 @@ class TableLayout:
     datasets : tuple of str
         Those that the paper has columns for.
     title, caption : str
-    wanted : tuple of ColumnSpec
+    columns : tuple of ColumnSpec
         Columns under each feature; none: a column for all pairs and one for each group.
     rates : tuple of str
         Conditions, each a block of rows.
@@ -57,13 +57,13 @@ class TableLayout:
     datasets: tuple[str, ...]
     title: str
     caption: str
-    wanted: tuple[ColumnSpec, ...] = ()
+    columns: tuple[ColumnSpec, ...] = ()
     rates: tuple[str, ...] = ()
     spreads: bool = False
 
     def blocks(self, matched: Matched) -> list[tuple[str, list[ColumnSpec]]]:
         """Return the blocks of rows, each with the columns under a feature."""
-        if not self.wanted:
+        if not self.columns:
             short = _short_names(matched)
             groups = [
                 ColumnSpec(short.get(group.title, group.title), "ks", group.name)
@@ -71,20 +71,20 @@ class TableLayout:
             ]
             return [("", [ColumnSpec("Global", "ks"), *groups])]
         if not self.rates:
-            return [("", list(self.wanted))]
+            return [("", list(self.columns))]
         return [
-            (_rate(rate), [replace(want, condition=rate) for want in self.wanted])
+            (_rate(rate), [replace(column, condition=rate) for column in self.columns])
             for rate in self.rates
         ]
 
     def table(self, matched: Matched) -> Table:
         """Fill the table."""
         blocks = self.blocks(matched)
-        spelt = "" if self.wanted else _spelt(_short_names(matched))
+        spelt = "" if self.columns else _spelt(_short_names(matched))
         headings = tuple(
-            Heading(feature.title, want.name, want.better)
+            Heading(feature.title, column.name, column.better)
             for feature in matched.features
-            for want in blocks[0][1]
+            for column in blocks[0][1]
         )
         return Table(
             self.key,
@@ -115,10 +115,14 @@ def _spelt(short: dict[str, str]) -> str:
 
 
 def _lines(
-    matched: Matched, headings: tuple[Heading, ...], block: str, wanted: list[ColumnSpec]
+    matched: Matched, headings: tuple[Heading, ...], block: str, columns: list[ColumnSpec]
 ) -> Iterator[Line]:
     grid = [
-        [matched.value(feature, variant, want) for feature in matched.features for want in wanted]
+        [
+            matched.value(feature, variant, column)
+            for feature in matched.features
+            for column in columns
+        ]
         for variant in matched.variants
     ]
     contest = [i for i, variant in enumerate(matched.variants) if not variant.yardstick]
@@ -157,8 +161,8 @@ def _calibration(key: str, datasets: tuple[str, ...]) -> TableLayout:
         "Calibration error (KS) of the groups: their mean, and how far they lie apart "
         f"({_SPELT}). Percent; lower is better."
     )
-    wanted = (KS_MEAN, *deviations("ks"))
-    return TableLayout(key, datasets, "Fairness of calibration", caption, wanted)
+    columns = (KS_MEAN, *deviations("ks"))
+    return TableLayout(key, datasets, "Fairness of calibration", caption, columns)
 
 
 def _equality(key: str, datasets: tuple[str, ...], metric: str) -> TableLayout:
@@ -175,33 +179,33 @@ def _by_group(key: str, dataset: str) -> TableLayout:
     return TableLayout(key, (dataset,), "Calibration error by group", caption)
 
 
-def _accuracy_over_folds(key: str, want: ColumnSpec) -> TableLayout:
-    caption = f"{want.name} over all pairs. {_FOLDS} Higher is better."
-    return TableLayout(key, _MAIN, f"{want.name} over folds", caption, (want,), spreads=True)
+def _accuracy_over_folds(key: str, column: ColumnSpec) -> TableLayout:
+    caption = f"{column.name} over all pairs. {_FOLDS} Higher is better."
+    return TableLayout(key, _MAIN, f"{column.name} over folds", caption, (column,), spreads=True)
 
 
-def _calibration_over_folds(want: ColumnSpec) -> TableLayout:
-    key = want.metric.removeprefix("ks_")
+def _calibration_over_folds(column: ColumnSpec) -> TableLayout:
+    key = column.metric.removeprefix("ks_")
     caption = f"{_DEVIATIONS.get(key, 'mean').capitalize()} of the groups' KS. {_FOLDS} "
     return TableLayout(
         f"fair_calibration_ks_{key}",
         _MAIN,
-        f"Fairness of calibration, {want.name}, over folds",
+        f"Fairness of calibration, {column.name}, over folds",
         f"{caption}Lower is better.",
-        (want,),
+        (column,),
         spreads=True,
     )
 
 
-def _equality_over_folds(key: str, metric: str, want: ColumnSpec) -> TableLayout:
+def _equality_over_folds(key: str, metric: str, column: ColumnSpec) -> TableLayout:
     title, rates = _EQUALITY[metric]
-    over = want.metric.removeprefix(f"{metric}_")
+    over = column.metric.removeprefix(f"{metric}_")
     caption = (
         f"{_DEVIATIONS[over].capitalize()} of the groups' {metric.upper()}s at the threshold of "
         f"two global {metric.upper()}s. {_FOLDS} Lower is better."
     )
-    name = f"{title}, {want.name}, over folds"
-    return TableLayout(f"{key}_{over}", _MAIN, name, caption, (want,), rates, spreads=True)
+    name = f"{title}, {column.name}, over folds"
+    return TableLayout(f"{key}_{over}", _MAIN, name, caption, (column,), rates, spreads=True)
 
 
 #: The numeric tables in the paper's order. It labels the last three by FPR; they hold FNRs.
@@ -216,17 +220,17 @@ LAYOUTS = (
     _accuracy("global_performance_beta_ijbc", _IJBC),
     _equality("predictive_equality_at_fpr_beta_ijbc", _IJBC, "fpr"),
     *(
-        _accuracy_over_folds(f"global_performance_beta_{end}", want)
-        for end, want in zip(("auroc", "1e-3fpr", "1e-2fpr"), ACCURACY, strict=True)
+        _accuracy_over_folds(f"global_performance_beta_{end}", column)
+        for end, column in zip(("auroc", "1e-3fpr", "1e-2fpr"), ACCURACY, strict=True)
     ),
-    *(_calibration_over_folds(want) for want in (KS_MEAN, *deviations("ks"))),
+    *(_calibration_over_folds(column) for column in (KS_MEAN, *deviations("ks"))),
     *(
-        _equality_over_folds("predictive_equality_at_fpr_beta", "fpr", want)
-        for want in deviations("fpr")
+        _equality_over_folds("predictive_equality_at_fpr_beta", "fpr", column)
+        for column in deviations("fpr")
     ),
     *(
-        _equality_over_folds("equal_opportunity_at_fpr_beta", "fnr", want)
-        for want in deviations("fnr")
+        _equality_over_folds("equal_opportunity_at_fpr_beta", "fnr", column)
+        for column in deviations("fnr")
     ),
 )
 
