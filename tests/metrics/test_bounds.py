@@ -28,7 +28,7 @@ from faircal.metrics.bounds import (
     as_counted,
     counted_range,
     deviation_bound,
-    off,
+    largest_error,
     rate_range,
     threshold_range,
     tpr_range,
@@ -131,10 +131,10 @@ def test_a_group_without_a_value_is_left_out():
     assert deviation_bound("unheard of", [0.1]) == np.inf
 
 
-def test_off_is_the_way_to_the_farther_end():
-    assert off(0.4, (0.1, 0.5)) == pytest.approx(0.3)
-    assert off(0.4, (0.4, 0.4)) < 1e-11
-    assert np.isnan(off(float("nan"), (float("nan"), float("nan"))))
+def test_largest_error_is_the_way_to_the_farther_end():
+    assert largest_error(0.4, (0.1, 0.5)) == pytest.approx(0.3)
+    assert largest_error(0.4, (0.4, 0.4)) < 1e-11
+    assert np.isnan(largest_error(float("nan"), (float("nan"), float("nan"))))
 
 
 def test_bounds_by_hand():

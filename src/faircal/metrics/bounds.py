@@ -30,7 +30,7 @@ def as_counted(bins: FilledBins) -> Ranking:
     return Ranking.counted(bins.mean, bins.genuine, bins.imposter)
 
 
-def off(value: float, within: Range) -> float:
+def largest_error(value: float, within: Range) -> float:
     """Return how far `value` can be from what lies in the range `within`; NaN for NaN."""
     low, high = within
     return max(value - low, high - value, 0.0) + _ROUNDING * max(1.0, abs(value))
@@ -87,8 +87,8 @@ def ks_bound(bins: FilledBins) -> float:
     rise = bins.imposter * np.minimum(bins.imposter_mean + bins.slack, bins.high) * wide
     fall = bins.genuine * (1 - np.maximum(bins.genuine_mean - bins.slack, bins.low)) * wide
     worst = max(np.abs(at).max() for at in (ends, starts + rise, starts - fall))
-    known = np.abs(ends).max()
-    return float((worst - known + np.sum(pairs * bins.slack)) / pairs.sum()) + _ROUNDING
+    at_ends = np.abs(ends).max()
+    return float((worst - at_ends + np.sum(pairs * bins.slack)) / pairs.sum()) + _ROUNDING
 
 
 def ece_bound(bins: FilledBins, n_bins: int = 10) -> float:
@@ -108,11 +108,11 @@ def ece_bound(bins: FilledBins, n_bins: int = 10) -> float:
     inside = (below < pairs[at]) & (bins.high > bins.low)[at]
     at, below = at[inside], below[inside]
     genuine, imposter, mean = bins.genuine[at], bins.imposter[at], bins.mean[at]
-    told = below * (mean - genuine / pairs[at])
+    tied = below * (mean - genuine / pairs[at])
     least = below * bins.low[at] - np.minimum(below, genuine)
     # The lowest pairs of a bin have no higher mean than all of them.
     most = below * (mean + bins.slack[at]) - np.maximum(below - imposter, 0)
-    error = np.maximum(told - least, most - told)
+    error = np.maximum(tied - least, most - tied)
     return float((2 * error.sum() + np.sum(pairs * bins.slack)) / n) + _ROUNDING
 
 
@@ -127,19 +127,19 @@ def threshold_range(
     counts = bins.imposter if of == "fpr" else bins.genuine
     if not counts.sum():
         return float("nan"), float("nan")
-    wanted = rate if of == "fpr" else 1 - rate
-    at = _passed(counts, wanted)
+    target = rate if of == "fpr" else 1 - rate
+    at = _passed(counts, target)
     if at < 0:
         return float(bins.low[0]), float(bins.high[0])
     low, high = float(bins.low[at]), float(bins.high[at])
     next_low, next_high = max(upper, low), max(upper, high)
     if at + 1 < len(bins.bin):
         next_low, next_high = float(bins.low[at + 1]), float(bins.high[at + 1])
-    if not _one(bins)[at]:
+    if not _single_score(bins)[at]:
         return low, next_high
     # With one score only in the bin it is known which part of the way to the next one is meant.
     reached = _accepted(counts)
-    part = float((wanted - reached[at + 1]) / (reached[at] - reached[at + 1]))
+    part = float((target - reached[at + 1]) / (reached[at] - reached[at + 1]))
     return next_low + part * (low - next_low), next_high + part * (high - next_high)
 
 
@@ -169,16 +169,16 @@ def rate_range(
         return float("nan"), float("nan")
     reached = _accepted(counts)
     shares = -np.diff(reached)
-    surely = int(np.searchsorted(bins.low, high))  # the first bin that is accepted as a whole
-    least, most = float(reached[surely]), 1.0
-    if surely and bins.high[surely - 1] < high and _one(bins)[surely - 1]:
-        above = bins.low[surely] if surely < len(bins.bin) else upper
-        least += float(shares[surely - 1]) * _way(high, bins.low[surely - 1], above)
-    maybe = int(np.searchsorted(bins.high, low))  # the first bin of which something may be
-    if maybe:
-        above = bins.high[maybe] if maybe < len(bins.bin) else upper
-        most = float(reached[maybe]) + float(shares[maybe - 1]) * _way(
-            low, bins.high[maybe - 1], above
+    certain = int(np.searchsorted(bins.low, high))  # the first bin that is accepted as a whole
+    least, most = float(reached[certain]), 1.0
+    if certain and bins.high[certain - 1] < high and _single_score(bins)[certain - 1]:
+        above = bins.low[certain] if certain < len(bins.bin) else upper
+        least += float(shares[certain - 1]) * _fraction_left(high, bins.low[certain - 1], above)
+    possible = int(np.searchsorted(bins.high, low))  # the first bin of which something may be
+    if possible:
+        above = bins.high[possible] if possible < len(bins.bin) else upper
+        most = float(reached[possible]) + float(shares[possible - 1]) * _fraction_left(
+            low, bins.high[possible - 1], above
         )
     return least, most
 
@@ -205,18 +205,18 @@ def deviation_bound(name: str, errors: npt.ArrayLike) -> float:
     >>> round(deviation_bound("mad", [0.1, 0.3]), 3)  # one value moves, and the mean
     0.5
     """
-    known = np.asarray(errors, np.float64)
-    known = known[~np.isnan(known)]
+    defined = np.asarray(errors, np.float64)
+    defined = defined[~np.isnan(defined)]
     rules: dict[str, Callable[[], float]] = {
-        "mean": lambda: known.mean(),
-        "aad": lambda: 2 * known.mean(),
-        "mad": lambda: known.max() + known.mean(),
-        "std": lambda: np.sqrt(np.mean(known**2)),
-        "gap": lambda: 2 * known.max(),
+        "mean": lambda: defined.mean(),
+        "aad": lambda: 2 * defined.mean(),
+        "mad": lambda: defined.max() + defined.mean(),
+        "std": lambda: np.sqrt(np.mean(defined**2)),
+        "gap": lambda: 2 * defined.max(),
     }
-    if not known.size:
+    if not defined.size:
         return float("nan")
-    if not known.any():
+    if not defined.any():
         return 0.0
     return float(rules[name]()) if name in rules else float("inf")
 
@@ -232,12 +232,12 @@ def _passed(counts: IntArray, rate: float) -> int:
     return int(np.count_nonzero(_accepted(counts)[:-1] > rate)) - 1
 
 
-def _one(bins: FilledBins) -> npt.NDArray[np.bool_]:
+def _single_score(bins: FilledBins) -> npt.NDArray[np.bool_]:
     """Say which bins hold one score only, of one pair or of several."""
     return np.asarray((bins.genuine + bins.imposter == 1) | (bins.high == bins.low))
 
 
-def _way(at: float, below: float, above: float) -> float:
+def _fraction_left(at: float, below: float, above: float) -> float:
     """Return the part of the way from `above` down to `below` that is left at a threshold."""
     return float((above - at) / (above - below)) if above > at else 0.0
 
@@ -270,7 +270,7 @@ def _mean_bound(
         chord = at_low + share * (at_high - at_low)
         lower = np.where(convex, function(first), np.minimum(at_low, at_high))
         upper = np.where(convex, chord, np.maximum(at_low, at_high))
-        told = function(bins.mean)
-        least += float(np.sum(count * (lower - told)))
-        most += float(np.sum(count * (upper - told)))
+        tied = function(bins.mean)
+        least += float(np.sum(count * (lower - tied)))
+        most += float(np.sum(count * (upper - tied)))
     return max(abs(least), abs(most)) / n + _ROUNDING

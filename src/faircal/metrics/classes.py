@@ -181,8 +181,8 @@ def classwise_ks(
     >>> round(classwise_ks([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], [0, 1]), 4)
     0.1667
     """
-    found = [ks(ranking, ties=ties) for ranking in classwise_rankings(probabilities, codes)]
-    return float(np.mean(found))
+    rankings = classwise_rankings(probabilities, codes)
+    return float(np.mean([ks(ranking, ties=ties) for ranking in rankings]))
 
 
 def classwise_ece(
@@ -203,8 +203,8 @@ def classwise_ece(
     >>> round(classwise_ece(p, [0, 1], n_bins=1), 4)
     0.1667
     """
-    found = classwise_reliability(probabilities, codes, n_bins=n_bins, binning=binning)
-    return float(np.mean([bins.error for bins in found]))
+    diagrams = classwise_reliability(probabilities, codes, n_bins=n_bins, binning=binning)
+    return float(np.mean([bins.error for bins in diagrams]))
 
 
 def top_label_reliability(

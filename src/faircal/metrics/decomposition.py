@@ -27,13 +27,12 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
 from faircal._base.errors import ParameterError
 from faircal.metrics.calibration import brier, nll
 from faircal.metrics.classes import classwise_rankings
-from faircal.metrics.ranking import FloatArray, IntArray, Ranking, as_probabilities
+from faircal.metrics.ranking import FloatArray, IntArray, Ranking, as_probabilities, pooled_counts
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def decompose_classes(
     """
     _check(score)
     rankings = classwise_rankings(probabilities, codes)
-    return tuple(_split(ranking, _KINDS[score]) for ranking in rankings)
+    return tuple(_split(ranking, _SCORES[score]) for ranking in rankings)
 
 
 def decompose_binary(
@@ -160,15 +159,15 @@ def decompose_binary(
     (0.06, 0.125, 0.25)
     """
     _check(score)
-    return _split(as_probabilities(probability, genuine), _KINDS[score])
+    return _split(as_probabilities(probability, genuine), _SCORES[score])
 
 
 @dataclass(frozen=True)
-class _Kind:
-    """A proper score: of a ranking, and the total of blocks that are told their own share."""
+class _ProperScore:
+    """A proper score: of a ranking, and the total of blocks that are each given their share."""
 
     of: Callable[[Ranking], float]
-    told: Callable[[IntArray, IntArray], float]
+    of_blocks: Callable[[IntArray, IntArray], float]
 
 
 def _squares(hit: IntArray, miss: IntArray) -> float:
@@ -182,20 +181,16 @@ def _logs(hit: IntArray, miss: IntArray) -> float:
     return float(-np.sum(xlogy(hit, share) + xlogy(miss, miss / (hit + miss))))
 
 
-_KINDS = {"brier": _Kind(brier, _squares), "ovr_nll": _Kind(nll, _logs)}
+_SCORES = {"brier": _ProperScore(brier, _squares), "ovr_nll": _ProperScore(nll, _logs)}
 
 
-def _split(ranking: Ranking, kind: _Kind) -> Decomposition:
+def _split(ranking: Ranking, kind: _ProperScore) -> Decomposition:
     n = len(ranking)
     if not n:
         return Decomposition(*[float("nan")] * 4)
-    hit, miss = (np.diff(of, prepend=0)[::-1] for of in (ranking.tp, ranking.fp))
-    held = hit + miss > 0  # bins of a counted ranking may be empty
-    hit, miss = hit[held], miss[held]
-    blocks = isotonic_regression(hit / (hit + miss), weights=hit + miss).blocks[:-1]
-    recalibrated = kind.told(np.add.reduceat(hit, blocks), np.add.reduceat(miss, blocks)) / n
+    recalibrated = kind.of_blocks(*pooled_counts(ranking)) / n
     score = kind.of(ranking)
-    uncertainty = kind.told(np.array([ranking.n_genuine]), np.array([ranking.n_imposter])) / n
+    uncertainty = kind.of_blocks(np.array([ranking.n_genuine]), np.array([ranking.n_imposter])) / n
     # Rounding may make a difference −1e-17.
     miscalibration, gain = max(score - recalibrated, 0.0), max(uncertainty - recalibrated, 0.0)
     return Decomposition(score, miscalibration, gain, uncertainty)
@@ -207,5 +202,5 @@ def _check(score: str) -> None:
             "score: expected brier or ovr_nll, found 'nll'; class probabilities recalibrated one "
             "by one no longer sum to 1, so use ovr_nll, the log losses of one class versus the rest"
         )
-    if score not in _KINDS:
+    if score not in _SCORES:
         raise ParameterError(f"score: expected brier or ovr_nll, found {score!r}")

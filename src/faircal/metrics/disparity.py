@@ -45,14 +45,6 @@ def mean(values: npt.ArrayLike) -> float:
 def aad(values: npt.ArrayLike) -> float:
     """Return the average absolute deviation over groups: the mean of |x − m|.
 
-    Parameters
-    ----------
-    values : array-like of float, shape (n_groups,)
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> aad([1.0, 2.0, 6.0])
@@ -65,14 +57,6 @@ def aad(values: npt.ArrayLike) -> float:
 def mad(values: npt.ArrayLike) -> float:
     """Return the maximum absolute deviation over groups: the largest |x − m|.
 
-    Parameters
-    ----------
-    values : array-like of float, shape (n_groups,)
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> mad([1.0, 2.0, 6.0])
@@ -84,14 +68,6 @@ def mad(values: npt.ArrayLike) -> float:
 
 def std(values: npt.ArrayLike) -> float:
     """Return the population standard deviation over groups (ddof 0).
-
-    Parameters
-    ----------
-    values : array-like of float, shape (n_groups,)
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -179,21 +155,7 @@ def equal_opportunity(
 ) -> SharedThresholdRates:
     """Return each group's FNR at the thresholds of given overall FNRs.
 
-    Parameters
-    ----------
-    overall : Ranking
-        The pairs that set the threshold; see `predictive_equality`.
-    groups : mapping of str to Ranking
-        The test pairs of each group.
-    rates : array-like of float, shape (n_rates,)
-        Overall false negative rates.
-    upper : float, default 1.0
-        Upper end of the score range; see `roc`.
-
-    Returns
-    -------
-    SharedThresholdRates
-        Interpolated, as in `fnr_at_threshold`.
+    Everything else is as in `predictive_equality`.
 
     Examples
     --------
@@ -366,7 +328,7 @@ def group_matrix(
                 f"expected one value per pair in {name}, of shape {cell.shape}; "
                 f"found shape {array.shape}"
             )
-    known = cell >= 0
+    known = cell >= 0  # of both images the group is known
     n_cells = n * (n + 1) // 2
     # One pass counts all four kinds: imposter or genuine, rejected or accepted.
     kind = 2 * same[known] + accepted[known]

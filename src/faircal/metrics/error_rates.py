@@ -120,10 +120,11 @@ def auroc(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = None)
     # Twice the area, in whole pairs: integers keep it exact however many pairs there are.
     imposters = np.diff(ranking.fp, prepend=0)
     genuine_above = np.concatenate([[0], ranking.tp[:-1]])
-    whole = 2 * ranking.n_genuine * ranking.n_imposter
+    comparisons = 2 * ranking.n_genuine * ranking.n_imposter
     # Beyond 64 bits, Python's own: only counts in bins are of that many pairs, and bins are few.
-    kind = np.int64 if whole <= np.iinfo(np.int64).max else object
-    return int(np.dot(imposters.astype(kind), (genuine_above + ranking.tp).astype(kind))) / whole
+    kind = np.int64 if comparisons <= np.iinfo(np.int64).max else object
+    twice = np.dot(imposters.astype(kind), (genuine_above + ranking.tp).astype(kind))
+    return int(twice) / comparisons
 
 
 def tpr_at_fpr(ranking: Ranking, rates: npt.ArrayLike) -> FloatArray:
@@ -263,20 +264,7 @@ def fpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0)
 
 
 def tpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the TPR at given thresholds; everything else is as in `fpr_at_threshold`.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    at : array-like of float
-        Thresholds; NaN gives NaN.
-    upper : float, default 1.0
-        Where the rate reaches 0 above the largest score; see `roc`.
-
-    Returns
-    -------
-    ndarray of float64, of the shape of `at`
-        NaN without genuine pairs.
+    """Return the TPR at given thresholds, NaN without genuine pairs; else as `fpr_at_threshold`.
 
     Examples
     --------
@@ -287,20 +275,7 @@ def tpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0)
 
 
 def fnr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the FNR at given thresholds: 1 − `tpr_at_threshold`.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    at : array-like of float
-        Thresholds; NaN gives NaN.
-    upper : float, default 1.0
-        Where the rate reaches 1 above the largest score; see `roc`.
-
-    Returns
-    -------
-    ndarray of float64, of the shape of `at`
-        NaN without genuine pairs.
+    """Return the FNR at given thresholds: 1 − `tpr_at_threshold`, NaN without genuine pairs.
 
     Examples
     --------

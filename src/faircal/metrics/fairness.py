@@ -1,4 +1,4 @@
-"""How unequal error rates are over groups, as standards and test laboratories tell it.
+"""How unequal error rates are over groups, as standards and test laboratories report it.
 
 All of these take the groups' rates at one threshold that every group shares. Some look at one rate
 (`gap`, `max_min`, `max_geomean`, `gini`), some at both (`fdr`, `ir`, `garbe`). Each works on the
@@ -52,14 +52,6 @@ def max_min(rates: npt.ArrayLike) -> FloatArray:
 
     NIST's reports give it for false matches and false non-matches.
 
-    Parameters
-    ----------
-    rates : array-like of float, shape (..., n_groups)
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-
     Examples
     --------
     >>> max_min([[0.01, 0.04, 0.02], [0.0, 0.04, 0.02]])
@@ -75,14 +67,6 @@ def max_geomean(rates: npt.ArrayLike) -> FloatArray:
 
     NIST's summary (IR 8429, 2022). One group with a very low rate, as chance makes of a small one,
     moves the mean of many groups less than it moves their minimum.
-
-    Parameters
-    ----------
-    rates : array-like of float, shape (..., n_groups)
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
 
     Examples
     --------
@@ -103,14 +87,7 @@ def gini(rates: npt.ArrayLike) -> FloatArray:
     With rates x_i of n groups and their mean m,
     ``G = n / (n − 1) · Σ_i Σ_j |x_i − x_j| / (2 n² m)`` (Howard et al., 2022).
 
-    Parameters
-    ----------
-    rates : array-like of float, shape (..., n_groups)
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-        NaN where no group has an error: there is nothing to share out.
+    It is NaN where no group has an error: there is nothing to share out.
 
     Examples
     --------
@@ -141,7 +118,7 @@ def fdr(fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5) -> FloatArra
         The groups' rates at one threshold.
     alpha : float, default 0.5
         Weight of the false positives, here and in `ir` and `garbe`: a choice of what errors cost,
-        which the data don't tell. 0.5 takes both alike.
+        which the data cannot say. 0.5 takes both alike.
 
     Returns
     -------
@@ -169,7 +146,7 @@ def ir(
     fpr, fnr : array-like of float, shape (..., n_groups)
     alpha : float, default 0.5
     beta : float, optional
-        1 − α unless told.
+        1 − α by default.
 
     Returns
     -------
@@ -270,8 +247,8 @@ def unfairness(fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5) -> di
 
     Examples
     --------
-    >>> found = unfairness([0.01, 0.04], [0.1, 0.9])
-    >>> {name: round(float(value), 3) for name, value in found.items()}
+    >>> measures = unfairness([0.01, 0.04], [0.1, 0.9])
+    >>> {name: round(float(value), 3) for name, value in measures.items()}
     {'fpr_gap': 0.03, 'fpr_max_min': 4.0, 'fpr_max_geomean': 2.0, 'fpr_gini': 0.6,
      'fnr_gap': 0.8, 'fnr_max_min': 9.0, 'fnr_max_geomean': 3.0, 'fnr_gini': 0.8,
      'fdr': 0.585, 'ir': 6.0, 'garbe': 0.7}

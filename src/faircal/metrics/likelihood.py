@@ -12,11 +12,10 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.metrics.calibration import NLL_EPS
-from faircal.metrics.ranking import FloatArray, Ranking, as_probabilities, as_ranking
+from faircal.metrics.ranking import FloatArray, Ranking, as_probabilities, as_ranking, pooled_counts
 
 
 def log_likelihood_ratio(probability: npt.ArrayLike, *, calibrated_at: float) -> FloatArray:
@@ -142,14 +141,10 @@ def min_cllr(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = No
     ranking = as_ranking(scores, genuine)
     if not (ranking.n_genuine and ranking.n_imposter):
         return float("nan")
-    hit, miss = (np.diff(of, prepend=0)[::-1] for of in (ranking.tp, ranking.fp))
-    held = hit + miss > 0  # bins of a counted ranking may be empty
-    hit, miss = hit[held], miss[held]
-    # Pooling goes by the fraction genuine; weighing the classes alike would pool the same pairs.
-    blocks = isotonic_regression(hit / (hit + miss), weights=hit + miss).blocks[:-1]
+    # Weighing the classes alike would pool the same pairs.
+    hit, miss = pooled_counts(ranking)
     # Shares of each class in a block; their ratio is the block's likelihood ratio.
-    of_genuine = np.add.reduceat(hit, blocks) / ranking.n_genuine
-    of_imposter = np.add.reduceat(miss, blocks) / ranking.n_imposter
+    of_genuine, of_imposter = hit / ranking.n_genuine, miss / ranking.n_imposter
     return float(_cost(of_genuine, of_imposter) + _cost(of_imposter, of_genuine)) / 2
 
 

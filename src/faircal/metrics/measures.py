@@ -32,7 +32,7 @@ from faircal.metrics.bounds import (
     as_counted,
     counted_range,
     deviation_bound,
-    off,
+    largest_error,
     rate_range,
     threshold_range,
     tpr_range,
@@ -110,14 +110,14 @@ class Rankings:
             return {name: counts.means(k) for k, name in enumerate((GLOBAL, *names))}
 
         def rank(of: dict[str, FilledBins]) -> dict[str, Ranking]:
-            return {name: as_counted(found) for name, found in of.items()}
+            return {name: as_counted(filled) for name, filled in of.items()}
 
-        said = bins(probabilities)
-        likely = rank(said)
+        probability_bins = bins(probabilities)
+        of_probability = rank(probability_bins)
         if scores is probabilities:
-            return cls(likely, likely, upper, said, said)
-        ranked = bins(scores)
-        return cls(rank(ranked), likely, upper, ranked, said)
+            return cls(of_probability, of_probability, upper, probability_bins, probability_bins)
+        score_bins = bins(scores)
+        return cls(rank(score_bins), of_probability, upper, score_bins, probability_bins)
 
     @property
     def groups(self) -> list[str]:
@@ -152,14 +152,14 @@ def measure(
         Global false-positive rates (predictive equality) and false-negative rates (equal
         opportunity) at which groups are compared.
     threshold_from : Rankings, optional
-        Where thresholds come from: the calibration pairs, as in use. From `test` itself unless
-        told, as in the paper.
+        Where thresholds come from: the calibration pairs, as in use. From `test` itself by
+        default, as in the paper.
     """
-    found = [*_scalars(test), *_likelihood(test)]
+    measures = [*_scalars(test), *_likelihood(test)]
     if test.scores:
-        found += _accuracy(test, rates, threshold_from)
-        found += _at_rates(test, threshold_from or test, rates)
-    return found
+        measures += _accuracy(test, rates, threshold_from)
+        measures += _at_rates(test, threshold_from or test, rates)
+    return measures
 
 
 def _scalars(test: Rankings) -> Iterator[Measure]:
@@ -275,42 +275,42 @@ _WITHIN_1 = ("auroc", "tpr", "fpr", "fnr", "ks", "ece", "brier")
 
 
 def error_bounds(
-    test: Rankings, found: Sequence[Measure], rates: Sequence[float] = RATES
+    test: Rankings, measures: Sequence[Measure], rates: Sequence[float] = RATES
 ) -> list[Measure]:
     """Return how far each value that was measured of counted scores can be from the exact one.
 
-    The values are in the order of `found`; NaN where a value is undefined, infinite where a metric
-    has no bound.
+    The bounds are in the order of `measures`; NaN where a value is undefined, infinite where a
+    metric has no bound.
 
     Parameters
     ----------
     test : Rankings
         Made by `Rankings.counted`.
-    found : sequence of Measure
-        What `measure` and `at_threshold` found of it.
+    measures : sequence of Measure
+        What `measure` and `at_threshold` gave for it.
     rates : sequence of float
         Those that `measure` was given.
     """
-    bounds = _Bounds(test, rates, found)
-    known: dict[tuple[str, str, str], float] = {}
-    for group, under, metric, value in found:
+    bounds = _Bounds(test, rates, measures)
+    bound_of: dict[tuple[str, str, str], float] = {}
+    for group, under, metric, value in measures:
         of, _, deviation = metric.partition("_")
         if group == ALL:
             kinds = (of,) if deviation else _KINDS
-            errors = [known[name, under, kind] for name in test.groups for kind in kinds]
+            errors = [bound_of[name, under, kind] for name in test.groups for kind in kinds]
             bound = deviation_bound(deviation, errors)
         else:
             bound = bounds.of(group, under, metric, value)
         # Nothing between 0 and 1 can be off by more than 1, deviations included.
         within = metric.partition("_")[0] in _WITHIN_1
-        known[group, under, metric] = min(bound, 1.0) if within else bound
-    return [Measure(*key, bound) for key, bound in known.items()]
+        bound_of[group, under, metric] = min(bound, 1.0) if within else bound
+    return [Measure(*key, bound) for key, bound in bound_of.items()]
 
 
 class _Bounds:
     """The bound of each value of one group."""
 
-    def __init__(self, test: Rankings, rates: Sequence[float], found: Sequence[Measure]) -> None:
+    def __init__(self, test: Rankings, rates: Sequence[float], measures: Sequence[Measure]) -> None:
         self._test = test
         overall = test.score_bins.get(GLOBAL)
         # By condition: the wanted rate, and where the threshold lies that it sets.
@@ -322,7 +322,7 @@ class _Bounds:
                 for of in _KINDS
                 for rate in rates
             }
-        own = [m.value for m in found if (m.condition, m.metric) == ("", "threshold")]
+        own = [m.value for m in measures if (m.condition, m.metric) == ("", "threshold")]
         self._own = own[0] if own else float("nan")
 
     def of(self, group: str, under: str, metric: str, value: float) -> float:
@@ -332,7 +332,7 @@ class _Bounds:
             return float("inf") if kind.bound is None else kind.bound(bins[group])
         if not under and metric == "threshold":
             return 0.0
-        return off(value, self._range(self._test.score_bins[group], under, metric))
+        return largest_error(value, self._range(self._test.score_bins[group], under, metric))
 
     def _range(self, bins: FilledBins, under: str, metric: str) -> Range:
         """Return where the exact value must lie."""

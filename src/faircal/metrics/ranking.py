@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import isotonic_regression
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.compute.counting import ascending
@@ -240,6 +241,23 @@ class Ranking:
     def n_imposter(self) -> int:
         """Number of imposter pairs."""
         return int(self.fp[-1]) if len(self.fp) else 0
+
+
+def pooled_counts(ranking: Ranking) -> tuple[IntArray, IntArray]:
+    """Return genuine and imposter pairs of the blocks that isotonic regression pools, ascending.
+
+    Pooling goes by the fraction genuine; it is the best increasing map for every proper score.
+
+    Examples
+    --------
+    >>> pooled_counts(Ranking.of([0.1, 0.3, 0.6, 0.9], [0, 1, 0, 1]))
+    (array([0, 1, 1]), array([1, 1, 0]))
+    """
+    hit, miss = (np.diff(of, prepend=0)[::-1] for of in (ranking.tp, ranking.fp))
+    filled = hit + miss > 0  # bins of a counted ranking may be empty
+    hit, miss = hit[filled], miss[filled]
+    blocks = isotonic_regression(hit / (hit + miss), weights=hit + miss).blocks[:-1]
+    return np.add.reduceat(hit, blocks), np.add.reduceat(miss, blocks)
 
 
 def as_ranking(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None) -> Ranking:

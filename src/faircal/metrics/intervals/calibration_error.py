@@ -156,8 +156,8 @@ def _cuts(probability: Float64) -> tuple[Int64, Int64]:
     fine = np.searchsorted(doubt, np.linspace(0, doubt[-1], _MORE_BINS + 1)[1:-1]) + 1
     # Equal probabilities stay together, or the order of the rows would matter.
     ends = np.append(np.flatnonzero(np.diff(probability) > 0) + 1, n)
-    whole = ends[np.searchsorted(ends, np.unique(np.concatenate([tens, fine]))[1:])]
-    cuts = np.unique(np.append(0, whole))
+    rounded = ends[np.searchsorted(ends, np.unique(np.concatenate([tens, fine]))[1:])]
+    cuts = np.unique(np.append(0, rounded))
     tens = np.unique(np.append(0, ends[np.searchsorted(ends, tens[1:])]))
     return cuts, np.searchsorted(tens, cuts[:-1], side="right") - 1
 

@@ -253,10 +253,10 @@ class Uncertainty:
         )
         size = float(np.sqrt((wrong**2).sum() * (taken**2).sum()))
         # More errors of either kind at the threshold mean a lower TPR at the rate.
-        together = float(wrong @ taken) / size if size > 0 else 0.0
+        correlation = float(wrong @ taken) / size if size > 0 else 0.0
         ends = (
-            value - combined_reach(value - low, max(value - lower, 0.0), together),
-            value + combined_reach(high - value, max(upper - value, 0.0), together),
+            value - combined_reach(value - low, max(value - lower, 0.0), correlation),
+            value + combined_reach(high - value, max(upper - value, 0.0), correlation),
         )
         return max(ends[0], 0.0), min(ends[1], 1.0)
 
@@ -305,21 +305,21 @@ class Uncertainty:
 
     def _deviation(self, key: Key, value: float, level: float) -> Ends:
         """Return the interval of a number over groups."""
-        _, condition, whole = key
-        metric, _, name = whole.partition("_")
+        _, condition, full_name = key
+        metric, _, name = full_name.partition("_")
         if np.isnan(value):
             return _UNDEFINED
         if name in DEVIATIONS or name == "gap":
             keys = self._groups(condition, metric, level)
             return self._deviated(name, keys, level) if keys else _UNDEFINED
-        kinds = ("fpr", "fnr") if whole in FAIRNESS else (metric,)
+        kinds = ("fpr", "fnr") if full_name in FAIRNESS else (metric,)
         keys_by_kind = [self._groups(condition, kind, level) for kind in kinds]
-        if not all(keys_by_kind) or (name or whole) not in FAIRNESS:
+        if not all(keys_by_kind) or (name or full_name) not in FAIRNESS:
             return _UNDEFINED
         rates = [np.array([self.values[k] for k in keys]) for keys in keys_by_kind]
         ends = [np.array([self.interval(*k, level) for k in keys]).T for keys in keys_by_kind]
         return unfairness_interval(
-            name or whole,
+            name or full_name,
             rates,
             [(each[0], each[1]) for each in ends],
             [self._simulate(k, r) for k, r in zip(keys_by_kind, rates, strict=True)],
