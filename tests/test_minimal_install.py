@@ -63,8 +63,7 @@ WITH_TORCH = {
     for name in ("comparison", "debiasing", "networks", "session")
 } | {"faircal.embedding.facenet", "faircal.embedding.mtcnn"}
 WITH_TORCH |= {
-    f"faircal.compute.{name}"
-    for name in ("_torch_kmeans", "_torch_logistic", "_torch_pairs", "_torch_recorded", "_triton")
+    f"faircal.compute.{name}" for name in ("_torch_kmeans", "_torch_logistic", "_torch_pairs")
 }
 
 HOOK = f"""
