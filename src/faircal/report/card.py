@@ -227,10 +227,10 @@ def _use(text: str) -> CardSection:
     return CardSection("use", "Intended use", (_text(text) or missing,))
 
 
-def _population(found: Mapping[str, Any]) -> CardSection:
-    counts, scores = found["counts"], found["scores"]
+def _population(population: Mapping[str, Any]) -> CardSection:
+    counts, scores = population["counts"], population["scores"]
     words = [] if counts else ["The file does not say whom it was calibrated on."]
-    if found["simulated"]:
+    if population["simulated"]:
         words.append("The people are simulated: nothing here is about real ones.")
     order = [*(name for name in _COUNTS if name in counts), *sorted(set(counts) - set(_COUNTS))]
     facts = [(name.capitalize(), counts[name]) for name in order]
@@ -241,7 +241,7 @@ def _population(found: Mapping[str, Any]) -> CardSection:
         "Calibration population",
         tuple(words),
         facts=_facts(facts),
-        tables=tuple(_groups(found["groups"], counts)) + tuple(_scores(scores)),
+        tables=tuple(_groups(population["groups"], counts)) + tuple(_scores(scores)),
     )
 
 
@@ -351,31 +351,31 @@ def _listed(key: str, title: str, points: Sequence[str], missing: str) -> CardSe
     return CardSection(key, title, () if said or not missing else (missing,), said)
 
 
-def _diagnostics(found: Mapping[str, Any]) -> CardSection:
-    notes = tuple(map(_text, found["notes"]))
-    facts = [(key.replace("_", " "), value) for key, value in found["figures"].items()]
+def _diagnostics(diagnostics: Mapping[str, Any]) -> CardSection:
+    notes = tuple(map(_text, diagnostics["notes"]))
+    facts = [(key.replace("_", " "), value) for key, value in diagnostics["figures"].items()]
     nothing = () if notes or facts else ("Nothing was noted in the fit.",)
     return CardSection("diagnostics", "Notes and figures of the fit", nothing, notes, _facts(facts))
 
 
-def _provenance(told: Mapping[str, Any] | None) -> CardSection:
-    if told is None:
+def _provenance(provenance: Mapping[str, Any] | None) -> CardSection:
+    if provenance is None:
         missing = "The file does not say where it is from: it is of an earlier version, or of a "
         return CardSection("provenance", "Provenance", (f"{missing}program that did not tell.",))
-    facts = [("Data", told["data"]), ("SHA-256 of the data", told["data_sha256"])]
-    facts += [("Network", told["feature"])] if told["feature"] else []
-    facts += [(f"Setting {key}", value) for key, value in told["settings"].items()]
-    facts += [(f"Version of {key}", value) for key, value in told["versions"].items()]
+    facts = [("Data", provenance["data"]), ("SHA-256 of the data", provenance["data_sha256"])]
+    facts += [("Network", provenance["feature"])] if provenance["feature"] else []
+    facts += [(f"Setting {key}", value) for key, value in provenance["settings"].items()]
+    facts += [(f"Version of {key}", value) for key, value in provenance["versions"].items()]
     return CardSection("provenance", "Provenance", facts=_facts(facts))
 
 
-def _file(found: Mapping[str, Any]) -> CardSection:
+def _file(file: Mapping[str, Any]) -> CardSection:
     facts = [
-        ("Name", found["name"]),
-        ("SHA-256", found["sha256"]),
-        ("Size", f"{found['bytes']:,} bytes"),
-        ("Written by", f"faircal {found['written_by']}"),
-        ("Format", f"{found['format']}, schema {found['schema']}"),
+        ("Name", file["name"]),
+        ("SHA-256", file["sha256"]),
+        ("Size", f"{file['bytes']:,} bytes"),
+        ("Written by", f"faircal {file['written_by']}"),
+        ("Format", f"{file['format']}, schema {file['schema']}"),
     ]
     return CardSection("file", "File", facts=_facts(facts))
 

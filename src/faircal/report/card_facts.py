@@ -45,7 +45,7 @@ def card_facts(
     model : Method or FairCalClassifier
         Fitted, or read by `faircal.load_model`.
     file : path, optional
-        The file that it was read from: its hash, size and format are then told, too.
+        The file that it was read from: its hash, size and format are then given, too.
 
     Examples
     --------
@@ -56,28 +56,30 @@ def card_facts(
     ('Baseline', 0.5)
     """
     is_classifier = isinstance(model, FairCalClassifier)
-    told = model.about_.provenance
-    found = {
+    provenance = model.about_.provenance
+    facts = {
         "model": _of_classifier(model) if is_classifier else _of_method(model),
-        "intended_use": told.intended_use if told else "",
+        "intended_use": provenance.intended_use if provenance else "",
         "population": {
-            "counts": dict(told.counts) if told else {},
-            "groups": {name: dict(of) for name, of in told.groups.items()} if told else {},
-            "simulated": bool(told and told.simulated),
+            "counts": dict(provenance.counts) if provenance else {},
+            "groups": {name: dict(of) for name, of in provenance.groups.items()}
+            if provenance
+            else {},
+            "simulated": bool(provenance and provenance.simulated),
             "scores": _of_scores(model.about_.population),
         },
         "operating_point": None if is_classifier else _of_point(model.about_.operating_point),
-        "limits": list(told.limits) if told else [],
+        "limits": list(provenance.limits) if provenance else [],
         "out_of_scope": list(_NOT_FOR_ROWS if is_classifier else _NOT_FOR_PAIRS),
         "diagnostics": {
             "notes": [] if is_classifier else list(model.diagnostics_.notes),
             "figures": {} if is_classifier else dict(model.diagnostics_.figures),
         },
-        "provenance": None if told is None else _of_provenance(told.as_json()),
+        "provenance": None if provenance is None else _of_provenance(provenance.as_json()),
         "file": None if file is None else _of_file(Path(file)),
     }
     # By name, as a file has it: the card of a model is the same before it is saved and after.
-    plain: dict[str, Any] = json.loads(json.dumps(without_nan(found), sort_keys=True))
+    plain: dict[str, Any] = json.loads(json.dumps(without_nan(facts), sort_keys=True))
     return plain
 
 
@@ -137,8 +139,8 @@ def _shown(value: Any) -> Any:
 
 
 def _of_point(point: OperatingPoint | None) -> dict[str, Any]:
-    told = point or DEFAULT_POINT
-    return {"in_file": point is not None, **told.as_json(), "exceeded": list(told.exceeded)}
+    shown = point or DEFAULT_POINT
+    return {"in_file": point is not None, **shown.as_json(), "exceeded": list(shown.exceeded)}
 
 
 def _of_scores(population: Population | None) -> dict[str, Any] | None:
@@ -168,9 +170,9 @@ def _quantile(population: Population, kind: str, part: float) -> float | None:
     return float(np.interp(part, upto, population.score_edges))
 
 
-def _of_provenance(told: dict[str, Any]) -> dict[str, Any]:
-    wanted = ("data", "data_sha256", "feature", "settings", "versions")
-    return {key: told[key] for key in wanted}
+def _of_provenance(provenance: dict[str, Any]) -> dict[str, Any]:
+    shown = ("data", "data_sha256", "feature", "settings", "versions")
+    return {key: provenance[key] for key in shown}
 
 
 def _of_file(path: Path) -> dict[str, Any]:

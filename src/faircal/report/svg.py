@@ -205,7 +205,6 @@ def score_histogram(
     mark: float | None = None,
     threshold: float | None = None,
     title: str,
-    mark_name: str = "this pair",
     x_label: str = "score",
     width: int = 480,
     height: int = 230,
@@ -219,7 +218,7 @@ def score_histogram(
     mark, threshold : float, optional
         A pair's score, and where decisions are made: lines with their names.
     title : str
-    mark_name, x_label : str
+    x_label : str
     width, height : int
 
     Examples
@@ -228,7 +227,7 @@ def score_histogram(
     >>> "<title>Scores</title>" in drawn, "this pair 0.70" in drawn
     (True, True)
     """
-    marks = {mark_name: mark, "threshold": threshold}
+    marks = {"this pair": mark, "threshold": threshold}
     return histogram(
         edges,
         {"genuine": genuine_counts, "imposters": imposter_counts},
@@ -281,8 +280,6 @@ def bars(
     series: Mapping[str, Sequence[float]],
     *,
     title: str,
-    looks: Sequence[Stroke] = CHANGE_LOOKS,
-    percent: bool = True,
     width: int = 480,
 ) -> str:
     """Draw bars that lie: for each name one of each series, its value written at the end.
@@ -291,11 +288,8 @@ def bars(
     ----------
     names : sequence of str
     series : mapping of str to sequence of float
-        By name of the series, a value for each of `names`, none below 0.
+        By name of the series, a share for each of `names`.
     title : str
-    looks : sequence of Stroke
-    percent : bool
-        Whether values are shares.
     width : int
 
     Examples
@@ -312,19 +306,19 @@ def bars(
     for row, name in enumerate(names):
         top = 26 + row * step
         drawn.append(text(room - 8, top + 7 * count + 4, _cut(name, room), "end"))
-        for i, (look, values) in enumerate(zip(looks, series.values(), strict=False)):
+        for i, (look, values) in enumerate(zip(CHANGE_LOOKS, series.values(), strict=False)):
             y, long = top + 14 * i, max(scale * values[row], 0.8)
             dash = f' stroke-dasharray="{look.dash}"' if look.dash else ""
             drawn.append(
                 f'<rect x="{room:.1f}" y="{y:.1f}" width="{long:.1f}" height="{thick}" '
                 f'fill="{look.colour}" fill-opacity="0.55" stroke="{look.colour}"{dash}/>'
             )
-            drawn.append(text(room + long + 5, y + 10, number(values[row], percent)))
+            drawn.append(text(room + long + 5, y + 10, number(values[row], percent=True)))
     height = 30 + step * len(names)
-    drawn.append(Frame((0, 1), (0, 1), width, height).legend(list(series), looks))
+    drawn.append(Frame((0, 1), (0, 1), width, height).legend(list(series), CHANGE_LOOKS))
     words = [
         f"{name}: "
-        + ", ".join(f"{key} {number(values[row], percent)}" for key, values in series.items())
+        + ", ".join(f"{key} {number(values[row], True)}" for key, values in series.items())
         + "."
         for row, name in enumerate(names)
     ]
@@ -404,8 +398,8 @@ def _wide(x: Sequence[float]) -> tuple[float, float]:
 
 
 def _share(counts: ArrayLike) -> Float64:
-    found = np.asarray(counts, np.float64)
-    return found / (found.sum() or 1.0)
+    counted = np.asarray(counts, np.float64)
+    return counted / (counted.sum() or 1.0)
 
 
 def _spread(name: str, edges: Float64, shares: Float64, plain: bool) -> str:
