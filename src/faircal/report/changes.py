@@ -63,8 +63,8 @@ def changes(store: ResultsFolder, attribute: str, condition: str | None) -> list
 
 def _compared(store: ResultsFolder, attribute: str) -> Compared:
     """Return how methods differ from the reference on the same people, as far as that is known."""
-    found = store.compared(attribute)
-    return {(c.feature, c.method_b, c.group, c.condition, c.metric): c for c in found}
+    comparisons = store.compared(attribute)
+    return {(c.feature, c.method_b, c.group, c.condition, c.metric): c for c in comparisons}
 
 
 def _of_methods(
@@ -87,11 +87,12 @@ def _own_methods(
             continue
         gap = _gap_change(one, reference, condition, compared)
         under = condition.removeprefix("global_")
-        found = _change(one, reference, "tpr", GLOBAL, under, compared)
+        recognised = _change(one, reference, "tpr", GLOBAL, under, compared)
         if gap and not _too_small(reference, condition):
             yield f"{_title(one)}: the largest gap is {gap}."
-        elif found:
-            yield f"{_title(one)}: the share of pairs of one person that it recognises is {found}."
+        elif recognised:
+            share = "the share of pairs of one person that it recognises"
+            yield f"{_title(one)}: {share} is {recognised}."
 
 
 def _without_labels(name: str) -> bool:
@@ -130,12 +131,12 @@ def _accuracy(
     """Say what becomes of accuracy."""
     name = one.store.results.label_in_sentence(one.variant)
     under = condition.removeprefix("global_")
-    found = _change(one, reference, "tpr", GLOBAL, under, compared)
+    recognised = _change(one, reference, "tpr", GLOBAL, under, compared)
     ranking = _change(one, reference, "auroc", GLOBAL, "", compared)
-    if found:
+    if recognised:
         yield (
             f"{name} needs no group labels. Where {rate_text(condition)} of strangers pass for "
-            f"one person, the share of pairs of one person that it recognises is {found}."
+            f"one person, the share of pairs of one person that it recognises is {recognised}."
         )
     if ranking:
         yield (
@@ -241,7 +242,7 @@ def _chance(reference: VariantResults, condition: str) -> Iterator[str]:
     counted = [[reference.counts(g, fold) for g in reference.groups] for fold in folds]
     # Pairs of two groups match less often, so the groups' own rate is above the global one.
     rate = reference.value("fpr_mean", ALL, condition).mean
-    gaps = [gap_by_chance([found[1] for found in fold if found], rate) for fold in counted]
+    gaps = [gap_by_chance([counts[1] for counts in fold if counts], rate) for fold in counted]
     if gaps and not np.isnan(gaps).all():
         yield (
             "Even groups treated exactly alike would show a largest gap of about "
@@ -251,11 +252,11 @@ def _chance(reference: VariantResults, condition: str) -> Iterator[str]:
 
 def difference_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return the table of differences to Baseline; none without replicates or other methods."""
-    found = store.compared(attribute)
-    if not found:
+    comparisons = store.compared(attribute)
+    if not comparisons:
         return []
-    columns = list(dict.fromkeys((c.feature, c.group, c.condition, c.metric) for c in found))
-    by = {(c.method_b, c.feature, c.group, c.condition, c.metric): c for c in found}
+    columns = list(dict.fromkeys((c.feature, c.group, c.condition, c.metric) for c in comparisons))
+    by = {(c.method_b, c.feature, c.group, c.condition, c.metric): c for c in comparisons}
     headings = tuple(
         Heading(feature, _column_title(group, condition, metric), "")
         for feature, group, condition, metric in columns
@@ -272,7 +273,7 @@ def difference_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     caption = (
         "Value of each method less that of Baseline, on the same people, in points of percent (NLL "
         "as it is). Bold: better, and told apart from none after correction for all "
-        f"{found[0].family} comparisons (Holm); a star: worse, and told apart."
+        f"{comparisons[0].family} comparisons (Holm); a star: worse, and told apart."
     )
     return [Table("differences", "Difference to Baseline", caption, headings, lines)]
 

@@ -193,14 +193,14 @@ def _facts(run: dict[str, Any], plain: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _objectives(run: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+    objectives: dict[str, list[str]] = {}
     for fit in run.get("fits", []):
         if "inertia" in fit.get("figures", {}):
             name = f"{fit['feature']}, K = {fit['clusters']}"
             text = f"{fit['figures']['inertia']:.6g}"
-            if text not in found.setdefault(name, []):
-                found[name].append(text)
-    return {name: ", ".join(values) for name, values in found.items()}
+            if text not in objectives.setdefault(name, []):
+                objectives[name].append(text)
+    return {name: ", ".join(values) for name, values in objectives.items()}
 
 
 def _plain(value: Any) -> str:

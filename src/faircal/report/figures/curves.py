@@ -299,15 +299,15 @@ class FprCurves(CurvesFigure):
     def lines(self) -> dict[str, tuple[FloatArray, FloatArray]]:
         """Global rates and the group's rates at the same thresholds; not without imposters."""
         overall = self.histogram()
-        found = {}
+        lines = {}
         for group in self.groups:
             histogram = self.histogram(group)
             if histogram.n_imposter:
                 # From the highest threshold down, beginning with one that nobody passes.
                 x = np.append(0.0, overall.fpr[::-1])
                 y = np.append(0.0, histogram.fpr[::-1])
-                found[group] = trimmed(*corners(x, y), self.upto)
-        return found
+                lines[group] = trimmed(*corners(x, y), self.upto)
+        return lines
 
     @property
     def at_mark(self) -> dict[str, float]:

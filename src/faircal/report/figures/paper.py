@@ -128,8 +128,8 @@ class _Paper:
         return folds[-1] if folds else None
 
     def _sources(self, feature: str) -> dict[str, ScoreSource]:
-        found = sources_of(self.store, feature, self._shown_by)
-        return {source.method: source for source in found if self.store.curves.groups(source)}
+        sources = sources_of(self.store, feature, self._shown_by)
+        return {source.method: source for source in sources if self.store.curves.groups(source)}
 
     def _rates(self, feature: str) -> Iterator[Anything]:
         sources = self._sources(feature)

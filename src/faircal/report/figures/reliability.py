@@ -55,7 +55,7 @@ class ReliabilityDiagram(CurvesFigure):
     @cached_property
     def bins(self) -> dict[str, tuple[IntArray, FloatArray, FloatArray]]:
         """Pairs, mean probability and share of genuine pairs in each bin of each group."""
-        found = {}
+        bins = {}
         for group in self.groups:
             histogram = self.histogram(group)
             borders = np.round(np.arange(1, self.n_bins) / self.n_bins, 3)
@@ -69,8 +69,8 @@ class ReliabilityDiagram(CurvesFigure):
                 )
             )
             some = np.maximum(pairs, 1)
-            found[group] = pairs.astype(np.int64), total / some, genuine / some
-        return found
+            bins[group] = pairs.astype(np.int64), total / some, genuine / some
+        return bins
 
     @cached_property
     def lines(self) -> dict[str, tuple[FloatArray, FloatArray]]:

@@ -76,15 +76,15 @@ class Robustness(Figure):
     @cached_property
     def clusters(self) -> list[int]:
         """The numbers of clusters, ascending."""
-        found = {variant.clusters for line in self.lines.values() for variant in line}
-        return sorted(int(k) for k in found if k)
+        numbers = {variant.clusters for line in self.lines.values() for variant in line}
+        return sorted(int(k) for k in numbers if k)
 
     @cached_property
     def points(self) -> dict[str, dict[int, TableValue]]:
         """The values of each line by number of clusters."""
         group = self.group or (ALL if self.metric.split("_")[-1] in DEVIATIONS else GLOBAL)
         where = (self.attribute, group, self.condition, self.metric)
-        found: dict[str, dict[int, TableValue]] = {}
+        points: dict[str, dict[int, TableValue]] = {}
         for name, variants in self.lines.items():
             values: dict[int, TableValue] = {}
             for variant in variants:
@@ -93,8 +93,8 @@ class Robustness(Figure):
                     at = [int(variant.clusters)] if variant.clusters else self.clusters
                     values |= dict.fromkeys(at, value)
             if values:
-                found[name] = dict(sorted(values.items()))
-        return found
+                points[name] = dict(sorted(values.items()))
+        return points
 
     @cached_property
     def table(self) -> pa.Table:
@@ -182,13 +182,13 @@ def by_method(
     ['FSN']
     """
     variants = results.variants
-    found = {
+    lines = {
         method_title(name): [
             v for v in variants if v.method == name and v.calibrator in ("", calibrator)
         ]
         for name in methods
     }
-    return {name: line for name, line in found.items() if line}
+    return {name: line for name, line in lines.items() if line}
 
 
 _MOVED_COLUMNS = {
@@ -239,11 +239,11 @@ class MovingCurves(Figure):
         own = self.variant
         place = (self.feature, own.method, own.calibrator, own.clusters, self.attribute)
         rows = [row for row in self.rows if row[:5] == place]
-        found = {}
+        lines = {}
         for (metric, group), of in _OF:
             for curve in labelling_curves(rows, metric, group):
-                found[f"{curve.strategy}, {of}"] = curve
-        return found
+                lines[f"{curve.strategy}, {of}"] = curve
+        return lines
 
     @cached_property
     def table(self) -> pa.Table:

@@ -53,20 +53,20 @@ def standard_figures(store: ResultsFolder, attribute: str) -> list[Figure | Pane
     >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
     ['distributions', 'roc']
     """
-    found: list[Anything] = []
+    figures: list[Anything] = []
     for feature in store.results.features:
-        found += _Standard(store, feature, attribute).figures()
-    return tell_apart(found)
+        figures += _Standard(store, feature, attribute).figures()
+    return tell_apart(figures)
 
 
 def sources_of(store: ResultsFolder, feature: str, attribute: str) -> list[ScoreSource]:
     """Return whose scores there are, in the order of the tables: yardsticks last."""
-    found = [
+    sources = [
         source
         for source in store.curves.sources
         if (source.feature, source.attribute) == (feature, attribute)
     ]
-    return sorted(found, key=lambda source: Variant.of(source).yardstick)
+    return sorted(sources, key=lambda source: Variant.of(source).yardstick)
 
 
 def swept(store: ResultsFolder) -> list[str]:

@@ -75,7 +75,7 @@ class Violins(CurvesFigure):
     @cached_property
     def halves(self) -> dict[tuple[str, str], ViolinHalf]:
         """The outlines, by group and kind of pairs."""
-        found = {}
+        halves = {}
         for group in self.groups:
             histogram = self.histogram(group, self.of)
             counts = {kind: getattr(histogram, kind) for kind in _SIDES}
@@ -83,17 +83,17 @@ class Violins(CurvesFigure):
             for kind, count in counts.items():
                 if count.any():
                     share = max(count.sum() / most, _LEAST)
-                    found[group, kind] = _half(histogram, count, share, self._bounded)
-        return found
+                    halves[group, kind] = _half(histogram, count, share, self._bounded)
+        return halves
 
     @cached_property
     def thresholds(self) -> dict[str, float]:
         """The threshold of all pairs (``global``) and of each group; none without imposters."""
         names = dict.fromkeys([GLOBAL, *self.groups])
-        found = {name: _threshold(self.histogram(name, self.of), self._rate) for name in names}
+        thresholds = {name: _threshold(self.histogram(name, self.of), self._rate) for name in names}
         if self.threshold is not None:
-            found[GLOBAL] = self.threshold
-        return {name: value for name, value in found.items() if value == value}
+            thresholds[GLOBAL] = self.threshold
+        return {name: value for name, value in thresholds.items() if value == value}
 
     @property
     def _rate(self) -> float:

@@ -108,25 +108,25 @@ def properties() -> list[tuple[str, str, list[bool]]]:
 @cache
 def features(dataset: str) -> tuple[str, ...]:
     """Return the features that the paper has for a dataset, in its order."""
-    found = dict.fromkeys(of.feature for _, of, _ in entries() if of.dataset == dataset)
-    return tuple(found)
+    names = dict.fromkeys(of.feature for _, of, _ in entries() if of.dataset == dataset)
+    return tuple(names)
 
 
 @cache
 def groups(dataset: str) -> tuple[str, ...]:
     """Return the groups of which the paper prints numbers, by its names and in its order."""
-    found = dict.fromkeys(of.group for _, of, _ in entries() if of.dataset == dataset)
-    return tuple(group for group in found if group not in (GLOBAL, ALL))
+    names = dict.fromkeys(of.group for _, of, _ in entries() if of.dataset == dataset)
+    return tuple(group for group in names if group not in (GLOBAL, ALL))
 
 
 @cache
 def _joined() -> dict[Quantity, Printed]:
     """Join the main tables' means and the appendix's standard deviations."""
-    found: dict[Quantity, Printed] = {}
+    joined: dict[Quantity, Printed] = {}
     for _, quantity, printed in sorted(entries(), key=lambda entry: entry.printed.std >= 0):
-        mean = found[quantity].mean if quantity in found else printed.mean
-        found[quantity] = Printed(mean, printed.std)
-    return found
+        mean = joined[quantity].mean if quantity in joined else printed.mean
+        joined[quantity] = Printed(mean, printed.std)
+    return joined
 
 
 def _rows(name: str) -> Iterator[dict[str, str]]:
