@@ -193,15 +193,15 @@ class TestGoingOn:
         return folder / "audit.partial"
 
     def test_ends_the_same(self, table, audit, partial, whole, monkeypatch):
-        seen, count = [], run._count
+        sizes, scored = [], run.FeatureAuditors.scored
 
-        def counting(part, *more):
-            seen.append(len(part))
-            count(part, *more)
+        def counting(auditors, part):
+            sizes.append(len(part))
+            return scored(auditors, part)
 
-        monkeypatch.setattr(run, "_count", counting)
+        monkeypatch.setattr(run.FeatureAuditors, "scored", counting)
         _, folder = audit(table, "--resume")
-        assert sum(seen) == N - 900
+        assert sum(sizes) == N - 900
         assert contents(folder) == whole
         assert not partial.exists()
 
@@ -267,7 +267,7 @@ class TestGoingOn:
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("faircal.evaluation.audit.stream._count", interrupt)
+        monkeypatch.setattr(run.FeatureAuditors, "scored", interrupt)
         done, folder = audit(table, "--stream", code=1)
         assert done.err.splitlines()[-1] == "faircal: interrupted; nothing is written"
         assert not folder.exists()

@@ -159,7 +159,6 @@ USAGE = [
 
 DEMO = [
     Case("demo: negative seed", "demo --seed -1", "--seed", "x>=0"),
-    Case("demo: no jobs", "demo --jobs 0", "--jobs", "x>=1"),
     Case("demo: out is a file", "demo --out notes.txt", "notes.txt", "give another path"),
     Case("demo: out below a file", "demo --out notes.txt/d", "notes.txt", "choose another path"),
 ]

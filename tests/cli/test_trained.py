@@ -189,14 +189,14 @@ from faircal._base import jobs
 from faircal.methods.training.session import TrainingSession
 
 jobs.EVERY = 0.0
-offer = Session.offer
+offer = TrainingSession.offer
 
 def offer_and_die(self, epoch, optimiser):
     offer(self, epoch, optimiser)
     if epoch == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
-Session.offer = offer_and_die
+TrainingSession.offer = offer_and_die
 """
 
 

@@ -82,7 +82,6 @@ def test_no_share(make):
     del model.diagnostics_.figures[SHARE_FIGURE]
     with pytest.raises(ParameterError, match="--add log_likelihood_ratio: the model does not say"):
         Adding.of(model, ["log_likelihood_ratio"])
-    assert Adding.of(model, ["log_likelihood_ratio"], 0.25).share == 0.25
 
 
 def test_unknown_columns(model):

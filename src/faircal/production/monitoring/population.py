@@ -122,7 +122,7 @@ def calibration_population(
     --------
     >>> import faircal
     >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
-    >>> found = survey(faircal.FairCal(n_clusters=20).fit(cal), cal)
+    >>> found = calibration_population(faircal.FairCal(n_clusters=20).fit(cal), cal)
     >>> found.centers.shape, found.lots_of, found.people
     ((20, 128), 'people', 160)
     """

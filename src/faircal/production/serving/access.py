@@ -49,7 +49,7 @@ class RateLimits:
     Examples
     --------
     >>> now = [0.0]
-    >>> buckets = Buckets(rate=2, burst=1, clock=lambda: now[0])
+    >>> buckets = RateLimits(rate=2, burst=1, clock=lambda: now[0])
     >>> buckets.take("anna"), buckets.take("anna")
     (0.0, 0.5)
     """

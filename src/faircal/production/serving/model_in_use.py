@@ -133,7 +133,7 @@ def pair_groups(left: list[str | None], right: list[str | None]) -> Groups:
 
     Examples
     --------
-    >>> groups_of(["A", None], ["B", "A"]).left
+    >>> pair_groups(["A", None], ["B", "A"]).left
     array([ 0, -1], dtype=int32)
     """
     names = tuple(sorted({name for name in (*left, *right) if name is not None}))

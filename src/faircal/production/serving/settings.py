@@ -63,7 +63,7 @@ class ServiceSettings:
 
     Examples
     --------
-    >>> Settings(Path("m.faircal"), threshold=0.4).point
+    >>> ServiceSettings(Path("m.faircal"), threshold=0.4).point
     OperatingPoint(threshold=0.4, on='score', source='told', ...)
     """
 

@@ -89,7 +89,7 @@ def spark_address(path: Path) -> str:
 
     Examples
     --------
-    >>> print(place(Path("/data/a [1].parquet")))
+    >>> print(spark_address(Path("/data/a [1].parquet")))
     file:///data/a \[1\].parquet
     """
     return "file://" + "".join(f"\\{c}" if c in _SIGNS else c for c in str(path.resolve()))
@@ -100,7 +100,7 @@ def with_spark_types(table: pa.Table) -> pa.Table:
 
     Examples
     --------
-    >>> plain(pa.table({"n": pa.array([1], pa.uint8()), "none": pa.nulls(1)})).schema.types
+    >>> with_spark_types(pa.table({"n": pa.array([1], pa.uint8()), "none": pa.nulls(1)})).schema.types
     [DataType(int64), DataType(string)]
     """
     columns = {}

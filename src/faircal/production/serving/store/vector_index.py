@@ -20,7 +20,7 @@ class VectorIndex:
     Vectors are scaled to unit length here, so that one product gives cosines. What is removed is
     overwritten with zeros at once. Safe to use from many threads.
 
-    >>> gallery = Gallery()
+    >>> gallery = VectorIndex()
     >>> gallery.add([1, 2], ["a", "b"], np.eye(2, 3, dtype=np.float32))
     >>> gallery.search(np.array([2, 1, 0], dtype=np.float32), limit=1)
     [('a', 0.8944...)]
