@@ -100,7 +100,8 @@ def with_spark_types(table: pa.Table) -> pa.Table:
 
     Examples
     --------
-    >>> with_spark_types(pa.table({"n": pa.array([1], pa.uint8()), "none": pa.nulls(1)})).schema.types
+    >>> table = pa.table({"n": pa.array([1], pa.uint8()), "none": pa.nulls(1)})
+    >>> with_spark_types(table).schema.types
     [DataType(int64), DataType(string)]
     """
     columns = {}
