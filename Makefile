@@ -1,12 +1,12 @@
-# make demo   set up and run the main job on simulated data
+# make demo       set up and run the main job on simulated data
 # make test       set up and run the tests
 # make test-docs  set up and run every page of the documentation (CI runs both)
-# make test-fast  the tests that take moments, while you work
-# make docs   build the documentation in site/, offline
-# make check  format, lint, types, import rules
-# make format rewrite the files in our style
-# make size   lines, files, names used twice
-# make bench  the benchmarks: fails where something got slower (make bench PARTS="fit pairs")
+# make test-fast  the tests of data and numerics, while you work
+# make docs       build the documentation in site/, offline
+# make check      format, lint, types, import rules
+# make format     rewrite the files in our style
+# make size       lines, files, class names used twice
+# make bench      the benchmarks: fails where something got slower (make bench PARTS="fit pairs")
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -61,7 +61,7 @@ test: set-up
 test-docs: set-up
 	$(PYTEST) tests/docs
 test-fast: .venv/test
-	$(PYTEST) -m "not slow" $(FAST)
+	$(PYTEST) $(addprefix tests/,_base calibrators compute data metrics model)
 
 .venv/docs: .venv/base
 	$(PIP) --editable ".[docs]"
