@@ -67,7 +67,7 @@ def _model(home: Path, dimension: int, quick: bool) -> tuple[Path, NDArray[np.fl
     data = faircal.simulate(preset, seed=0, dimension=dimension)
     calibration, test = data.split(test_fold=5)
     fitted = faircal.FairCal(n_clusters=20 if quick else 100).fit(calibration)
-    faircal.describe(fitted, calibration)
+    faircal.survey(fitted, calibration)
     path = home / f"{dimension}.faircal"
     fitted.save(path)
     return path, test.embeddings.rows(test.used_images())

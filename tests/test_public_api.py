@@ -86,6 +86,7 @@ PUBLIC = [
     "serve",
     "shift_prior",
     "simulate",
+    "survey",
 ]
 ERRORS = [
     "ConflictError",

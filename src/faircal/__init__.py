@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     )
     from faircal.methods.classifier import FairCalClassifier
     from faircal.production.describe import describe
+    from faircal.production.monitoring import survey
     from faircal.production.monitoring.run import monitor
     from faircal.production.onnx import export_model
     from faircal.production.serving.starting import serve
@@ -165,6 +166,7 @@ _HOME = {
     "serve": "faircal.production.serving.starting",
     "shift_prior": "faircal.calibrators.prior",
     "simulate": "faircal.data.simulation",
+    "survey": "faircal.production.monitoring",
 }
 
 __all__ = [
@@ -244,6 +246,7 @@ __all__ = [
     "serve",
     "shift_prior",
     "simulate",
+    "survey",
 ]
 
 

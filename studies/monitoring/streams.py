@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import faircal
 from faircal.data import Pairs
 from faircal.methods import Method
-from faircal.production.monitoring import PairsInUse, Watch, calibration_population
+from faircal.production.monitoring import PairsInUse, Watch, survey
 from faircal.production.scoring.judging import Judge
 from studies.monitoring.made import SIZES, World
 
@@ -40,7 +40,7 @@ class Fitted:
         pairs = world.draw_pairs(order[: size.calibration], size.pairs, size.genuine, rng)
         data = world.dataset(pairs)
         model = make(method, world.preset).fit(data)
-        model.about_ = replace(model.about_, population=calibration_population(model, data))
+        survey(model, data)
         found = Judge.of(model).places(world.vectors)
         if found is None:
             raise TypeError("expected places")

@@ -12,6 +12,7 @@ import pytest
 
 import faircal
 from faircal.production.describe import describe
+from faircal.production.monitoring import survey
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.app import make_app
 from faircal.production.serving.keys import KeyRing
@@ -53,6 +54,7 @@ def model(tmp_path_factory):
     cal, test = faircal.simulate("small", seed=0, people=80, pairs=1200).split(test_fold=5)
     fitted = faircal.FairCal(n_clusters=5).fit(cal)
     describe(fitted, cal, intended_use="trying the page")
+    survey(fitted, cal)
     path = tmp_path_factory.mktemp("model") / "m.faircal"
     fitted.save(path)
     pairs, vectors = test.pairs, test.embeddings.vectors

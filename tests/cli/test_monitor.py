@@ -16,7 +16,7 @@ import pytest
 import faircal
 from faircal._base.container import pack, unpack
 from faircal.data.dataset_folder import save_dataset
-from faircal.production.monitoring import calibration_population
+from faircal.production.monitoring import survey
 from faircal.production.scoring.judging import Placing
 
 
@@ -29,7 +29,7 @@ def made(tmp_path_factory):
     cal, quiet = (data.subset(np.isin(folds, which)) for which in ((1, 2, 3), (4, 5)))
     model = faircal.FairCal(n_clusters=20).fit(cal)
     model.save(home / "old.faircal")
-    model.about_ = replace(model.about_, population=calibration_population(model, cal))
+    survey(model, cal)
     model.save(home / "model.faircal")
     groups = quiet.images.attributes["ethnicity"].take(quiet.pairs.left)
     drifted = quiet.subset(groups == 0)
@@ -418,7 +418,7 @@ def test_a_model_without_population_is_told_how_to_get_one(home, run_here):
     assert done.code == 2
     assert "old.faircal" in done.err
     assert "fit it again" in done.err
-    assert "faircal.describe" in done.err
+    assert "faircal.survey" in done.err
 
 
 def test_a_folder_of_another_network_is_refused(home, monitor):

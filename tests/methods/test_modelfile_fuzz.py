@@ -23,6 +23,7 @@ from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import decode, encode
 from faircal.model import OperatingPoint
 from faircal.production.describe import describe
+from faircal.production.monitoring import survey
 
 FRONT = struct.Struct("<8sIQ")
 MODELS = {
@@ -91,6 +92,7 @@ def good(faces, rows):
     for name, parameters in MODELS.items():
         model = make_method(name, **parameters).fit(faces)
         describe(model, faces, intended_use="a door", limits=["not for |<b>minors"])
+        survey(model, faces)
         model.about_ = with_point(model.about_)
         found[name] = encode(model)
     for name, calibrator in CLASSIFIERS.items():

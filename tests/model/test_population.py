@@ -5,15 +5,15 @@ import pytest
 
 import faircal
 from faircal._base.errors import DataError
-from faircal.model import About, Population
-from faircal.production.monitoring import calibration_population
+from faircal.model import Population
+from faircal.production.monitoring import survey
 
 
 @pytest.fixture(scope="module")
 def model():
     cal, _ = faircal.simulate("small", seed=0).split(test_fold=5)
     fitted = faircal.FairCal(n_clusters=10).fit(cal)
-    fitted.about_ = About(population=calibration_population(fitted, cal))
+    survey(fitted, cal)
     return fitted
 
 

@@ -16,6 +16,7 @@ from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import decode, encode
 from faircal.model import About, OperatingPoint, Provenance
 from faircal.production.describe import describe
+from faircal.production.monitoring import survey
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +68,14 @@ class TestFaces:
         assert told.versions["faircal"] == faircal.__version__
         assert told.intended_use == "a door"
         assert told.limits[0] == "not for minors"
-        assert about.population.genuine_counts.sum() == told.counts["genuine"]
+        assert about.population is None
+        assert survey(model, faces).genuine_counts.sum() == told.counts["genuine"]
+        assert model.about_.provenance is told
 
     def test_it_stays_in_the_file(self, faces):
         model = FairCal(n_clusters=3).fit(faces)
         describe(model, faces, intended_use="a door", settings={"x": np.int64(3), "y": np.inf})
+        survey(model, faces)
         blob = encode(model)
         again = decode(blob)
         assert again.about_.provenance == model.about_.provenance
@@ -82,6 +86,7 @@ class TestFaces:
         for _ in range(2):
             model = FairCal(n_clusters=3).fit(faces)
             describe(model, faces, intended_use="a door")
+            survey(model, faces)
             blobs.append(encode(model))
         assert blobs[0] == blobs[1]
 
@@ -185,8 +190,9 @@ class TestClassifiers:
 
 class TestWrongUse:
     def test_not_fitted(self, faces):
-        with pytest.raises(NotFittedError, match="call fit first"):
-            describe(Baseline(), faces)
+        for step in (describe, survey):
+            with pytest.raises(NotFittedError, match="call fit first"):
+                step(Baseline(), faces)
 
     @pytest.mark.parametrize("words", [{"intended_use": 3}, {"limits": "text"}, {"limits": [3]}])
     def test_no_text(self, faces, words):

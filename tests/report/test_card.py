@@ -18,6 +18,7 @@ from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import decode, encode
 from faircal.model import About, OperatingPoint, Provenance
 from faircal.production.describe import describe
+from faircal.production.monitoring import survey
 from faircal.report.card import card_facts, card_html, card_markdown
 
 #: Markup, a table's border, a terminal's commands, and letters that turn the text round.
@@ -33,6 +34,7 @@ def faces():
 def model(faces):
     made = FairCal(n_clusters=3).fit(faces)
     describe(made, faces, intended_use="opening a door", limits=["not for minors"])
+    survey(made, faces)
     rows = (
         {"name": "all", "imposters": 400, "fpr": 0.001, "fpr_low": 0.0, "fpr_high": 0.009},
         {"name": "gender F", "imposters": 200, "fpr": 0.004, "genuine": 9, "fnr": 0.25},

@@ -67,8 +67,8 @@ limit_option = option(
     },
     tables={
         "Files": {
-            "OUT": "The model: numbers and JSON under a checksum, with what it was made of. "
-            "Nothing in it is ever executed.",
+            "OUT": "The model: numbers and JSON under a checksum, with what it was made of and "
+            "counts of its population, for 'faircal monitor'. Nothing in it is ever executed.",
             "OUT.checkpoint": "State of a training or a streamed fit while it works; removed when "
             "the model is written.",
         },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,8 +20,7 @@ from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
 from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE
 from faircal.metrics.results import versions
-from faircal.model import About, Population, Provenance
-from faircal.production.monitoring import calibration_population
+from faircal.model import About, Provenance
 from faircal.production.monitoring.calibration_pairs import SampledPairs
 
 
@@ -208,9 +207,9 @@ def describe(
     Parameters
     ----------
     model : Method or FairCalClassifier
-        Fitted on `data`. Its ``about_`` is replaced; an operating point stays.
+        Fitted on `data`. Its provenance is replaced; population and operating point stay.
     data : Dataset, PairStream, SparkPairs or ClassifierRows
-        What it was fitted on. A stream is gone through twice more.
+        What it was fitted on. A stream is gone through once more.
     intended_use : str
         What the model is for, in the words of whoever answers for it.
     limits : sequence of str
@@ -240,9 +239,9 @@ def describe(
     if isinstance(model, FairCalClassifier):
         if not isinstance(data, ClassifierRows):
             raise ParameterError("expected the Labelled rows that the classifier was fitted on")
-        facts, population = _of_rows(model, data), None
+        facts = _of_rows(model, data)
     else:
-        facts, population = _of_pairs(model, data, progress)
+        facts = _of_pairs(model, data, progress)
     provenance = Provenance(
         data=data.name,
         data_sha256=data.hash()
@@ -257,7 +256,7 @@ def describe(
         intended_use=intended_use,
         limits=(*limits, *facts.limits),
     )
-    model.about_ = About(provenance, population, model.about_.operating_point)
+    model.about_ = replace(model.about_, provenance=provenance)
     return model.about_
 
 
@@ -270,7 +269,7 @@ class _DataFacts(NamedTuple):
     limits: tuple[str, ...]
 
 
-def _of_pairs(model: Method, data: Any, progress: Progress) -> tuple[_DataFacts, Population]:
+def _of_pairs(model: Method, data: Any, progress: Progress) -> _DataFacts:
     if isinstance(data, ClassifierRows):
         raise ParameterError("expected the Dataset or PairStream that the model was fitted on")
     if not model._fitted:
@@ -279,9 +278,7 @@ def _of_pairs(model: Method, data: Any, progress: Progress) -> tuple[_DataFacts,
     simulated = bool(data.provenance.get("simulated", False))
     limits = tuple(limits_of_pairs(model, data.feature, counted, simulated))
     groups = {name: of.images for name, of in counted.groups.items()}
-    return _DataFacts(counted.counts(), groups, simulated, limits), calibration_population(
-        model, data
-    )
+    return _DataFacts(counted.counts(), groups, simulated, limits)
 
 
 def _of_rows(model: FairCalClassifier, data: ClassifierRows) -> _DataFacts:

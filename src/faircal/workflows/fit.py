@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
 from faircal._base.files import check_file
-from faircal._base.jobs import Progress, silent
+from faircal._base.jobs import Progress, silent, step
 from faircal.data import Dataset, PairFiles, PairStream
 from faircal.data.pair_files import fold_named
 from faircal.data.stream import BATCH
 from faircal.methods import METHODS, Method, make_method
-from faircal.production.describe import describe
+from faircal.production.describe import CountedRemotePairs, describe
+from faircal.production.monitoring import survey
 
 if TYPE_CHECKING:
     from faircal.production.spark.session import SparkEngine
-
-_DESCRIBING = "describing the calibration population"
 
 
 @dataclass(frozen=True)
@@ -165,9 +164,19 @@ def _fit(
     progress(work, 0, 1, "")
     model.fit(data, progress=progress)
     progress(work, 1, 1, "")
-    progress(_DESCRIBING, 0, 1, "")
-    describe(model, data, **description)
+    _record(model, data, description)
     model.save(out)
+
+
+def _record(
+    model: Method, data: Dataset | PairStream | CountedRemotePairs, description: Mapping[str, Any]
+) -> None:
+    """Have a fitted model keep what it was made of, for its card, and of whom, for monitoring."""
+    progress = description["progress"]
+    with step(progress, "describing the calibration data"):
+        describe(model, data, **description)
+    with step(progress, "surveying the calibration population"):
+        survey(model, data)
 
 
 def _fit_resumable(
@@ -183,8 +192,7 @@ def _fit_resumable(
     progress = description["progress"]
     with resumable(checkpoint, "it"):
         model.fit(data, progress=progress, checkpoint=checkpoint, resume=resume)
-        progress(_DESCRIBING, 0, 1, "")
-        describe(model, data, **description)
+        _record(model, data, description)
     model.save(out)
     checkpoint.unlink(missing_ok=True)
 
@@ -207,5 +215,4 @@ def _fit_on_spark(
             pairs = pairs.without(leave_out)
         with task_progress(spark, progress):
             model.fit(pairs, progress=progress)
-            progress(_DESCRIBING, 0, 1, "")
-            describe(model, pairs, **description)
+            _record(model, pairs, description)

@@ -1,13 +1,12 @@
 """A model of a simulated population, and pairs of other people of the same one."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import faircal
-from faircal.production.monitoring import PairsInUse, calibration_population
+from faircal.production.monitoring import PairsInUse, survey
 from faircal.production.scoring.judging import Judge
 
 
@@ -40,7 +39,7 @@ def use():
     first = np.isin(data.pairs.fold, (1, 2, 3))
     cal, test = data.subset(first), data.subset(~first)
     model = faircal.Baseline().fit(cal)
-    model.about_ = replace(model.about_, population=calibration_population(model, cal))
+    survey(model, cal)
     said = model.apply(test)
     places = Judge.of(model).places(test.embeddings)
     sides = np.stack([test.pairs.left, test.pairs.right])

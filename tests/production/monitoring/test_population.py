@@ -1,14 +1,12 @@
 """What is counted of the calibration population."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import faircal
 from faircal.data import open_stream
 from faircal.data.dataset_folder import save_dataset
-from faircal.production.monitoring import calibration_population
+from faircal.production.monitoring import survey
 from faircal.production.monitoring.population import OUTSIDE
 from faircal.production.scoring.judging import Judge
 
@@ -20,7 +18,7 @@ def parts():
 
 def test_counts_are_of_the_pairs(parts):
     cal, _ = parts
-    found = calibration_population(faircal.FairCal(n_clusters=20).fit(cal), cal)
+    found = survey(faircal.FairCal(n_clusters=20).fit(cal), cal)
     imposters, genuine = int((~cal.genuine).sum()), int(cal.genuine.sum())
     for way in range(2):
         assert found.ranked_counts[way].sum(axis=1).tolist() == [imposters, genuine]
@@ -41,7 +39,7 @@ def test_counts_are_of_the_pairs(parts):
 def test_the_same_seed_gives_the_same_bytes(parts):
     cal, _ = parts
     model = faircal.Baseline().fit(cal)
-    one, other = calibration_population(model, cal), calibration_population(model, cal)
+    one, other = survey(model, cal), survey(model, cal)
     assert one.values() == other.values()
     for key, value in one.arrays().items():
         assert value.tobytes() == other.arrays()[key].tobytes()
@@ -53,7 +51,7 @@ def test_other_people_are_outside_as_often_as_told(method):
     cal, test = data.split(test_fold=5)
     model = faircal.Baseline() if method == "baseline" else faircal.FairCal(n_clusters=50)
     model.fit(cal)
-    model.about_ = replace(model.about_, population=calibration_population(model, cal))
+    survey(model, cal)
     found = Judge.of(model).places(test.embeddings)
     outside = found.outside[test.used_images()].mean()
     assert OUTSIDE / 3 < outside < 3 * OUTSIDE
@@ -66,7 +64,7 @@ def test_places_are_nearer_to_those_of_new_people_than_the_clustering_itself():
         data = faircal.simulate("small", seed=seed, people=400, images=8000, pairs=16_000)
         cal, test = data.split(test_fold=5)
         model = faircal.FairCal(n_clusters=100, random_state=seed).fit(cal)
-        found = calibration_population(model, cal)
+        found = survey(model, cal)
         beyond = [
             (distance > found.reach[clusters]).mean()
             for _, clusters, distance in map(model.image_clusters, (cal, test))
@@ -80,9 +78,9 @@ def test_a_stream_is_counted_as_the_data_in_memory(parts, tmp_path):
     cal, _ = parts
     folder = save_dataset(cal, tmp_path / "faces")
     model = faircal.FairCal(n_clusters=10).fit(cal)
-    streamed = calibration_population(model, open_stream(folder, batch=1000))
+    streamed = survey(model, open_stream(folder, batch=1000))
     assert streamed.people == 160
-    whole = calibration_population(model, cal)
+    whole = survey(model, cal)
     assert streamed.ranked_counts.sum() == whole.ranked_counts.sum()
     np.testing.assert_allclose(streamed.reach, whole.reach, rtol=0.02)
 
@@ -97,7 +95,7 @@ def test_scores_alone_have_no_places(tmp_path):
     data = faircal.load(table)
     model = faircal.Baseline().fit(data)
     for source in (data, open_stream(table, batch=500)):
-        found = calibration_population(model, source)
+        found = survey(model, source)
         assert len(found.centers) == 0
         assert found.watchable
         assert not found.stratified

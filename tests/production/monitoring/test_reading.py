@@ -24,7 +24,7 @@ from faircal.production.monitoring.reading import (
 def model():
     data = faircal.simulate("small", seed=0, people=100, pairs=1000)
     found = faircal.Baseline().fit(data)
-    faircal.describe(found, data)
+    faircal.survey(found, data)
     return found
 
 

@@ -247,7 +247,7 @@ def test_settings_that_cannot_be_are_refused(use):
         Tolerance(scores=-0.1)
     unknown = faircal.Baseline()
     unknown.about_ = About()
-    with pytest.raises(DataError, match="describe"):
+    with pytest.raises(DataError, match="survey"):
         Watch.of(unknown)
 
 

@@ -129,9 +129,11 @@ def fitted_model(data):
     """A model that knows its population."""
     import faircal
     from faircal.production.describe import describe
+    from faircal.production.monitoring import survey
 
     model = faircal.FairCal(n_clusters=5).fit(data[0])
     describe(model, data[0])
+    survey(model, data[0])
     return model
 
 

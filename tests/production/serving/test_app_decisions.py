@@ -46,7 +46,7 @@ def test_a_label_of_another_models_decision_is_kept_and_not_monitored(start, dat
     client = start()
     before = client.post("/v1/verify", json=pair(vectors)).json()["id"]
     other = faircal.Baseline().fit(data[0])
-    faircal.describe(other, data[0])
+    faircal.survey(other, data[0])
     other.save(client.service.settings.model)
     assert client.service.reload()
     assert label(client, before) == 0

@@ -22,6 +22,7 @@ import faircal
 from faircal._base.errors import StorageUnavailableError
 from faircal.data import Embeddings
 from faircal.production.describe import describe
+from faircal.production.monitoring import survey
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.app import make_app
 from faircal.production.serving.background_jobs import BackgroundJobs
@@ -317,6 +318,7 @@ def models(data, tmp_path_factory):
     for seed in range(3):
         model = faircal.FairCal(n_clusters=3 + seed, random_state=seed).fit(data[0])
         describe(model, data[0])
+        survey(model, data[0])
         paths.append(folder / f"{seed}.faircal")
         model.save(paths[-1])
         judged = Judge.of(model)(vectors, np.zeros(9, dtype=np.intp), np.arange(1, 10))

@@ -102,7 +102,7 @@ def test_each_model_and_place_has_a_state_of_its_own(start, data, vectors, model
     assert start(port=8002).service.monitor.watch.pairs == 5
 
     ours, other = model_path.read_bytes(), faircal.Baseline().fit(data[0])
-    faircal.describe(other, data[0])
+    faircal.survey(other, data[0])
     other.save(model_path)
     assert first.reload()
     assert first.monitor.watch.pairs == 0

@@ -19,7 +19,7 @@ import faircal
 from faircal._base.errors import DataError, StorageFullError, StorageUnavailableError
 from faircal.model import About, OperatingPoint, Population
 from faircal.production.describe import describe
-from faircal.production.monitoring import Verdict
+from faircal.production.monitoring import Verdict, survey
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.keys import KeyRing
 from faircal.production.serving.page import page_router
@@ -66,6 +66,7 @@ def fitted():
     cal, test = faircal.simulate("small", seed=0, people=80, pairs=1200).split(test_fold=5)
     model = faircal.FairCal(n_clusters=5).fit(cal)
     describe(model, cal, intended_use="tests")
+    survey(model, cal)
     judge = Judge.of(model)
     pairs = test.pairs
     said = judge(test.embeddings, pairs.left, pairs.right).probability

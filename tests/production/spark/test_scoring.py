@@ -30,7 +30,7 @@ def folder(data, tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(data):
     fitted = faircal.FairCal(n_clusters=20).fit(data)
-    faircal.describe(fitted, data)
+    faircal.survey(fitted, data)
     return fitted
 
 

@@ -3,7 +3,7 @@
 from faircal.production.monitoring.distance import Tolerance
 from faircal.production.monitoring.findings import Finding, Verdict
 from faircal.production.monitoring.pairs_in_use import PairsInUse
-from faircal.production.monitoring.population import calibration_population
+from faircal.production.monitoring.population import survey
 from faircal.production.monitoring.watch import Watch
 
-__all__ = ["Finding", "PairsInUse", "Tolerance", "Verdict", "Watch", "calibration_population"]
+__all__ = ["Finding", "PairsInUse", "Tolerance", "Verdict", "Watch", "survey"]

@@ -8,11 +8,13 @@ matters; held against imposters of their own stratum, scores do not change with 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import NotFittedError
 from faircal.compute.clustering import kmeans
 from faircal.data import Dataset, Embeddings, PairStream
 from faircal.methods import Method
@@ -104,10 +106,12 @@ OUTSIDE = 0.005
 _OWN_SPREAD = 20
 
 
-def calibration_population(
+def survey(
     model: Method, data: Dataset | PairStream | SampledPairs, *, random_state: int = 0
 ) -> Population:
-    """Count what monitoring compares pairs in use with.
+    """Count the calibration population, which monitoring compares pairs in use with.
+
+    The model keeps it (``model.about_.population``), and `save` writes it to the model file.
 
     Parameters
     ----------
@@ -122,10 +126,12 @@ def calibration_population(
     --------
     >>> import faircal
     >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
-    >>> found = calibration_population(faircal.FairCal(n_clusters=20).fit(cal), cal)
-    >>> found.centers.shape, found.lots_of, found.people
+    >>> population = survey(faircal.FairCal(n_clusters=20).fit(cal), cal)
+    >>> population.centers.shape, population.lots_of, population.people
     ((20, 128), 'people', 160)
     """
+    if not model._fitted:
+        raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
     rng = np.random.default_rng(random_state)
     taken = CalibrationPairs.of(model, data, rng)
     lots, image_lots = _deal(taken.people, rng), _deal(taken.images, rng)
@@ -158,7 +164,7 @@ def calibration_population(
         np.histogram(taken.similarity[taken.genuine == kind], picture)[0].astype(np.int64)
         for kind in (True, False)
     ]
-    return Population(
+    population = Population(
         centers=placed.centers,
         reach=placed.reach,
         score_edges=picture,
@@ -177,6 +183,8 @@ def calibration_population(
         people=taken.n_people,
         effects={key: round(value, 4) for key, value in effects.items()},
     )
+    model.about_ = replace(model.about_, population=population)
+    return population
 
 
 class _PlacedPairs(NamedTuple):

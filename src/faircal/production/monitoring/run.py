@@ -267,7 +267,7 @@ def _begin(
     if population is None or not population.watchable:
         raise DataError(
             f"{path}: does not say what its calibration population was like, as models of earlier "
-            "versions don't; fit it again ('faircal fit'; in Python call faircal.describe before "
+            "versions don't; fit it again ('faircal fit'; in Python call faircal.survey before "
             "save)"
         )
     digest = file_digest(path)

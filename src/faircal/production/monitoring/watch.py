@@ -65,11 +65,10 @@ class Watch:
     Examples
     --------
     >>> import faircal
-    >>> from dataclasses import replace
-    >>> from faircal.production.monitoring import calibration_population
+    >>> from faircal.production.monitoring import survey
     >>> cal, test = faircal.simulate("small", seed=0, people=1000).split(test_fold=5)
     >>> model = faircal.Baseline().fit(cal)
-    >>> model.about_ = replace(model.about_, population=calibration_population(model, cal))
+    >>> population = survey(model, cal)
     >>> watch = Watch.of(model)
     >>> said = model.apply(test)
     >>> watch.add(PairsInUse(said.score, said.probability))
@@ -115,7 +114,7 @@ class Watch:
         tolerance: Tolerance | None = None,
         in_order: bool = True,
     ) -> Watch:
-        """Begin to watch `model`, which must know its population (`faircal.describe`).
+        """Begin to watch `model`, which must know its population (`faircal.survey`).
 
         Raises
         ------
@@ -307,6 +306,6 @@ def _population_of(model: Method) -> Population:
     if population is None or not population.watchable:
         raise DataError(
             f"the model ({model.name}) does not know its calibration population: nothing can be "
-            "held against it; fit it again with 'faircal fit', or call faircal.describe"
+            "held against it; fit it again with 'faircal fit', or call faircal.survey"
         )
     return population
