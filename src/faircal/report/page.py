@@ -19,7 +19,6 @@ from faircal._version import __version__
 from faircal.metrics.results import REPORT
 from faircal.report.cells import Table, TableValue
 from faircal.report.figures import Drawing, Figure, Panels
-from faircal.report.outline import ABOUT
 from faircal.report.paper import PAPER, Reproduction
 from faircal.report.rendering import render, resource
 from faircal.report.store import ResultsFolder
@@ -90,8 +89,6 @@ def write_page(store: ResultsFolder, paper: Reproduction | None, pictures: PageF
         pictures=pictures,
         paper=paper,
         reference=PAPER,
-        outline=[section for name in names for section in subject.outline(store, name)],
-        about_outline=ABOUT,
         notes=_notes(store.run) + (paper.notes if paper else []),
         facts=_facts(store.run, subject.facts),
         style=resource("page.css"),

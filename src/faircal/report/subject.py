@@ -17,14 +17,9 @@ from faircal.report.classes.words import class_summary
 from faircal.report.explorer import explorer
 from faircal.report.figures import Figure, Panels, standard_figures
 from faircal.report.findings import ReportableResults
-from faircal.report.outline import OutlineSection, outline
 from faircal.report.store import ResultsFolder
-from faircal.report.tables import further_tables, main_tables
+from faircal.report.tables import audit_tables, further_tables, main_tables
 from faircal.report.words import Summary, summary
-
-
-def _no_sections(_: ResultsFolder, __: str) -> list[OutlineSection]:
-    return []
 
 
 @dataclass(frozen=True)
@@ -48,8 +43,6 @@ class Subject:
     summary, main, differences, further, figures : callable
         From store and attribute to the summary, the tables that the terminal shows, too, those of
         differences between methods, those behind the fold, the figures.
-    outline : callable
-        From store and attribute to the sections of a test report.
     explorer : callable, optional
         From store to the data of the explorer; without it the page has none, and no script.
     """
@@ -66,7 +59,6 @@ class Subject:
     differences: Callable[[ResultsFolder, str], list[Table]]
     further: Callable[[ResultsFolder, str], list[Table]]
     figures: Callable[[ResultsFolder, str], list[Figure | Panels]]
-    outline: Callable[[ResultsFolder, str], list[OutlineSection]] = _no_sections
     explorer: Callable[[ResultsFolder], dict[str, Any]] | None = None
 
     def tables(self, store: ResultsFolder, attribute: str) -> list[Table]:
@@ -75,11 +67,7 @@ class Subject:
 
     def every_table(self, store: ResultsFolder, attribute: str) -> list[Table]:
         """Return all tables, as files have them."""
-        return [
-            *self.tables(store, attribute),
-            *self.further(store, attribute),
-            *(table for section in self.outline(store, attribute) for table in section.tables),
-        ]
+        return [*self.tables(store, attribute), *self.further(store, attribute)]
 
 
 def _face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
@@ -87,7 +75,9 @@ def _face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
 
 
 def _further_face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
-    return further_tables(ReportableResults(store), attribute)
+    results = ReportableResults(store)
+    audited = audit_tables(store, results, attribute) if store.kind == "audit" else []
+    return [*audited, *further_tables(results, attribute)]
 
 
 _FACE_TERMS = {
@@ -132,7 +122,7 @@ FACES = Subject(
         "methods behave; they say nothing about any real system or group."
     ),
     everything="All pairs",
-    more="equal opportunity, ECE, Brier, every group, fairness measures",
+    more="people, every group, equal opportunity, ECE, Brier, fairness measures",
     terms=_FACE_TERMS,
     facts=(
         "pairs",
@@ -149,7 +139,6 @@ FACES = Subject(
     differences=difference_tables,
     further=_further_face_tables,
     figures=standard_figures,
-    outline=outline,
     explorer=explorer,
 )
 

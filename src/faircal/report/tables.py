@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from faircal.evaluation.audit.label_noise import LabelNoiseRow, over_groups
+from faircal.evaluation.audit.regions import distinct
 from faircal.metrics import METRICS
 from faircal.metrics.fairness import FAIRNESS
 from faircal.metrics.results import ALL, GLOBAL, Condition
 from faircal.report.cells import Heading, Line, Table, TableValue
-from faircal.report.store import ResultKey, Results
-from faircal.report.wording import rate_text
+from faircal.report.findings import VariantResults, conditions, effective_people, people
+from faircal.report.store import ResultKey, Results, ResultsFolder
+from faircal.report.wording import metric_title, rate_text
 
 
 @dataclass(frozen=True)
@@ -142,13 +145,20 @@ def fairness_table(results: Results, attribute: str, condition: str) -> Table:
     return method_table(
         results,
         attribute,
-        f"fairness-{condition}",
-        f"Fairness measures at a global FPR of {rate_text(condition)}",
+        f"fairness-{condition}" if condition else "fairness",
+        f"Fairness measures at {point_name(condition)}",
         "Max − min in percent, the rest as it is. Groups are alike where ratios, FDR and the "
         "inequity rate are 1 and the others 0. Undefined: a ratio to a group without an error."
         + results.caution(attribute, "fpr", [condition]),
         columns,
     )
+
+
+def point_name(condition: str) -> str:
+    """Return an operating point in few words, ``a global FPR of 1 %``."""
+    if not condition:
+        return "the given threshold"
+    return f"a global {Condition.of(condition).metric.upper()} of {rate_text(condition)}"
 
 
 def fairness_measures() -> list[tuple[str, str, str]]:
@@ -167,23 +177,26 @@ def group_table(results: Results, attribute: str, metric: str, condition: str = 
 
     Under a condition the values share a fixed global rate, so none is better than another.
     """
-    title, better = metric.upper(), ""
-    if metric in METRICS:
-        title, better = METRICS[metric].title, METRICS[metric].better
+    better = METRICS[metric].better if metric in METRICS else ""
+    title, hint = metric_title(metric), f" {better} is better." if better else ""
+    where = ""
+    if condition or metric in ("fpr", "fnr"):
+        where, hint = f" at {point_name(condition)}", " equal is better."
     names = [(GLOBAL, "Global"), *((group, group) for group in results.groups(attribute))]
     columns = [ColumnSpec(name, metric, group, condition, better) for group, name in names]
-    where, hint = "", f" {better} is better."
-    if condition:
-        rate = Condition.of(condition).metric.upper()
-        where, hint = f" at a global {rate} of {rate_text(condition)}", " equal is better."
+    unit = "Bits" if metric in _IN_BITS else "Percent"
     return method_table(
         results,
         attribute,
         f"groups-{metric}" + (f"-{condition}" if condition else ""),
         f"{title} by group{where}",
-        f"{title} of all pairs and of each group. Percent;{hint}",
+        f"{title} of all pairs and of each group. {unit};{hint or ' lower is better.'}",
         columns,
     )
+
+
+#: What probabilities cost as evidence; 1 is as good as saying nothing.
+_IN_BITS = ("cllr", "min_cllr")
 
 
 def main_tables(results: Results, attribute: str) -> list[Table]:
@@ -200,10 +213,106 @@ def further_tables(results: Results, attribute: str) -> list[Table]:
         return []
     tables = [equality_table(results, attribute, "fnr")]
     tables += [calibration_table(results, attribute, metric) for metric in ("ece", "brier")]
+    points = [c for c in conditions(results, attribute) if not c.startswith("global_fnr")]
     tables.append(group_table(results, attribute, "ks"))
-    tables += [
-        group_table(results, attribute, "fpr", under) for under in results.rates("global_fpr")
-    ]
-    if len(results.variants) > 1:  # an audit has them in its outline
-        tables += [fairness_table(results, attribute, c) for c in results.rates("global_fpr")[-1:]]
+    tables += [group_table(results, attribute, "fpr", point) for point in points]
+    # Twenty measures a method: of a benchmark only where it is strictest, of an audit everywhere.
+    shown = points if len(results.variants) == 1 else points[-1:]
+    tables += [fairness_table(results, attribute, point) for point in shown]
     return [table for table in tables if table.measured]
+
+
+def audit_tables(store: ResultsFolder, results: Results, attribute: str) -> list[Table]:
+    """What the report of an audit shows besides: of one set of scores, and of who is in them."""
+    tables = [people_table(store, attribute)]
+    if results.groups(attribute):
+        every = conditions(results, attribute)
+        tables += [group_table(results, attribute, "fnr", point) for point in every]
+        tables += [group_table(results, attribute, metric) for metric in _IN_BITS]
+    tables += [label_noise_table(store), region_table(store)]
+    return [table for table in tables if table.measured]
+
+
+def _plain_table(key: str, title: str, caption: str, names: list[str], lines: list[Line]) -> Table:
+    headings = tuple(Heading("", name, "") for name in names)
+    return Table(key, title, caption, headings, tuple(lines), spreads=False, stub="")
+
+
+def _count(n: float | None) -> TableValue:
+    return TableValue(np.nan if n is None else float(n), unit=1, digits=0)
+
+
+def people_table(store: ResultsFolder, attribute: str) -> Table:
+    """People and pairs of each group, which are the same for all features."""
+    of = VariantResults(store, attribute, store.results.features[0], store.results.variants[0])
+    counted = people(store, attribute)
+    same, strangers = (effective_people(store, attribute, metric) for metric in ("fnr", "fpr"))
+    lines = []
+    for group in (GLOBAL, *of.groups):
+        genuine, imposter = of.counts(group) or (None, None)
+        values = [counted.get(group), imposter, strangers.get(group), genuine, same.get(group)]
+        name = "All pairs" if group == GLOBAL else group
+        lines.append(Line(name, tuple(map(_count, values))))
+    return _plain_table(
+        "population",
+        "People and pairs",
+        "Effective people: how many, each in equally many such pairs, would tell as much.",
+        [
+            "People",
+            "Pairs of strangers",
+            "Effective people in them",
+            "Pairs of one person",
+            "Effective people in these",
+        ],
+        lines,
+    )
+
+
+def label_noise_table(store: ResultsFolder) -> Table:
+    """How far gaps move when labels of groups are wrong."""
+    lines = []
+    for row in over_groups(store.label_noise):
+        drawn = TableValue(row.median, low=row.low, high=row.high)
+        back = TableValue(np.nan, says="not known")
+        if row.reliable:
+            said = row.taken_back(lambda value: TableValue(value).text)
+            back = TableValue(row.corrected, says=said if " to " in said else "")
+        name = f"{row.name} at {point_name(row.condition)}" if row.of_rate else row.name
+        lines.append(Line(name, (TableValue(row.value), drawn, back), block=_block(store, row)))
+    share = 100 * store.label_noise[0].noise if lines else 0.0
+    names = ["As labelled", f"With {share:g} % wrong", f"If {share:g} % are wrong already"]
+    caption = (
+        "So many labels of groups were drawn anew at random: how far gaps move, and what they "
+        "would be if as many are wrong already and are taken back. Percent."
+    )
+    made = _plain_table("label-noise", "Wrong labels: how far gaps move", caption, names, lines)
+    return replace(made, brackets="where 95 % of the draws lie")
+
+
+def region_table(store: ResultsFolder) -> Table:
+    """The regions that were found to be worse than the rest."""
+    lines = [
+        Line(
+            row.region,
+            (
+                _count(row.people),
+                _count(row.imposters),
+                TableValue(row.fpr, low=row.low, high=row.high),
+                TableValue(row.rest_fpr),
+                TableValue(row.gap, low=row.gap_low, high=row.gap_high),
+                TableValue(row.rest_gap),
+                TableValue(np.nan, says=row.composition or "–"),
+            ),
+        )
+        for row in distinct(store.regions)
+    ]
+    names = ["People", "Pairs of strangers", "FPR", "Rest", "Probabilities off by", "Rest ", "Who"]
+    caption = (
+        "Where in embedding space it is worst, without labels of groups, as the half of the people "
+        "that did not make a region shows it, with control of false discoveries. Percent."
+    )
+    return _plain_table("regions", "Regions that are worse", caption, names, lines)
+
+
+def _block(store: ResultsFolder, row: LabelNoiseRow) -> str:
+    return row.feature if len(store.results.features) > 1 else ""
