@@ -415,13 +415,13 @@ BENCH = "benchmark rows.csv --attribute sex --out o"
 
 BAD = [
     # reading
-    ("audit sub --out o", Path("sub").mkdir, "rows.parquet, found neither", "probabilities.npy"),
+    ("audit sub --out o", Path("sub").mkdir, "found a folder", "give the path of a file"),
     (FIT.replace("rows.csv", "none.csv"), None, "none.csv", "check the path"),
     (FIT.replace("rows.csv", "notes.txt"), None, "notes.txt", "convert it first"),
     (AUDIT.replace("rows", "sub/rows"), None, "sub/rows.csv", "check the path"),
     (AUDIT, logits, "rows.csv, row 1", "apply a softmax first"),
     (AUDIT, cell("p_dog", 7, 0.9999), "row 7: expected class probabilities", "correct or remove"),
-    (AUDIT, cell("p_dog", 7, None), "column 'p_dog', row 7", "correct or remove"),
+    (AUDIT, cell("p_dog", 7, None), "row 7: expected class probabilities", "correct or remove"),
     (AUDIT, column("label", None), "column 'label' is missing", "add or rename"),
     (AUDIT, cell("label", 3, None), "column 'label', row 3", "fill it in"),
     (AUDIT, cell("label", 3, "cow"), "label 'cow'", "known: cat, dog, owl"),

@@ -1,8 +1,6 @@
-"""The rows of a classifier: tables, archives and folders, and what is wrong with them."""
+"""The rows of a classifier: tables and archives, and what is wrong with them."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pyarrow as pa
@@ -94,18 +92,6 @@ def test_an_archive(columns, written):
     assert named.codes.tolist() == data.codes.tolist()
 
 
-def test_a_folder(columns, written, tmp_path):
-    written({name: columns[name] for name in ("label", "sex")})
-    chance = np.random.default_rng(1).dirichlet(np.ones(3), N)
-    np.save("probabilities.npy", chance)
-    np.save("features.npy", np.eye(N))
-    (tmp_path / "dataset.json").write_text(json.dumps({"name": "zoo", "classes": CLASSES}))
-    data = load_classifier_rows(tmp_path)
-    assert (data.name, data.classes) == ("zoo", CLASSES)
-    np.testing.assert_allclose(data.probabilities, chance)
-    np.testing.assert_array_equal(data.features, np.eye(N))
-
-
 def test_other_names(columns, written):
     renamed = {name.replace("p_", "prob."): values for name, values in columns.items()}
     renamed["truth"], renamed["patient"] = renamed.pop("label"), renamed.pop("identity")
@@ -175,7 +161,11 @@ BAD = {
     "logarithms": (lambda c: softmaxed(c, np.log), "row 1:", "take the exponential"),
     "one sum": (lambda c: at(c, "p_dog", 5, 0.0), "row 5:", "correct or remove"),
     "one value": (lambda c: at(c, "p_dog", 5, -0.5), "'p_dog' (1 such rows)", "correct or remove"),
-    "not a number": (lambda c: at(c, "p_owl", 4, np.nan), "'p_owl', row 4", "correct or remove"),
+    "not a number": (
+        lambda c: at(c, "p_owl", 4, np.nan),
+        "row 4: expected class",
+        "'p_owl' (1 such rows)",
+    ),
     "no number": (lambda c: c | {"p_owl": ["x"] * N}, "'p_owl'", "correct or rename"),
     "no probabilities": (lambda c: without(c, "p_cat", "p_dog", "p_owl"), "p_CLASS", "--prob"),
     "one class column": (lambda c: without(c, "p_cat", "p_dog"), "(p_owl)", "add those"),
@@ -270,24 +260,14 @@ def test_bad_archives(written, arrays, message):
     assert message in str(error.value)
 
 
-def test_bad_folders_and_files(columns, written, tmp_path):
-    with pytest.raises(FairCalError, match=r"expected rows\.csv or rows\.parquet"):
-        load_classifier_rows(tmp_path)
-    written(columns)
-    np.save("features.npy", np.eye(3))
-    with pytest.raises(FairCalError, match=r"features\.npy: expected 12 rows"):
-        load_classifier_rows(tmp_path)
-    np.save("probabilities.npy", np.full((N, 3), 1 / 3))
-    np.save("features.npy", np.eye(N))
-    with pytest.raises(FairCalError, match="both in columns"):
-        load_classifier_rows(tmp_path)
-    (tmp_path / "dataset.json").write_text('{"classes": "cat"}')
-    with pytest.raises(FairCalError, match="expected a list as classes"):
-        load_classifier_rows(tmp_path)
+def test_bad_files(tmp_path):
     (tmp_path / "rows.npz").write_text("no archive")
     with pytest.raises(FairCalError, match="cannot be read"):
         load_classifier_rows(tmp_path / "rows.npz")
     with pytest.raises(FairCalError, match="no such file"):
         load_classifier_rows(tmp_path / "none.csv")
+    np.save(tmp_path / "features.npy", np.eye(3))
     with pytest.raises(FairCalError, match=r"expected a \.csv"):
         load_classifier_rows(tmp_path / "features.npy")
+    with pytest.raises(FairCalError, match="found a folder"):
+        load_classifier_rows(tmp_path)

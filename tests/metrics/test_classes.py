@@ -21,17 +21,16 @@ from faircal.metrics import (
     classwise_ece,
     classwise_ks,
     classwise_rankings,
-    classwise_reliability,
     ece,
     ks,
     multiclass_brier,
     multiclass_nll,
     nll,
+    reliability,
     top_label,
     top_label_ece,
     top_label_ks,
     top_label_ranking,
-    top_label_reliability,
 )
 
 moderate = settings(max_examples=60)
@@ -106,12 +105,6 @@ class TestByHand:
         assert classwise_ks([[0.5, 0.3, 0.2]], [0]) == pytest.approx((0.5 + 0.3 + 0.2) / 3)
         assert classwise_ece([[1, 0, 0]], [0]) == 0
 
-    def test_ties_in_order(self):
-        same = [[0.5, 0.5]] * 4
-        assert top_label_ks(same, [1, 1, 0, 0]) == 0
-        assert top_label_ks(same, [1, 1, 0, 0], ties="order") == 0.25
-        assert classwise_ks(same, [1, 1, 0, 0], ties="order") == 0.25
-
     def test_a_certain_mistake_is_finite(self):
         assert multiclass_nll([[1, 0]], [1]) == pytest.approx(-math.log(np.finfo(float).eps))
         assert multiclass_nll([[1, 0]], [1], eps=0.01) == pytest.approx(-math.log(0.01))
@@ -128,13 +121,14 @@ class TestAgainstOthers:
 
     def test_reliability_is_scikit_learns(self, rows):
         p, y = rows
-        for code, bins in enumerate(classwise_reliability(p, y, n_bins=8, binning="width")):
+        for code, ranking in enumerate(classwise_rankings(p, y)):
+            bins = reliability(ranking, n_bins=8, binning="width")
             true, predicted = calibration_curve(y == code, p[:, code], n_bins=8)
             used = bins.count > 0
             np.testing.assert_allclose(bins.fraction_genuine[used], true)
             np.testing.assert_allclose(bins.confidence[used], predicted)
         true, predicted = calibration_curve(p.argmax(axis=1) == y, p.max(axis=1), n_bins=8)
-        bins = top_label_reliability(p, y, n_bins=8, binning="width")
+        bins = reliability(top_label_ranking(p, y), n_bins=8, binning="width")
         used = bins.count > 0
         np.testing.assert_allclose(bins.fraction_genuine[used], true)
         np.testing.assert_allclose(bins.confidence[used], predicted)

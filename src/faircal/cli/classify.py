@@ -67,7 +67,7 @@ def command() -> None:
     features (such as a network's last layer but one) and fits one calibration map a cluster; it
     needs no attribute. Attributes are for measuring.
 
-    A TABLE (.csv, .parquet, .npz, or a folder) has a row for each input of the classifier. Begin
+    A TABLE (.csv, .parquet, .npz) has a row for each input of the classifier. Begin
     with 'faircal classify benchmark', which says whether it helps on your rows.
     """
 
@@ -78,8 +78,8 @@ def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
     @argument(
         "table",
         type=click.Path(path_type=Path),
-        help="Rows of a classifier: a .csv, .parquet or .npz file, or a folder with rows, "
-        "probabilities and features (see Columns of a table).",
+        help="Rows of a classifier: a .csv, .parquet or .npz file "
+        "(see Columns of a table).",
     )
     @option(
         "--label",

@@ -1,13 +1,14 @@
 """The rows of a classifier: class probabilities, labels, features, and who is in which group.
 
 A *row* is one input of a classifier. It has one group, not two sides as a pair of faces has. Rows
-lie in a table, an ``.npz`` file, or a folder with matrices.
+lie in a table or an ``.npz`` file.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +21,14 @@ from faircal._base.errors import DataError
 from faircal._base.files import digest, existing
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
-from faircal.data.class_probabilities import (
-    check_finite,
-    checked_probabilities,
-    label_codes,
-    matrix_of,
-    naturally,
-    numbers,
-)
-from faircal.data.columns import Column, is_missing, parse_fold
-from faircal.data.dataset_folder import read_about
-from faircal.data.tables import (
-    check_kind,
-    find_table,
-    has_table,
-    open_npy,
-    read_npz,
-    read_table,
-    require_columns,
-    unreadable,
-)
+from faircal.data.class_probabilities import as_probabilities_matrix, label_codes
+from faircal.data.columns import WHOLE, Column, as_arrow, as_floats, first_true, parse_fold
+from faircal.data.tables import open_npy, read_npz, read_table, require_columns, unreadable
 from faircal.data.types import cross
 
 LABEL, PROBABILITIES, FEATURES, IDENTITY, FOLD = "label", "p_", "feature_", "identity", "fold"
 #: Columns that `faircal classify apply` adds: groups only where they are asked for.
 _MADE = ("predicted", "cluster")
-#: The table of a folder, and its matrices.
-ROWS, MATRICES = "rows", ("probabilities", "features")
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +143,11 @@ def load_classifier_rows(
     identity: str = IDENTITY,
     need_labels: bool = True,
 ) -> ClassifierRows:
-    r"""Read a classifier's rows: a table, an ``.npz`` file, or a folder.
+    r"""Read a classifier's rows: a table, or an ``.npz`` file.
 
-    A folder holds ``rows.csv`` or ``rows.parquet`` and, as matrices of a row per row,
-    ``probabilities.npy`` and ``features.npy`` where these are not columns; ``dataset.json`` may say
-    ``name`` and ``classes``. An ``.npz`` file holds ``probabilities`` or ``probs``, ``labels`` or
-    ``label``, and perhaps ``features`` and ``classes``; its other 1-d arrays are columns.
+    An ``.npz`` file holds the matrix ``probabilities`` or ``probs``, ``labels`` or ``label``, and
+    perhaps the matrix ``features`` and ``classes``, the names of the columns; its other 1-d arrays
+    are columns.
 
     Parameters
     ----------
@@ -192,26 +173,24 @@ def load_classifier_rows(
     >>> data.classes, data.codes, data.groups("sex").names
     (('no', 'yes'), array([0, 1]), ('F', 'M'))
     """
-    files = find_rows(Path(path))
-    chance, classes, taken = _probabilities(files, probabilities)
-    columns = files.table.column_names
-    label_name = _label_name(columns, label)
+    file = _RowFile.read(existing(path))
+    chance, classes, taken = _probabilities(file, probabilities)
+    columns = file.table.column_names
+    names = [name for name in (label, *["labels"] * (label == LABEL)) if name in columns]
+    label_name = names[0] if names else None
     unit_name = identity if identity in columns or identity != IDENTITY else None
     reserved = {*taken, *filter(None, [label_name, unit_name]), FOLD}
-    vectors, used = _features(files, features, reserved)
+    vectors, used = _features(file, features, reserved)
     labels = codes = None
     if label_name is not None:
-        place = f"{files.where}, column '{label_name}'"
-        labels = Column.of(files.table[label_name], place)
+        labels = file.column(label_name)
         if need_labels:
-            is_bool = pa.types.is_boolean(files.table[label_name].type)
-            codes = label_codes(labels, classes, place, is_bool)
-            _check_enough(codes, classes, place)
+            codes = _codes(file, label_name, labels, classes)
     elif need_labels:
-        require_columns(files.table, (label,), files.where)
-    attributes, grouping = _attributes(files, {*reserved, *used})
+        require_columns(file.table, (label,), file.where)
+    attributes, grouping = _attributes(file, {*reserved, *used})
     return ClassifierRows(
-        name=files.name,
+        name=Path(path).stem,
         probabilities=chance,
         codes=codes,
         classes=classes,
@@ -219,55 +198,126 @@ def load_classifier_rows(
         feature_names=used,
         attributes=attributes,
         grouping=grouping,
-        identity=None if unit_name is None else _column(files, unit_name),
-        fold=parse_fold(files.table[FOLD], files.where) if FOLD in columns else None,
+        identity=None if unit_name is None else file.column(unit_name),
+        fold=parse_fold(file.table[FOLD], file.where) if FOLD in columns else None,
         label=labels,
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _RowFile:
+    """The columns of a file, and its matrices where it is an ``.npz``."""
+
+    where: str
+    table: pa.Table
+    matrices: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    classes: tuple[str, ...] | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> _RowFile:
+        """Read a file; all of its arrays must be as long as each other."""
+        if path.suffix != ".npz":
+            return cls(str(path), read_table(path))
+        with unreadable(path):
+            arrays = read_npz(path)
+        named = arrays.pop("classes", None)
+        classes = None if named is None else tuple(map(str, np.ravel(named).tolist()))
+        matrices = {name: array for name, array in arrays.items() if array.ndim == 2}
+        columns = {name: array for name, array in arrays.items() if array.ndim == 1}
+        lengths = [len(array) for array in (*matrices.values(), *columns.values())]
+        if not lengths or not lengths[0]:
+            raise DataError(
+                f"{path}: expected arrays with a row per row, found none; check the export"
+            )
+        for name, array in (matrices | columns).items():
+            _check_length(array, lengths[0], f"{path}, '{name}'", "the other arrays")
+        with unreadable(path):
+            table = pa.table({name: as_arrow(array, name) for name, array in columns.items()})
+        return cls(str(path), table, matrices, classes)
+
+    def column(self, name: str) -> Column:
+        """Return a column of text, whole numbers, true and false."""
+        require_columns(self.table, (name,), self.where)
+        return Column.of(self.table[name], f"{self.where}, column '{name}'")
+
+    def numbers(self, names: Sequence[str], kind: Any) -> NDArray[Any]:
+        """Return columns of numbers as a matrix, shape (n, len(names)); empty cells are NaN."""
+        matrix = np.empty((self.table.num_rows, len(names)), dtype=kind)
+        for i, name in enumerate(names):
+            column = f"{self.where}, column '{name}'"
+            values = as_floats(self.table[name], column, "correct or rename the column")
+            with np.errstate(over="ignore"):  # becomes infinite, and is reported as such
+                matrix[:, i] = values
+        return matrix
+
+    def listing(self, most: int = 12) -> str:
+        """Name what there is, for messages."""
+        names = [*self.matrices, *self.table.column_names]
+        more = f" and {len(names) - most} more" if len(names) > most else ""
+        return ", ".join(names[:most]) + more
+
+
+def _check_length(array: NDArray[Any], n: int, where: str, whose: str) -> None:
+    if len(array) != n:
+        raise DataError(
+            f"{where}: expected {n} rows as in {whose}, found {len(array)}; "
+            "save one row per row of the table, in its order"
+        )
+
+
+def _matrix_of(array: NDArray[Any], where: str, kind: Any) -> NDArray[Any]:
+    """Return an array that has a row per row of the table as `kind`."""
+    if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
+        raise DataError(
+            f"{where}: expected a matrix of numbers with one row per row of the table, found "
+            f"{array.dtype} of shape {array.shape}; save it again"
+        )
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype=kind)
+
+
 def _probabilities(
-    files: RowFiles, prefix: str
+    file: _RowFile, prefix: str
 ) -> tuple[NDArray[np.float64], tuple[str, ...], list[str]]:
     """Return the probabilities, the classes, and the columns that they come from."""
-    names = [name for name in files.table.column_names if name.startswith(prefix) and prefix]
+    names = [name for name in file.table.column_names if name.startswith(prefix) and prefix]
     usual = ("probabilities", "probs") if prefix == PROBABILITIES else (prefix,)
-    several = [key for key in usual if key in files.matrices]
-    if names and several:
+    key = next((key for key in usual if key in file.matrices), None)
+    if names and key is not None:
         raise DataError(
-            f"{files.where}: probabilities are both in columns '{prefix}…' and in '{several[0]}'; "
+            f"{file.where}: probabilities are both in columns '{prefix}…' and in '{key}'; "
             "remove one of them"
         )
-    if several:
-        where, array = files.matrices[several[0]]
-        chance = checked_probabilities(matrix_of(array, where, np.float64), where)
-        return chance, files.classes_of(chance.shape[1]), []
-    if not names:
+    if not names and key is None:
         raise DataError(
-            f"{files.where}: no columns of probabilities '{prefix}CLASS'; name what they begin "
-            f"with by --probabilities (columns: {_listing(files)})"
+            f"{file.where}: no columns of probabilities '{prefix}CLASS'; name what they begin "
+            f"with by --probabilities (columns: {file.listing()})"
         )
-    classes = tuple(name.removeprefix(prefix).strip() for name in names)
-    if "" in classes or len(set(classes)) < len(classes):
+    if key is not None:
+        where = f"{file.where}, '{key}'"
+        matrix = _matrix_of(file.matrices[key], where, np.float64)
+        classes = file.classes or tuple(map(str, range(matrix.shape[1])))
+    else:
+        where, matrix = file.where, file.numbers(names, np.float64)
+        classes = tuple(name.removeprefix(prefix).strip() for name in names)
+    if matrix.shape[1] < 2:
         raise DataError(
-            f"{files.where}: columns '{prefix}…' must each name a class of its own, found "
-            f"{', '.join(names)}; rename them"
+            f"{where}: expected probabilities of two classes or more, found one column"
+            f"{f' ({names[0]})' if names else ''}; add those of the other classes"
         )
-    matrix = numbers(files.table, names, files.where, np.float64)
-    return checked_probabilities(matrix, files.where, names), classes, names
+    if "" in classes or len(set(classes)) < len(classes) or len(classes) != matrix.shape[1]:
+        raise DataError(
+            f"{where}: expected {matrix.shape[1]} different class names, one per column of the "
+            f"probabilities, found {', '.join(names or classes[:12])}; rename them"
+        )
+    return as_probabilities_matrix(matrix, where, names=names, first=1), classes, names
 
 
-def _listing(files: RowFiles, most: int = 12) -> str:
-    names = [*files.matrices, *files.table.column_names]
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _label_name(columns: Sequence[str], label: str) -> str | None:
-    """Return the column of labels; ``labels`` will do where nobody named another."""
-    names = [name for name in (label, *["labels"] * (label == LABEL)) if name in columns]
-    return names[0] if names else None
-
-
-def _check_enough(codes: NDArray[np.int64], classes: Sequence[str], where: str) -> None:
+def _codes(file: _RowFile, name: str, labels: Column, classes: Sequence[str]) -> NDArray[np.int64]:
+    """Return the rows' classes, which must be two at least."""
+    where = f"{file.where}, column '{name}'"
+    boolean = pa.types.is_boolean(file.table[name].type)
+    codes = label_codes(labels, classes, where, boolean=boolean)
     if len(codes) < 2:
         raise DataError(f"{where}: expected two labelled rows or more, found one; add rows")
     if (codes == codes[0]).all():
@@ -275,179 +325,85 @@ def _check_enough(codes: NDArray[np.int64], classes: Sequence[str], where: str) 
             f"{where}: expected labels of two classes or more, found {classes[codes[0]]!r} only; "
             "add rows of other classes"
         )
+    return codes
 
 
 def _features(
-    files: RowFiles, named: str, reserved: set[str]
+    file: _RowFile, named: str, reserved: set[str]
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     """Return the features, where there are any, and the columns that they come from."""
-    key = "features" if named == FEATURES else named
+    names: list[str] = []
+    key, where = ("features" if named == FEATURES else named), named
     if named.endswith(".npy"):
-        where, array = named, open_npy(Path(named))
-        files.check_rows(len(array), where)
-    elif key in files.matrices:
-        where, array = files.matrices[key]
+        array = open_npy(Path(named))
+        _check_length(array, len(file.table), where, file.where)
+        vectors = _matrix_of(array, where, np.float32)
+    elif key in file.matrices:
+        where = f"{file.where}, '{key}'"
+        vectors = _matrix_of(file.matrices[key], where, np.float32)
     else:
-        return _feature_columns(files, named, reserved)
-    vectors = matrix_of(array, where, np.float32)
-    check_finite(vectors, where)
-    return vectors, ()
-
-
-def _feature_columns(
-    files: RowFiles, named: str, reserved: set[str]
-) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
-    columns = files.table.column_names
-    if "," in named or named in columns:
-        names = [name.strip() for name in named.split(",")]
-        require_columns(files.table, names, f"--features, {files.where}")
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise DataError(f"--features: '{twice[0]}' is named more than once; name it once")
-    else:
-        # In an order that is theirs, not the table's: a model must find them in another table.
-        names = sorted(
-            (n for n in columns if n.startswith(named) and n not in reserved), key=naturally
-        )
-    if not names and named == FEATURES:
-        return None, ()
-    if not names:
-        raise DataError(
-            f"{files.where}: no feature columns '{named}…'; name what they begin with, all of "
-            f"them with commas between, or an .npy file (columns: {_listing(files)})"
-        )
-    vectors = numbers(files.table, names, files.where, np.float32)
-    check_finite(vectors, files.where, names)
+        where, names = file.where, _feature_names(file, named, reserved)
+        if not names:
+            return None, ()
+        vectors = file.numbers(names, np.float32)
+    # One number tells of all in most cases, and takes no second matrix.
+    if not np.isfinite(vectors.sum(dtype=np.float64)):
+        _check_finite(vectors, where, names)
     return vectors, tuple(names)
 
 
-def _attributes(files: RowFiles, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
+def _feature_names(file: _RowFile, named: str, reserved: set[str]) -> list[str]:
+    columns = file.table.column_names
+    if "," in named or named in columns:
+        names = [name.strip() for name in named.split(",")]
+        require_columns(file.table, names, f"--features, {file.where}")
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise DataError(f"--features: '{twice[0]}' is named more than once; name it once")
+        return names
+    # In an order that is theirs, not the table's: a model must find them in another table.
+    names = sorted((n for n in columns if n.startswith(named) and n not in reserved), key=_number)
+    if not names and named != FEATURES:
+        raise DataError(
+            f"{file.where}: no feature columns '{named}…'; name what they begin with, all of "
+            f"them with commas between, or an .npy file (columns: {file.listing()})"
+        )
+    return names
+
+
+def _number(name: str) -> list[Any]:
+    """Return what sorts names by the numbers in them: x2 before x10."""
+    parts = re.split(r"(\d+)", name)
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+
+
+def _check_finite(matrix: NDArray[Any], where: str, names: Sequence[str]) -> None:
+    """Raise where a number is missing or infinite; `names` are those of the columns."""
+    bad = ~np.isfinite(matrix)
+    rows = bad.any(axis=1)
+    if not rows.any():
+        return
+    row = first_true(rows)
+    at = first_true(bad[row])
+    column = f"column '{names[at]}'" if names else f"column {at + 1}"
+    raise DataError(
+        f"{where}, {column}, {WHOLE.row(rows)}: expected a finite number, found "
+        f"{matrix[row, at]} ({WHOLE.such(int(rows.sum()))}); correct or remove them"
+    )
+
+
+def _attributes(file: _RowFile, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
     """Return what can make groups: text, true and false, and whole numbers of few values."""
     attributes, grouping = {}, []
-    for name in files.table.column_names:
-        values = files.table[name]
+    for name in file.table.column_names:
+        values = file.table[name]
         if name in others or not makes_groups(values):
             continue
         number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
         if number and pc.count_distinct(values).as_py() > MOST_GROUPS:
             continue  # a row number, an amount
-        attributes[name] = _column(files, name)
+        attributes[name] = file.column(name)
         if not number and name not in _MADE and 1 < len(attributes[name].names) <= MOST_GROUPS:
             grouping.append(name)
-    require_crossable(attributes, files.where)
+    require_crossable(attributes, file.where)
     return attributes, tuple(grouping)
-
-
-def _column(files: RowFiles, name: str) -> Column:
-    require_columns(files.table, (name,), files.where)
-    return Column.of(files.table[name], f"{files.where}, column '{name}'")
-
-
-# -------------------------------------------------------------------- files
-
-
-@dataclass(frozen=True, eq=False)
-class RowFiles:
-    """Columns and matrices of a file or folder.
-
-    Attributes
-    ----------
-    name : str
-        The dataset's name.
-    where : str
-        The file with the columns, for messages.
-    table : pyarrow.Table
-        Columns, of which there may be none.
-    matrices : mapping from name to the file it is from and its array
-    n_rows : int
-    classes : tuple of str, or None
-        The classes' names, where they are said beside a matrix.
-    """
-
-    name: str
-    where: str
-    table: pa.Table
-    matrices: Mapping[str, tuple[str, NDArray[Any]]]
-    n_rows: int
-    classes: tuple[str, ...] | None = None
-
-    def check_rows(self, count: int, where: str) -> None:
-        """Raise unless a matrix has as many rows as the table."""
-        if count != self.n_rows:
-            raise DataError(
-                f"{where}: expected {self.n_rows} rows as in {self.where}, found {count}; "
-                "save one row per row of the table, in its order"
-            )
-
-    def classes_of(self, count: int) -> tuple[str, ...]:
-        """Return the names of the `count` columns of a matrix: 0, 1, … unless they are said."""
-        if self.classes is None:
-            return tuple(map(str, range(count)))
-        if len(self.classes) != count or len(set(self.classes)) < count:
-            raise DataError(
-                f"{self.where}: expected {count} different class names, one per column of the "
-                f"probabilities, found {len(self.classes)} ({', '.join(self.classes[:12])}); "
-                "correct classes"
-            )
-        return self.classes
-
-
-def find_rows(path: Path) -> RowFiles:
-    """Read a file or folder of rows; its table and all matrices are as long as each other."""
-    source = existing(path)
-    if source.is_dir():
-        files = _folder(source)
-    elif source.suffix == ".npz":
-        files = _archive(source)
-    else:
-        table = read_table(source)
-        files = RowFiles(source.stem, str(source), table, {}, table.num_rows)
-    for where, array in files.matrices.values():
-        files.check_rows(len(array), where)
-    return files
-
-
-def _folder(folder: Path) -> RowFiles:
-    if not has_table(folder, ROWS):
-        raise DataError(
-            f"{folder}: expected {ROWS}.csv or {ROWS}.parquet, found neither; a folder holds that "
-            "table, and probabilities.npy and features.npy where they are no columns of it"
-        )
-    file = find_table(folder, ROWS)
-    table = read_table(file)
-    files = {name: folder / f"{name}.npy" for name in MATRICES}
-    matrices = {n: (str(path), open_npy(path)) for n, path in files.items() if path.exists()}
-    about = read_about(folder)
-    name = str(about.get("name", folder.resolve().name))
-    classes = about.get("classes")
-    if classes is not None and not isinstance(classes, list):
-        raise DataError(f"{folder / 'dataset.json'}: expected a list as classes; correct it")
-    names = None if classes is None else tuple(map(str, classes))
-    return RowFiles(name, str(file), table, matrices, table.num_rows, names)
-
-
-def _archive(path: Path) -> RowFiles:
-    check_kind(path)
-    with unreadable(path):
-        arrays = read_npz(path)
-    classes = arrays.pop("classes", None)
-    matrices = {n: (f"{path}, '{n}'", a) for n, a in arrays.items() if a.ndim == 2}
-    columns = {n: a for n, a in arrays.items() if a.ndim == 1}
-    n_rows = next((len(array) for _, array in matrices.values()), None)
-    n_rows = len(next(iter(columns.values()), ())) if n_rows is None else n_rows
-    if not n_rows:
-        raise DataError(f"{path}: expected arrays with a row per row, found none; check the export")
-    names = None if classes is None else tuple(map(str, np.ravel(classes).tolist()))
-    files = RowFiles(path.stem, str(path), pa.table({}), matrices, n_rows, names)
-    for name, array in columns.items():
-        files.check_rows(len(array), f"{path}, '{name}'")
-    with unreadable(path):
-        table = pa.table({name: _plain(array) for name, array in columns.items()})
-    return replace(files, table=table)
-
-
-def _plain(array: NDArray[Any]) -> Any:
-    """Return a 1-d array as Arrow takes it."""
-    if array.dtype.kind in "OM":
-        return [None if is_missing(value) else str(value) for value in array]
-    return array

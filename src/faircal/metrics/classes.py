@@ -18,7 +18,7 @@ import numpy.typing as npt
 from faircal._base.errors import ParameterError
 from faircal._base.registry import Registry
 from faircal.data.class_probabilities import as_class_probabilities
-from faircal.metrics.calibration import NLL_EPS, Reliability, ks, reliability
+from faircal.metrics.calibration import NLL_EPS, ece, ks
 from faircal.metrics.ranking import BoolArray, FloatArray, Ranking
 
 
@@ -130,20 +130,15 @@ def multiclass_brier(probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> floa
     return _mean(np.einsum("ij,ij->i", residual, residual))
 
 
-def top_label_ks(
-    probabilities: npt.ArrayLike,
-    codes: npt.ArrayLike,
-    *,
-    ties: Literal["blocks", "order"] = "blocks",
-) -> float:
-    """Return the KS error of the confidence in the top label; `ties` as in `ks`.
+def top_label_ks(probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> float:
+    """Return the KS error of the confidence in the top label.
 
     Examples
     --------
     >>> top_label_ks([[0.25, 0.75], [0.25, 0.75]], [1, 1])
     0.25
     """
-    return ks(top_label_ranking(probabilities, codes), ties=ties)
+    return ks(top_label_ranking(probabilities, codes))
 
 
 def top_label_ece(
@@ -162,16 +157,11 @@ def top_label_ece(
     >>> top_label_ece([[0.25, 0.75], [0.25, 0.75]], [1, 0], n_bins=1)
     0.25
     """
-    return top_label_reliability(probabilities, codes, n_bins=n_bins, binning=binning).error
+    return ece(top_label_ranking(probabilities, codes), n_bins=n_bins, binning=binning)
 
 
-def classwise_ks(
-    probabilities: npt.ArrayLike,
-    codes: npt.ArrayLike,
-    *,
-    ties: Literal["blocks", "order"] = "blocks",
-) -> float:
-    """Return the mean over classes of the KS error of that class's probability; `ties` as in `ks`.
+def classwise_ks(probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> float:
+    """Return the mean over classes of the KS error of that class's probability.
 
     Each class counts the same, one that is never true among these rows as well: it should have no
     probability there, and what it has is its error.
@@ -181,8 +171,7 @@ def classwise_ks(
     >>> round(classwise_ks([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], [0, 1]), 4)
     0.1667
     """
-    rankings = classwise_rankings(probabilities, codes)
-    return float(np.mean([ks(ranking, ties=ties) for ranking in rankings]))
+    return float(np.mean([ks(ranking) for ranking in classwise_rankings(probabilities, codes)]))
 
 
 def classwise_ece(
@@ -194,8 +183,7 @@ def classwise_ece(
 ) -> float:
     """Return the mean over classes of the expected calibration error of that class's probability.
 
-    Each class counts the same, one that is never true among these rows as well; bins are as in
-    `reliability`, made for each class.
+    Each class counts the same, as in `classwise_ks`; bins are made for each class.
 
     Examples
     --------
@@ -203,45 +191,8 @@ def classwise_ece(
     >>> round(classwise_ece(p, [0, 1], n_bins=1), 4)
     0.1667
     """
-    diagrams = classwise_reliability(probabilities, codes, n_bins=n_bins, binning=binning)
-    return float(np.mean([bins.error for bins in diagrams]))
-
-
-def top_label_reliability(
-    probabilities: npt.ArrayLike,
-    codes: npt.ArrayLike,
-    *,
-    n_bins: int = 10,
-    binning: Literal["mass", "width"] = "mass",
-) -> Reliability:
-    """Return the reliability diagram of the top label: confidence against share right, in bins.
-
-    Examples
-    --------
-    >>> top_label_reliability([[0.1, 0.9], [0.3, 0.7]], [1, 0], n_bins=2).fraction_genuine
-    array([0., 1.])
-    """
-    ranking = top_label_ranking(probabilities, codes)
-    return reliability(ranking, n_bins=n_bins, binning=binning)
-
-
-def classwise_reliability(
-    probabilities: npt.ArrayLike,
-    codes: npt.ArrayLike,
-    *,
-    n_bins: int = 10,
-    binning: Literal["mass", "width"] = "mass",
-) -> tuple[Reliability, ...]:
-    """Return a reliability diagram for each class: its probability against how often it is true.
-
-    Examples
-    --------
-    >>> bins = classwise_reliability([[0.1, 0.9], [0.3, 0.7]], [1, 0], n_bins=1)
-    >>> [one.fraction_genuine.tolist() for one in bins]
-    [[0.5], [0.5]]
-    """
     rankings = classwise_rankings(probabilities, codes)
-    return tuple(reliability(ranking, n_bins=n_bins, binning=binning) for ranking in rankings)
+    return float(np.mean([ece(each, n_bins=n_bins, binning=binning) for each in rankings]))
 
 
 @dataclass(frozen=True)

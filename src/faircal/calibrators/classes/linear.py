@@ -13,8 +13,17 @@ from sklearn.base import clone
 
 from faircal._base.errors import ParameterError
 from faircal.calibrators.beta import EPS, BetaCalibrator
-from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, PulledMap, Strength
-from faircal.calibrators.classes.cross_validation import MOST_ROWS, choose, drawn_folds, log_losses
+from faircal.calibrators.classes.base import (
+    MOST_ROWS,
+    ClassCalibrator,
+    Float64,
+    Int64,
+    PulledMap,
+    Strength,
+    choose,
+    drawn_folds,
+    log_losses,
+)
 from faircal.compute.softmax import (
     GAIN,
     MOST_NEWTON,
@@ -36,9 +45,6 @@ _ROUGH = 1e-7
 _BLOCK = 4096
 #: Rows whose n-th part is enough to begin with.
 _PARTS, _MANY = 16, 10_000
-
-FormName = Literal["scalar", "diagonal", "full"]
-_FORMS: dict[FormName, type[Form]] = {"scalar": Scalar, "diagonal": Diagonal, "full": Full}
 
 
 class LinearCalibrator(ClassCalibrator):
@@ -65,7 +71,7 @@ class LinearCalibrator(ClassCalibrator):
         return len(self.coefficients_)
 
     @abstractmethod
-    def _form(self, n_classes: int) -> FormName:
+    def _form(self, n_classes: int) -> Form:
         """Return which coefficients are free."""
 
     def _inputs(self, probabilities: Float64) -> Float64:
@@ -78,7 +84,7 @@ class LinearCalibrator(ClassCalibrator):
 
     def strengths(self) -> Sequence[Strength]:
         """Return the strengths to choose among; full matrices have one more thing to choose."""
-        if not isinstance(self._shape(), Full):
+        if not isinstance(self._form(self.n_classes_), Full):
             return super().strengths()
         rows = [strength.rows for strength in super().strengths()]
         pulls = [Strength(*pull) for pull in product(rows[1:], (10.0, 1.0))]
@@ -91,7 +97,7 @@ class LinearCalibrator(ClassCalibrator):
 
         A coefficient's pull is as strong as what `strength.rows` rows tell of it.
         """
-        form, n = self._shape(), len(codes)
+        form, n = self._form(self.n_classes_), len(codes)
         center = form.flat(self.coefficients_)
         rows = SoftmaxRows(form, self._inputs(probabilities), codes)
         off = ~_on_diagonal(form)
@@ -115,7 +121,7 @@ class LinearCalibrator(ClassCalibrator):
 
     def _fit(self, probabilities: Float64, codes: Int64, units: Int64 | None = None) -> None:
         n_classes = probabilities.shape[1]
-        form = _FORMS[self._form(n_classes)](n_classes)
+        form = self._form(n_classes)
         rows = SoftmaxRows(form, self._inputs(probabilities), codes)
         regularization = self._chosen(rows, units)
         # A part of the rows brings it near; few passes over all of them are left.
@@ -181,7 +187,7 @@ class LinearCalibrator(ClassCalibrator):
 
     def apply(self, probabilities: Float64) -> Float64:
         """Return softmax(W z + b) of checked rows."""
-        form, found = self._shape(), np.empty_like(probabilities)
+        form, found = self._form(self.n_classes_), np.empty_like(probabilities)
         theta = form.flat(self.coefficients_)
 
         def work(part: slice) -> None:
@@ -189,9 +195,6 @@ class LinearCalibrator(ClassCalibrator):
 
         each(work, len(probabilities), _BLOCK)
         return found
-
-    def _shape(self) -> Form:
-        return _FORMS[self._form(self.n_classes_)](self.n_classes_)
 
     def _check_parameters(self) -> None:
         if self.off_diagonal != "cv":
@@ -259,9 +262,10 @@ class DirichletCalibrator(LinearCalibrator):
         self.off_diagonal = off_diagonal
         self.intercept = intercept
 
-    def _form(self, n_classes: int) -> FormName:
+    def _form(self, n_classes: int) -> Form:
         # Two classes have as many coefficients either way.
-        return "diagonal" if n_classes == 2 else self.form
+        diagonal = n_classes == 2 or self.form == "diagonal"
+        return Diagonal(n_classes) if diagonal else Full(n_classes)
 
     def _least(self, n_classes: int) -> Float64 | None:
         return np.array([0.0, 0.0, -np.inf, -np.inf]) if n_classes == 2 else None
@@ -310,8 +314,8 @@ class TemperatureScaling(LinearCalibrator):
         slope = float(self.coefficients_[0, 0])
         return 1.0 / slope if slope else float("inf")
 
-    def _form(self, n_classes: int) -> FormName:  # noqa: ARG002
-        return "scalar"
+    def _form(self, n_classes: int) -> Form:
+        return Scalar(n_classes)
 
     def _least(self, n_classes: int) -> Float64:  # noqa: ARG002
         return np.zeros(1)
@@ -348,8 +352,8 @@ class VectorScaling(_LogitScaling):
     array([[0.5, 0.5, 0. ]])
     """
 
-    def _form(self, n_classes: int) -> FormName:  # noqa: ARG002
-        return "diagonal"
+    def _form(self, n_classes: int) -> Form:
+        return Diagonal(n_classes)
 
 
 class MatrixScaling(_LogitScaling):
@@ -367,5 +371,5 @@ class MatrixScaling(_LogitScaling):
     array([[0.5, 0.5, 0. ]])
     """
 
-    def _form(self, n_classes: int) -> FormName:  # noqa: ARG002
-        return "full"
+    def _form(self, n_classes: int) -> Form:
+        return Full(n_classes)

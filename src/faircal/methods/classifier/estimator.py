@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -32,9 +33,6 @@ from faircal.methods.classifier.inputs import (
     cross_fitted,
     different,
     feature_matrix,
-    is_frozen,
-    n_different,
-    same_columns,
     two_columns,
 )
 from faircal.methods.classifier.maps import SetMaps, Shrinkage, check_shrinkage
@@ -168,7 +166,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 "y: expected two classes at least, found one class only; give rows of others, too"
             )
-        if is_frozen(self.estimator):
+        if isinstance(self.estimator, FrozenEstimator):
             fitted = self.estimator
             classes = np.asarray(getattr(fitted, "classes_", classes))
             given = class_probabilities(fitted, X, classes)
@@ -289,7 +287,9 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows that there have to be.
         """
         self._check_fitted()
-        named = same_columns(features, self.feature_names_)
+        named = features
+        if self.feature_names_ and column_names(features) not in ((), self.feature_names_):
+            named = chosen_columns(features, self.feature_names_)
         scaled = self._scaled(feature_matrix(named, n, len(self.center_)))
         return Clustering(self._centers, 0.0, 0).assign(scaled)
 
@@ -343,9 +343,13 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(vectors) > MOST_CLUSTERED:
             rng = np.random.default_rng(self.random_state)
             some = vectors[np.sort(rng.choice(len(vectors), MOST_CLUSTERED, replace=False))]
+        # Different rows are counted among all of them only where the first have too few.
+        n_different = len(np.unique(some[: 4 * self.n_clusters], axis=0))
+        if n_different < self.n_clusters:
+            n_different = len(np.unique(some, axis=0))
         clustering = kmeans(
             some,
-            min(self.n_clusters, n_different(some, self.n_clusters)),
+            min(self.n_clusters, n_different),
             n_init=self.n_init,
             random_state=self.random_state,
             progress=progress,

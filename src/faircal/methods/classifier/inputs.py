@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit, softmax
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
@@ -89,15 +88,6 @@ def feature_matrix(features: Any, n: int | None, width: int | None = None) -> Fl
     return np.asarray(found)
 
 
-def n_different(vectors: Float32, most: int) -> int:
-    """Return how many different rows there are, counted no further than `most`."""
-    for size in (4 * most, len(vectors)):
-        found = len(np.unique(vectors[:size], axis=0))
-        if found >= most:
-            return most
-    return found
-
-
 def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the column of each label, or say which label is no class.
 
@@ -111,9 +101,9 @@ def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDAr
     order = np.argsort(classes)
     place = np.searchsorted(classes, labels, sorter=order)
     codes = order[np.minimum(place, len(classes) - 1)]
-    strange = classes[codes] != labels
-    if strange.any():
-        row = int(np.argmax(strange))
+    foreign = classes[codes] != labels
+    if foreign.any():
+        row = int(np.argmax(foreign))
         raise DataError(
             f"y: expected one of the {len(classes)} classes of the probabilities, found "
             f"{labels[row]!s} in row {row}; give the classes of all columns (classes=), or leave "
@@ -130,20 +120,7 @@ def column_names(features: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def same_columns(features: Any, names: tuple[str, ...]) -> Any:
-    """Return the columns `names` of a data frame, in their order; an array is as it is."""
-    found = column_names(features)
-    if not names or not found or found == names:
-        return features
-    for name in names:
-        if name not in found:
-            raise DataError(
-                f"features: no column '{name}', as in calibration; {did_you_mean(name, found)}"
-            )
-    return features[list(names)]
-
-
-def chosen_columns(X: Any, columns: Any, names: Sequence[str]) -> Any:
+def chosen_columns(X: Any, columns: Any, names: Sequence[str] = ()) -> Any:
     """Return the columns of X that are named or numbered; `names` are those of an array's columns.
 
     Examples
@@ -155,28 +132,16 @@ def chosen_columns(X: Any, columns: Any, names: Sequence[str]) -> Any:
     if issparse(X):
         return X  # refused with the others
     known = column_names(X) or tuple(names)
-    table = np.asarray(X)
-    try:
-        wanted = list(columns)
-    except TypeError:
-        raise ParameterError(
-            f"features: expected None, columns or a function, found {columns!r}"
-        ) from None
-    places = []
-    for column in wanted:
-        if isinstance(column, str) and column in known:
-            places.append(known.index(column))
-        elif isinstance(column, Integral) and -table.shape[1] <= int(column) < table.shape[1]:
-            places.append(int(column))
-        else:
+    if not np.iterable(columns):
+        raise ParameterError(f"features: expected None, columns or a function, found {columns!r}")
+    table, places = np.asarray(X), []
+    for column in columns:
+        place = known.index(column) if column in known else column
+        if not isinstance(place, Integral) or not -table.shape[1] <= place < table.shape[1]:
             hint = did_you_mean(str(column), known) if known else f"there are {table.shape[1]}"
             raise DataError(f"features: no column {column!r} in X; {hint}")
+        places.append(int(place))
     return table[:, places]
-
-
-def is_frozen(estimator: Any) -> bool:
-    """Whether an estimator is fitted already and is to stay as it is."""
-    return isinstance(estimator, FrozenEstimator)
 
 
 def cross_fitted(
@@ -196,30 +161,29 @@ def cross_fitted(
         Every row has to be held out once. A number of folds is made less where a class, or the
         data, has fewer rows.
     """
-    found = np.full((len(y), len(classes)), np.nan)
-    for train, test in _splits(X, y, cv):
+    splits: Any
+    if isinstance(cv, int):
+        different_labels, counts = np.unique(y, return_counts=True)
+        fewest = int(counts.min())
+        if fewest < 2 and len(different_labels) == 2:
+            raise DataError(
+                f"y: expected two rows of class {different_labels[counts.argmin()]!s} at least, "
+                "found one: none could be held out"
+            )
+        # A class with one row is unknown to the copy that is asked about it.
+        alone = KFold(min(cv, len(y)), shuffle=True, random_state=0)
+        splits = (StratifiedKFold(min(cv, fewest)) if fewest >= 2 else alone).split(X, y)
+    else:
+        splits = check_cv(cv, y, classifier=True).split(X, y)
+    given = np.full((len(y), len(classes)), np.nan)
+    for train, test in splits:
         fitted = clone(estimator).fit(_safe_indexing(X, train), y[train])
-        found[test] = class_probabilities(fitted, _safe_indexing(X, test), classes)
-    if np.isnan(found).any():
-        row = int(np.flatnonzero(np.isnan(found).any(axis=1))[0])
+        given[test] = class_probabilities(fitted, _safe_indexing(X, test), classes)
+    without = np.isnan(given).any(axis=1)
+    if without.any():
+        row = int(np.argmax(without))
         raise DataError(f"cv: expected every row to be held out once; row {row} never is")
-    return found
-
-
-def _splits(X: Any, y: NDArray[Any], cv: Any) -> Any:
-    if not isinstance(cv, int):
-        return check_cv(cv, y, classifier=True).split(X, y)
-    classes, counts = np.unique(y, return_counts=True)
-    fewest = int(counts.min())
-    if fewest < 2 and len(classes) == 2:
-        raise DataError(
-            f"y: expected two rows of class {classes[counts.argmin()]!s} at least, found one: "
-            "none could be held out"
-        )
-    if fewest >= 2:
-        return StratifiedKFold(min(cv, fewest)).split(X, y)
-    # A class with one row: it is unknown to the copy that is asked about it.
-    return KFold(min(cv, len(y)), shuffle=True, random_state=0).split(X, y)
+    return given
 
 
 def class_probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Float64:
@@ -246,6 +210,6 @@ def class_probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Float6
             f"estimator: expected predict_proba or decision_function; "
             f"{type(estimator).__name__} has neither"
         )
-    found = np.zeros((len(given), len(classes)))
-    found[:, class_codes(np.asarray(estimator.classes_), classes)] = given
-    return found
+    ordered = np.zeros((len(given), len(classes)))
+    ordered[:, class_codes(np.asarray(estimator.classes_), classes)] = given
+    return ordered

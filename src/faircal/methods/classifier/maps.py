@@ -20,7 +20,7 @@ from faircal.calibrators.classes import (
     TemperatureScaling,
     make_class_calibrator,
 )
-from faircal.calibrators.classes.cross_validation import choose, drawn_folds, log_losses
+from faircal.calibrators.classes.base import choose, drawn_folds, log_losses
 from faircal.compute.softmax import softmax
 from faircal.compute.threads import each
 

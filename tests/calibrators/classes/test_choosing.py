@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from faircal.calibrators.classes.cross_validation import choose, drawn_folds, log_losses
+from faircal.calibrators.classes.base import choose, drawn_folds, log_losses
 
 
 def test_folds_cover_all_rows_once():
