@@ -78,8 +78,7 @@ def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
     @argument(
         "table",
         type=click.Path(path_type=Path),
-        help="Rows of a classifier: a .csv, .parquet or .npz file "
-        "(see Columns of a table).",
+        help="Rows of a classifier: a .csv, .parquet or .npz file (see Columns of a table).",
     )
     @option(
         "--label",
