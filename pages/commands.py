@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
 
-from faircal.cli.contents import PAGES
-from faircal.cli.help import Manual, Section
-from faircal.cli.main import command_paths, manual
+import click
+
+from faircal.cli.help import COMMANDS, Manual, Section, manual_of
+from faircal.cli.main import cli
+
+_DOCS = Path(__file__).parents[1] / "docs"
 
 
 def command_pages() -> Iterator[tuple[str, str]]:
@@ -21,7 +25,35 @@ def command_pages() -> Iterator[tuple[str, str]]:
 @cache
 def manuals() -> list[Manual]:
     """The manuals of all commands, those of groups before their own."""
-    return [manual(path) for path in command_paths()]
+    return [manual_of(context_of(path)) for path in command_paths()]
+
+
+def command_paths() -> list[tuple[str, ...]]:
+    """Return the words of every command and sub-command; those of a group before its own."""
+    paths: list[tuple[str, ...]] = [()]
+    for name in COMMANDS:
+        command = context_of((name,)).command
+        inner = command.commands if isinstance(command, click.Group) else {}
+        paths += [(name,), *((name, each) for each in inner)]
+    return paths
+
+
+def context_of(path: Iterable[str]) -> click.Context:
+    """Return the context of a command, such as ``["classify", "fit"]``, as its own help has it."""
+    ctx = cli.make_context("faircal", [], resilient_parsing=True)
+    for name in path:
+        group = ctx.command
+        command = group.get_command(ctx, name) if isinstance(group, click.Group) else None
+        if command is None:
+            raise ValueError(f"there is no command {' '.join(path)!r}")
+        ctx = command.make_context(name, [], parent=ctx, resilient_parsing=True)
+    return ctx
+
+
+def title_of(page: str) -> str:
+    """Return the title of a page of the documentation, such as ``how-to/pairs``."""
+    first = (_DOCS / f"{page}.md").read_text("utf-8").partition("\n")[0]
+    return first.removeprefix("# ")
 
 
 def page_of(name: str) -> str:
@@ -53,8 +85,8 @@ def _section(section: Section, name: str) -> Iterator[str]:
 def _term(term: str, title: str, name: str) -> str:
     """Return a term as code; a command or a page of the documentation is a link."""
     code = _code(term)
-    if term in PAGES:
-        return f"[{PAGES[term]}](../../{term}.md)"
+    if title == "See also" and "/" in term:
+        return f"[{title_of(term)}](../../{term}.md)"
     if title == "See also":
         return f"[{code}]({page_of(term)})"
     if re.fullmatch(r"[a-z]+", term) and any(each.name == f"{name} {term}" for each in manuals()):

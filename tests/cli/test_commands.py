@@ -20,7 +20,7 @@ import pytest
 
 import faircal
 import faircal.methods
-from faircal.cli.contents import COMMANDS
+from faircal.cli.help import COMMANDS
 from faircal.data.simulation import PRESETS
 from faircal.methods import METHODS
 

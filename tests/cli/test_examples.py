@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from faircal.cli.main import command_paths, manual
+from pages.commands import manuals
 from tests.cli.example_world import WRITTEN, World, path_of, things
 from tests.production.serving.running import Spawner
 
@@ -141,7 +141,6 @@ HOW = {
 MINUTES = "it takes minutes: tests/cli/test_trained.py runs it on few people"
 CLUSTER = "there is no Spark cluster: tests/scale has a small one, and runs such commands on it"
 POSTGRES = "there is no PostgreSQL server called db: tests/serving has one of its own"
-ZSH = "there is no zsh: tests/cli/test_completion.py asks what its script asks"
 
 #: Examples that are not run, and why.
 NOT_RUN = {
@@ -155,17 +154,13 @@ NOT_RUN = {
     "--master spark://host:7077": CLUSTER,
     "faircal serve faces.faircal --keys keys.json --database postgresql://faircal@db/faces "
     "--port 8001 --no-page": POSTGRES,
-    "source <(faircal completion zsh)": ZSH,
 }
 
 
 def every_example():
     """Return all examples of all manuals, each once and in one line."""
     texts = [
-        text
-        for path in command_paths()
-        for section in manual(path).sections
-        for _, text in section.examples
+        text for manual in manuals() for section in manual.sections for _, text in section.examples
     ]
     assert len(texts) > 100
     return list(dict.fromkeys(" ".join(text.replace("\\\n", " ").split()) for text in texts))
@@ -180,10 +175,6 @@ PLAIN = [text for text in EXAMPLES if text not in (*SERVICES, *RESUMED, *IN_A_SH
 #: What a shell finds afterwards.
 FOUND = {
     "DESK=$(faircal keys add desk --keys keys.json --scope verify,enrol)": 'test -n "$DESK"',
-    "source <(faircal completion bash)": "complete -p faircal",
-    "faircal completion fish > ~/.config/fish/completions/faircal.fish": (
-        "grep -q 'complete .*faircal' ~/.config/fish/completions/faircal.fish"
-    ),
 }
 #: Where a command tells of its progress, and how far it gets until somebody stops it.
 STOPPED = {
@@ -263,7 +254,6 @@ def test_example_goes_on(text, words, world, tmp_path, run_here, interrupt_at, m
 @of(IN_A_SHELL)
 @pytest.mark.usefixtures("words")
 def test_example_in_a_shell(text, world, tmp_path):
-    (tmp_path / "home/.config/fish/completions").mkdir(parents=True)
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", f"{text}\n{FOUND[text]}"],

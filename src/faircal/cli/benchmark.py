@@ -19,7 +19,6 @@ from faircal.cli.options import (
     parse_methods,
     progress_bars,
     rates_option,
-    registered,
     resume_option,
     seed_option,
     set_option,
@@ -29,7 +28,6 @@ from faircal.cli.source import engine_options, reads_data
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
-    from faircal.production.spark.session import SparkEngine
 
 
 @click.command(
@@ -106,7 +104,6 @@ if TYPE_CHECKING:
     part=Part.METHOD,
     type=CommaList(),
     default=(),
-    shell_complete=registered("faircal.methods", "METHODS", commas=True),
     show_default="all installed ones that the data can serve",
     help="Methods to run, with commas; 'faircal methods' lists them.",
 )
@@ -115,7 +112,6 @@ if TYPE_CHECKING:
     part=Part.METHOD,
     type=CommaList(),
     default="beta",
-    shell_complete=registered("faircal.calibrators", "CALIBRATORS", commas=True),
     help="Calibrators, with commas: beta, histogram, isotonic, platt, temperature, spline.",
 )
 @option(
@@ -128,6 +124,7 @@ if TYPE_CHECKING:
 @features_option
 @option(
     "--attribute",
+    "attributes",
     part=Part.MEASURE,
     type=CommaList(),
     default=(),
@@ -169,18 +166,9 @@ def command(
     test_on: Path | None,
     labels: tuple[int, ...],
     people_apart: bool,
-    methods: tuple[str, ...],
-    calibrators: tuple[str, ...],
-    clusters: tuple[int, ...],
-    features: tuple[str, ...],
-    attribute: tuple[str, ...],
     parameters: tuple[str, ...],
-    jobs: int | None,
-    engine: SparkEngine | None,
-    resume: bool,
-    seed: int,
     as_json: bool,
-    **more: Any,
+    **how: Any,
 ) -> None:
     """Compare methods by leave-one-fold-out.
 
@@ -204,30 +192,12 @@ def command(
     from faircal.workflows.benchmark import benchmark
 
     _check_ways(source, calibrate_on, test_on, moving_only=bool(labels or people_apart))
-    parameters_of = parse_methods(parameters)
-    moving: dict[str, Any] = {}
+    how["parameters"] = parse_methods(parameters)
     if calibrate_on is not None and test_on is not None:
         here, source = (replace(source, path=path) for path in (calibrate_on, test_on))
-        moving = {"calibrate_on": here, "labels": labels, "people_apart": people_apart}
+        how |= {"calibrate_on": here, "labels": labels, "people_apart": people_apart}
     with progress_bars() as update:
-        report = benchmark(
-            source,
-            out,
-            **moving,
-            features=features,
-            methods=methods,
-            calibrators=calibrators,
-            clusters=clusters,
-            attributes=attribute,
-            parameters=parameters_of,
-            seed=seed,
-            jobs=jobs,
-            engine=engine,
-            resume=resume,
-            progress=update,
-            note=note,
-            **more,
-        )
+        report = benchmark(source, out, **how, progress=update, note=note)
     show_run(report, as_json)
 
 

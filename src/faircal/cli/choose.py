@@ -18,7 +18,6 @@ from faircal.cli.options import (
     print_json,
     printable,
     progress_bars,
-    registered,
     seed_option,
 )
 from faircal.cli.source import reads_data
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     part=Part.METHOD,
     type=CommaList(),
     default="beta,isotonic",
-    shell_complete=registered("faircal.calibrators", "CALIBRATORS", commas=True),
     help="Calibrators to try, with commas: beta, histogram, isotonic, platt, temperature, spline.",
 )
 @option(

@@ -14,14 +14,12 @@ from faircal.cli.fit import intended_use_option, limit_option
 from faircal.cli.help import Group, Part, argument, option
 from faircal.cli.options import (
     CommaList,
-    among,
     json_option,
     model_out_option,
     note,
     out_option,
     print_json,
     progress_bars,
-    registered,
     seed_option,
     table_out_option,
 )
@@ -154,7 +152,6 @@ def fits_maps(function: Callable[..., Any]) -> Callable[..., Any]:
             "--calibrator",
             part=Part.METHOD,
             default="dirichlet",
-            shell_complete=registered("faircal.calibrators.classes", "CLASS_CALIBRATORS"),
             help="Map from probabilities to calibrated ones: dirichlet, dirichlet-diagonal, "
             "temperature, vector, matrix, isotonic or histogram.",
         ),
@@ -164,7 +161,6 @@ def fits_maps(function: Callable[..., Any]) -> Callable[..., Any]:
             type=ShrinkageType(),
             default="cv",
             metavar="N|cv",
-            shell_complete=among("cv", "inf"),
             help="As many rows as the map of all rows counts for in a cluster: 0 fits each cluster "
             "by itself, inf is one map for all, cv finds it out.",
         ),
@@ -383,7 +379,6 @@ def audit(
     part=Part.METHOD,
     type=CommaList(),
     default=(),
-    shell_complete=registered("faircal.evaluation.classes.methods", "CLASS_METHODS", commas=True),
     show_default="all that TABLE can serve",
     help="Methods to run, with commas: uncalibrated, global, faircal, groupwise, oracle.",
 )

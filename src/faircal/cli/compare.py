@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import CommaList, json_option, notes, print_json, printable, registered
+from faircal.cli.options import CommaList, json_option, notes, print_json, printable
 
 if TYPE_CHECKING:
     from faircal.evaluation.compare import Comparison
@@ -55,10 +55,10 @@ _GATES = ("worse", "noninferior")
 )
 @option(
     "--method",
+    "methods",
     part=Part.MEASURE,
     type=CommaList(),
     metavar="A,B",
-    shell_complete=registered("faircal.methods", "METHODS", commas=True),
     show_default="each with itself",
     help="Method of RUN_A and method of RUN_B to compare.",
 )
@@ -108,18 +108,7 @@ _GATES = ("worse", "noninferior")
     help="For --gate noninferior: how much worse is still all right, such as 0.002.",
 )
 @json_option
-def command(
-    run_a: Path,
-    run_b: Path,
-    method: tuple[str, ...] | None,
-    metrics: tuple[str, ...],
-    level: float,
-    tolerance: float,
-    gate: Literal["worse", "noninferior"] | None,
-    margin: float | None,
-    unpaired: bool,
-    as_json: bool,
-) -> int:
+def command(run_a: Path, run_b: Path, as_json: bool, **how: Any) -> int:
     """Tell what differs between two runs, and stop an update that is worse.
 
     Reads two runs, RUN_B being an update of RUN_A, and prints what differs, by how much, and how
@@ -138,17 +127,7 @@ def command(
     from faircal.evaluation.compare import compare_runs
     from faircal.report.changes import comparison_words
 
-    compared = compare_runs(
-        run_a,
-        run_b,
-        methods=method,
-        metrics=metrics,
-        level=level,
-        tolerance=tolerance,
-        unpaired=unpaired,
-        gate=gate,
-        margin=margin,
-    )
+    compared = compare_runs(run_a, run_b, **how)
     notes(compared.notes)
     if as_json:
         family = compared.comparisons[0].family
@@ -157,14 +136,14 @@ def command(
                 "a": run_a,
                 "b": run_b,
                 "correction": f"Holm, over the {family} comparisons that tell anything",
-                "gate": gate,
+                "gate": how["gate"],
                 "passed": None if compared.gate is None else compared.gate.passed,
                 "comparisons": [each.record() for each in compared.comparisons],
             }
         )
     else:
         _show(compared.comparisons)
-        for line in comparison_words(compared, margin):
+        for line in comparison_words(compared, how["margin"]):
             click.echo(printable(line))
     return 0 if compared.gate is None or compared.gate.passed else 1
 

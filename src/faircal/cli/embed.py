@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
-    among,
     attributes_option,
     json_option,
     note,
     print_json,
     progress_bars,
-    registered,
 )
 
 if TYPE_CHECKING:
@@ -71,14 +69,12 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     "--network",
     part=Part.NETWORK,
     required=True,
-    shell_complete=registered("faircal.embedding", "NETWORKS"),
     help="dlib, facenet-vggface2, facenet-webface, arcface (see --list); an .onnx file, with "
     "--preset; or a .toml file that describes one.",
 )
 @option(
     "--preset",
     part=Part.NETWORK,
-    shell_complete=registered("faircal.embedding", "PRESETS"),
     show_default="none",
     help="What an .onnx file takes: arcface, insightface, mobilefacenet, adaface or facenet (see "
     "Presets).",
@@ -103,7 +99,6 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 @option(
     "--detector",
     part=Part.PICTURES,
-    shell_complete=registered("faircal.embedding", "DETECTORS"),
     show_default="the network's; mtcnn for files",
     help="What finds faces: mtcnn (extra torch), dlib, or none where pictures are faces that are "
     "cut and aligned.",
@@ -135,7 +130,6 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     "--device",
     part=Part.WORK,
     default="auto",
-    shell_complete=among("auto", "cpu", "cuda"),
     help="Where the network runs: auto (a GPU where there is one), cpu or cuda.",
 )
 @option(
@@ -159,22 +153,7 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     help="Go on with an interrupted run, or begin anew and replace what is there.",
 )
 @json_option
-def command(
-    images: Path,
-    network: str,
-    data: Path,
-    detector: str | None,
-    preset: str | None,
-    weights: Path | None,
-    name: str | None,
-    attributes: Path | None,
-    device: str,
-    jobs: int | None,
-    batch: int,
-    resume: bool,
-    drop_missing: bool,
-    as_json: bool,
-) -> None:
+def command(images: Path, data: Path, as_json: bool, **how: Any) -> None:
     """Detect, align and embed the faces in pictures.
 
     With an imported dataset folder as --out, its images are embedded, and IMAGES is the folder that
@@ -191,23 +170,7 @@ def command(
     from faircal.embedding.pictures_folder import embed_pictures
 
     with progress_bars() as update:
-        made = embed_pictures(
-            images,
-            data,
-            network,
-            detector=detector,
-            preset=preset,
-            weights=weights,
-            name=name,
-            attributes=attributes,
-            device=device,
-            jobs=jobs,
-            batch=batch,
-            resume=resume,
-            drop_missing=drop_missing,
-            note=note,
-            progress=update,
-        )
+        made = embed_pictures(images, data, **how, note=note, progress=update)
     _show(made, data, as_json)
 
 

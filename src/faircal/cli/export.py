@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option, note, notes, print_json, printable, working
+from faircal.cli.options import json_option, note, notes, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
     from faircal.production.onnx import ExportAgreement, Exported
@@ -63,9 +63,10 @@ def command(model: Path, target: Path, prior: float | None, as_json: bool) -> No
     train a network cannot be exported. Find a threshold first ('faircal threshold --out'): it goes
     along.
     """
+    from faircal._base.jobs import step
     from faircal.production.onnx import export_model
 
-    with working("exporting"):
+    with progress_bars() as progress, step(progress, "exporting"):
         written, agreement = export_model(model, target, prior=prior)
     notes(written.notes)
     if agreement is None:

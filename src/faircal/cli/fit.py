@@ -20,7 +20,6 @@ from faircal.cli.options import (
     parse_settings,
     print_json,
     progress_bars,
-    registered,
     seed_option,
 )
 from faircal.cli.source import engine_options, reads_data, stream_option
@@ -90,7 +89,6 @@ limit_option = option(
     "--method",
     part=Part.METHOD,
     default="faircal",
-    shell_complete=registered("faircal.methods", "METHODS"),
     help="Which method to fit; 'faircal methods' lists them.",
 )
 @option(
@@ -103,7 +101,6 @@ limit_option = option(
 @option(
     "--calibrator",
     part=Part.METHOD,
-    shell_complete=registered("faircal.calibrators", "CALIBRATORS"),
     show_default="beta",
     help="Map from score to probability: beta, histogram, isotonic, platt, temperature or spline.",
 )

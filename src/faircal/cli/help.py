@@ -10,20 +10,64 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from faircal.cli.contents import COMMANDS, PAGES
-
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
     from click.types import OptionHelpExtra
 
 F = TypeVar("F", bound="Callable[..., Any] | click.Command")
+
+#: The commands by section, in the order in which people meet them. Each is a module here with a
+#: click command `command`; a name that Python keeps for itself has a line under it. The text is the
+#: first sentence of the command's help, here so that a list of commands imports none of them.
+SECTIONS: dict[str, dict[str, str]] = {
+    "Start": {
+        "demo": "Compare the methods on simulated faces.",
+        "simulate": "Write a simulated dataset folder.",
+        "methods": "List the methods and their properties.",
+    },
+    "Data": {
+        "import": "Make a dataset folder from data in its owners' layout.",
+        "embed": "Detect, align and embed the faces in pictures.",
+        "pairs": "Build pairs of images from identities.",
+        "check": "Describe a dataset and find what is wrong with it.",
+    },
+    "Fit and score": {
+        "choose": "Choose FairCal's clusters and calibrator on people held out.",
+        "fit": "Fit a method on labelled pairs and write a model file.",
+        "score": "Score pairs with a model.",
+    },
+    "Measure": {
+        "audit": "Measure scores by group.",
+        "regions": "Find where in embedding space it is worst, without attributes.",
+        "threshold": "Find a threshold with a guaranteed false-positive rate.",
+        "plan": "Say how many people and pairs a wanted interval needs.",
+        "benchmark": "Compare methods by leave-one-fold-out.",
+        "compare": "Tell what differs between two runs, and stop an update that is worse.",
+        "report": "Write the report of a benchmark or an audit again.",
+    },
+    "Classifiers": {
+        "classify": "Calibrate and measure the probabilities of any classifier.",
+    },
+    "The paper": {
+        "reproduce": "Repeat the paper's experiment, with every table and figure.",
+    },
+    "Production": {
+        "card": "Print the model card of a model file.",
+        "export": "Write a model as one ONNX graph.",
+        "serve": "Serve a model over HTTP: verify, enrol, identify.",
+        "keys": "Make, list and remove API keys of the service.",
+        "monitor": "Tell whether pairs in use still are what a model was calibrated for.",
+    },
+}
+
+#: All of them, with their text.
+COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 #: Of every command; its own say what a code means there.
 EXIT_CODES = {
@@ -33,8 +77,8 @@ EXIT_CODES = {
 }
 #: Metavars of types whose names say less.
 _METAVARS = {"integer": "N", "integer range": "N", "float": "NUMBER", "float range": "NUMBER"}
-#: Widest term that text begins beside; below a longer one.
-_TERM = 22
+#: Where the text of a row begins; below a longer term.
+_COLUMN = 26
 #: Widest line of an example.
 _LINE = 76
 
@@ -222,13 +266,6 @@ class Command(click.Command):
         """Return the commands of a group, by section."""
         return []
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete options and commands, each with a sentence."""
-        items = super().shell_complete(ctx, incomplete)
-        for item in items:
-            item.help = item.help and item.help.partition(". ")[0].rstrip(".")
-        return items
-
 
 class Group(Command, click.Group):
     """A command of commands."""
@@ -254,11 +291,10 @@ def manual_of(ctx: click.Context) -> Manual:
     assert isinstance(command, Command)  # noqa: S101  (all of ours are)
     summary, *description = command.paragraphs
     exits = {str(code): command.exits[code] for code in sorted(command.exits)}
-    tables = {**command.tables, "Exit codes": exits, "See also": dict(map(_seen, command.see))}
+    tables = {**command.tables, "Exit codes": exits, "See also": dict(map(_reference, command.see))}
     sections = [
-        Section("Arguments", tuple(_arguments(ctx))),
         *command.command_sections(ctx),
-        *_options(ctx),
+        *_parameters(ctx),
         *(Section(title, tuple(rows.items())) for title, rows in tables.items()),
     ]
     examples = tuple((what, broken(line)) for what, line in command.examples.items())
@@ -272,25 +308,23 @@ def manual_of(ctx: click.Context) -> Manual:
     )
 
 
-def _arguments(ctx: click.Context) -> Iterable[tuple[str, str]]:
-    for each in ctx.command.get_params(ctx):
-        if isinstance(each, Argument):
-            yield each.make_metavar(ctx).strip("[]{}."), each.help or ""
+def _parameters(ctx: click.Context) -> Iterator[Section]:
+    """Give the arguments, then the options by part; click's own ``--help`` is general."""
+    parameters = ctx.command.get_params(ctx)
+    arguments = [each for each in parameters if isinstance(each, Argument)]
+    rows = [(each.make_metavar(ctx).strip("[]{}."), each.help or "") for each in arguments]
+    yield Section("Arguments", tuple(rows))
+    options = [each for each in parameters if isinstance(each, click.Option)]
+    for part in Part:
+        inside = (each for each in options if getattr(each, "part", Part.GENERAL) is part)
+        records = (each.get_help_record(ctx) for each in inside)
+        yield Section(str(part), tuple(record for record in records if record is not None))
 
 
-def _options(ctx: click.Context) -> list[Section]:
-    """Return the options by part; click's own ``--help`` is general."""
-    options: dict[Part, list[tuple[str, str]]] = {part: [] for part in Part}
-    for each in ctx.command.get_params(ctx):
-        record = each.get_help_record(ctx)
-        if isinstance(each, click.Option) and record is not None:
-            options[getattr(each, "part", Part.GENERAL)].append(record)
-    return [Section(str(part), tuple(rows)) for part, rows in options.items()]
-
-
-def _seen(name: str) -> tuple[str, str]:
-    if name in PAGES:
-        return name, f"The page '{PAGES[name]}' of the documentation."
+def _reference(name: str) -> tuple[str, str]:
+    """Return a row of "See also": a page of the documentation, or a command."""
+    if "/" in name:
+        return name, "A page of the documentation."
     return f"faircal {name}", COMMANDS[name]
 
 
@@ -317,43 +351,30 @@ def render(manual: Manual, width: int) -> str:
     """Return a manual as text of lines that are no wider than `width`, where words allow."""
     start = f"Usage: {manual.name} "
     blocks = [_filled(manual.takes, width, start, " " * len(start))]
-    blocks += [_filled(text, width, "  ") for text in (manual.summary, *manual.description)]
-    terms: dict[str, list[str]] = {}
+    blocks += [_filled(text, width, "  ", "  ") for text in (manual.summary, *manual.description)]
     for section in manual.sections:
-        terms.setdefault(_kind(section), []).extend(term for term, _ in section.rows)
-    for section in manual.sections:
-        short = [len(term) for term in terms[_kind(section)] if len(term) <= _TERM]
-        column = 4 + max(short, default=4)
-        lines = [f"{section.title}:"]
-        lines += [_row(term, text, column, width) for term, text in section.rows]
-        blocks.append("\n".join(lines + _examples(section)))
+        lines = [f"{section.title}:", *(_row(*row, width) for row in section.rows)]
+        examples = [f"# {what}\n{command}\n" for what, command in section.examples]
+        lines += [textwrap.indent("\n".join(examples), "  ").rstrip()] if examples else []
+        blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 
 
-def _kind(section: Section) -> str:
-    """Return what the terms are; text begins in one column beside all of one kind."""
-    if all(term.startswith("-") for term, _ in section.rows):
-        return "options"
-    return "commands" if all(term in COMMANDS for term, _ in section.rows) else section.title
+def _row(term: str, text: str, width: int) -> str:
+    """Return a term with its text beside it, or below where the term is long."""
+    indent = " " * _COLUMN
+    if len(term) > _COLUMN - 4:
+        return f"  {term}\n{_filled(text, width, indent, indent)}"
+    return _filled(text, width, f"  {term}".ljust(_COLUMN), indent)
 
 
-def _row(term: str, text: str, column: int, width: int) -> str:
-    if len(term) > column - 4:
-        return f"  {term}\n{_filled(text, width, ' ' * column)}"
-    return _filled(text, width, f"  {term}".ljust(column), " " * column)
-
-
-def _examples(section: Section) -> list[str]:
-    lines = [f"# {what}\n{command}\n" for what, command in section.examples]
-    return [textwrap.indent("\n".join(lines), "  ").rstrip()] if lines else []
-
-
-def _filled(text: str, width: int, start: str, rest: str | None = None) -> str:
+def _filled(text: str, width: int, start: str, rest: str) -> str:
+    """Return text in lines; options and names are not broken at their hyphens."""
     return textwrap.fill(
         text,
         width,
         initial_indent=start,
-        subsequent_indent=start if rest is None else rest,
+        subsequent_indent=rest,
         break_long_words=False,
         break_on_hyphens=False,
     )

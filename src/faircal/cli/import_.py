@@ -10,14 +10,12 @@ import click
 
 from faircal.cli.help import Group, Part, argument, option
 from faircal.cli.options import (
-    among,
     attributes_option,
     json_option,
     level_option,
     note,
     print_json,
     progress_bars,
-    registered,
     seed_option,
 )
 
@@ -170,7 +168,6 @@ def rfw(source: Path, folds: str, no_pictures: bool, **rest: Any) -> Import:
         "--score",
         part=Part.DATA,
         metavar="COLUMN",
-        shell_complete=among("vgg16", "resnet50", "senet50"),
         show_default="no scores",
         help="Column of ready-made scores to take over: vgg16, resnet50 or senet50. Then no "
         "pictures are needed.",
@@ -202,7 +199,6 @@ def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
         "--protocol",
         part=Part.DATA,
         default="covariate",
-        shell_complete=registered("faircal.data.importers.ijbc", "PROTOCOLS"),
         help="covariate (one picture a template) or 1:1 (templates of several pictures, whose "
         "vectors are averaged).",
     ),

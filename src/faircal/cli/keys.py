@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from faircal.cli.help import Group, Part, argument, option
-from faircal.cli.options import json_option, note, print_json, printable, registered
+from faircal.cli.options import json_option, note, print_json, printable
 
 _SEE = ("serve", "how-to/service")
 _SCOPES = {
@@ -63,7 +63,6 @@ _name = argument("name", help="Name of the key, for lists and the audit trail, s
     part=Part.KEYS,
     default="verify",
     metavar="LIST",
-    shell_complete=registered("faircal.production.serving.keys", "SCOPES", commas=True),
     help="What the key is good for, with commas: verify, enrol, admin (see Scopes).",
 )
 @json_option

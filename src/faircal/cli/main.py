@@ -11,18 +11,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal._version import __version__
-from faircal.cli.contents import COMMANDS, SECTIONS
-from faircal.cli.help import Group, Manual, Option, Part, Section, manual_of, option
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+from faircal.cli.help import COMMANDS, SECTIONS, Group, Option, Part, Section, option
 
 
 class Commands(Group):
@@ -53,14 +49,6 @@ class Commands(Group):
     def command_sections(self, ctx: click.Context) -> list[Section]:
         """Return the commands by section, without importing them."""
         return [Section(title, tuple(rows.items())) for title, rows in SECTIONS.items()]
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete commands, without importing them, and options."""
-        from click.shell_completion import CompletionItem
-
-        names = [name for name in COMMANDS if name.startswith(incomplete)]
-        items = [CompletionItem(name, help=COMMANDS[name]) for name in names]
-        return items or click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(
@@ -109,29 +97,6 @@ def cli(verbose: bool, plugins: tuple[str, ...]) -> None:
     """
     for path in plugins:
         _import_file(path)
-
-
-def manual(words: Sequence[str] = ()) -> Manual:
-    """Return the manual of a command, such as ``["classify", "fit"]``; of all without words."""
-    ctx = cli.make_context("faircal", [], resilient_parsing=True)
-    for word in words:
-        group = ctx.command
-        inner = group.get_command(ctx, word) if isinstance(group, click.Group) else None
-        if inner is None:
-            raise ParameterError(f"there is no command {' '.join(words)!r}")
-        ctx = inner.make_context(word, [], parent=ctx, resilient_parsing=True)
-    return manual_of(ctx)
-
-
-def command_paths() -> list[tuple[str, ...]]:
-    """Return the words of every command and sub-command; those of a group before its own."""
-    ctx = cli.make_context("faircal", [], resilient_parsing=True)
-    paths: list[tuple[str, ...]] = [()]
-    for name in COMMANDS:
-        command = cli.get_command(ctx, name)
-        inner = command.commands if isinstance(command, click.Group) else {}
-        paths += [(name,), *((name, each) for each in inner)]
-    return paths
 
 
 def _import_file(path: str) -> None:

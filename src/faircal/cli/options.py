@@ -1,14 +1,12 @@
-"""What commands share: options, what shells propose for their values, consoles, progress."""
+"""What commands share: options, how values are read, consoles, progress."""
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
@@ -108,14 +106,6 @@ def progress_bars() -> Iterator[Progress]:
             bars.update(tasks[what], completed=done, total=total, label=label)
 
         yield update
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show a spinner on standard error, where it is a terminal, while something takes time."""
-    console = err()
-    with console.status(what) if console.is_terminal else nullcontext():
-        yield
 
 
 class CommaList(click.ParamType[Any]):
@@ -325,52 +315,3 @@ level_option = option(
     show_default="the folder a picture lies in",
     help="Which folder on the way to a picture names the person: 1 is the outermost.",
 )
-
-
-if TYPE_CHECKING:
-    import click
-    from click.shell_completion import CompletionItem
-
-    Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
-
-def registered(module: str, name: str, *, commas: bool = False) -> Completer:
-    """Propose the names of a registry, or of a tuple, which is imported when somebody asks.
-
-    With `commas` the value is a list, of which the last name is completed.
-    """
-
-    def things() -> Mapping[str, Any]:
-        registry = getattr(importlib.import_module(module), name)
-        return registry if isinstance(registry, Mapping) else dict.fromkeys(registry)
-
-    return _completer(things, commas)
-
-
-def among(*names: str, commas: bool = False) -> Completer:
-    """Propose words."""
-    return _completer(lambda: dict.fromkeys(names), commas)
-
-
-def _completer(things: Callable[[], Mapping[str, Any]], commas: bool) -> Completer:
-    def complete(
-        _ctx: click.Context, _param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        before, comma, word = incomplete.rpartition(",") if commas else ("", "", incomplete)
-        return [
-            CompletionItem(f"{before}{comma}{name}", help=_summary(thing))
-            for name, thing in things().items()
-            if name.startswith(word) and name not in before.split(",")
-        ]
-
-    return complete
-
-
-def _summary(thing: Any) -> str | None:
-    """Return what a registered thing says of itself, in a line."""
-    text = getattr(thing, "what", None)
-    if text is None and isinstance(thing, type):
-        text = (inspect.getdoc(thing) or "").partition("\n")[0].replace("`", "")
-    return text.rstrip(".") if isinstance(text, str) and text else None

@@ -9,13 +9,11 @@ import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
-    among,
     feature_option,
     json_option,
     note,
     print_json,
     progress_bars,
-    registered,
     seed_option,
 )
 
@@ -78,7 +76,6 @@ class GenuinePairs(click.ParamType[Any]):
     type=GenuinePairs(),
     default="300",
     metavar="N|all",
-    shell_complete=among("all"),
     help="At most so many genuine pairs of a person, drawn at random; or all.",
 )
 @option(
@@ -86,7 +83,6 @@ class GenuinePairs(click.ParamType[Any]):
     part=Part.IMPOSTERS,
     default="random",
     metavar="KIND",
-    shell_complete=registered("faircal.data.pairing", "IMPOSTERS"),
     help="Who is paired with whom: random, group, cross, cluster, matched or hard (see Kinds of "
     "imposters).",
 )
@@ -147,22 +143,7 @@ class GenuinePairs(click.ParamType[Any]):
 )
 @seed_option
 @json_option
-def command(
-    data: Path,
-    imposters: str,
-    genuine: int | None,
-    ratio: float,
-    size: int | None,
-    cap: int,
-    folds: int | None,
-    clusters: int | None,
-    attribute: str | None,
-    feature: str | None,
-    seed: int,
-    out: Path | None,
-    replace: bool,
-    as_json: bool,
-) -> None:
+def command(data: Path, out: Path | None, as_json: bool, **how: Any) -> None:
     """Build pairs of images from identities.
 
     Reads who is in each image of DATA. Genuine pairs are of one person, imposter pairs of two.
@@ -178,22 +159,7 @@ def command(
     from faircal.data.pairing.folder import make_pairs
 
     with progress_bars() as update:
-        built, path = make_pairs(
-            data,
-            out,
-            imposters=imposters,
-            genuine=genuine,
-            ratio=ratio,
-            size=size,
-            cap=cap,
-            folds=folds,
-            clusters=clusters,
-            attribute=attribute,
-            feature=feature,
-            seed=seed,
-            replace=replace,
-            progress=update,
-        )
+        built, path = make_pairs(data, out, **how, progress=update)
     for words in built.notes:
         note(words)
     count = int(built.genuine.sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -104,20 +104,7 @@ if TYPE_CHECKING:
 )
 @feature_option
 @json_option
-def command(
-    rate: float,
-    within: float | None,
-    ratio: float | None,
-    people: int | None,
-    groups: int,
-    images: int,
-    per_person: int | None,
-    level: float,
-    pilot: Path | None,
-    attribute: str | None,
-    feature: str | None,
-    as_json: bool,
-) -> None:
+def command(as_json: bool, **how: Any) -> None:
     """Say how many people and pairs a wanted interval needs.
 
     For the FPR and for the FNR, in each group: the fewest people with whom the interval of an error
@@ -133,22 +120,10 @@ def command(
     """
     from faircal.evaluation.planning import plan_sample
 
-    planned = plan_sample(
-        rate,
-        within=within,
-        ratio=ratio,
-        people=people,
-        groups=groups,
-        images=images,
-        per_person=per_person,
-        level=level,
-        pilot=pilot,
-        attribute=attribute,
-        feature=feature,
-    )
+    planned = plan_sample(**how)
     notes(planned.notes)
     if as_json:
-        record = {"rate": rate, "level": level, "groups": groups}
+        record = {name: how[name] for name in ("rate", "level", "groups")}
         print_json({**record, "plans": planned.as_json()})
     else:
         _show(planned)

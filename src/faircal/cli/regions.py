@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -73,7 +73,6 @@ if TYPE_CHECKING:
 )
 @option(
     "--false-discoveries",
-    "q",
     part=Part.MEASURE,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
@@ -98,20 +97,7 @@ if TYPE_CHECKING:
 )
 @seed_option
 @json_option
-def command(
-    source: PairFiles,
-    model: Path | None,
-    out: Path,
-    rate: float,
-    threshold: float | None,
-    q: float,
-    clusters: tuple[int, ...],
-    feature: str | None,
-    fold: str | None,
-    pictures: Path | None,
-    seed: int,
-    as_json: bool,
-) -> None:
+def command(source: PairFiles, out: Path, as_json: bool, **how: Any) -> None:
     """Find where in embedding space it is worst, without attributes.
 
     Reads labelled pairs with embeddings. Images of one half of the people are clustered; the
@@ -127,20 +113,7 @@ def command(
     from faircal.workflows.regions import regions_folder
 
     with progress_bars() as update:
-        written = regions_folder(
-            source,
-            out,
-            model=model,
-            rate=rate,
-            threshold=threshold,
-            false_discoveries=q,
-            clusters=clusters,
-            feature=feature,
-            fold=fold,
-            pictures=pictures,
-            seed=seed,
-            progress=update,
-        )
+        written = regions_folder(source, out, **how, progress=update)
     notes(written.regions.notes)
     if written.missing:
         note(f"note: no figures: {written.missing}")

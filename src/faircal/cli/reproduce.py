@@ -18,7 +18,6 @@ from faircal.cli.options import (
     parse_methods,
     parse_settings,
     progress_bars,
-    registered,
     resume_option,
     seed_option,
     set_option,
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
     part=Part.METHOD,
     type=CommaList(),
     default=(),
-    shell_complete=registered("faircal.methods", "METHODS", commas=True),
     show_default="the paper's",
     help="Methods to run, with commas; 'faircal methods' lists them.",
 )
@@ -90,7 +88,6 @@ if TYPE_CHECKING:
     part=Part.METHOD,
     type=CommaList(),
     default=(),
-    shell_complete=registered("faircal.calibrators", "CALIBRATORS", commas=True),
     show_default="beta,histogram,isotonic",
     help="Calibrators of FairCal, with commas: beta, histogram, isotonic, platt, temperature, "
     "spline.",

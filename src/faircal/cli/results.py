@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,12 @@ import click
 
 from faircal.cli.help import Part, option
 from faircal.cli.options import note, notes, out, print_json
-from faircal.cli.tables import NONE, number, print_table, say, text
+from faircal.cli.tables import NONE, number, print_table, say, show, text
 
 if TYPE_CHECKING:
     from faircal.evaluation.benchmark.transfer import LabellingCurve
     from faircal.report import ResultsFolder, Table
+    from faircal.report.paper import Claim
     from faircal.workflows.reporting import WrittenReport
 
 #: The option of audits, and of `report`, by which tables and figures become files.
@@ -128,19 +129,17 @@ def _class_record(store: ResultsFolder) -> dict[str, Any]:
 
 def _show_pairs(report: WrittenReport) -> None:
     """Print the main tables of each attribute, then the paper's claims."""
-    from faircal.cli.tables import show, show_claims
-
     store, console = report.store, out()
     if store.simulated:
         note("simulated data: nothing here is about real people or a real system")
     for attribute, several in _tables(store).items():
         _show_title(store, attribute)
         for table in several:
-            show(table, console)
+            show(table)
     if "moving" in store.run:
         _show_moving(store)
     if report.paper is not None:
-        show_claims(report.paper.claims)
+        _show_claims(report.paper.claims)
         if report.paper.counts is not None:
             console.print(
                 "Of {compared} numbers, {within_one} lie within one and {within_two} within two "
@@ -148,9 +147,26 @@ def _show_pairs(report: WrittenReport) -> None:
             )
 
 
+def _show_claims(claims: Sequence[Claim]) -> None:
+    """Print the paper's claims: in how many cases each is true here, and in the paper."""
+    compared = any(claim.published_of for claim in claims)
+
+    def share(won: int | None, of: int | None) -> str:
+        return f"{won} of {of}" if of else NONE
+
+    rows = [
+        [
+            claim.text,
+            share(claim.won, claim.of),
+            *[share(claim.published_won, claim.published_of)] * compared,
+        ]
+        for claim in claims
+    ]
+    print_table(["", *("here", "paper")[: 1 + compared]], rows, title="The paper's claims")
+
+
 def _show_classes(store: ResultsFolder) -> None:
     """Print the tables that have numbers; differences between methods are for page and files."""
-    from faircal.cli.tables import show
     from faircal.report.subject import subject_of
 
     for attribute, several in _tables(store).items():
@@ -159,7 +175,7 @@ def _show_classes(store: ResultsFolder) -> None:
             # Else it would say over and over that data is short.
             numbers = any(value.mean == value.mean for line in table.lines for value in line.values)
             if numbers and not table.key.startswith("differences"):
-                show(table, out())
+                show(table)
         for words in subject_of(store).summary(store, attribute).who:
             click.echo(text(words).plain)
 

@@ -11,14 +11,12 @@ import click
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
     CommaList,
-    among,
     feature_option,
     fold_option,
     json_option,
     notes,
     print_json,
     progress_bars,
-    registered,
     resume_option,
     table_out_option,
 )
@@ -101,7 +99,6 @@ class Share(click.ParamType[Any]):
     part=Part.PRIOR,
     type=Share(),
     metavar="SHARE|estimate",
-    shell_complete=among(ESTIMATE),
     show_default="that of the fit",
     help="Give probabilities for this share of genuine pairs, such as 0.001; estimate finds it "
     "out.",
@@ -111,7 +108,6 @@ class Share(click.ParamType[Any]):
     part=Part.OUTPUT,
     type=CommaList(),
     default=(),
-    shell_complete=among("genuine", "fold", "identity", commas=True),
     show_default="none",
     help="Columns to carry over, with commas: genuine, fold, identity, and attributes (as "
     "left_NAME, right_NAME).",
@@ -121,7 +117,6 @@ class Share(click.ParamType[Any]):
     part=Part.OUTPUT,
     type=CommaList(),
     default=(),
-    shell_complete=registered("faircal.production.scoring.table", "COLUMNS", commas=True),
     show_default="none",
     help="More columns, with commas: log_likelihood_ratio, similarity, clusters, outside, "
     "decision.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import note, registered
+from faircal.cli.options import note
 
 if TYPE_CHECKING:
     from faircal.model.operating_point import On
@@ -138,7 +138,6 @@ if TYPE_CHECKING:
 @option(
     "--network",
     part=Part.PICTURES,
-    shell_complete=registered("faircal.embedding", "NETWORKS"),
     show_default="embeddings alone are taken",
     help="Take pictures, too, by the network that MODEL was made for: dlib, facenet-vggface2, "
     "facenet-webface, arcface, an .onnx or a .toml file; as in 'faircal embed'.",
@@ -146,14 +145,12 @@ if TYPE_CHECKING:
 @option(
     "--detector",
     part=Part.PICTURES,
-    shell_complete=registered("faircal.embedding", "DETECTORS"),
     show_default="the network's",
     help="What finds faces: mtcnn, dlib or none.",
 )
 @option(
     "--preset",
     part=Part.PICTURES,
-    shell_complete=registered("faircal.embedding", "PRESETS"),
     show_default="none",
     help="What an .onnx network takes: arcface, insightface, mobilefacenet, adaface or facenet.",
 )

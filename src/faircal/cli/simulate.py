@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option, print_json, registered, seed_option, working
+from faircal.cli.options import json_option, print_json, progress_bars, seed_option
 
 
 @click.command(
@@ -39,7 +40,6 @@ from faircal.cli.options import json_option, print_json, registered, seed_option
 )
 @argument(
     "preset",
-    shell_complete=registered("faircal.data.simulation", "PRESETS"),
     help="What to imitate: small, rfw-like or bfw-like (see Presets).",
 )
 @argument(
@@ -78,16 +78,7 @@ from faircal.cli.options import json_option, print_json, registered, seed_option
 )
 @seed_option
 @json_option
-def command(
-    preset: str,
-    folder: Path,
-    people: int | None,
-    images: int | None,
-    pairs: int | None,
-    dimension: int | None,
-    seed: int,
-    as_json: bool,
-) -> None:
+def command(preset: str, folder: Path, seed: int, as_json: bool, **sizes: Any) -> None:
     """Write a simulated dataset folder.
 
     The people in it do not exist. The folder has the form of real data (images with identities and
@@ -98,14 +89,13 @@ def command(
     say so. Look at it next with 'faircal check DIR'.
     """
     from faircal._base.files import check_folder
+    from faircal._base.jobs import step
     from faircal.data import save_dataset
     from faircal.data.simulation import simulate
 
     check_folder(folder)
-    with working(f"simulating {preset}"):
-        data = simulate(
-            preset, seed=seed, people=people, images=images, pairs=pairs, dimension=dimension
-        )
+    with progress_bars() as progress, step(progress, f"simulating {preset}"):
+        data = simulate(preset, seed=seed, **sizes)
         save_dataset(data, folder)
     if as_json:
         print_json(

@@ -11,7 +11,7 @@ import click
 
 from faircal._base.errors import ParameterError
 from faircal.cli.help import Part, argument, option
-from faircal.cli.options import among, parse_assignments
+from faircal.cli.options import parse_assignments
 
 #: What the argument DATA may be.
 DATA_HELP = (
@@ -65,7 +65,6 @@ def reads_data(
     @option(
         "--device",
         part=Part.WORK,
-        shell_complete=among("cpu", "cuda"),
         show_default="cpu; to train a network, cuda where there is one",
         help="Where heavy work is done: cpu, or cuda (a GPU; extra torch).",
     )

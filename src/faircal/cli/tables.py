@@ -5,15 +5,12 @@ Commands print their own with `print_table`, those of reports with `show`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from copy import copy
-from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -21,8 +18,7 @@ from rich.text import Text
 from faircal.cli.options import out, printable
 
 if TYPE_CHECKING:
-    from faircal.report.cells import Line, Table, TableValue
-    from faircal.report.paper import Claim
+    from faircal.report.cells import Table, TableValue
 
 #: Stands for a number that there is not.
 NONE = "–"
@@ -49,23 +45,16 @@ def print_table(
     left : iterable of int
         Columns of words; the others are of numbers, and stand at the right.
     names : int
-        How many columns, from the left, say what a row is of, and are beside each piece. Where
-        all do, words go to the next line instead.
+        How many columns, from the left, say what a row is of, and are beside each piece.
     blocks : sequence of int
-        How many of the other columns, in turn, stay together.
+        How many of the other columns, in turn, stay together, such as a rate and its interval;
+        where nothing is given, each may stand alone.
     """
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.title = text(title) if title else None
-    table.caption = text(caption) if caption else None
-    words = set(left)
-    for place, name in enumerate(columns):
-        # Numbers are not cut; names go to the next line where there is no room.
-        side = {"overflow": "fold"} if place in words else {"justify": "right", "no_wrap": True}
-        table.add_column(text(name), **side)
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else text(cell) for cell in row))
     console = out()
-    for piece in pieces_that_fit(table, console, names=names, blocks=blocks) or [table]:
+    pieces = laid_out(columns, rows, console, left=left, names=names, blocks=blocks)
+    pieces[0].title = text(title) if title else None
+    pieces[-1].caption = text(caption) if caption else None
+    for piece in pieces:
         console.print(piece)
 
 
@@ -89,55 +78,46 @@ def interval(low: float, high: float, how: str = ".2f") -> str:
     return NONE if low != low else f"{percent(low, how)} to {percent(high, how)}"
 
 
-def say(words: str, console: Console | None = None) -> None:
+def say(words: str) -> None:
     """Print words on standard output: as one line, but broken between words in a terminal."""
-    console = console or out()
+    console = out()
     console.print(printable(words), soft_wrap=not console.is_terminal, markup=False)
 
 
-def show(table: Table, console: Console) -> None:
-    """Print a table: percent, best in bold, yardsticks set apart in italics.
+def show(table: Table) -> None:
+    """Print a table of a report: percent, best in bold, yardsticks set apart in italics.
 
     One part under the other for several features, since terminals are narrow; intervals where they
     fit, and else in the page and the files only.
     """
-    console.print(Text(table.title, style="bold"))
+    console = out()
     parts = table.parts()
-    wide = table.intervals and all(
-        fits(tall(_part(table, part, intervals=True)), console) for _, part in parts
-    )
+    pieces = [_part(table, columns, console, table.intervals) for _, columns in parts]
+    wide = table.intervals and all(len(part) == 1 and fits(part[0], console) for part in pieces)
+    if not wide:
+        pieces = [_part(table, columns, console, False) for _, columns in parts]
+    console.print(Text(table.title, style="bold"))
     console.print(Text(table.legend if wide else table.caption, style="dim"))
-    for block, columns in parts:
+    for (block, _), part in zip(parts, pieces, strict=True):
         if len(parts) > 1:
             console.print(Text(f"\n {block}", style="bold"))
-        for piece in pieces_that_fit(_part(table, columns, wide), console):
+        for piece in part:
             console.print(piece)
 
 
-#: Names are not broken into shorter parts.
-_SHORTEST = 8
-
-
-def _part(table: Table, columns: list[int], intervals: bool) -> RichTable:
-    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    names = min(_SHORTEST, max((len(line.label) for line in table.lines), default=0))
-    shown.add_column("", overflow="fold", min_width=names)
-    for i in columns:
-        head = Text(table.headings[i].name.replace(" @ ", "\n@ "))  # a name is no markup
-        shown.add_column(head, justify="right", no_wrap=True)
-    contest = [line for line in table.lines if not line.apart]
-    apart = [line for line in table.lines if line.apart]
-    for line in contest:
-        _add(shown, line, columns, intervals, end=bool(apart) and line is contest[-1])
-    for line in apart:
-        _add(shown, line, columns, intervals, end=False)
-    return shown
-
-
-def _add(shown: RichTable, line: Line, columns: list[int], intervals: bool, end: bool) -> None:
-    style = "italic" if line.apart else ""
-    cells = [_cell(line.values[i], style, intervals) for i in columns]
-    shown.add_row(Text(line.label, style=style), *cells, end_section=end)
+def _part(
+    table: Table, columns: Sequence[int], console: Console, intervals: bool
+) -> list[RichTable]:
+    """Return the tables of some columns; yardsticks come last, below a line."""
+    lines = sorted(table.lines, key=lambda line: line.apart)
+    rows = []
+    for line in lines:
+        style = "italic" if line.apart else ""
+        cells = (_cell(line.values[i], style, intervals) for i in columns)
+        rows.append([Text(line.label, style=style), *cells])
+    heads = ["", *(table.headings[i].name.replace(" @ ", "\n@ ") for i in columns)]
+    contest = sum(not line.apart for line in lines)
+    return laid_out(heads, rows, console, rule=contest if contest < len(lines) else 0)
 
 
 def _cell(value: TableValue, style: str, intervals: bool) -> Text:
@@ -147,64 +127,53 @@ def _cell(value: TableValue, style: str, intervals: bool) -> Text:
     return cell
 
 
-def show_claims(claims: Sequence[Claim]) -> None:
-    """Print the paper's claims: in how many cases each is true here, and in the paper."""
-    compared = any(claim.published_of for claim in claims)
-    rows = [
-        [
-            claim.text,
-            _share(claim.won, claim.of),
-            *[_share(claim.published_won, claim.published_of)] * compared,
-        ]
-        for claim in claims
-    ]
-    print_table(["", *("here", "paper")[: 1 + compared]], rows, title="The paper's claims")
-
-
-def _share(won: int | None, of: int | None) -> str:
-    return f"{won} of {of}" if of else NONE
-
-
-def pieces_that_fit(
-    table: RichTable, console: Console, *, names: int = 1, blocks: Sequence[int] = ()
+def laid_out(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    console: Console,
+    *,
+    left: Iterable[int] = (0,),
+    names: int = 1,
+    blocks: Sequence[int] = (),
+    rule: int = 0,
 ) -> list[RichTable]:
     """Return a table as it fits the console: pieces to be printed one below the other.
 
-    Where it is too wide, heads are broken, then columns stand closer, then the rest of them comes
-    below, in as few pieces as hold about equally much.
-
-    Parameters
-    ----------
-    table : RichTable
-    console : Console
-    names : int
-        How many columns, from the left, say what a row is of: every piece has them.
-    blocks : sequence of int
-        How many of the other columns, in turn, stay together, such as a rate and its interval;
-        where nothing is given, each may stand alone.
+    Where it is too wide, heads are broken first, then blocks of columns come below (`print_table`);
+    where a single one is too wide, its cells go on in the next line. There is a line below the row
+    `rule`, counted from 1.
     """
-    broken = tall(table)
-    close = copy(broken)
-    close.padding = (0, 0)
-    for candidate in (table, broken, close):
-        if fits(candidate, console):
-            return [candidate]
-    others = range(names, len(table.columns))
-    ends = accumulate(blocks or [1] * len(others), initial=names)
-    groups = [range(start, stop) for start, stop in pairwise(ends)]
-    for count in range(2, len(groups) + 1):
-        size = math.ceil(len(groups) / count)
-        cut = [groups[i : i + size] for i in range(0, len(groups), size)]
-        pieces = [_piece(broken, names, range(some[0].start, some[-1].stop)) for some in cut]
-        if all(fits(piece, console) for piece in pieces):
-            break
-    else:  # a single column is too wide with the names: letters go to the next line
-        pieces = [_folded(_piece(broken, names, [column])) for column in others]
-    for piece in pieces[1:]:
-        piece.title = None
-    for piece in pieces[:-1]:
-        piece.caption = None
-    return pieces
+    words = set(left)
+    cells = [[cell if isinstance(cell, Text) else text(cell) for cell in row] for row in rows]
+
+    def piece(heads: Sequence[str], shown: Sequence[int], *, fold: bool = False) -> RichTable:
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+        for i in shown:
+            justify = "left" if i in words else "right"
+            whole = i not in words and not fold
+            table.add_column(text_lines(heads[i]), justify=justify, no_wrap=whole, overflow="fold")
+        for count, row in enumerate(cells, start=1):
+            table.add_row(*(row[i] for i in shown), end_section=count == rule)
+        return table
+
+    broken = [_broken(head) for head in columns]
+    for heads in (columns, broken):
+        table = piece(heads, range(len(columns)))
+        if fits(table, console):
+            return [table]
+    ends = accumulate(blocks or [1] * (len(columns) - names), initial=names)
+    pieces: list[list[int]] = []
+    for start, stop in pairwise(ends):
+        wider = [*(pieces[-1] if pieces else range(names)), *range(start, stop)]
+        if pieces and fits(piece(broken, wider), console):
+            pieces[-1] = wider
+        else:
+            pieces.append([*range(names), *range(start, stop)])
+    # Where names are all there is, or a block is too wide, cells go on in the next line.
+    return [
+        table if fits(table := piece(broken, shown), console) else piece(broken, shown, fold=True)
+        for shown in pieces or [list(range(names))]
+    ]
 
 
 def fits(table: RichTable, console: Console) -> bool:
@@ -213,33 +182,15 @@ def fits(table: RichTable, console: Console) -> bool:
     return Measurement.get(console, room, table).maximum <= console.width
 
 
-def tall(table: RichTable) -> RichTable:
-    """Return it with heads over two lines, where they are of several words."""
-    made = copy(table)
-    made.columns = [replace(column, header=_broken(column.header)) for column in table.columns]
-    return made
+def text_lines(words: str) -> Text:
+    """Return words that may be of several lines as `text`."""
+    return Text("\n").join(text(line) for line in words.split("\n"))
 
 
-def _broken(head: RenderableType) -> RenderableType:
+def _broken(head: str) -> str:
     """Return a head over two lines, where it is not yet; they are about equally long."""
-    name = str(head)
-    words = name.split(" ")
-    if "\n" in name or len(words) == 1:
+    words = head.split(" ")
+    if "\n" in head or len(words) == 1:
         return head
     ways = [(" ".join(words[:i]), " ".join(words[i:])) for i in range(len(words) - 1, 0, -1)]
-    return Text("\n".join(min(ways, key=lambda lines: max(map(len, lines)))))
-
-
-def _piece(table: RichTable, names: int, others: Iterable[int]) -> RichTable:
-    made = copy(table)
-    made.columns = [
-        replace(table.columns[column], _index=i)
-        for i, column in enumerate([*range(names), *others])
-    ]
-    return made
-
-
-def _folded(table: RichTable) -> RichTable:
-    made = copy(table)
-    made.columns = [replace(column, overflow="fold", no_wrap=False) for column in table.columns]
-    return made
+    return "\n".join(min(ways, key=lambda lines: max(map(len, lines))))
