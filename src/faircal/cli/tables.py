@@ -149,9 +149,14 @@ def laid_out(
     def piece(heads: Sequence[str], shown: Sequence[int], *, fold: bool = False) -> RichTable:
         table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         for i in shown:
-            justify = "left" if i in words else "right"
-            whole = i not in words and not fold
-            table.add_column(text_lines(heads[i]), justify=justify, no_wrap=whole, overflow="fold")
+            # Numbers are not cut; words go to the next line where there is no room.
+            words_here = i in words
+            table.add_column(
+                text_lines(heads[i]),
+                justify="left" if words_here else "right",
+                no_wrap=not words_here and not fold,
+                overflow="fold",
+            )
         for count, row in enumerate(cells, start=1):
             table.add_row(*(row[i] for i in shown), end_section=count == rule)
         return table
