@@ -6,6 +6,7 @@
 # make check      format, lint, types, import rules
 # make format     rewrite the files in our style
 # make size       lines, files, class names used twice
+# make hops       functions and files that fit, score, audit and benchmark enter (a minute)
 # make bench      the benchmarks: fails where something got slower (make bench PARTS="fit pairs")
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Hundreds of processes import the same files in the tests: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-docs test-fast docs check format size bench clean
+.PHONY: demo test test-docs test-fast docs check format size hops bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv
@@ -83,6 +84,9 @@ format: .venv/check
 
 size: $(BIN)/python
 	@$(BIN)/python tools/size.py
+
+hops: .venv/base
+	@$(BIN)/python tools/hops.py $(WITH)
 
 bench: .venv/test
 	$(BIN)/python -m benchmarks $(PARTS)

@@ -1,0 +1,97 @@
+"""How many functions a command enters: `make hops` (WITH="fit audit" lists those of two).
+
+Each command runs twice in this process, on the preset ``small``; what its second run enters of
+``src/faircal`` is counted, so that imports and first-use caches do not. Lambdas, comprehensions,
+generator expressions and what ``dataclass`` writes are not functions here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import inspect
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+from types import CodeType, FrameType
+
+ROOT = Path(__file__).parents[1]
+SOURCE = str(ROOT / "src" / "faircal") + "/"
+LIMITS = {"fit": (230, 40), "score": (200, 40), "audit": (450, 65), "benchmark": (650, 80)}
+COMMANDS = {
+    "simulate": "simulate small {folder}/small",
+    "fit": "fit {folder}/small --method faircal --out {folder}/model.faircal",
+    "score": "score {folder}/model.faircal {folder}/small --out {folder}/scored.parquet",
+    "audit": "audit {folder}/small --attribute ethnicity --out {folder}/audit{run}",
+    "benchmark": "benchmark {folder}/small --methods baseline,faircal,oracle,gst,fsn --jobs 1"
+    " --out {folder}/benchmark{run}",
+}
+
+
+class Entered:
+    """The functions of the package that are entered while it is the profiler."""
+
+    def __init__(self) -> None:
+        self.codes: set[CodeType] = set()
+
+    def __call__(self, frame: FrameType, event: str, arg: object) -> None:
+        """Note a function that is called, or a generator that goes on."""
+        if event == "call":
+            self.codes.add(frame.f_code)
+
+    def functions(self) -> list[tuple[str, str]]:
+        """Return file and name of each, sorted."""
+        return sorted(
+            (code.co_filename.removeprefix(SOURCE), code.co_qualname)
+            for code in self.codes
+            if code.co_filename.startswith(SOURCE)
+            and not code.co_name.startswith("<")
+            and code.co_flags & inspect.CO_OPTIMIZED  # else the body of a class
+        )
+
+
+def run(words: str) -> None:
+    """Run a command of faircal here, silently."""
+    from faircal.cli.main import main
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            main(words.split())
+        except SystemExit as exit_:
+            if exit_.code:
+                raise RuntimeError(f"faircal {words}: {said.getvalue()}") from exit_
+
+
+def count(name: str, folder: str) -> list[tuple[str, str]]:
+    """Run a command twice and return the functions that its second run enters."""
+    run(COMMANDS[name].format(folder=folder, run=1))
+    entered = Entered()
+    threading.setprofile(entered)
+    sys.setprofile(entered)
+    try:
+        run(COMMANDS[name].format(folder=folder, run=2))
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return entered.functions()
+
+
+def report(asked: list[str]) -> None:
+    """Print functions and files of every command; of those asked for, every function too."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(COMMANDS["simulate"].format(folder=folder))
+        print(f"{'command':12}{'functions':>10}{'limit':>7}{'files':>7}{'limit':>7}")
+        for name, (functions, files) in LIMITS.items():
+            entered = count(name, folder)
+            paths = Counter(path for path, _ in entered)
+            print(f"{name:12}{len(entered):10}{functions:7}{len(paths):7}{files:7}", flush=True)
+            if name in asked:
+                print(*(f"  {path:45} {function}" for path, function in entered), sep="\n")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "src"))
+    report(sys.argv[1:])
