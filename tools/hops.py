@@ -8,8 +8,8 @@ generator expressions and what ``dataclass`` writes are not functions here.
 from __future__ import annotations
 
 import contextlib
-import io
 import inspect
+import io
 import sys
 import tempfile
 import threading
@@ -36,7 +36,7 @@ class Entered:
     def __init__(self) -> None:
         self.codes: set[CodeType] = set()
 
-    def __call__(self, frame: FrameType, event: str, arg: object) -> None:
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> None:
         """Note a function that is called, or a generator that goes on."""
         if event == "call":
             self.codes.add(frame.f_code)
