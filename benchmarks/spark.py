@@ -22,7 +22,7 @@ from benchmarks.figure import Figure, aside, ratio
 from benchmarks.timing import cores
 from faircal.data import open_stream
 from faircal.production.scoring import score_part
-from faircal.production.spark import Blocks, open_pairs, pairs_of, score
+from faircal.production.spark import open_pairs, score
 from faircal.production.spark.session import session
 
 IMAGES = 100_000
@@ -69,34 +69,24 @@ def growth_figures(quick: bool) -> list[Figure]:
 
 
 def rate_figures(quick: bool) -> list[Figure]:
-    """Return CPU seconds for a million pairs of each way to use Spark, in 128 and 512 numbers."""
+    """Return CPU seconds for a million pairs read, scored and written, in 128 and 512 numbers."""
     n, images = (100_000, 5_000) if quick else (8_000_000, 400_000)
     found: list[Figure] = []
     for dimension in (128, 512):
         with tempfile.TemporaryDirectory(prefix="faircal-bench-") as name, _spark() as spark:
             folder = _folder(Path(name), images, dimension, n)
-            for way, work in _ways(spark, folder).items():
-                work()  # starts the workers, and finds clusters that are kept
-                seconds = _cpu(work) / n * 1e6
-                what = f"    {way}, {images:,} × {dimension}"
-                found.append(aside(f"{way} ({dimension})", what, seconds, "CPU s a million"))
+            model = faircal.load_model(folder / "model.faircal")
+            scored = score(model, open_pairs(spark, folder))
+            out = (folder / "scored").as_uri()
+
+            def work(scored: Any = scored, out: str = out) -> None:
+                scored.write.mode("overwrite").parquet(out)
+
+            work()  # starts the workers
+            seconds = _cpu(work) / n * 1e6
+            what = f"    map: read, score, write, {images:,} × {dimension}"
+            found.append(aside(f"map ({dimension})", what, seconds, "CPU s a million"))
     return found
-
-
-def _ways(spark: Any, folder: Path) -> dict[str, Callable[[], Any]]:
-    model = faircal.load_model(folder / "model.faircal")
-    blocks = Blocks.write(spark, folder, folder / "blocks")
-    mapped = open_pairs(spark, folder)
-    tiled = pairs_of(mapped.frame, blocks)
-    out = (folder / "scored").as_uri()
-
-    def written(pairs: Any) -> None:
-        score(model, pairs).write.mode("overwrite").parquet(out)
-
-    return {
-        "map: read, score, write": lambda: written(mapped),
-        "tiles: the same and the shuffle": lambda: written(tiled),
-    }
 
 
 def _overhead(spark: Any, folder: Path, n: int, images: int, dimension: int) -> list[Figure]:

@@ -470,7 +470,7 @@ def real_rfw_scores(run: Recorder) -> None:
 
 @case
 def spark(run: Recorder) -> None:
-    """Fit, score, audit and benchmark by Spark's workers."""
+    """Fit, score and audit by Spark's workers."""
     try:
         import pyspark  # noqa: F401
     except ImportError:
@@ -485,5 +485,3 @@ def spark(run: Recorder) -> None:
     run.faircal("score", f"score @faircal.faircal @faces {words}")
     run.file("score/table", "scored")
     with_folder(run, "audit", f"audit @scored --attribute ethnicity {engine}")
-    words = f"--methods baseline,faircal --clusters 6 {engine}"
-    with_folder(run, "benchmark", f"benchmark @faces {words}", "results")

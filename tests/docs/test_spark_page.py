@@ -36,5 +36,5 @@ def test_the_options_of_spark_are_in_the_table():
     table = PAGE.text.partition("| option | unless told | |\n")[2].partition("\n\n")[0]
     told = set(re.findall(r"^\| `(--[\w-]+)`", table, flags=re.MULTILINE))
     known = {name for param in score_command.params for name in param.opts}
-    assert told == {"--master", "--conf", "--embeddings", "--blocks"}
+    assert told == {"--master", "--conf", "--embeddings"}
     assert told <= known

@@ -24,7 +24,7 @@ from faircal.cli.options import (
     set_option,
 )
 from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
-from faircal.cli.source import engine_options, reads_data
+from faircal.cli.source import reads_data
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
         "tutorials/own-method",
         "how-to/moved-population",
         "how-to/trained-methods",
-        "how-to/spark",
     ),
 )
 @reads_data(required=False)  # two options may say what to read
@@ -155,7 +154,6 @@ if TYPE_CHECKING:
 )
 @set_option
 @jobs_option
-@engine_options
 @resume_option
 @seed_option
 @json_option
@@ -185,9 +183,6 @@ def command(
     the first and tested on the second, fold by fold, as they are, recalibrated with more and more
     labelled pairs of its other folds (one map on top of the model), and fitted on those alone.
     moving.csv and a figure say how many of them restore calibration.
-
-    With --engine spark cells are fitted and measured by Spark's workers, with the same numbers; a
-    training that is interrupted starts anew.
     """
     from faircal.workflows.benchmark import benchmark
 

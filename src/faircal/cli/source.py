@@ -122,19 +122,10 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @option(
         "--embeddings",
         part=Part.SPARK,
-        type=click.Choice(["auto", "map", "send", "tiles"]),
+        type=click.Choice(["auto", "map", "send"]),
         default="auto",
-        help="How workers get at vectors: map them from shared files, send them over the network, "
-        "or tiles: hold two blocks of them at a time. auto finds out.",
-    )
-    @option(
-        "--blocks",
-        part=Part.SPARK,
-        type=click.Path(),
-        metavar="DIR",
-        show_default="none",
-        help="Folder for block files, which all workers see, or an address that Arrow knows "
-        "(s3://…); with it auto is tiles.",
+        help="How workers get at vectors: map them from shared files, or send them over the "
+        "network. auto finds out.",
     )
     @wraps(function)
     def running(
@@ -142,19 +133,17 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
         master: str | None,
         conf: tuple[str, ...],
         embeddings: str,
-        blocks: str | None,
         **rest: Any,
     ) -> Any:
         settings = parse_assignments(conf, "--conf")
         if where == "spark":
             from faircal.production.spark.session import SparkEngine
 
-            engine = SparkEngine(master, settings, embeddings, blocks)
+            engine = SparkEngine(master, settings, embeddings)
             return function(engine=engine, **rest)
         given = {
             "--master": master,
             "--conf": settings,
-            "--blocks": blocks,
             "--embeddings": embeddings != "auto",
         }
         for name, value in given.items():

@@ -198,29 +198,11 @@ def _draws(
 
 def _start(points: Float32, squares: Float32, n_clusters: int, rng: np.random.Generator) -> Float32:
     """Return the points to start with, shape (K, d)."""
-    return start_among(len(points), n_clusters, rng, lambda rows: (points[rows], squares[rows]))
-
-
-def start_among(
-    n: int,
-    n_clusters: int,
-    rng: np.random.Generator,
-    look_up: Callable[[Rows | slice], tuple[Float32, Float32]],
-) -> Float32:
-    """Return which of `n` points to start with, shape (K, d), wherever the points are.
-
-    `look_up` gives some of them and their squares: those of a sample, rows ascending, or all.
-    """
-    samples: list[tuple[Rows, Float32]] = []
 
     def sample_of(rows: Rows | slice) -> _CandidatesInMemory:
-        points, squares = look_up(rows)
-        samples.append((np.arange(n) if isinstance(rows, slice) else rows, points))
-        return _CandidatesInMemory(points, squares)
+        return _CandidatesInMemory(points[rows], squares[rows])
 
-    chosen = starting_rows(n, n_clusters, rng, sample_of)
-    rows, points = samples[0]
-    return np.asarray(points[np.searchsorted(rows, chosen)])
+    return points[starting_rows(len(points), n_clusters, rng, sample_of)]
 
 
 class _CandidatesInMemory:

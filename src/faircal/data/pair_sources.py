@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import existing
@@ -27,6 +26,9 @@ from faircal.data.long_tables import open_table
 from faircal.data.stream import BATCH, PairStream, Range
 from faircal.data.tables import find_table, is_table, require_columns
 from faircal.data.types import Embeddings, Feature, Images, cross
+
+#: A column with the number of each row of a score table, from 0, where its parts come in any order.
+ROW = "__row"
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,15 +110,12 @@ class TableParts:
     crossed: tuple[str, ...]
     n_rows: int
 
-    def build(
-        self,
-        table: pa.Table,
-        span: Span,
-        text_folds: bool,
-        score_range: Range,
-        rows: NDArray[np.int64] | None = None,
-    ) -> Dataset:
-        """Make and check the part `span` of the pairs; `rows` are their numbers, if not of it."""
+    def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
+        """Make and check the part `span` of the pairs, or those that `ROW` numbers."""
+        rows = None
+        if ROW in table.column_names:
+            rows = np.asarray(table[ROW], np.int64)
+            table = table.drop_columns([ROW])
         there = set(self.layout.attributes_in(table))
         images, pairs, scores = build_scored(
             table,

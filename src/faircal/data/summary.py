@@ -93,10 +93,7 @@ class DataSummary:
         self.genuine += int(part.genuine.sum())
         self.pairs += len(part)
         if part.has_images:
-            # A part that has some of the images alone knows their numbers among all.
-            rows = part.images.rows
-            for side in (part.pairs.left, part.pairs.right):
-                self.used[side if rows is None else rows[side]] = True
+            self.used[part.pairs.left] = self.used[part.pairs.right] = True
         else:
             self._add_sides(part)
 

@@ -140,8 +140,6 @@ class Images:
         The attributes that make the groups when none is named: normally all of them.
     by_side : bool
         True for a score table, which knows no images: each side of each pair stands for one.
-    rows : ndarray of shape (n_images,), int64, or None
-        Where these are some of many images: their numbers among all.
     """
 
     ids: pa.Array
@@ -149,7 +147,6 @@ class Images:
     attributes: Mapping[str, Column] = field(default_factory=dict)
     crossed: tuple[str, ...] = ()
     by_side: bool = False
-    rows: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

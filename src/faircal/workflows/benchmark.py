@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from faircal._base.files import check_folder
 from faircal._base.jobs import Progress, silent, step
@@ -15,9 +15,6 @@ from faircal.evaluation.benchmark import BenchmarkSettings, move, run_benchmark
 from faircal.evaluation.benchmark.run import ignore_note
 from faircal.methods import METHODS
 from faircal.workflows.reporting import WrittenReport, make_report
-
-if TYPE_CHECKING:
-    from faircal.production.spark.session import SparkEngine
 
 #: Large enough to resolve a false-positive rate of 0.1 % in each of its eight groups.
 DEMO = "bfw-like"
@@ -35,7 +32,6 @@ def benchmark(
     features: Sequence[str] = (),
     seed: int = 0,
     jobs: int | None = None,
-    engine: SparkEngine | None = None,
     resume: bool = False,
     progress: Progress = silent,
     note: Callable[[str], None] = ignore_note,
@@ -60,8 +56,6 @@ def benchmark(
     seed : int
     jobs : int, optional
         Cells worked on at a time.
-    engine : SparkEngine, optional
-        Fit and measure on Spark's workers.
     resume : bool
         Go on where an interrupted run stopped.
     progress : callable
@@ -78,9 +72,6 @@ def benchmark(
     'results/report.html'
     """
     check_folder(Path(out))
-    files = None if isinstance(data, Dataset) else PairFiles.of(data)
-    if engine is not None and files is not None:
-        engine.check(files, calibrate_on=calibrate_on, blocks=engine.blocks)
     how: dict[str, Any] = {"seed": seed, "progress": progress}
     loaded = data if isinstance(data, Dataset) else PairFiles.of(data).load(features, **how)
     moving = None
@@ -90,18 +81,16 @@ def benchmark(
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
     }
-    reading = {} if files is None else {**files.how(features), "seed": seed}
-    where = _where(engine, loaded, files, reading, jobs, progress)
-    with written_stays("the benchmark"), where as on:
+    with written_stays("the benchmark"):
         run_benchmark(
             loaded,
             out,
             BenchmarkSettings(seed=seed, **fields),
+            jobs=jobs,
             resume=resume,
             progress=progress,
             note=note,
             moving=moving,
-            **on,
         )
         return make_report(out, progress=progress)
 
@@ -143,27 +132,3 @@ def written_stays(work: str) -> Iterator[None]:
         raise KeyboardInterrupt(
             f"what is written stays, and {work} goes on with --resume"
         ) from error
-
-
-@contextmanager
-def _where(
-    engine: SparkEngine | None,
-    data: Dataset,
-    files: PairFiles | None,
-    how: Mapping[str, Any],
-    jobs: int | None,
-    progress: Progress,
-) -> Iterator[dict[str, Any]]:
-    """Give what `run_benchmark` is told of where cells are run."""
-    if engine is None:
-        yield {"jobs": jobs}
-        return
-    from faircal.production.spark.benchmarking import DatasetFiles, slots, workers
-    from faircal.production.spark.session import engine_record
-
-    read = None if files is None else DatasetFiles(files.path, how)
-    with (
-        engine.session(progress) as spark,
-        workers(spark, data, read, engine.embeddings) as runner,
-    ):
-        yield {"jobs": jobs or slots(spark), "runner": runner, "more": engine_record(spark)}

@@ -17,7 +17,6 @@ import pytest
 
 import faircal
 from faircal.data.dataset_folder import save_dataset
-from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 
 pytest.importorskip("pyspark")
 
@@ -46,8 +45,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import faircal
-from faircal.evaluation.benchmark import BenchmarkSettings
-from faircal.production.spark import audit, benchmark, open_pairs, score, write
+from faircal.production.spark import audit, open_pairs, score, write
 from faircal.production.spark.session import session
 
 home = Path(sys.argv[1])
@@ -56,7 +54,6 @@ with session(sys.argv[2]) as spark:
     pairs = open_pairs(spark, home / "faces")
     write(score(model, pairs), home / "scored.parquet")
     found = audit(pairs, model=model, attribute="ethnicity", threshold=0.5)
-    benchmark(spark, home / "faces", home / "benchmark", BenchmarkSettings(methods=("baseline",)))
 audit = {"measures": found.measures, "bounds": found.error_bounds}
 (home / "audit.json").write_text(json.dumps(audit))
 """
@@ -111,13 +108,6 @@ def test_audit_is_that_of_one_machine_within_its_bounds(done):
         assert value == true or abs(value - true) <= bound, key
         if key[1:] == ["threshold=0.5", "fpr"]:
             assert bound == 0  # counted, not estimated
-
-
-def test_benchmark_is_that_of_one_machine(done, tmp_path):
-    """Here the data is sent to the workers, and one of them does a fold."""
-    run_benchmark(faircal.load(done / "faces"), tmp_path, BenchmarkSettings(methods=("baseline",)))
-    for name in ("results.csv", "curves.parquet"):
-        assert (done / "benchmark" / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 class Driver:

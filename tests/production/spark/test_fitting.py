@@ -21,8 +21,7 @@ from faircal.production.monitoring import survey
 
 pytest.importorskip("pyspark")
 
-from faircal.production.spark import Blocks, fitting, open_pairs, pairs_of
-from faircal.production.spark.fitting import fit
+from faircal.production.spark import open_pairs, pairs_of
 
 #: Clusters and calibrators by cluster; thresholds by group. Other methods that stream are made of
 #: the same passes.
@@ -91,56 +90,6 @@ def test_the_model_of_a_stream(name, models, folder, tmp_path):
     expected = new(name).fit(open_stream(folder, batch=700))
     assert saved(found, tmp_path / "a") == saved(expected, tmp_path / "b")
     assert found.diagnostics_ == expected.diagnostics_
-
-
-class TestClusteredByTheWorkers:
-    """As they must where the driver has no vectors: images are in five blocks, two to a worker.
-
-    Each iteration of K-means is a job, so there are few clusters.
-    """
-
-    FEW = 2
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def tiled(cls, spark, pairs, folder, tmp_path_factory):
-        path = tmp_path_factory.mktemp("blocks") / "blocks"
-        blocks = Blocks.write(spark, folder, path, rows_per_block=400)
-        assert blocks.n_blocks == 5
-        return pairs_of(pairs.frame, blocks)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def model(cls, tiled):
-        return make_method("faircal", n_clusters=cls.FEW).fit(tiled)
-
-    def test_probabilities(self, model, folder):
-        data = load(folder)
-        expected = make_method("faircal", n_clusters=self.FEW).fit(open_stream(folder))
-        np.testing.assert_allclose(
-            model.predict_proba(data), expected.predict_proba(data), rtol=0, atol=1e-6
-        )
-        np.testing.assert_array_equal(model.cluster_sizes_, expected.cluster_sizes_)
-
-    def test_described(self, model, tiled, folder):
-        data = load(folder)
-        found = describe(model, tiled)
-        other = make_method("faircal", n_clusters=self.FEW).fit(data)
-        expected = describe(other, data)
-        assert found.provenance.counts == expected.provenance.counts
-        assert found.provenance.groups == expected.provenance.groups
-        assert survey(model, tiled).people == survey(other, data).people
-
-    def test_where_they_are_told_to(self, pairs, monkeypatch):
-        class TheyDoError(Exception):
-            pass
-
-        def kmeans(*_, **__):
-            raise TheyDoError
-
-        monkeypatch.setattr(fitting, "kmeans", kmeans)
-        with pytest.raises(TheyDoError):
-            fit(new("faircal"), pairs, on_driver=0)
 
 
 def test_which_images_are_used(pairs, data):

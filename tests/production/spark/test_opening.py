@@ -83,7 +83,7 @@ def rows(data, attribute):
 def taken(pairs):
     """Return all pairs as one dataset, put together as workers do it."""
     everything = ["genuine", "fold", "probability", "identity", *pairs.attributes, "row"]
-    return pairs.reader.local(pairs.needed(everything).toArrow())
+    return pairs.reader.dataset(pairs.needed(everything).toArrow())
 
 
 def same(pairs, path, **how):

@@ -153,8 +153,6 @@ def test_a_model_that_does_not_fit_is_told_at_once(spark, model):
 def test_ways_that_are_not(spark, folder):
     with pytest.raises(ParameterError, match="unknown way 'maps'; did you mean map"):
         open_pairs(spark, folder, embeddings="maps")
-    with pytest.raises(ParameterError, match="--blocks DIR"):
-        open_pairs(spark, folder, embeddings="tiles")
 
 
 def test_settings_of_the_session_stay(spark, pairs, model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import groupby
 from pathlib import Path
@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset
-from faircal.evaluation.benchmark.cell import CellResult, Fits, run_cell
+from faircal.evaluation.benchmark.cell import Fits, run_cell
 from faircal.evaluation.benchmark.parts import Parts, intervals_over_folds, replicates_over_folds
 from faircal.evaluation.benchmark.populations import Moving
 from faircal.evaluation.benchmark.record import make_record
@@ -45,9 +45,6 @@ _REFRESH = 0.5
 #: What the progress of all cells together is called.
 _ALL_CELLS = "benchmark"
 
-#: Runs cells that share calibration pairs somewhere, and gives what came of each, in their order.
-Runner = Callable[[Plan, Sequence[Cell]], Iterable[CellResult]]
-
 
 def ignore_note(_: str) -> None:
     """Say nothing."""
@@ -68,7 +65,6 @@ def run_benchmark(
     note: Callable[[str], None] = ignore_note,
     more: Mapping[str, Any] | None = None,
     moving: Moving | None = None,
-    runner: Runner | None = None,
 ) -> list[ResultRow]:
     """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
 
@@ -95,8 +91,6 @@ def run_benchmark(
     moving : Moving, optional
         Fit on its data in place of the other folds, and write to ``moving.csv`` what labelled
         pairs of `data` gain; `faircal.evaluation.benchmark.move` makes it.
-    runner : callable, optional
-        Runs cells elsewhere; called in as many threads as there are `jobs`. Here, unless told.
 
     Returns
     -------
@@ -108,8 +102,6 @@ def run_benchmark(
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     if jobs < 1:
         raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
-    if moving is not None and runner is not None:
-        raise ParameterError("methods move to another population here only; leave out the runner")
     plan = make_plan(data, settings, moving)
     record = make_record(data, plan, jobs, moving)
     parts = Parts.open(Path(out), plan, resume)
@@ -122,7 +114,7 @@ def run_benchmark(
         names = ", ".join(name for name in METHODS if name in trained)
         note(f"note: networks are trained for {names}: minutes to hours without a GPU")
     try:
-        _work(data, plan, parts, jobs, progress, moving, runner)
+        _work(data, plan, parts, jobs, progress, moving)
     except FairCalError:
         parts.leave_no_trace()
         raise
@@ -147,14 +139,13 @@ def _work(
     jobs: int,
     progress: Progress,
     moving: Moving | None,
-    runner: Runner | None,
 ) -> None:
     """Run the cells that are not done, `jobs` batches at a time."""
     todo = [cell for cell in plan.cells if not parts.has(cell, plan.is_main(cell))]
     batches = _batches(todo, folds_apart=moving is None)
     done = len(plan.cells) - sum(map(len, batches))
     progress(_ALL_CELLS, done, len(plan.cells), "start")
-    for feature in {cell.feature for cell in plan.cells} if runner is None else ():
+    for feature in {cell.feature for cell in plan.cells}:
         data.features.scores(feature)()  # once, before the folds take their share
         if moving is not None:
             moving.source.features.scores(feature)()
@@ -169,7 +160,7 @@ def _work(
     # One BLAS thread each: the same sums whatever the number of jobs, and no fight over cores.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
         waiting = {
-            pool.submit(_run_batch, data, plan, batch, parts, finished, tell, moving, runner)
+            pool.submit(_run_batch, data, plan, batch, parts, finished, tell, moving)
             for batch in batches
         }
         try:
@@ -209,22 +200,6 @@ def _batches(cells: Iterable[Cell], folds_apart: bool = True) -> list[list[Cell]
     return sorted(batches, key=cost, reverse=True)  # what takes longest starts first
 
 
-def run_batch(
-    data: Dataset,
-    plan: Plan,
-    batch: Sequence[Cell],
-    parts: Parts | None = None,
-    progress: Progress = silent,
-) -> Iterator[CellResult]:
-    """Run cells that share calibration pairs, and give what came of each as it ends.
-
-    A training keeps its state with `parts`; without them it starts anew where it is interrupted.
-    """
-    calibration, test = data.select(batch[0].feature).split(batch[0].fold)
-    for cell in batch:
-        yield run_cell(test, Fits(calibration, cell, plan.settings, parts, progress), plan)
-
-
 def _run_batch(
     data: Dataset,
     plan: Plan,
@@ -233,7 +208,6 @@ def _run_batch(
     finished: list[Cell],
     progress: Progress,
     moving: Moving | None,
-    runner: Runner | None,
 ) -> None:
     def tell(cell: Cell) -> None:
         finished.append(cell)
@@ -243,12 +217,10 @@ def _run_batch(
         target = data.select(batch[0].feature)
         run_moved(moving.source, target, plan, batch, parts, progress, tell)
         return
-    if runner is None:
-        results: Iterable[CellResult] = run_batch(data, plan, batch, parts, progress)
-    else:
-        results = runner(plan, batch)
-    for cell, ran in zip(batch, results, strict=True):
-        parts.write(cell, *ran)
+    calibration, test = data.select(batch[0].feature).split(batch[0].fold)
+    for cell in batch:
+        fits = Fits(calibration, cell, plan.settings, parts, progress)
+        parts.write(cell, *run_cell(test, fits, plan))
         tell(cell)
 
 

@@ -1,7 +1,7 @@
 """FairCal on a Spark cluster: the same methods, the same numbers, pairs of any number.
 
-Ids move, vectors don't: workers map embeddings from shared storage, hold a copy, or load two
-blocks of them at a time. It works in your own session and changes none of its settings::
+Ids move, vectors don't: workers map embeddings from shared storage, or hold a copy. It works in
+your own session and changes none of its settings::
 
     from faircal.production.spark import audit, open_pairs, score
 
@@ -20,12 +20,9 @@ from typing import Any
 
 #: Public names, and the modules that they are imported from when they are used.
 _HOME = {
-    "Blocks": "blocks",
     "SparkPairs": "pairs",
     "audit": "auditing",
-    "benchmark": "benchmarking",
     "estimate": "scoring",
-    "fit": "fitting",
     "open_pairs": "opening",
     "pairs_of": "opening",
     "score": "scoring",

@@ -6,25 +6,20 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.data.columns import SOMEWHERE, parse_scores
+from faircal.data.pair_sources import ROW
 from faircal.evaluation.audit import Audit, Auditor
 from faircal.evaluation.audit.stream import FeatureAuditors, needed_columns
 from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
 from faircal.metrics.measures import RATES
-from faircal.production.spark.blocks.clusters import recall_clusters
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.parts import ROW, reduce_parts
+from faircal.production.spark.running import reduce_parts
 from faircal.production.spark.session import errors_in_one_line
-
-if TYPE_CHECKING:
-    from faircal.data import Dataset
-    from faircal.methods.base import Output
 
 #: About so many scores decide where the bins are.
 _SAMPLE = 1 << 18
@@ -115,12 +110,8 @@ class _Start:
 
     def __call__(self) -> FeatureAuditors:
         return FeatureAuditors(
-            deepcopy(list(self.each)), None if self.blob is None else self._apply
+            deepcopy(list(self.each)), None if self.blob is None else self._model.apply
         )
-
-    def _apply(self, part: Dataset) -> Output:
-        recall_clusters(self._model, part)
-        return self._model.apply(part)
 
     @cached_property
     def _model(self) -> Method:

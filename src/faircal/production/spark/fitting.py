@@ -5,67 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal._base.jobs import Job, Progress, silent
-from faircal.compute.clustering import Clustering
+from faircal._base.jobs import Job
 from faircal.compute.counting import ScoreCounts
 from faircal.data import Dataset, Memo
 from faircal.data.summary import DataSummary
-from faircal.methods import Method
 from faircal.methods.inputs import check_classes
 from faircal.methods.streaming import CountedFitting, CountingPass, FitRequest
-from faircal.production.spark.kmeans import kmeans
-from faircal.production.spark.parts import reduce_parts
+from faircal.production.spark.running import reduce_parts
 
 if TYPE_CHECKING:
     from faircal.production.spark.pairs import SparkPairs
-
-M = TypeVar("M", bound=Method)
-
-#: Vectors of up to so many bytes are clustered by the driver, where it has them.
-ON_DRIVER = 2 << 30
-
-
-def fit(
-    model: M, pairs: SparkPairs, *, on_driver: int = ON_DRIVER, progress: Progress = silent
-) -> M:
-    """Fit a method on pairs of Spark, as ``model.fit(pairs)`` does.
-
-    Parameters
-    ----------
-    model : Method
-        One that can be fitted on a stream: baseline, faircal, fsn, gst, oracle.
-    pairs : SparkPairs
-        Labelled, of both classes.
-    on_driver : int
-        Where the vectors of the images in use have at most so many bytes, and the driver sees
-        them, it clusters them itself: K-means is some dozens of passes, and as jobs they would
-        cost more than they share out. 0: the workers do it.
-    progress : callable
-        Called as the work goes on.
-    """
-    return model.fit(_PairsToFit(pairs, on_driver), progress=progress)
-
-
-@dataclass(frozen=True, eq=False)
-class _PairsToFit:
-    """Pairs, and where their images are to be clustered."""
-
-    pairs: SparkPairs
-    on_driver: int
-
-    def head(self) -> Dataset:
-        return self.pairs.head()
-
-    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
-        return self.pairs.group_names(attribute)
-
-    def fitting(self, request: FitRequest, job: Job) -> Distributed:
-        return distributed(self.pairs, request, job, self.on_driver)
 
 
 def summarise(pairs: SparkPairs) -> DataSummary:
@@ -79,9 +33,7 @@ def _columns(pairs: SparkPairs) -> tuple[str, ...] | None:
     return ("genuine",) if pairs.has_images else None
 
 
-def distributed(
-    pairs: SparkPairs, request: FitRequest, job: Job, on_driver: int = ON_DRIVER
-) -> Distributed:
+def distributed(pairs: SparkPairs, request: FitRequest, job: Job) -> Distributed:
     """Return what a method is fitted on; pairs without labels or of one class are an error."""
     job.progress("looking through the pairs", 0, 1, "")
     summary = pairs.summary
@@ -96,7 +48,6 @@ def distributed(
         job=job,
         inputs=request.inputs,
         pairs=pairs,
-        on_driver=on_driver,
     )
 
 
@@ -108,24 +59,6 @@ class Distributed(CountedFitting):
     """
 
     pairs: SparkPairs
-    on_driver: int
-
-    def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
-        """Return K-means of the images, here or where the vectors are."""
-        embeddings, gallery = self.declared_embeddings(), self.pairs.gallery
-        size = 4 * len(self.images) * embeddings.dimension
-        if gallery is None or (len(embeddings) and size <= self.on_driver):
-            return super().clustering(n_clusters, n_init, random_state)
-        return kmeans(
-            self.pairs.spark,
-            gallery,
-            self.pairs.feature,
-            self.images.astype(np.int64),
-            n_clusters,
-            n_init=n_init,
-            random_state=random_state,
-            progress=self.job.progress,
-        )
 
     def count(self, what: CountingPass) -> ScoreCounts:
         """Have the workers score all pairs and count the scores."""

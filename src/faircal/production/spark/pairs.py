@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ from faircal._base.registry import did_you_mean
 from faircal.data import Dataset
 from faircal.data.build import ScoreColumns
 from faircal.data.dataset import check_feature, no_such_fold, why_no_groups
+from faircal.data.pair_sources import ROW, FolderParts, TableParts
 from faircal.data.types import Embeddings, Images, cross
-from faircal.production.spark.gallery import SparkGallery
-from faircal.production.spark.parts import ROW, PartReader
+from faircal.production.spark.parts import PartReader
 from faircal.production.spark.session import errors_in_one_line
 from faircal.production.spark.tables import groups_in
 
@@ -45,32 +45,15 @@ class SparkPairs:
     frame : pyspark.sql.DataFrame
         What `reader` makes parts of.
     reader : PartReader
-    gallery : SparkGallery or None
-        None for a score table.
-    name, where, provenance
-        As a `Dataset` has them.
-    layout : Layout or None
-        Of a score table.
     mark : str
         Tells whether this is the same data as another time.
-    n_pairs : int or None
-        Where it is known without counting.
-    crossed : tuple of str
-        The attributes of a score table that make groups when none is named.
     all_folds : pyspark.sql.DataFrame or None
         The pairs of all folds, where one was picked.
     """
 
     frame: DataFrame
     reader: PartReader
-    gallery: SparkGallery | None
-    name: str
-    where: str
     mark: str
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    layout: ScoreColumns | None = None
-    n_pairs: int | None = None
-    crossed: tuple[str, ...] = ()
     all_folds: DataFrame | None = None
 
     def __len__(self) -> int:
@@ -78,8 +61,6 @@ class SparkPairs:
 
     @cached_property
     def _counted(self) -> int:
-        if self.n_pairs is not None:
-            return self.n_pairs
         with errors_in_one_line():
             return int(self.frame.count())
 
@@ -102,26 +83,52 @@ class SparkPairs:
         return self.reader.score_range
 
     @property
+    def name(self) -> str:
+        """Shown in tables and reports."""
+        return self.reader.here.name
+
+    @property
+    def where(self) -> str:
+        """Where the data is, for messages."""
+        return self.reader.here.where
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What ``dataset.json`` said, where there was one."""
+        return {} if self._folder is None else self._folder.provenance
+
+    @property
+    def _folder(self) -> FolderParts | None:
+        here = self.reader.here
+        return here if isinstance(here, FolderParts) else None
+
+    @property
+    def layout(self) -> ScoreColumns | None:
+        """The columns of a score table."""
+        here = self.reader.here
+        return here.layout if isinstance(here, TableParts) else None
+
+    @property
     def features(self) -> tuple[str, ...]:
         """The names of the features."""
         if self.layout is not None:
             return self.layout.scores
-        return tuple(self.gallery.features if self.gallery is not None else ()) or ("score",)
+        return tuple(self._folder.embeddings if self._folder is not None else ()) or ("score",)
 
     @property
     def embeddings(self) -> Embeddings | None:
-        """Those of the feature in use; of no rows where they are in blocks."""
-        return None if self.gallery is None else self.gallery.features.get(self.feature)
+        """Those of the feature in use."""
+        return None if self._folder is None else self._folder.embeddings.get(self.feature)
 
     @property
     def images(self) -> Images | None:
         """What is known of the images; None for a score table."""
-        return None if self.gallery is None else self.gallery.images
+        return None if self._folder is None else self._folder.images
 
     @property
     def has_images(self) -> bool:
         """Whether images are known: in a score table each side of a pair stands for its own."""
-        return self.gallery is not None
+        return self._folder is not None
 
     @property
     def has_folds(self) -> bool:
@@ -165,7 +172,9 @@ class SparkPairs:
     @property
     def default_attribute(self) -> str | None:
         """All attribute columns crossed, as for a `Dataset`."""
-        return "+".join(self.crossed if self.images is None else self.images.crossed) or None
+        here = self.reader.here
+        crossed = here.images.crossed if isinstance(here, FolderParts) else here.crossed
+        return "+".join(crossed) or None
 
     def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
         """Return the groups of `attribute`, in the order a `Dataset` has them; a job may tell."""
@@ -199,7 +208,7 @@ class SparkPairs:
     def select(self, feature: str) -> SparkPairs:
         """Return the pairs with another feature in use."""
         check_feature(feature, self.features, self.where)
-        return replace(self, reader=replace(self.reader, feature=feature))  # type: ignore[type-var]
+        return replace(self, reader=replace(self.reader, feature=feature))
 
     def only(self, fold: Any) -> SparkPairs:
         """Return the pairs of `fold`, named as it is printed."""
@@ -223,12 +232,12 @@ class SparkPairs:
         mark = f"{self.mark} {'only' if keep else 'without'} {fold}"
         picked = self.frame.where(here if keep else ~here)
         all_folds = self.frame if self.all_folds is None else self.all_folds
-        return replace(self, frame=picked, mark=mark, n_pairs=None, all_folds=all_folds)
+        return replace(self, frame=picked, mark=mark, all_folds=all_folds)
 
     # ------------------------------------------------------------------ work
 
     def needed(self, columns: Collection[str] | None = None) -> DataFrame:
-        """Return the frame with what is needed of the pairs, where the reader wants it.
+        """Return the frame with what is needed of the pairs.
 
         Parameters
         ----------
@@ -244,7 +253,7 @@ class SparkPairs:
         else:
             optional = [n for n in _OPTIONAL if columns is None or n in columns or n == "score"]
             names = [name for name in ("left", "right", *optional) if name in there]
-        return self.reader.arrange(self.frame.select(names))
+        return self.frame.select(names)
 
     def head(self) -> Dataset:
         """Return a few pairs, here, to check a model against."""
@@ -268,7 +277,7 @@ class SparkPairs:
             table: pa.Table = replace(self, frame=frame).needed().toArrow()
         if not table.num_rows:
             raise DataError(f"{self.where}: expected at least one pair, found none")
-        return self.reader.local(table)
+        return self.reader.dataset(table)
 
     @cached_property
     def summary(self) -> DataSummary:

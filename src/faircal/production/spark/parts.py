@@ -1,39 +1,158 @@
-"""Parts of a Spark frame: datasets made by its workers, and what is done with each."""
+"""Where the workers of a cluster get images and vectors, and what they make of rows: datasets."""
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from faircal._base.container import arrays_of, pack, prefixed, unprefixed
-from faircal.compute.threads import single
-from faircal.data import Dataset
+from faircal._base.errors import DataError
 from faircal.data.columns import SOMEWHERE
-from faircal.data.pair_sources import TableParts
-from faircal.production.spark.gallery import FullGallery
-from faircal.production.spark.session import errors_in_one_line
+from faircal.data.dataset_folder import read_images
+from faircal.data.pair_sources import FolderParts, TableParts
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame
-
-    from faircal.production.spark.pairs import SparkPairs
-
+    from faircal.data import Dataset
 
 Range = tuple[float, float]
 
 #: Pairs of a part, about: Spark's own batches (10,000 rows unless told) are too short to be quick.
 PART = 1 << 18
-#: A score table's column with the number of each row, from 0.
-ROW = "__row"
+
+
+@dataclass(frozen=True, eq=False)
+class MappedFolder:
+    """A dataset folder on storage that all workers see; they map its vectors into memory.
+
+    All workers of one machine share the pages.
+
+    Parameters
+    ----------
+    folder : str
+    chosen : tuple of str or None
+        Features to read; None: all.
+    normalize : bool
+    limits : (float, float) or None
+        Where ready-made scores must lie.
+    table : str
+        Where the pairs are, for messages.
+    shape : tuple of int
+        Images, and the dimension of each feature, as the driver sees them.
+    """
+
+    folder: str
+    chosen: tuple[str, ...] | None
+    normalize: bool
+    limits: Range | None
+    table: str
+    shape: tuple[int, ...] = ()
+
+    def __reduce__(self) -> tuple[type[MappedFolder], tuple[object, ...]]:
+        # Where to read travels; what was read stays.
+        return MappedFolder, tuple(getattr(self, field.name) for field in fields(self))
+
+    @cached_property
+    def here(self) -> FolderParts:
+        """The folder, read when first asked for."""
+        folder = Path(self.folder)
+        if not folder.is_dir():
+            raise DataError(
+                f"{folder}: the workers do not see this folder; put it on storage that all "
+                "machines share, or send the embeddings to them (--embeddings send)"
+            )
+        read = read_images(folder, self.chosen, self.normalize)
+        matrices = {name: matrix for name, (_, matrix) in read.embeddings.items()}
+        shape = (len(read.images), *(matrix.dimension for matrix in matrices.values()))
+        if self.shape not in ((), shape):
+            raise DataError(
+                f"{folder}: a worker sees another folder under this name (images and dimensions "
+                f"{shape}, expected {self.shape}); give all machines the same"
+            )
+        return FolderParts(
+            read.images,
+            matrices,
+            str(read.about.get("name", folder.resolve().name)),
+            self.folder,
+            self.table,
+            self.limits,
+            read.about,
+            {name: str(file) for name, (file, _) in read.embeddings.items()},
+        )
+
+    def checked(self) -> MappedFolder:
+        """Return it with what the driver sees, for workers to compare."""
+        matrices = self.here.embeddings.values()
+        shape = (len(self.here.images), *(matrix.dimension for matrix in matrices))
+        return replace(self, shape=shape)
+
+
+def in_memory(parts: FolderParts) -> FolderParts:
+    """Return `parts` with all vectors in memory: what is mapped from a file can't be sent."""
+    inside = {
+        name: replace(embeddings, vectors=np.array(embeddings.vectors, order="C", subok=False))
+        for name, embeddings in parts.embeddings.items()
+    }
+    return replace(parts, embeddings=inside)
+
+
+def images_of(data: Dataset) -> FolderParts:
+    """Return the images and vectors of a dataset in memory, to be sent to the workers."""
+    features = {n: f.embeddings for n, f in data.features.items() if f.embeddings is not None}
+    return in_memory(
+        FolderParts(
+            data.images,
+            features,
+            data.name,
+            data.where,
+            "pairs",
+            data.score_range,
+            data.provenance,
+        )
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PartReader:
+    """Makes datasets of the Arrow batches of a frame.
+
+    Travels to the workers, where it stays for as long as their processes do: what is costly is
+    made there when first asked for, and kept.
+
+    Parameters
+    ----------
+    source : MappedFolder, FolderParts or TableParts
+        Images that are mapped or were sent; of a score table, its columns.
+    score_range : (float, float)
+        Of the scores; as `Dataset.score_range`.
+    feature : str
+        The one in use.
+    text_folds : bool
+        Whether folds are text.
+    """
+
+    source: MappedFolder | FolderParts | TableParts
+    score_range: Range
+    feature: str
+    text_folds: bool
+
+    @property
+    def here(self) -> FolderParts | TableParts:
+        """What makes datasets, where this runs."""
+        return self.source.here if isinstance(self.source, MappedFolder) else self.source
+
+    def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
+        """Yield the pairs of `batches`, some 2¹⁸ at a time."""
+        return map(self.dataset, gathered(batches))
+
+    def dataset(self, table: pa.Table) -> Dataset:
+        """Make one dataset of pairs; those of known images share images and embeddings."""
+        part = self.here.build(table, SOMEWHERE, self.text_folds, self.score_range)
+        return part if part.feature == self.feature else part.select(self.feature)
 
 
 def gathered(batches: Iterable[pa.RecordBatch], rows: int = PART) -> Iterator[pa.Table]:
@@ -56,231 +175,3 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int = PART) -> Iterator[pa
             held, count = [], 0
     if held:
         yield pa.Table.from_batches(held)
-
-
-class PartReader(ABC):
-    """Makes datasets of the Arrow batches of a frame.
-
-    Travels to the workers, where it stays for as long as their processes do: what is costly is
-    made there when first asked for, and kept.
-    """
-
-    #: Of the scores; as `Dataset.score_range`.
-    score_range: Range
-    feature: str
-
-    @abstractmethod
-    def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
-        """Yield the pairs of `batches`, some 2¹⁸ at a time."""
-
-    @abstractmethod
-    def local(self, table: pa.Table) -> Dataset:
-        """Make one dataset of collected pairs, on the driver."""
-
-    def arrange(self, frame: DataFrame) -> DataFrame:
-        """Return `frame` with its rows where `parts` wants them."""
-        return frame
-
-
-class GatheringReader(PartReader):
-    """Makes parts of the pairs that follow each other, whatever they are."""
-
-    def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
-        """Yield the pairs of `batches`, some 2¹⁸ at a time."""
-        return map(self.local, gathered(batches))
-
-    def _using(self, part: Dataset) -> Dataset:
-        return part if part.feature == self.feature else part.select(self.feature)
-
-
-@dataclass(frozen=True, eq=False)
-class GalleryReader(GatheringReader):
-    """Pairs of images that are looked up in a gallery within reach.
-
-    Parameters
-    ----------
-    gallery : FullGallery
-    score_range : (float, float)
-    feature : str
-        The one in use.
-    text_folds : bool
-        Whether folds are text.
-    """
-
-    gallery: FullGallery
-    score_range: Range
-    feature: str
-    text_folds: bool
-
-    def local(self, table: pa.Table) -> Dataset:
-        """Make one dataset of pairs; all parts share images and embeddings."""
-        parts = self.gallery.parts
-        return self._using(parts.build(table, SOMEWHERE, self.text_folds, self.score_range))
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreTableReader(GatheringReader):
-    """Pairs of a score table; column `ROW`, where it is there, has their numbers."""
-
-    table: TableParts
-    score_range: Range
-    feature: str
-    text_folds: bool
-
-    def local(self, table: pa.Table) -> Dataset:
-        """Make one dataset of pairs, with images of its own."""
-        rows = None
-        if ROW in table.column_names:
-            rows = np.asarray(table[ROW], np.int64)
-            table = table.drop_columns([ROW])
-        return self._using(
-            self.table.build(table, SOMEWHERE, self.text_folds, self.score_range, rows)
-        )
-
-
-#: States that the driver adds up, at most: those of tasks are added up on the workers first.
-_FEW = 32
-_STATE = "state binary"
-
-State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
-
-
-class Tally(Protocol):
-    """Something that counts parts, and can be added up; whole numbers only, so in any order."""
-
-    def add(self, part: Dataset) -> None:
-        """Count a part."""
-
-    def merge(self, other: Self) -> None:
-        """Add what another one has counted."""
-
-    def state(self) -> State:
-        """Return all as JSON and arrays."""
-
-    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `state` gave."""
-
-
-T = TypeVar("T", bound=Tally)
-PartWork = Callable[[Iterator[Dataset]], Iterator[pa.Table]]
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """What a worker does with its share of a frame; it is unpickled once a process, and kept."""
-
-    reader: PartReader
-    make: Callable[[], PartWork]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from pyspark import cloudpickle
-
-        # A broadcast is pickled as data is; functions take what Spark ships functions with.
-        return _unpacked, (self.reader, cloudpickle.dumps(self.make))
-
-    @cached_property
-    def work(self) -> PartWork:
-        return self.make()
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with single():
-            for table in self.work(self.reader.parts(batches)):
-                yield from table.to_batches()
-
-
-def _unpacked(reader: PartReader, make: bytes) -> _Task:
-    from pyspark import cloudpickle
-
-    return _Task(reader, cloudpickle.loads(make))
-
-
-def map_parts(
-    pairs: SparkPairs,
-    make: Callable[[], PartWork],
-    schema: Any,
-    columns: Collection[str] | None = None,
-) -> DataFrame:
-    """Return a frame with what comes of the parts of `pairs`.
-
-    Parameters
-    ----------
-    pairs : SparkPairs
-    make : callable
-        Called once in each worker process; gives what makes tables of parts.
-    schema : str or StructType
-        Of those tables.
-    columns : collection of str, optional
-        What is needed of the pairs (`SparkPairs.needed`).
-    """
-    return _mapped(pairs, make, schema, columns)[0]
-
-
-def _mapped(
-    pairs: SparkPairs, make: Callable[[], PartWork], schema: Any, columns: Collection[str] | None
-) -> tuple[DataFrame, Broadcast[_Task]]:
-    """Return the frame, and the broadcast that must be there for as long as it is used."""
-    task: Broadcast[_Task] = pairs.spark.sparkContext.broadcast(_Task(pairs.reader, make))
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from task.value(batches)
-
-    return pairs.needed(columns).mapInArrow(run, schema), task
-
-
-def reduce_parts(
-    pairs: SparkPairs, start: Callable[[], T], columns: Collection[str] | None = None
-) -> T:
-    """Count all parts of `pairs`, and return what they come to together.
-
-    Each task counts its parts in a tally of its own, and gives its state as one row.
-
-    Parameters
-    ----------
-    pairs : SparkPairs
-    start : callable
-        Gives a tally of nothing yet; called on the workers and here.
-    columns : collection of str, optional
-        What is needed of the pairs.
-    """
-    counting = partial(partial, _counted, start)
-    states, task = _mapped(pairs, counting, _STATE, columns)
-
-    def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        total = start()
-        for batch in batches:
-            for blob in batch.column(0):
-                total.merge(_restored(start, blob.as_py()))
-        yield pa.record_batch({"state": pa.array([_packed(total)], pa.binary())})
-
-    tasks = min(_FEW, pairs.spark.sparkContext.defaultParallelism)
-    try:
-        with errors_in_one_line():
-            rows = states.repartition(tasks).mapInArrow(merged, _STATE).toArrow()
-    finally:
-        task.destroy()
-    total = start()
-    for blob in rows["state"]:
-        total.merge(_restored(start, blob.as_py()))
-    return total
-
-
-def _counted(start: Callable[[], Tally], parts: Iterator[Dataset]) -> Iterator[pa.Table]:
-    tally = start()
-    for part in parts:
-        tally.add(part)
-        del part  # its images are let go before there are others
-    yield pa.table({"state": pa.array([_packed(tally)], pa.binary())})
-
-
-def _packed(tally: Tally) -> bytes:
-    """Return the state as the bytes of a container; its JSON, which may be long, as an array."""
-    header, arrays = tally.state()
-    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    return pack({}, {"header": text, **prefixed("of", arrays)})
-
-
-def _restored(start: Callable[[], T], blob: bytes) -> T:
-    arrays = arrays_of(blob)
-    tally = start()
-    tally.restore(json.loads(bytes(arrays["header"]).decode()), unprefixed("of", arrays))
-    return tally

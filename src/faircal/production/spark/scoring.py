@@ -19,9 +19,8 @@ from faircal.methods.modelfile import decode_method, encode
 from faircal.methods.prior import Shift, estimate_share, fitted_share
 from faircal.production.scoring import Adding, needed_columns, score_part
 from faircal.production.scoring.parquet import join_parts, rows_of
-from faircal.production.spark.blocks.clusters import recall_clusters
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.parts import PartWork, map_parts
+from faircal.production.spark.running import PartWork, map_parts
 from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ class _Scoring:
 
         def work(parts: Iterator[Dataset]) -> Iterator[pa.Table]:
             for part in parts:
-                recall_clusters(model, part)
                 table = score_part(model, part, self.keep, self.shift, adding)
                 del part  # its images are let go before there are others
                 yield table

@@ -196,9 +196,7 @@ class SparkEngine:
     settings : mapping
         Settings of the session.
     embeddings : str
-        How workers get at vectors: "auto", "map", "send" or "tiles".
-    blocks : str, optional
-        Folder for block files.
+        How workers get at vectors: "auto", "map" or "send".
 
     Examples
     --------
@@ -209,7 +207,6 @@ class SparkEngine:
     master: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     embeddings: str = "auto"
-    blocks: str | None = None
 
     def check(self, files: PairFiles, **refused: Any) -> None:
         """Raise where options don't go together; `refused` are those that Spark does not take."""
@@ -243,9 +240,7 @@ class SparkEngine:
         how = files.how(features, measuring)
         how.pop("device")
         with step(progress, f"reading {files.path}"):
-            return open_pairs(
-                spark, files.path, embeddings=self.embeddings, blocks=self.blocks, **how
-            )
+            return open_pairs(spark, files.path, embeddings=self.embeddings, **how)
 
     def open_one(
         self, spark: Any, files: PairFiles, feature: str | None, progress: Progress = silent

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from faircal._base.errors import DataError
 from faircal.data.build import MOST_GROUPS, ScoreColumns
-from faircal.data.pair_sources import combinations
+from faircal.data.pair_sources import ROW, combinations
 from faircal.data.tables import check_alike, check_shape, is_index, parts_of, read_table, unreadable
-from faircal.production.spark.parts import ROW, gathered
+from faircal.production.spark.parts import gathered
 from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
