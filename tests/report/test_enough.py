@@ -162,7 +162,7 @@ class TestEverywhere:
 
     def test_tables_figures_and_page(self, audited):
         _, folder = audited
-        with next((folder / "tables").glob("*fpr-global_fpr=0.01.csv")).open(newline="") as file:
+        with next((folder / "tables").glob("*fpr-global_fpr-0.01.csv")).open(newline="") as file:
             told = {row["column"]: row for row in csv.DictReader(file)}
         assert told["few"]["value"] == "not enough data"
         assert float(told["many"]["low"]) < float(told["many"]["value"])
