@@ -56,7 +56,7 @@ def test_regions_are_found_and_written(faces, tmp_path, run_here):
     assert record["regions"] == 18
     assert record["false_discoveries"] == 0.05
     names = {path.name for path in (out / "figures").iterdir()}
-    assert {"regions-fpr.png", "regions-fpr.csv", "regions-map.pdf"} <= names
+    assert {"regions-fpr.png", "regions-fpr.csv", "regions-calibration.pdf"} <= names
 
 
 def test_a_report_shows_the_regions_of_its_data_alone(faces, tmp_path, run_here):

@@ -12,8 +12,8 @@ from xml.dom.minidom import parseString
 import pytest
 
 import faircal
-from faircal.metrics.results import ClusterRow
 from faircal.report.figures import ClusterComposition, FprCurves, Panels, RocCurves, save, svg
+from faircal.report.figures.clusters import DrawnCluster
 
 
 def parsed(page):
@@ -136,12 +136,11 @@ class TestSvg:
 
     def test_hatched_areas_stay_small(self):
         """Each group's hatch is a pattern; a hundred clusters of twelve groups fit a page."""
-        rows = [
-            ClusterRow("", "fsn", "", "100", "1", "a", str(k), f"g{g}", "images", (k + 3 * g) % 11)
+        clusters = [
+            DrawnCluster(str(k), 0, {f"g{g}": (k + 3 * g) % 11 for g in range(12)}, 0.0)
             for k in range(100)
-            for g in range(12)
         ]
-        figure = ClusterComposition(rows, "fsn", attribute="a", fold="1")
+        figure = ClusterComposition(clusters, "fsn")
         assert len(svg(figure)) < 150_000
 
     def test_a_notebook_shows_it(self, figure, panels):

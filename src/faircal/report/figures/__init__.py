@@ -1,27 +1,49 @@
-"""Figures: each computed once from results or score histograms, then drawn, saved or put in words.
+"""Figures: each gathered once from results or score histograms, then drawn, saved or put in words.
 
 Matplotlib is needed to draw (``pip install 'faircal[figures]'``), not for tables and words.
 """
 
-from faircal.report.figures.base import Drawing, Figure, Panels, save, svg
+from __future__ import annotations
+
+from faircal.report.figures.base import Anything, Figure, FigureScope, Panels, tell_apart
 from faircal.report.figures.clusters import ClusterComposition, ClusterShift, Montage
 from faircal.report.figures.curves import DetCurves, FprCurves, RocCurves
 from faircal.report.figures.dots import Differences, GroupRateDots
+from faircal.report.figures.drawing import Drawing, save, svg
 from faircal.report.figures.matrix import GroupHeatmap
 from faircal.report.figures.paper import paper_figures
 from faircal.report.figures.regions import RegionDots
 from faircal.report.figures.reliability import ReliabilityDiagram
 from faircal.report.figures.robustness import MovingCurves, Robustness, by_calibrator, by_method
-from faircal.report.figures.standard import standard_figures
 from faircal.report.figures.violins import Violins
+from faircal.report.store import ResultsFolder
+
+#: What a report shows, in its order: a new figure is a line here.
+FIGURES: tuple[type[Figure], ...] = (
+    MovingCurves,
+    Differences,
+    GroupRateDots,
+    GroupHeatmap,
+    FprCurves,
+    Violins,
+    ReliabilityDiagram,
+    RocCurves,
+    DetCurves,
+    ClusterShift,
+    ClusterComposition,
+    RegionDots,
+    Robustness,
+)
 
 __all__ = [
+    "FIGURES",
     "ClusterComposition",
     "ClusterShift",
     "DetCurves",
     "Differences",
     "Drawing",
     "Figure",
+    "FigureScope",
     "FprCurves",
     "GroupHeatmap",
     "GroupRateDots",
@@ -40,3 +62,31 @@ __all__ = [
     "standard_figures",
     "svg",
 ]
+
+
+def standard_figures(store: ResultsFolder, attribute: str) -> list[Anything]:
+    """Return the figures of a report by one attribute, as far as the data carries them.
+
+    Parameters
+    ----------
+    store : ResultsFolder
+        What a benchmark or an audit wrote.
+    attribute : str
+        One of ``store.results.attributes``.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import faircal
+    >>> from faircal.report.store import Results
+    >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
+    >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
+    >>> run, rows = {"kind": "audit"}, Results(found.rows)
+    >>> store = ResultsFolder(Path(), rows, run, found.curves, [], [], found.intervals())
+    >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
+    ['distributions', 'roc']
+    """
+    scopes = [FigureScope(store, feature, attribute) for feature in store.results.features]
+    return tell_apart(
+        figure for scope in scopes for kind in FIGURES for figure in kind.in_report(scope)
+    )

@@ -1,30 +1,25 @@
-"""The contract of figures: computed once, then drawn, printed as a table, or put in words."""
+"""The contract of figures: gathered once, then drawn, printed as a table, or put in words.
+
+A figure says in `Figure.in_report` from which results it can be made; its line in
+`faircal.report.figures` is then all that reports need.
+"""
 
 from __future__ import annotations
 
-import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
 from faircal._base.errors import ParameterError
-from faircal._base.files import atomic_path, output_folder, write_text
-from faircal.metrics.results import csv_text
-from faircal.report.figures.style import (
-    CORNER,
-    add_legend,
-    heading,
-    new_canvas,
-    style,
-    text,
-)
+from faircal.evaluation.curves import ScoreSource
+from faircal.report.figures.style import add_legend, heading, new_canvas, style, text
+from faircal.report.findings import ReportableResults, VariantResults, main_condition
+from faircal.report.store import ResultsFolder, Variant
 from faircal.report.wording import titled
 
 if TYPE_CHECKING:
@@ -34,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Figure(ABC):
-    """One panel. A subclass says what is drawn in `table`, and draws just that.
+    """One panel. A subclass gathers what is drawn, shows that in `table`, and draws just that.
 
     Parameters
     ----------
@@ -56,12 +51,18 @@ class Figure(ABC):
             if not getattr(self, name):
                 object.__setattr__(self, name, given)
 
-    #: The key, unless one is given.
+    #: Key and title, unless others are given.
     _key: ClassVar[str]
+    _about: ClassVar[str]
 
-    @abstractmethod
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:  # noqa: ARG003 - none by itself
+        """Give the figures of this kind that a report shows; also ones that are empty."""
+        yield from ()
+
     def _title(self) -> str:
         """Return the title, unless one is given."""
+        return self._about
 
     @property
     @abstractmethod
@@ -131,14 +132,16 @@ class Figure(ABC):
 
     def _repr_svg_(self) -> str:
         """Show the figure in a notebook."""
+        from faircal.report.figures.drawing import svg
+
         return svg(self)
 
 
-def long_table(columns: dict[str, Any], rows: Iterable[Sequence[Any]]) -> pa.Table:
-    """Return rows as a table with the columns, from name to type."""
-    values = list(zip(*rows, strict=True)) or [()] * len(columns)
-    pairs = zip(columns.items(), values, strict=True)
-    return pa.table({name: pa.array(column, kind) for (name, kind), column in pairs})
+def long_table(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """Return rows as a table with columns of these names."""
+    names = list(columns)
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pa.table([pa.array(column) for column in values], names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,139 +262,9 @@ class Panels:
 
     def _repr_svg_(self) -> str:
         """Show the panels in a notebook."""
+        from faircal.report.figures.drawing import svg
+
         return svg(self)
-
-
-#: What would tell when, or with which version, a file was made.
-_METADATA: dict[str, dict[str, Any]] = {
-    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
-    "png": {"Software": None},
-    "svg": {"Creator": None, "Date": None, "Format": None, "Type": None},
-}
-_DPI = 150
-
-
-def save(figure: Figure | Panels, folder: str | Path) -> list[Path]:
-    """Write a figure as PDF and PNG, and the table behind it as CSV; return the paths.
-
-    Parameters
-    ----------
-    figure : Figure or Panels
-        Its `key` names the files.
-    folder : path
-        It is made where it is not there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import faircal
-    >>> from faircal.report.figures import RocCurves
-    >>> audit = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in save(RocCurves(audit.curves), folder)]
-    ['roc.pdf', 'roc.png', 'roc.csv']
-    """
-    return Drawing(figure).save(folder)
-
-
-def svg(figure: Figure | Panels) -> str:
-    """Return a figure as an ``<svg>`` element to put into a page, with its words as label.
-
-    It holds text as text, names no address, and its ids differ from those of other figures.
-
-    Examples
-    --------
-    >>> import faircal
-    >>> from faircal.report.figures import Violins
-    >>> audit = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
-    >>> svg(Violins(audit.curves))[:14]
-    '<svg role="img'
-    """
-    return Drawing(figure).svg()
-
-
-class Drawing:
-    """A figure drawn once, for any number of forms.
-
-    Parameters
-    ----------
-    figure : Figure or Panels
-    mark : str
-        Words in its lower right corner, such as that the data is simulated; a column of its table.
-    """
-
-    def __init__(self, figure: Figure | Panels, mark: str = "") -> None:
-        self.figure, self._mark = figure, mark
-        self._canvas = _canvas(figure)
-        if mark:
-            self._canvas.text(0.998, 0.004, text(mark), ha="right", va="bottom", **CORNER)
-        with style():  # places are found once, not for each form
-            self._canvas.draw_without_rendering()
-            self._canvas.set_layout_engine(None)
-
-    def save(self, folder: str | Path) -> list[Path]:
-        """Write it as PDF, PNG and CSV; see `save`."""
-        home, figure = output_folder(folder), self.figure
-        paths = []
-        for kind in ("pdf", "png"):
-            paths.append(home / f"{figure.key}.{kind}")
-            with atomic_path(paths[-1]) as temporary:
-                temporary.write_bytes(_render(self._canvas, kind, figure.key))
-        table = figure.table
-        if self._mark:
-            table = table.append_column("note", [[self._mark] * len(table)])
-        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-        paths.append(home / f"{figure.key}.csv")
-        write_text(paths[-1], csv_text(table.column_names, rows))
-        return paths
-
-    def svg(self) -> str:
-        """Return it as an element for a page; see `svg`."""
-        drawn = _render(self._canvas, "svg", self.figure.key).decode("utf-8")
-        return _embeddable(drawn, self.figure.words)
-
-
-def _canvas(figure: Figure | Panels) -> Canvas:
-    return figure.plot() if isinstance(figure, Panels) else figure.canvas()
-
-
-def _render(canvas: Canvas, kind: str, salt: str) -> bytes:
-    buffer = io.BytesIO()
-    with style(**{"svg.hashsalt": salt}):
-        canvas.savefig(buffer, format=kind, dpi=_DPI, metadata=_METADATA[kind])
-    return buffer.getvalue()
-
-
-def _embeddable(drawn: str, words: str) -> str:
-    """Turn Matplotlib's SVG file into an element for a page."""
-    _, _, body = drawn.partition("<svg")
-    head, _, body = body.partition(">")
-    box = re.search(r'viewBox="0 0 (\S+) (\S+)"', head)
-    width, height = box.groups() if box else ("", "")
-    # Matplotlib's style sheet would hold for the whole page; the attributes hold for this element.
-    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
-    body = re.sub(r"<[^>]*>", _shorter, body)
-    return (
-        f'<svg role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" stroke-linejoin="round" stroke-linecap="butt">'
-        f"{re.sub(chr(10) + ' *', chr(10), body).strip()}\n"
-    )
-
-
-def _shorter(tag: re.Match[str]) -> str:
-    """Drop a group's id, which repeats from figure to figure; round places to 0.1 points."""
-    short = re.sub(r'^<g id="[^"]*"', "<g", tag[0]).replace("xlink:href", "href")
-    if 'href="data:' in short:
-        return short
-    short = re.sub(r' (d|x|y)="([^"]*)"', _rounded_places, short)
-    return re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", short)
-
-
-def _rounded_places(attribute: re.Match[str]) -> str:
-    name, places = attribute.groups()
-    places = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}", places)
-    return f' {name}="{" ".join(places.split())}"'
 
 
 Anything = Figure | Panels
@@ -407,6 +280,74 @@ def slug(*words: str) -> str:
     """
     safe = (re.sub(r"[^\w.]+", "-", word, flags=re.ASCII).strip("-.") for word in words)
     return "-".join(word for word in safe if word) or "figure"
+
+
+@dataclass(frozen=True, eq=False)
+class FigureScope:
+    """What a report's figures are made of: one feature and attribute of a folder of results.
+
+    Parameters
+    ----------
+    store : ResultsFolder
+    feature, attribute : str
+    """
+
+    store: ResultsFolder
+    feature: str
+    attribute: str
+
+    @cached_property
+    def results(self) -> ReportableResults:
+        """The values, but for those that rest on too little data to be shown."""
+        return ReportableResults(self.store)
+
+    @cached_property
+    def point(self) -> str | None:
+        """The operating point that the summary speaks of."""
+        return main_condition(self.store.results, self.attribute)
+
+    @cached_property
+    def variants(self) -> list[Variant]:
+        """The variant of each method to speak of."""
+        return list(self.store.main_variants.values())
+
+    @cached_property
+    def sources(self) -> list[ScoreSource]:
+        """Whose scores there are, in the order of the tables: yardsticks last."""
+        there = self.store.curves.sources
+        own = [s for s in there if (s.feature, s.attribute) == (self.feature, self.attribute)]
+        return sorted(own, key=lambda source: Variant.of(source).yardstick)
+
+    @cached_property
+    def small(self) -> tuple[str, ...]:
+        """The groups without enough data for their curves to be shown."""
+        of = VariantResults(self.store, self.attribute, self.feature, self.variants[0])
+        return tuple(
+            group
+            for group in of.groups
+            if any(of.insufficient_data(metric, group) for metric in ("fpr", "fnr"))
+        )
+
+    def key(self, *words: str) -> str:
+        """Return a key that names feature and attribute where there are several."""
+        results = self.store.results
+        feature = self.feature if len(results.features) > 1 else ""
+        return slug(*words, feature, self.attribute if len(results.attributes) > 1 else "")
+
+    def titled(self, title: str) -> str:
+        """Return a title that names the feature where there are several."""
+        several = len(self.store.results.features) > 1
+        return f"{title} ({self.feature})" if several and self.feature else title
+
+    def named(self, figure: Figure, *words: str) -> Figure:
+        """Return a figure with the key and title that it has in this report."""
+        return replace(figure, key=self.key(figure.key, *words), title=self.titled(figure.title))
+
+    def panels(
+        self, figures: Sequence[Figure], names: Sequence[str], key: str, title: str, **look: Any
+    ) -> list[Anything]:
+        """Return figures as panels with the key and title that they have in this report."""
+        return panels(figures, names, key=self.key(key), title=self.titled(title), **look)
 
 
 def panels(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from faircal.metrics.ranking import FloatArray
 from faircal.metrics.results import ALL, ClusterRow, Member
-from faircal.report.figures.base import Figure, long_table
+from faircal.report.figures.base import Anything, Figure, FigureScope, long_table
 from faircal.report.figures.style import (
     RULE,
     fill_look,
@@ -59,25 +59,30 @@ class _ClusterFigure(Figure):
 
     Parameters
     ----------
-    rows : sequence of ClusterRow
-        As read from ``clusters.csv``.
-    method, feature, attribute, fold : str
-        Which fit, and by which attribute images have groups.
+    clusters : sequence of DrawnCluster
+        As `read_clusters` gives them.
+    method, fold : str
+        Which fit.
     """
 
-    rows: Sequence[ClusterRow]
+    clusters: Sequence[DrawnCluster]
     method: str
-    feature: str = ""
-    attribute: str = ""
     fold: str = ""
 
     _size = (7.0, 3.6)
     _panel_size = (4.6, 3.0)
 
-    @cached_property
-    def clusters(self) -> list[DrawnCluster]:
-        """The clusters in order of their numbers."""
-        return read_clusters(self.rows, self.method, self.feature, self.attribute, self.fold)
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give the clusters of each method in the last fold."""
+        rows = [row for row in scope.store.clusters if row.feature == scope.feature]
+        fold = rows[-1].fold if rows else ""
+        for method in dict.fromkeys(row.method for row in rows):
+            clusters = read_clusters(rows, method, scope.feature, scope.attribute, fold)
+            yield scope.named(cls(clusters, method, fold), method)
+
+    def _title(self) -> str:
+        return f"{self._about}: {method_title(self.method)}"
 
     @property
     def groups(self) -> list[str]:
@@ -117,28 +122,14 @@ def read_clusters(
 class ClusterShift(_ClusterFigure):
     """By how much each cluster's threshold lies above that of all pairs, marked by its group.
 
-    Parameters
-    ----------
-    rows : sequence of ClusterRow
-        As read from ``clusters.csv``.
-    method, feature, attribute, fold : str
-        Which fit, and by which attribute images have groups.
-
     Examples
     --------
-    >>> def row(cluster, group, quantity, value):
-    ...     attribute = "" if group == "all" else "sex"
-    ...     return ClusterRow("", "fsn", "", "2", "1", attribute, cluster, group, quantity, value)
-    >>> rows = [row("0", "all", "shift", 0.1), row("0", "F", "images", 9.0)]
-    >>> rows += [row("1", "all", "shift", -0.1), row("1", "F", "images", 1.0)]
-    >>> ClusterShift(rows, "fsn", attribute="sex", fold="1").table["cluster"].to_pylist()
+    >>> clusters = [DrawnCluster("0", 9, {"F": 9}, 0.1), DrawnCluster("1", 1, {"F": 1}, -0.1)]
+    >>> ClusterShift(clusters, "fsn").table["cluster"].to_pylist()
     ['1', '0']
     """
 
-    _key = "cluster-shift"
-
-    def _title(self) -> str:
-        return f"Threshold shift of each cluster: {method_title(self.method)}"
+    _key, _about = "cluster-shift", "Threshold shift of each cluster"
 
     @cached_property
     def shown(self) -> list[DrawnCluster]:
@@ -152,10 +143,8 @@ class ClusterShift(_ClusterFigure):
 
         In the order of the figure.
         """
-        texts, numbers = pa.string(), pa.float64()
-        columns = {"cluster": texts, "shift": numbers, "group": texts, "share": numbers}
         return long_table(
-            columns | {"images": pa.int64()},
+            ("cluster", "shift", "group", "share", "images"),
             ((c.name, c.shift, c.majority, c.share, int(c.images)) for c in self.shown),
         )
 
@@ -201,25 +190,13 @@ class ClusterShift(_ClusterFigure):
 class ClusterComposition(_ClusterFigure):
     """The share of each group among the images of each cluster.
 
-    Parameters
-    ----------
-    rows : sequence of ClusterRow
-        As read from ``clusters.csv``.
-    method, feature, attribute, fold : str
-        Which fit, and by which attribute images have groups.
-
     Examples
     --------
-    >>> front = ("", "fsn", "", "1", "1", "sex", "0")
-    >>> rows = [ClusterRow(*front, "F", "images", 3.0), ClusterRow(*front, "M", "images", 1.0)]
-    >>> ClusterComposition(rows, "fsn", attribute="sex", fold="1").table["share"].to_pylist()
-    [0.75, 0.25]
+    >>> ClusterComposition([DrawnCluster("0", 4, {"F": 3, "M": 1}, 0.0)], "fsn").words[-66:]
+    'F leads 1 with 75 % of their images on average; all together 75 %.'
     """
 
-    _key = "cluster-composition"
-
-    def _title(self) -> str:
-        return f"Who is in each cluster: {method_title(self.method)}"
+    _key, _about = "cluster-composition", "Who is in each cluster"
 
     @cached_property
     def shown(self) -> list[DrawnCluster]:
@@ -237,9 +214,8 @@ class ClusterComposition(_ClusterFigure):
     @cached_property
     def table(self) -> pa.Table:
         """Columns `cluster`, `group`, `images`, `share`; clusters in the order of the figure."""
-        columns = {"cluster": pa.string(), "group": pa.string()}
         return long_table(
-            columns | {"images": pa.int64(), "share": pa.float64()},
+            ("cluster", "group", "images", "share"),
             (
                 (cluster.name, group, int(cluster.of_group.get(group, 0.0)), float(share))
                 for cluster, column in zip(self.shown, self.shares.T, strict=True)
@@ -293,8 +269,9 @@ class ClusterComposition(_ClusterFigure):
         ax.grid(visible=False)
 
 
+#: Pixels of a picture's side, and between two: 25 stand in a square of 4 inches.
 _SIDE, _GAP = 80, 4
-_COLUMNS = {"cluster": pa.string(), "image_id": pa.string(), "distance": pa.float64()}
+_COLUMNS = ("cluster", "image_id", "distance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,20 +298,6 @@ class Montage(Figure):
     _panel_size = (3.0, 3.2)
     most = 25
     _key = "montage"
-
-    @classmethod
-    def of(
-        cls,
-        members: Iterable[Member],
-        picture_of: Callable[[str], Path | None],
-        *,
-        key: str = "",
-        title: str = "",
-    ) -> Montage:
-        """Make a montage of members of a cluster; `picture_of` finds the file of an image."""
-        chosen = list(members)
-        pictures = [picture_of(member.image_id) for member in chosen]
-        return cls(pictures, chosen, key=key, title=title)
 
     def _title(self) -> str:
         return f"Cluster {self.members[0].cluster}" if self.members else "Faces"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ from scipy.special import ndtr, ndtri
 from faircal.evaluation.curves import Curves, Of, ScoreSource
 from faircal.metrics import Histogram
 from faircal.metrics.ranking import FloatArray
-from faircal.metrics.results import GLOBAL
-from faircal.report.figures.base import Figure
+from faircal.metrics.results import GLOBAL, Condition
+from faircal.report.figures.base import Anything, Figure, FigureScope
 from faircal.report.figures.style import FAINT, RULE, draw_line, percent_axis
 from faircal.report.wording import left_out, listed, method_title, rounded, titled
 
@@ -45,8 +45,38 @@ class CurvesFigure(Figure):
     fold: str | None = None
     without: Sequence[str] = field(default=(), kw_only=True)
 
-    _about: ClassVar[str]
     _of: ClassVar[Of] = "score"
+    #: Whether panels have the same axes; whether a reproduction has it among the paper's own.
+    _shared: ClassVar[bool] = True
+    _papers: ClassVar[bool] = False
+
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give a panel for each method that has the scores, and the pairs, for it."""
+        if cls._papers and scope.store.kind == "reproduce":
+            return
+        sources = [source for source in scope.sources if cls._drawable(scope, source)]
+        more = cls._options(scope)
+        yield from scope.panels(
+            [cls(scope.store.curves, source, without=scope.small, **more) for source in sources],
+            [method_title(source.method) for source in sources],
+            cls._key,
+            cls._about,
+            share_x=cls._shared,
+            share_y=cls._shared,
+        )
+
+    @classmethod
+    def _drawable(cls, scope: FigureScope, source: ScoreSource) -> bool:
+        """Whether there are scores of both kinds of pairs."""
+        curves = scope.store.curves
+        everybody = curves.get(source=source) if curves.has("score", source) else None
+        return everybody is not None and bool(everybody.n_imposter and everybody.n_genuine)
+
+    @classmethod
+    def _options(cls, scope: FigureScope) -> dict[str, Any]:  # noqa: ARG003 - none by itself
+        """Return further arguments that a report gives it."""
+        return {}
 
     def _title(self) -> str:
         self.curves.groups(self.source)  # raises where there are several sources, and none is told
@@ -69,6 +99,11 @@ class CurvesFigure(Figure):
         if self.fold:
             return f"{missing} Test fold {self.fold}."
         return missing + (" All test folds together." if len(self.curves.folds) > 1 else "")
+
+
+def spoken_rate(scope: FigureScope) -> float:
+    """Return the false-positive rate that the summary speaks of; 5 % where it speaks of none."""
+    return Condition.of(scope.point).rate if scope.point else 0.05
 
 
 def lines_table(lines: dict[str, tuple[FloatArray, FloatArray]], x: str, y: str) -> pa.Table:
@@ -293,7 +328,21 @@ class FprCurves(CurvesFigure):
     mark: float = 0.05
     height: float = 0.0
 
-    _key, _about = "fpr-by-group", "False-positive rate by group"
+    _key, _about, _papers = "fpr-by-group", "False-positive rate by group", True
+
+    @classmethod
+    def _drawable(cls, scope: FigureScope, source: ScoreSource) -> bool:
+        """Whether there are imposters, and groups large enough to be drawn."""
+        curves = scope.store.curves
+        groups = set(curves.groups(source)) - set(scope.small)
+        there = groups and curves.has("score", source)
+        return bool(there and curves.get(source=source).n_imposter)
+
+    @classmethod
+    def _options(cls, scope: FigureScope) -> dict[str, Any]:
+        """Mark the rate that the summary speaks of."""
+        rate = spoken_rate(scope)
+        return {"mark": rate, "upto": max(0.1, 2 * rate)}
 
     @cached_property
     def lines(self) -> dict[str, tuple[FloatArray, FloatArray]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from faircal.evaluation.compare import Comparison
-from faircal.metrics.results import GLOBAL, Condition, Interval
-from faircal.report.figures.base import Figure, Panels, long_table, panels
+from faircal.metrics.intervals import LEVEL
+from faircal.metrics.results import GLOBAL, Condition
+from faircal.report.cells import TableValue
+from faircal.report.figures.base import Anything, Figure, FigureScope, long_table, panels
 from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
 from faircal.report.store import ResultKey, Results, Variant
 from faircal.report.wording import left_out, method_title, metric_title, rounded
@@ -101,9 +104,7 @@ class GroupDotPlot(DotPlot):
     @cached_property
     def table(self) -> pa.Table:
         """Columns `method`, `group`, `value`, `low`, `high` (ends of the bar, NaN without)."""
-        columns = {"method": pa.string(), "group": pa.string()}
-        columns |= dict.fromkeys(("value", "low", "high"), pa.float64())
-        return long_table(columns, (dot[:5] for dot in self.dots))
+        return long_table(Dot._fields[:5], (dot[:5] for dot in self.dots))
 
     def _numbers(self) -> str:
         by_method: dict[str, list[str]] = {}
@@ -129,8 +130,8 @@ class GroupRateDots(GroupDotPlot):
         condition), or ``ks``.
     variants : sequence of Variant, optional
         Which methods; all unless told.
-    intervals : sequence of Interval
-        Drawn as bars. Without any, bars are one standard deviation over folds.
+
+    Bars are intervals where the results have some, else one standard deviation over folds.
 
     Examples
     --------
@@ -148,20 +149,29 @@ class GroupRateDots(GroupDotPlot):
     metric: str = "fpr"
     condition: str = ""
     variants: Sequence[Variant] | None = None
-    intervals: Sequence[Interval] = ()
 
     _key = "rates"
 
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give false-positive rates at the point that the summary speaks of, and KS."""
+        if not scope.results.groups(scope.attribute):
+            return
+        of_rates = [] if scope.point is None else [("fpr", scope.point)]
+        for metric, condition in (*of_rates, ("ks", "")):
+            where = scope.feature, scope.attribute, metric, condition
+            yield scope.named(cls(scope.results, *where, scope.variants), metric)
+
     def _title(self) -> str:
-        return metric_title(self.metric, self.condition, by=" by group")
+        given = " at the given threshold" if self.metric == "fpr" and not self.condition else ""
+        return metric_title(self.metric, self.condition, by=" by group") + given
 
     @cached_property
     def _variants(self) -> dict[str, Variant]:
-        """The methods by name, which is as long as needed to tell them apart."""
-        chosen = self.results.variants if self.variants is None else self.variants
-        several = len({variant.method for variant in chosen}) < len(chosen)
-        name = self.results.label if several else lambda variant: method_title(variant.method)
-        return {name(variant): variant for variant in chosen}
+        """The methods by name, which tells variants of one method apart."""
+        if self.variants is None:
+            return {self.results.label(variant): variant for variant in self.results.variants}
+        return {method_title(variant.method): variant for variant in self.variants}
 
     @property
     def rows(self) -> list[str]:
@@ -176,22 +186,20 @@ class GroupRateDots(GroupDotPlot):
     @cached_property
     def dots(self) -> list[Dot]:
         """What is drawn: methods in order, groups in order."""
-        back = (self.condition, self.metric)
-        ends = {
-            (Variant(row.method, row.calibrator, row.clusters), row.group): (row.low, row.high)
-            for row in self.intervals
-            if (row.feature, row.attribute) == (self.feature, self.attribute)
-            and (row.condition, row.metric) == back
-        }
         dots = []
         for name, variant in self._variants.items():
             for group in self.rows:
-                key = ResultKey(self.feature, variant, self.attribute, group, *back)
-                value = self.results.value(key)
-                spread = value.mean - value.std, value.mean + value.std
-                if value.mean == value.mean:
-                    dots.append(Dot(name, group, value.mean, *ends.get((variant, group), spread)))
+                value = self._value(variant, group)
+                ends = value.low, value.high
+                if math.isnan(value.low):
+                    ends = value.mean - value.std, value.mean + value.std
+                if not math.isnan(value.mean):
+                    dots.append(Dot(name, group, value.mean, *ends))
         return dots
+
+    def _value(self, variant: Variant, group: str) -> TableValue:
+        where = self.feature, variant, self.attribute, group, self.condition, self.metric
+        return self.results.value(ResultKey(*where))
 
     @property
     def mark(self) -> float:
@@ -202,21 +210,18 @@ class GroupRateDots(GroupDotPlot):
         if len(self._variants) > 1:
             return float("nan")
         (variant,) = self._variants.values()
-        back = (self.attribute, GLOBAL, self.condition, self.metric)
-        return self.results.value(ResultKey(self.feature, variant, *back)).mean
+        return self._value(variant, GLOBAL).mean
 
     @property
     def caption(self) -> str:
         """How to read it."""
         said = [f"{metric_title(self.metric, self.condition)} of each group"]
         said[0] += ", a mark per method." if len(self._variants) > 1 else "."
-        if any(dot.low == dot.low for dot in self.dots):
-            levels = {row.level for row in self.intervals}
-            said.append(
-                f"Bars are {rounded(levels.pop())} intervals."
-                if levels
-                else "Bars are one standard deviation over folds to either side."
-            )
+        values = [self._value(v, group) for v in self._variants.values() for group in self.rows]
+        if any(not math.isnan(value.low) for value in values):
+            said.append(f"Bars are {rounded(LEVEL)} intervals.")
+        elif any(not math.isnan(dot.low) for dot in self.dots):
+            said.append("Bars are one standard deviation over folds to either side.")
         if self.mark == self.mark:
             said.append(f"The dashed line is that of all pairs, {rounded(self.mark)}.")
         said.append("Marks below each other mean equal treatment.")
@@ -228,17 +233,6 @@ class GroupRateDots(GroupDotPlot):
         ax.set_xlabel(f"{metric_title(self.metric)} (%)")
         ax.set_xlim(left=0)
         percent_axis(ax.xaxis)
-
-
-_DIFFERENCES = {
-    "metric": pa.string(),
-    "method": pa.string(),
-    "difference": pa.float64(),
-    "low": pa.float64(),
-    "high": pa.float64(),
-    "p_holm": pa.float64(),
-    "verdict": pa.string(),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,6 +258,13 @@ class Differences(DotPlot):
 
     _key = "differences"
 
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give accuracy in one panel and errors in another, since they differ in size."""
+        compared = scope.store.compared(scope.attribute)
+        key, title = scope.key(cls._key), scope.titled("Difference to Baseline")
+        yield from difference_figures(compared, scope.feature, key=key, title=title)
+
     def _title(self) -> str:
         return f"Difference to {method_title(self.compared[0].method_a) if self.compared else '–'}"
 
@@ -280,7 +281,7 @@ class Differences(DotPlot):
     def table(self) -> pa.Table:
         """Columns `metric`, `method`, `difference`, `low`, `high`, `p_holm`, `verdict`."""
         return long_table(
-            _DIFFERENCES,
+            ("metric", "method", "difference", "low", "high", "p_holm", "verdict"),
             (
                 (
                     name,
@@ -342,7 +343,7 @@ class Differences(DotPlot):
 
 def difference_figures(
     compared: Iterable[Comparison], feature: str, *, key: str = "differences", title: str = ""
-) -> list[Figure | Panels]:
+) -> list[Anything]:
     """Return accuracy in one panel and errors in another, since they differ in size; or nothing."""
     own = [each for each in compared if each.feature == feature]
     accuracy = [each for each in own if each.metric in ("auroc", "tpr")]

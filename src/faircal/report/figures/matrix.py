@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,22 @@ import pyarrow as pa
 from faircal.evaluation.audit.rates import MatrixRow
 from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
 from faircal.metrics.results import Condition
-from faircal.report.figures.base import Figure, long_table
+from faircal.report.figures.base import Anything, Figure, FigureScope, long_table
 from faircal.report.figures.style import FAINT, text
 from faircal.report.wording import metric_title, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLUMNS = {"left_group": pa.string(), "right_group": pa.string()} | dict.fromkeys(
-    ("fpr", "low", "high", "errors", "imposters", "effective_people"), pa.float64()
+_COLUMNS = (
+    "left_group",
+    "right_group",
+    "fpr",
+    "low",
+    "high",
+    "errors",
+    "imposters",
+    "effective_people",
 )
 #: With more groups numbers no longer fit into the squares.
 _MOST = 12
@@ -49,6 +56,13 @@ class GroupHeatmap(Figure):
     rows: Sequence[MatrixRow]
 
     _key = "matrix"
+
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give who is taken for whom, at the operating point that the summary speaks of."""
+        at = (scope.feature, scope.attribute, scope.point)
+        rows = [r for r in scope.store.matrix if (r.feature, r.attribute, r.condition) == at]
+        yield scope.named(cls(rows))
 
     def _title(self) -> str:
         condition = self.rows[0].condition if self.rows else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,12 +10,11 @@ from pathlib import Path
 from faircal._base.errors import ParameterError
 from faircal.evaluation.benchmark import EXPERIMENTS
 from faircal.evaluation.curves import Curves, Of, ScoreSource
-from faircal.metrics.results import GLOBAL
-from faircal.report.figures.base import Anything, Figure, Panels, panels, slug, tell_apart
+from faircal.metrics.results import GLOBAL, Member
+from faircal.report.figures.base import Anything, FigureScope, panels, slug, tell_apart
 from faircal.report.figures.clusters import NO_GROUP, DrawnCluster, Montage, read_clusters
 from faircal.report.figures.curves import FprCurves
 from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
-from faircal.report.figures.standard import sources_of
 from faircal.report.figures.violins import Violins
 from faircal.report.store import ResultsFolder, Variant
 from faircal.report.wording import method_title, rounded
@@ -41,7 +40,7 @@ _ACCURACY = (
 
 def paper_figures(
     store: ResultsFolder, dataset: str, picture_of: PictureOf | None = None
-) -> list[Figure | Panels]:
+) -> list[Anything]:
     """Return the paper's figures of one dataset, as far as they were run.
 
     Parameters
@@ -128,7 +127,7 @@ class _Paper:
         return folds[-1] if folds else None
 
     def _sources(self, feature: str) -> dict[str, ScoreSource]:
-        sources = sources_of(self.store, feature, self._shown_by)
+        sources = FigureScope(self.store, feature, self._shown_by).sources
         return {source.method: source for source in sources if self.store.curves.groups(source)}
 
     def _rates(self, feature: str) -> Iterator[Anything]:
@@ -175,10 +174,7 @@ class _Paper:
         chosen = telling_clusters(clusters, 4)
         yield from panels(
             [
-                Montage.of(
-                    (m for m in members if (m.fold, m.cluster) == (fold, cluster.name)),
-                    self.picture_of,
-                )
+                self._montage(m for m in members if (m.fold, m.cluster) == (fold, cluster.name))
                 for cluster in chosen
             ],
             [_describe(cluster) for cluster in chosen],
@@ -186,6 +182,11 @@ class _Paper:
             title=self._titled("Faces of four clusters", feature),
             columns=2,
         )
+
+    def _montage(self, members: Iterable[Member]) -> Montage:
+        chosen, picture_of = list(members), self.picture_of
+        pictures = [picture_of and picture_of(member.image_id) for member in chosen]
+        return Montage(pictures, chosen)
 
     def _robustness(self) -> Iterator[Anything]:
         results = self.store.results

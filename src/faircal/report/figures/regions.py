@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,25 +11,23 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from faircal.evaluation.audit.regions import Question, RegionRow, distinct, in_words
-from faircal.report.figures.base import Figure, long_table, slug, tell_apart
+from faircal.report.figures.base import (
+    Anything,
+    Figure,
+    FigureScope,
+    long_table,
+    slug,
+    tell_apart,
+)
 from faircal.report.figures.clusters import Montage
-from faircal.report.figures.style import COLOURS, FAINT, MARK, RULE, percent_axis, text
+from faircal.report.figures.style import COLOURS, MARK, RULE, percent_axis, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from faircal.report.figures.base import Anything
-
 #: Regions in one figure; those found come first.
 _MOST = 16
 _MONTAGES = 6
-
-_DOTS = {"region": pa.string(), "found": pa.bool_()} | dict.fromkeys(
-    ("value", "low", "high", "rest"), pa.float64()
-)
-_PLACES = {"region": pa.string(), "found": pa.string()} | dict.fromkeys(
-    ("x", "y", "images"), pa.float64()
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +45,11 @@ class RegionDots(Figure):
     of: Question = "fpr"
 
     _key = "regions"
+
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give the regions of a feature."""
+        yield from region_figures([r for r in scope.store.regions if r.feature == scope.feature])
 
     def _title(self) -> str:
         return "False matches by region" if self.of == "fpr" else "Calibration by region"
@@ -74,7 +77,8 @@ class RegionDots(Figure):
     def table(self) -> pa.Table:
         """Columns `region`, `found`, `value`, `low`, `high`, `rest`."""
         return long_table(
-            _DOTS, ((row.region, self._found(row), *self._values(row)) for row in self.shown)
+            ("region", "found", "value", "low", "high", "rest"),
+            ((row.region, self._found(row), *self._values(row)) for row in self.shown),
         )
 
     @property
@@ -123,72 +127,10 @@ class RegionDots(Figure):
         percent_axis(ax.xaxis)
 
 
-@dataclass(frozen=True, eq=False)
-class RegionMap(Figure):
-    """Where regions are: their centres along the two directions in which images vary most.
-
-    Parameters
-    ----------
-    rows : sequence of RegionRow
-        ``regions.csv``.
-    """
-
-    rows: Sequence[RegionRow]
-
-    _key = "regions-map"
-    _kinds = ("more false matches", "other calibration", "not found")
-
-    def _title(self) -> str:
-        return "Regions of embedding space"
-
-    def _kind(self, row: RegionRow) -> str:
-        return self._kinds[0 if row.found else 1 if row.gap_found else 2]
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns `region`, `found` (what was), `x`, `y`, `images`."""
-        return long_table(
-            _PLACES, ((row.region, self._kind(row), row.x, row.y, row.images) for row in self.rows)
-        )
-
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        return (
-            "Centres of all regions along the two directions in which images vary most; the larger "
-            "the mark, the more images. Regions that were found to differ from the rest have "
-            "a colour and a name."
-        )
-
-    def _numbers(self) -> str:
-        counts = {kind: sum(self._kind(row) == kind for row in self.rows) for kind in self._kinds}
-        return ", ".join(f"{n} with {kind}" for kind, n in counts.items() if n) + "."
-
-    def _draw(self, ax: Axes) -> None:
-        most = max((row.images for row in self.rows), default=1.0) or 1.0
-        looks = zip(self._kinds, (COLOURS[1], COLOURS[0], FAINT), ("o", "s", "o"), strict=True)
-        for kind, colour, marker in reversed(list(looks)):
-            rows = [row for row in self.rows if self._kind(row) == kind]
-            sizes = [12 + 150 * row.images / most for row in rows]
-            x, y = [row.x for row in rows], [row.y for row in rows]
-            if rows:
-                ax.scatter(x, y, sizes, colour, marker=marker, label=kind, alpha=0.8, linewidth=0)
-        for row in distinct(self.rows):
-            at, above = (row.x, row.y), (0, 7)
-            ax.annotate(row.region, at, above, "data", "offset points", fontsize=7, ha="center")
-        ax.set(xlabel="first direction", ylabel="second direction")
-
-
-def region_figures(rows: Sequence[RegionRow], feature: str | None = None) -> list[Anything]:
-    """Return the figures of ``regions.csv``, of one feature or all; none without regions."""
-    chosen = [row for row in rows if feature is None or row.feature == feature]
-    return tell_apart(
-        [
-            RegionDots(chosen, "fpr", key="regions-fpr"),
-            RegionDots(chosen, "gap", key="regions-calibration"),
-            RegionMap(chosen),
-        ]
-    )
+def region_figures(rows: Sequence[RegionRow]) -> list[Anything]:
+    """Return the figures of ``regions.csv``; none without regions."""
+    questions = {"fpr": "regions-fpr", "gap": "regions-calibration"}
+    return tell_apart(RegionDots(rows, of, key=key) for of, key in questions.items())
 
 
 def region_montages(rows: Sequence[RegionRow], pictures: Path) -> list[Anything]:

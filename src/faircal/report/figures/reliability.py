@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from faircal.evaluation.curves import Of
+from faircal.evaluation.curves import Of, ScoreSource
 from faircal.metrics.ranking import FloatArray, IntArray
-from faircal.report.figures.base import long_table
+from faircal.report.figures.base import FigureScope, long_table
 from faircal.report.figures.curves import CurvesFigure
 from faircal.report.figures.style import FAINT, draw_line, percent_axis
 from faircal.report.wording import left_out, listed
@@ -52,6 +52,12 @@ class ReliabilityDiagram(CurvesFigure):
     #: What stands along the axes.
     _axes: ClassVar[tuple[str, str]] = ("mean probability (%)", "genuine (%)")
 
+    @classmethod
+    def _drawable(cls, scope: FigureScope, source: ScoreSource) -> bool:
+        """Whether there are probabilities, too."""
+        likely = scope.store.curves.has("probability", source)
+        return likely and super()._drawable(scope, source)
+
     @cached_property
     def bins(self) -> dict[str, tuple[IntArray, FloatArray, FloatArray]]:
         """Pairs, mean probability and share of genuine pairs in each bin of each group."""
@@ -85,14 +91,13 @@ class ReliabilityDiagram(CurvesFigure):
     @cached_property
     def table(self) -> pa.Table:
         """Columns `group`, `pairs`, `probability` (mean), `genuine` (share), a bin a row."""
-        numbers = dict(zip(self._columns, (pa.int64(), pa.float64(), pa.float64()), strict=True))
         rows = [
             (group, int(n), float(mean), float(share))
             for group, columns in self.bins.items()
             for n, mean, share in zip(*columns, strict=True)
             if n >= LEAST
         ]
-        return long_table({"group": pa.string()} | numbers, rows)
+        return long_table(("group", *self._columns), rows)
 
     @property
     def gaps(self) -> dict[str, float]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from faircal.evaluation.benchmark.transfer import LabellingCurve, MovedRow, labelling_curves
+from faircal.methods import METHODS
 from faircal.metrics import DEVIATIONS
 from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.cells import TableValue
-from faircal.report.figures.base import Figure, long_table
-from faircal.report.figures.style import MARKERS, label, line_look, percent_axis
+from faircal.report.figures.base import Anything, Figure, FigureScope, long_table
+from faircal.report.figures.style import draw_means, percent_axis
 from faircal.report.store import ResultKey, Results, Variant
 from faircal.report.wording import calibrator_title, method_title, metric_title, rounded
 
@@ -23,17 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_COLUMNS = {
-    "line": pa.string(),
-    "clusters": pa.int64(),
-    "value": pa.float64(),
-    "std": pa.float64(),
-}
-
-
 @dataclass(frozen=True, eq=False)
 class Robustness(Figure):
-    """A metric over the number of clusters K, with a band of one standard deviation over folds.
+    """A metric over the number of clusters K, with bars of one standard deviation over folds.
 
     Parameters
     ----------
@@ -44,8 +37,6 @@ class Robustness(Figure):
     lines : mapping from a name to variants
         What each line shows. One without clusters is the same at every K. `by_calibrator` and
         `by_method` make such mappings.
-    group : str, optional
-        ``all`` for numbers over groups and ``global`` for others, unless told.
 
     Examples
     --------
@@ -66,9 +57,39 @@ class Robustness(Figure):
     metric: str
     lines: Mapping[str, Sequence[Variant]]
     condition: str = ""
-    group: str = ""
 
     _key = "robustness"
+
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give how methods, and calibrators of a method, do at each number of clusters."""
+        results = scope.store.results
+        if scope.store.kind == "reproduce":  # which has the paper's own
+            return
+        calibrator = next((v.calibrator for v in scope.variants if v.calibrator), "")
+        lines = by_method(results, [variant.method for variant in scope.variants], calibrator)
+        metrics = [("ks_mean", ""), ("ks_std", ""), ("auroc", "")]
+        metrics += [("fpr_aad", scope.point)] if scope.point else []
+        where = scope.feature, scope.attribute
+        if len({variant.clusters for variant in results.variants if variant.clusters}) > 1:
+            yield from scope.panels(
+                [cls(results, *where, metric, lines, under) for metric, under in metrics],
+                [metric_title(*metric) for metric in metrics],
+                "robustness-methods",
+                "Results over the number of clusters",
+                columns=2,
+            )
+        with_clusters = {variant.method for variant in results.variants if variant.clusters}
+        order = [*(name for name in METHODS if name in with_clusters), *sorted(with_clusters)]
+        maps = {method: by_calibrator(results, method) for method in dict.fromkeys(order)}
+        maps = {method: lines for method, lines in maps.items() if len(lines) > 1}
+        yield from scope.panels(
+            [cls(results, *where, "ks_mean", lines) for lines in maps.values()],
+            [method_title(method) for method in maps],
+            "robustness-calibrators",
+            "KS mean by calibrator and number of clusters",
+            share_y=True,
+        )
 
     def _title(self) -> str:
         return f"{metric_title(self.metric, self.condition)} over the number of clusters"
@@ -82,7 +103,7 @@ class Robustness(Figure):
     @cached_property
     def points(self) -> dict[str, dict[int, TableValue]]:
         """The values of each line by number of clusters."""
-        group = self.group or (ALL if self.metric.split("_")[-1] in DEVIATIONS else GLOBAL)
+        group = ALL if self.metric.split("_")[-1] in DEVIATIONS else GLOBAL
         where = (self.attribute, group, self.condition, self.metric)
         points: dict[str, dict[int, TableValue]] = {}
         for name, variants in self.lines.items():
@@ -100,7 +121,7 @@ class Robustness(Figure):
     def table(self) -> pa.Table:
         """Columns `line`, `clusters`, `value` (mean over folds) and `std`."""
         return long_table(
-            _COLUMNS,
+            ("line", "clusters", "value", "std"),
             (
                 (name, k, value.mean, value.std)
                 for name, values in self.points.items()
@@ -112,7 +133,7 @@ class Robustness(Figure):
     def caption(self) -> str:
         """How to read it."""
         return (
-            "Mean over folds for different numbers of clusters K; bands are one standard deviation "
+            "Mean over folds for different numbers of clusters K; bars are one standard deviation "
             "over folds to either side. What uses no clusters is a level line."
         )
 
@@ -125,26 +146,17 @@ class Robustness(Figure):
         return "; ".join(lines_in_words) + "."
 
     def _draw(self, ax: Axes) -> None:
+        # Evenly spaced: people sweep K in steps that grow.
         place = {k: i for i, k in enumerate(self.clusters)}
         for index, (name, values) in enumerate(self.points.items()):
-            look = line_look(index) | {"marker": MARKERS[index % len(MARKERS)]}
-            x = [place[k] for k in values]
-            mean = [value.mean for value in values.values()]
-            ax.plot(x, mean, label=label(name), **look)
-            self._draw_band(ax, x, list(values.values()), look["color"])
+            means = [value.mean for value in values.values()]
+            errors = [value.std for value in values.values()]
+            draw_means(ax, [place[k] for k in values], means, errors, index, name)
         ax.set_xticks(range(len(place)), [str(k) for k in place])
         if len(place) > 8:
             ax.tick_params(axis="x", rotation=45)
         ax.set(xlabel="number of clusters K", ylabel=f"{metric_title(self.metric)} (%)")
         percent_axis(ax.yaxis)
-
-    def _draw_band(self, ax: Axes, x: list[int], values: list[TableValue], colour: Any) -> None:
-        mean = [value.mean for value in values]
-        std = [0.0 if value.std != value.std else value.std for value in values]
-        low, high = ([m + sign * s for m, s in zip(mean, std, strict=True)] for sign in (-1, 1))
-        ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0)
-        if len(x) == 1:
-            ax.errorbar(x, mean, std, color=colour, linewidth=1)
 
 
 def by_calibrator(
@@ -181,23 +193,15 @@ def by_method(
     >>> list(by_method(results, ["baseline", "fsn"]))
     ['FSN']
     """
-    variants = results.variants
     lines = {
         method_title(name): [
-            v for v in variants if v.method == name and v.calibrator in ("", calibrator)
+            v for v in results.variants if v.method == name and v.calibrator in ("", calibrator)
         ]
         for name in methods
     }
     return {name: line for name, line in lines.items() if line}
 
 
-_MOVED_COLUMNS = {
-    "line": pa.string(),
-    "labels": pa.int64(),
-    "people": pa.float64(),
-    "value": pa.float64(),
-    "error": pa.float64(),
-}
 #: Metric and group of each kind of line, and what it is of.
 _OF = ((("ks", GLOBAL), "all pairs"), (("ks_mean", ALL), "mean over groups"))
 
@@ -228,10 +232,18 @@ class MovingCurves(Figure):
     attribute: str
     variant: Variant
 
-    _key = "moving"
+    _key, _about = "moving", "Calibration error by labelled pairs of the new population"
 
-    def _title(self) -> str:
-        return "Calibration error by labelled pairs of the new population"
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give a panel for each method that moved to another population."""
+        where = scope.store.moved, scope.feature, scope.attribute
+        yield from scope.panels(
+            [cls(*where, variant) for variant in scope.variants],
+            [method_title(variant.method) for variant in scope.variants],
+            cls._key,
+            "KS by labelled pairs of the new population",
+        )
 
     @cached_property
     def lines(self) -> dict[str, LabellingCurve]:
@@ -239,17 +251,17 @@ class MovingCurves(Figure):
         own = self.variant
         place = (self.feature, own.method, own.calibrator, own.clusters, self.attribute)
         rows = [row for row in self.rows if row[:5] == place]
-        lines = {}
-        for (metric, group), of in _OF:
-            for curve in labelling_curves(rows, metric, group):
-                lines[f"{curve.strategy}, {of}"] = curve
-        return lines
+        return {
+            f"{curve.strategy}, {of}": curve
+            for (metric, group), of in _OF
+            for curve in labelling_curves(rows, metric, group)
+        }
 
     @cached_property
     def table(self) -> pa.Table:
         """Columns `line`, `labels`, `people`, `value` (mean over folds) and `error` (standard)."""
         return long_table(
-            _MOVED_COLUMNS,
+            ("line", "labels", "people", "value", "error"),
             (
                 (name, labels, at.people, at.mean, at.error)
                 for name, curve in self.lines.items()
@@ -278,13 +290,9 @@ class MovingCurves(Figure):
 
     def _draw(self, ax: Axes) -> None:
         for index, (name, curve) in enumerate(self.lines.items()):
-            look = line_look(index) | {"marker": MARKERS[index % len(MARKERS)]}
             values = list(curve.points.values())
-            errors = [0.0 if at.error != at.error else at.error for at in values]
-            means = [at.mean for at in values]
-            ax.errorbar(
-                list(curve.points), means, errors, label=label(name), elinewidth=0.8, **look
-            )
+            means, errors = [at.mean for at in values], [at.error for at in values]
+            draw_means(ax, list(curve.points), means, errors, index, name)
         steps = sorted({labels for curve in self.lines.values() for labels in curve.points})
         # Logarithmic, but with room for no label at all.
         least = min((labels for labels in steps if labels), default=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -151,6 +151,15 @@ def draw_line(ax: Axes, x: Any, y: Any, index: int, name: str) -> None:
         # Fractions of the figure's diagonal: where lines run together, markers still alternate.
         look |= {"marker": MARKERS[index % len(MARKERS)], "markevery": (0.02 + 0.018 * index, 0.17)}
     ax.plot(x, y, label=label(name), **look)
+
+
+def draw_means(
+    ax: Axes, x: Sequence[float], means: Sequence[float], errors: Sequence[float], i: int, name: str
+) -> None:
+    """Draw the i-th line with bars to either side, where the errors are not NaN."""
+    look = line_look(i) | {"marker": MARKERS[i % len(MARKERS)]}
+    bars = [0.0 if error != error else error for error in errors]
+    ax.errorbar(x, means, bars, label=label(name), elinewidth=0.8, **look)
 
 
 def percent_axis(axis: Axis) -> None:

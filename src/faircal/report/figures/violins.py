@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from scipy.stats import norm
 
 from faircal.evaluation.curves import Of
 from faircal.metrics import Histogram, probability_edges
 from faircal.metrics.ranking import FloatArray, IntArray
 from faircal.metrics.results import GLOBAL
-from faircal.report.figures.base import long_table
-from faircal.report.figures.curves import CurvesFigure
+from faircal.report.figures.base import FigureScope, long_table
+from faircal.report.figures.curves import CurvesFigure, spoken_rate
 from faircal.report.figures.style import GENUINE, IMPOSTER, MARK, text
 from faircal.report.wording import group_name, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Points of an outline; the largest half width, so that neighbours stay apart; the least share of
+#: it, since imposters can outnumber genuine pairs a hundredfold.
 _POINTS, _HALF, _LEAST = 100, 0.42, 0.25
-_COLUMNS = {name: pa.string() for name in ("group", "pairs", "quantity")} | {
-    name: pa.float64() for name in ("at", "width")
-}
+_COLUMNS = ("group", "pairs", "quantity", "at", "width")
 _SIDES = {"imposter": (-1, IMPOSTER), "genuine": (1, GENUINE)}
 
 
@@ -65,6 +66,13 @@ class Violins(CurvesFigure):
     threshold: float | None = None
 
     _key, _about = "distributions", "Scores by group"
+    _papers, _shared = True, False
+
+    @classmethod
+    def _options(cls, scope: FigureScope) -> dict[str, Any]:
+        """Draw the threshold given, or that of the rate that the summary speaks of."""
+        given = scope.store.run.get("settings", {}).get("threshold")
+        return {"rate": spoken_rate(scope), "threshold": given}
 
     @property
     def _bounded(self) -> bool:
@@ -209,15 +217,11 @@ def _half(histogram: Histogram, count: IntArray, share: float, bounded: bool) ->
     at = np.linspace(low, high, _POINTS)
     mirrors = (middle, -middle, 2 - middle) if bounded else (middle,)
     smooth = np.sum(
-        [_gauss((at[:, None] - m[None, some]) / width) @ count[some] for m in mirrors], axis=0
+        [norm.pdf((at[:, None] - m[None, some]) / width) @ count[some] for m in mirrors], axis=0
     )
     outline = _HALF * share * smooth / smooth.max()
     quartiles = _quantiles(edges, count)
     return ViolinHalf(at, outline, quartiles, np.interp(quartiles, at, outline))
-
-
-def _gauss(x: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(-0.5 * x**2))
 
 
 def _quantiles(edges: FloatArray, count: IntArray) -> FloatArray:
