@@ -129,7 +129,7 @@ class RegionDots(Figure):
 
 def region_figures(rows: Sequence[RegionRow]) -> list[Anything]:
     """Return the figures of ``regions.csv``; none without regions."""
-    questions = {"fpr": "regions-fpr", "gap": "regions-calibration"}
+    questions: dict[Question, str] = {"fpr": "regions-fpr", "gap": "regions-calibration"}
     return tell_apart(RegionDots(rows, of, key=key) for of, key in questions.items())
 
 
