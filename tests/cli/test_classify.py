@@ -421,7 +421,7 @@ BAD = [
     (AUDIT.replace("rows", "sub/rows"), None, "sub/rows.csv", "check the path"),
     (AUDIT, logits, "rows.csv, row 1", "apply a softmax first"),
     (AUDIT, cell("p_dog", 7, 0.9999), "row 7: expected class probabilities", "correct or remove"),
-    (AUDIT, cell("p_dog", 7, None), "row 7: expected class probabilities", "correct or remove"),
+    (AUDIT, cell("p_dog", 7, None), "row 7: expected class probabilities", "drop or repair"),
     (AUDIT, column("label", None), "column 'label' is missing", "add or rename"),
     (AUDIT, cell("label", 3, None), "column 'label', row 3", "fill it in"),
     (AUDIT, cell("label", 3, "cow"), "label 'cow'", "known: cat, dog, owl"),
