@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from faircal.evaluation.classes.methods import make_class_method
+from faircal.evaluation.classes import CLASS_METHODS, MethodRows
 from studies.classes.measures import Measured, units_drawn
 from studies.classes.table import CALIBRATION, TEST, Float64, Prepared
 
@@ -103,29 +103,26 @@ def cell(prepared: Prepared, seed: int) -> dict[str, Any]:
 
 def _calibrated(contender: Contender, prepared: Prepared, seed: int) -> Float64:
     """Fit on the calibration part; return the test part's probabilities."""
-    method = make_class_method(
-        contender.method,
+    method, table = CLASS_METHODS[contender.method], prepared.table
+
+    def visible(part: int) -> MethodRows:
+        """Return a part's rows as the method may see them: no group reaches one that needs none."""
+        rows = prepared.rows(seed, part)
+        return MethodRows(
+            prepared.said(seed, rows),
+            prepared.seen(seed, rows) if method.needs_features else None,
+            table.groups[rows] if method.needs_groups else None,
+            np.unique(table.units[rows], return_inverse=True)[1],
+        )
+
+    calibrate = method.fit(
+        visible(CALIBRATION),
+        table.codes[prepared.rows(seed, CALIBRATION)],
         calibrator=contender.calibrator,
         n_clusters=contender.clusters,
         random_state=seed,
     )
-    table = prepared.table
-    rows, test = prepared.rows(seed, CALIBRATION), prepared.rows(seed, TEST)
-    units = np.unique(table.units[rows], return_inverse=True)[1]
-    # A method gets what it declares, and nothing else: no group reaches one that needs none.
-    method.fit(
-        prepared.said(seed, rows),
-        table.codes[rows],
-        features=prepared.seen(seed, rows) if method.needs_features else None,
-        groups=table.groups[rows] if method.needs_groups else None,
-        units=units,
-    )
-    said = method.apply(
-        prepared.said(seed, test),
-        features=prepared.seen(seed, test) if method.needs_features else None,
-        groups=table.groups[test] if method.needs_groups else None,
-    )
-    return np.asarray(said, np.float64)
+    return np.asarray(calibrate(visible(TEST)), np.float64)
 
 
 def _rounded(values: dict[str, float]) -> dict[str, float]:

@@ -26,7 +26,6 @@ from faircal.cli.options import (
 from faircal.cli.results import REPORT_FILES, TABLE_FILES, all_files_option, show_run
 
 if TYPE_CHECKING:
-    from faircal.methods.classifier.maps import Shrinkage
     from faircal.workflows.classify import LabelledFiles
 
 #: What a table has, for the help of commands.
@@ -70,42 +69,58 @@ def command() -> None:
     """
 
 
-def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument TABLE and the options that say how to read it; gives ``rows``."""
+def _together(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Return options that stand together, as one decorator."""
 
-    @argument(
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed(options):
+            function = each(function)
+        return function
+
+    return add
+
+
+_row_options = _together(
+    argument(
         "table",
         type=click.Path(path_type=Path),
         help="Rows of a classifier: a .csv, .parquet or .npz file (see Columns of a table).",
-    )
-    @option(
+    ),
+    option(
         "--label",
         part=Part.DATA,
         default="label",
         metavar="COLUMN",
         help="Column of true classes.",
-    )
-    @option(
+    ),
+    option(
         "--probabilities",
         part=Part.DATA,
         default="p_",
         metavar="PREFIX",
         help="What the columns of probabilities begin with; the class follows.",
-    )
-    @option(
+    ),
+    option(
         "--features",
         part=Part.DATA,
         default="feature_",
         metavar="PREFIX|NAMES|FILE",
         help="What feature columns begin with; or their names, with commas; or an .npy file.",
-    )
-    @option(
+    ),
+    option(
         "--identity",
         part=Part.DATA,
         default="identity",
         metavar="COLUMN",
         help="Column with the person, patient or unit that a row comes from, where there is one.",
-    )
+    ),
+)
+
+
+def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument TABLE and the options that say how to read it; gives ``rows``."""
+
+    @_row_options
     @wraps(function)
     def reading(
         table: Path, label: str, probabilities: str, features: str, identity: str, **rest: Any
@@ -118,58 +133,43 @@ def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
     return reading
 
 
-class ShrinkageType(click.ParamType[Any]):
-    """``cv``, or as many rows as the map of all rows counts for in a cluster."""
-
-    name = "cv|number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | str:
-        """Read a number from 0, or the word."""
-        if value == "cv":
-            return "cv"
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not number >= 0:  # nor NaN
-            self.fail(f"expected cv or a number from 0, found {value!r}", param, ctx)
-        return number
+def _shrinkage(_: click.Context, __: click.Parameter, value: str) -> float | str:
+    """Read a number from 0, or ``cv``."""
+    try:
+        number = math.inf if value == "cv" else float(value)
+    except ValueError:
+        number = math.nan
+    if not number >= 0:  # nor NaN
+        raise click.BadParameter(f"expected cv or a number from 0, found {value!r}")
+    return "cv" if value == "cv" else number
 
 
-def fits_maps(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how calibration maps are fitted."""
-    options = (
-        option(
-            "--clusters",
-            part=Part.METHOD,
-            type=click.IntRange(1),
-            default=20,
-            help="Number of clusters (K) of the features.",
-        ),
-        option(
-            "--calibrator",
-            part=Part.METHOD,
-            default="dirichlet",
-            help="Map from probabilities to calibrated ones: dirichlet, dirichlet-diagonal, "
-            "temperature, vector, matrix, isotonic or histogram.",
-        ),
-        option(
-            "--shrinkage",
-            part=Part.METHOD,
-            type=ShrinkageType(),
-            default="cv",
-            metavar="N|cv",
-            help="As many rows as the map of all rows counts for in a cluster: 0 fits each cluster "
-            "by itself, inf is one map for all, cv finds it out.",
-        ),
-    )
-    for each in reversed(options):
-        function = each(function)
-    return function
-
-
+#: How calibration maps are fitted.
+fits_maps = _together(
+    option(
+        "--clusters",
+        part=Part.METHOD,
+        type=click.IntRange(1),
+        default=20,
+        help="Number of clusters (K) of the features.",
+    ),
+    option(
+        "--calibrator",
+        part=Part.METHOD,
+        default="dirichlet",
+        help="Map from probabilities to calibrated ones: dirichlet, dirichlet-diagonal, "
+        "temperature, vector, matrix, isotonic or histogram.",
+    ),
+    option(
+        "--shrinkage",
+        part=Part.METHOD,
+        callback=_shrinkage,
+        default="cv",
+        metavar="N|cv",
+        help="As many rows as the map of all rows counts for in a cluster: 0 fits each cluster "
+        "by itself, inf is one map for all, cv finds it out.",
+    ),
+)
 attribute_option = option(
     "--attribute",
     part=Part.MEASURE,
@@ -200,17 +200,7 @@ attribute_option = option(
 @limit_option
 @seed_option
 @json_option
-def fit(
-    rows: LabelledFiles,
-    out: Path,
-    clusters: int,
-    calibrator: str,
-    shrinkage: Shrinkage,
-    intended_use: str,
-    limits: tuple[str, ...],
-    seed: int,
-    as_json: bool,
-) -> None:
+def fit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> None:
     """Fit FairCal on labelled rows and write a model file.
 
     Reads the rows of TABLE, which the classifier must not have been trained on. Features are
@@ -223,17 +213,7 @@ def fit(
     from faircal.workflows.classify import classify_fit
 
     with progress_bars() as update:
-        model, data = classify_fit(
-            rows,
-            out,
-            clusters=clusters,
-            calibrator=calibrator,
-            shrinkage=shrinkage,
-            intended_use=intended_use,
-            limits=limits,
-            seed=seed,
-            progress=update,
-        )
+        model, data = classify_fit(rows, out, **settings, progress=update)
     if as_json:
         print_json(
             {
@@ -241,9 +221,9 @@ def fit(
                 "rows": len(data),
                 "classes": data.classes,
                 "clusters": model.n_clusters_,
-                "calibrator": calibrator,
+                "calibrator": settings["calibrator"],
                 "shrinkage": model.shrinkage_,
-                "seed": seed,
+                "seed": settings["seed"],
             }
         )
     else:
@@ -323,14 +303,7 @@ def apply(model: Path, rows: LabelledFiles, out: Path, as_json: bool) -> None:
 )
 @all_files_option
 @json_option
-def audit(
-    rows: LabelledFiles,
-    attribute: str | None,
-    out: Path,
-    model: Path | None,
-    all_files: bool,
-    as_json: bool,
-) -> None:
+def audit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> None:
     """Measure class probabilities by group.
 
     Reads the labelled rows of TABLE and measures accuracy, calibration, NLL and Brier score of all
@@ -343,9 +316,7 @@ def audit(
     from faircal.workflows.classify import classify_audit
 
     with progress_bars() as update:
-        report = classify_audit(
-            rows, out, attribute=attribute, model=model, all_files=all_files, progress=update
-        )
+        report = classify_audit(rows, out, **settings, progress=update)
     show_run(report, as_json)
 
 
@@ -392,18 +363,7 @@ def audit(
 @fits_maps
 @seed_option
 @json_option
-def benchmark(
-    rows: LabelledFiles,
-    attribute: str | None,
-    out: Path,
-    methods: tuple[str, ...],
-    folds: int,
-    clusters: int,
-    calibrator: str,
-    shrinkage: Shrinkage,
-    seed: int,
-    as_json: bool,
-) -> None:
+def benchmark(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> None:
     """Compare FairCal with other ways to calibrate.
 
     Reads the labelled rows of TABLE. Each fold is held out once, and methods are fitted on the
@@ -416,16 +376,5 @@ def benchmark(
     from faircal.workflows.classify import classify_benchmark
 
     with progress_bars() as update:
-        report = classify_benchmark(
-            rows,
-            out,
-            attribute=attribute,
-            methods=methods,
-            folds=folds,
-            clusters=clusters,
-            calibrator=calibrator,
-            shrinkage=shrinkage,
-            seed=seed,
-            progress=update,
-        )
+        report = classify_benchmark(rows, out, **settings, progress=update)
     show_run(report, as_json)

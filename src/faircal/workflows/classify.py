@@ -20,8 +20,13 @@ from faircal.data import ClassifierRows, load_classifier_rows
 from faircal.data.tables import decoded, write_csv, write_parquet
 from faircal.evaluation.classes import audit_classes, write_class_audit
 from faircal.evaluation.classes.audit import Made
-from faircal.evaluation.classes.methods import CLASS_METHODS, UNCALIBRATED
-from faircal.evaluation.classes.run import folds_of, out_of_fold, served
+from faircal.evaluation.classes.methods import (
+    CLASS_METHODS,
+    UNCALIBRATED,
+    folds_of,
+    out_of_fold,
+    served,
+)
 from faircal.methods import load_model
 from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.classifier.maps import Shrinkage

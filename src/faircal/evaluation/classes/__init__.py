@@ -8,16 +8,20 @@ are the ways to calibrate that are compared, `out_of_fold` what each says of row
 from faircal.evaluation.classes.audit import ClassAudit, audit_classes
 from faircal.evaluation.classes.folder import read_differences, write_class_audit
 from faircal.evaluation.classes.intervals import ClassDifference
-from faircal.evaluation.classes.methods import CLASS_METHODS, ClassMethod, make_class_method
-from faircal.evaluation.classes.run import out_of_fold
+from faircal.evaluation.classes.methods import (
+    CLASS_METHODS,
+    ClassMethod,
+    MethodRows,
+    out_of_fold,
+)
 
 __all__ = [
     "CLASS_METHODS",
     "ClassAudit",
     "ClassDifference",
     "ClassMethod",
+    "MethodRows",
     "audit_classes",
-    "make_class_method",
     "out_of_fold",
     "read_differences",
     "write_class_audit",

@@ -10,8 +10,13 @@ import pytest
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import ClassifierRows
 from faircal.data.columns import Column
-from faircal.evaluation.classes import run
-from faircal.evaluation.classes.run import RowFolds, folds_of, out_of_fold, served
+from faircal.evaluation.classes.methods import (
+    ClassMethod,
+    RowFolds,
+    folds_of,
+    out_of_fold,
+    served,
+)
 
 N = 400
 
@@ -111,63 +116,56 @@ def test_who_is_served(data):
 
 
 @pytest.fixture
-def needs(request):
-    """Whether the method needs features, and groups."""
-    return getattr(request, "param", (True, True))
-
-
-@pytest.fixture
-def spy(monkeypatch, needs):
-    """Put a method in place of all that says how often each class was seen, whatever the row."""
+def spy(monkeypatch):
+    """Let fits say how often each class was seen, whatever the row; keep what each was given."""
     seen = []
 
-    class Shares:
-        needs_features, needs_groups = needs
+    def fit(self, rows, codes, **settings):
+        seen.append((rows, codes))
+        shares = np.bincount(codes, minlength=3) / len(codes)
 
-        def fit(self, probabilities, codes, *, units=None, **more):
-            seen.append((probabilities, codes, units, more))
-            self.shares = np.bincount(codes, minlength=3) / len(codes)
-            return self
+        def apply(other):
+            seen.append((other, None))
+            return np.tile(shares, (len(other.probabilities), 1))
 
-        def apply(self, probabilities, **more):
-            seen.append((probabilities, None, None, more))
-            return np.tile(self.shares, (len(probabilities), 1))
+        return apply
 
-    monkeypatch.setattr(run, "make_class_method", lambda name, **more: Shares())
+    monkeypatch.setattr(ClassMethod, "fit", fit)
     return seen
 
 
-@pytest.mark.parametrize("needs", [(True, False), (False, True)], indirect=True)
-def test_a_method_sees_the_other_folds_only(data, spy, needs):
+@pytest.mark.parametrize("name", ["global", "faircal", "oracle"])
+def test_a_method_sees_the_other_folds_only(data, spy, name):
     folds = folds_of(data, 4)
-    found = out_of_fold(data, ["oracle"], attribute="sex", folds=folds)["oracle"]
+    found = out_of_fold(data, [name], attribute="sex", folds=folds)[name]
     for code in range(4):
         held = folds.codes == code
         wanted = np.bincount(data.codes[~held], minlength=3) / (~held).sum()
         np.testing.assert_allclose(found[held], np.tile(wanted, (held.sum(), 1)))
-    names = [name for name, need in zip(("features", "groups"), needs, strict=True) if need]
-    for i, (probabilities, codes, units, more) in enumerate(spy):
+    for i, (given, codes) in enumerate(spy):
         rows = (folds.codes == i // 2) == (codes is None)
-        np.testing.assert_array_equal(probabilities, data.probabilities[rows])
-        assert list(more) == names
-        for name, values in more.items():
-            whole = data.features if name == "features" else data.attributes["sex"].codes
-            np.testing.assert_array_equal(values, whole[rows])
+        np.testing.assert_array_equal(given.probabilities, data.probabilities[rows])
+        assert (given.features is None) == (name != "faircal")
+        assert (given.groups is None) == (name != "oracle")
+        if given.features is not None:
+            np.testing.assert_array_equal(given.features, data.features[rows])
+        if given.groups is not None:
+            np.testing.assert_array_equal(given.groups, data.attributes["sex"].codes[rows])
+        assert np.bincount(given.units).tolist() == [2] * (rows.sum() // 2)
         if codes is not None:
             np.testing.assert_array_equal(codes, data.codes[rows])
-            assert np.bincount(units).tolist() == [2] * (rows.sum() // 2)
 
 
 def test_progress_is_told(data, spy):
-    told = []
-    out_of_fold(data, ["faircal"], attribute="sex", n_folds=3, progress=lambda *w: told.append(w))
+    told, folds = [], folds_of(data, 3)
+    out_of_fold(data, ["faircal"], attribute="sex", folds=folds, progress=lambda *w: told.append(w))
     assert [(done, total) for _, done, total, _ in told] == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert told[1][3] == "faircal, fold 2"
 
 
 def test_parts_that_cannot_be_fitted(data):
     with pytest.raises(ParameterError, match="at most the 300 rows to fit on without fold 1"):
-        out_of_fold(data, ["faircal"], attribute="sex", n_folds=4, n_clusters=301)
+        out_of_fold(data, ["faircal"], attribute="sex", folds=folds_of(data, 4), n_clusters=301)
     two = RowFolds((data.codes == 0).astype(np.int64), ("x", "y"))
     codes = np.where(data.codes == 0, 0, 1)
     with pytest.raises(DataError, match="without fold x there are labels of one class"):
@@ -177,7 +175,8 @@ def test_parts_that_cannot_be_fitted(data):
 
 
 def test_every_method_helps_where_a_group_is_told_too_much(data):
-    found = out_of_fold(data, attribute="sex", n_clusters=2, calibrator="temperature", n_folds=3)
+    settings = {"n_clusters": 2, "calibrator": "temperature", "folds": folds_of(data, 3)}
+    found = out_of_fold(data, attribute="sex", **settings)
     rows = np.arange(N)
     nll = {name: -np.log(p[rows, data.codes]).mean() for name, p in found.items()}
     for name, p in found.items():
@@ -186,7 +185,5 @@ def test_every_method_helps_where_a_group_is_told_too_much(data):
     np.testing.assert_array_equal(found["uncalibrated"], data.probabilities)
     # Two clusters are the two groups here.
     assert nll["faircal"] < nll["global"]
-    again = out_of_fold(
-        data, ["faircal"], attribute="sex", n_clusters=2, calibrator="temperature", n_folds=3
-    )
+    again = out_of_fold(data, ["faircal"], attribute="sex", **settings)
     np.testing.assert_array_equal(again["faircal"], found["faircal"])
