@@ -120,7 +120,6 @@ _row_options = _together(
 def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument TABLE and the options that say how to read it; gives ``rows``."""
 
-    @_row_options
     @wraps(function)
     def reading(
         table: Path, label: str, probabilities: str, features: str, identity: str, **rest: Any
@@ -130,7 +129,8 @@ def reads_rows(function: Callable[..., Any]) -> Callable[..., Any]:
         files = LabelledFiles(table, label, probabilities, features, identity)
         return function(rows=files, **rest)
 
-    return reading
+    with_options: Callable[..., Any] = _row_options(reading)
+    return with_options
 
 
 def _shrinkage(_: click.Context, __: click.Parameter, value: str) -> float | str:
