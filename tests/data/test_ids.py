@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faircal._base.errors import DataError
-from faircal.data import ids
-from faircal.data.columns import Span
-from faircal.data.ids import Index, parse_ids, text_hashes
+from faircal.data.columns import Index, Span, parse_ids
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(max_size=30)
@@ -74,34 +72,9 @@ def test_many_texts():
     assert find(known, asked) == rows.tolist()
 
 
-def test_a_slice_of_texts():
-    """Offsets into a longer array are minded."""
-    whole = pa.array(["a", "bb", "ccc", "", "a longer one", "bb"])
-    for start in range(6):
-        np.testing.assert_array_equal(text_hashes(whole[start:]), text_hashes(whole)[start:])
-    assert text_hashes(whole)[1] == text_hashes(whole)[5]
-    assert len(set(text_hashes(whole).tolist())) == 5
-
-
 def test_texts_that_differ_in_what_a_hash_might_miss():
     known = ["", "\0", "\0\0", "a", "a\0", "aaaaaaaa", "aaaaaaaaa", "aaaaaaaab", "baaaaaaaa"]
     assert find(known, known) == list(range(len(known)))
-
-
-def test_two_texts_of_one_hash(monkeypatch):
-    monkeypatch.setattr(ids, "text_hashes", lambda text: np.zeros(len(text), dtype=np.uint64))
-    assert find(["a", "b", "c"], ["c", "x", "a"]) == [2, -1, 0]
-
-
-def test_a_text_with_the_hash_of_another(monkeypatch):
-    """What has the same hash is compared."""
-    hashes = {"a": 1, "b": 2, "x": 2}
-    monkeypatch.setattr(
-        ids,
-        "text_hashes",
-        lambda text: np.array([hashes[one] for one in text.to_pylist()], dtype=np.uint64),
-    )
-    assert find(["a", "b"], ["x", "b", "a"]) == [-1, 1, 0]
 
 
 def test_empty_id():

@@ -1,13 +1,13 @@
 """Images, pairs, embeddings and datasets: frozen, validated once at the door."""
 
+from faircal.data.checking import crossing_identities, find_faults
 from faircal.data.classifier_rows import ClassifierRows, load_classifier_rows
 from faircal.data.dataset import Dataset, Memo
 from faircal.data.dataset_folder import load, save_dataset
-from faircal.data.faults import Fault, crossing_identities, find_faults
 from faircal.data.pair_files import PairFiles
 from faircal.data.pair_sources import open_stream
 from faircal.data.stream import PairStream
-from faircal.data.types import Embeddings, Feature, Groups, Images, Pairs
+from faircal.data.types import Embeddings, Fault, Feature, Groups, Images, Pairs
 
 __all__ = [
     "ClassifierRows",

@@ -14,14 +14,15 @@ from faircal._base.errors import DataError
 from faircal.data.columns import (
     WHOLE,
     Column,
+    Index,
     Span,
     as_text,
     first_true,
     parse_fold,
     parse_genuine,
+    parse_ids,
     parse_scores,
 )
-from faircal.data.ids import Index, parse_ids
 from faircal.data.tables import choose, require_columns
 from faircal.data.types import Feature, Images, Pairs
 

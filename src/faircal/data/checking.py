@@ -1,17 +1,28 @@
-"""What a dataset is like, and what is wrong with it: the work of ``faircal check``."""
+"""What a dataset is like, and what is wrong with it: the work of ``faircal check``.
+
+Each fault has a count, an example and a remedy.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from faircal._base.jobs import Progress, silent, step
+from faircal.data.columns import UNKNOWN
 from faircal.data.dataset import Dataset
-from faircal.data.faults import Fault, describe_groups, find_faults
 from faircal.data.pair_files import PairFiles
+from faircal.data.types import Fault
+
+#: Below these counts a group's figures are noise: by the rule of three, 300 imposters without a
+#: false match still allow a rate of 1 %.
+LEAST_PEOPLE, LEAST_GENUINE, LEAST_IMPOSTERS = 30, 30, 300
 
 
 @dataclass(frozen=True)
@@ -76,3 +87,255 @@ def describe_data(data: Dataset, attribute: str | None = None) -> dict[str, Any]
         about["groups"] = [vars(size) for size in describe_groups(data, attribute)]
         about |= data.groups(attribute).shares()
     return about
+
+
+def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
+    """Return everything worth telling about `data`, errors first.
+
+    `attribute` makes the groups whose sizes are looked at; all columns crossed unless told.
+    """
+    checks: tuple[Callable[[Dataset], Iterator[Fault]], ...] = (
+        _labels,
+        _folds,
+        _same_image,
+        _repeated,
+        _contradictions,
+        crossing_identities,
+        _vectors,
+        _spelling,
+    )
+    rank = {"error": 0, "warning": 1, "note": 2}
+    faults = [fault for check in checks for fault in check(data)]
+    faults += _groups(data, attribute or data.default_attribute)
+    return sorted(faults, key=lambda fault: rank[fault.severity])
+
+
+def _pair(data: Dataset, row: int) -> str:
+    if not data.has_images:
+        return f"row {row + 1}"
+    ids = data.images.ids
+    return f"row {row + 1}: {ids[data.pairs.left[row]]} – {ids[data.pairs.right[row]]}"
+
+
+def _of_pairs(data: Dataset, mask: NDArray[np.bool_], what: str, remedy: str) -> Iterator[Fault]:
+    if mask.any():
+        example = _pair(data, int(np.flatnonzero(mask)[0]))
+        yield Fault("warning", what, int(mask.sum()), example, remedy)
+
+
+def _labels(data: Dataset) -> Iterator[Fault]:
+    genuine = data.pairs.genuine
+    if genuine is None:
+        yield Fault(
+            "warning",
+            "pairs without labels",
+            len(data),
+            "no column 'genuine'",
+            "they can be scored; to fit or measure, add the column 'genuine'",
+        )
+    elif genuine.all() or not genuine.any():
+        only = "genuine" if genuine.all() else "imposter"
+        yield Fault(
+            "error", "pairs of one class only", len(data), f"all {only}", "add the other class"
+        )
+
+
+def _folds(data: Dataset) -> Iterator[Fault]:
+    for note in data.notes:
+        yield Fault("note", note, 1, "", "a column 'fold' of your own decides otherwise")
+    names = data.fold_names
+    if len(names) == 1:
+        yield Fault(
+            "warning",
+            "pairs in one fold only",
+            len(data),
+            f"fold {names[0]}",
+            "benchmark needs two or more: drop the column 'fold' to have five drawn",
+        )
+
+
+def _same_image(data: Dataset) -> Iterator[Fault]:
+    if data.has_images:
+        yield from _of_pairs(
+            data,
+            data.pairs.left == data.pairs.right,
+            "pairs of an image with itself",
+            "remove them: their score is 1 and says nothing",
+        )
+
+
+def _repeated(data: Dataset) -> Iterator[Fault]:
+    """Duplicate, mirrored and contradictory pairs, from one sort of unordered pair codes."""
+    if not data.has_images:
+        return
+    left, right = data.pairs.left.astype(np.int64), data.pairs.right.astype(np.int64)
+    code = np.minimum(left, right) * len(data.images) + np.maximum(left, right)
+    order = np.argsort(code, kind="stable")
+    again = np.zeros(len(data), dtype=bool)
+    again[order[1:]] = code[order[1:]] == code[order[:-1]]
+    first = np.empty(len(data), dtype=np.int64)  # row of the first pair with the same code
+    starts = np.flatnonzero(~again[order])
+    first[order] = np.repeat(order[starts], np.diff(np.append(starts, len(data))))
+    mirrored = again & (left != left[first])
+    yield from _of_pairs(data, again & ~mirrored, "duplicate pairs", "keep one of each")
+    yield from _of_pairs(
+        data,
+        mirrored,
+        "mirrored pairs (left and right swapped)",
+        "keep one of each: order has no meaning",
+    )
+    if data.pairs.genuine is not None:
+        differs = again & (data.pairs.genuine != data.pairs.genuine[first])
+        yield from _of_pairs(
+            data, differs, "pairs labelled both genuine and imposter", "correct the label"
+        )
+
+
+def _contradictions(data: Dataset) -> Iterator[Fault]:
+    people, genuine = data.people, data.pairs.genuine
+    if people is None or genuine is None:
+        return
+    left, right, named = people.left, people.right, ~people.unknown
+    yield from _of_pairs(
+        data,
+        named & genuine & (left != right),
+        "genuine pairs of two different identities",
+        "correct the label or the identity",
+    )
+    yield from _of_pairs(
+        data,
+        named & ~genuine & (left == right),
+        "imposter pairs of one identity",
+        "correct the label or the identity",
+    )
+
+
+def crossing_identities(data: Dataset) -> Iterator[Fault]:
+    """People who occur in more than one fold."""
+    people = data.people
+    if people is None or data.pairs.fold is None or data.drawn_folds:
+        return
+    names, fold = np.unique(data.pairs.fold, return_inverse=True)
+    who, where = np.concatenate([people.left, people.right]), np.concatenate([fold, fold])
+    cells = np.unique(who[who != UNKNOWN].astype(np.int64) * len(names) + where[who != UNKNOWN])
+    person, count = np.unique(cells // len(names), return_counts=True)
+    if (count > 1).any():
+        one = person[count > 1][0]
+        codes = cells[cells // len(names) == one] % len(names)
+        folds = ", ".join(str(names[code]) for code in codes)
+        yield Fault(
+            "warning",
+            "identities that cross folds",
+            int((count > 1).sum()),
+            f"identity {people.names[one]} is in folds {folds}",
+            "results will look too good: drop the column 'fold' to have disjoint folds drawn",
+        )
+
+
+def _vectors(data: Dataset) -> Iterator[Fault]:
+    for name, feature in data.features.items():
+        if feature.embeddings is None:
+            continue
+        bad = feature.embeddings.unusable
+        used = np.zeros(len(bad), dtype=bool)
+        used[data.used_images()] = True
+        for mask, severity, remedy in (
+            (bad & used, "error", "embed these images again or drop their pairs"),
+            (bad & ~used, "note", "no pair uses them"),
+        ):
+            if mask.any():
+                image = data.images.ids[int(np.flatnonzero(mask)[0])]
+                what = f"NaN, infinite or zero vectors in embeddings '{name}'"
+                yield Fault(severity, what, int(mask.sum()), f"image {image}", remedy)  # type: ignore[arg-type]
+        yield from _equal_vectors(data, name, feature.embeddings.vectors, ~bad)
+
+
+def _equal_vectors(
+    data: Dataset, name: str, vectors: NDArray[np.floating], sound: NDArray[np.bool_]
+) -> Iterator[Fault]:
+    # Hashes, not rows, are sorted: eight bytes an image, however long the vectors.
+    hashes = (blake2b(row.tobytes(), digest_size=8).digest() for row in vectors)
+    numbers = np.fromiter(map(int.from_bytes, hashes), dtype=np.uint64, count=len(vectors))
+    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    again = (first[inverse] != np.arange(len(vectors))) & sound
+    if again.any():
+        row = int(np.flatnonzero(again)[0])
+        ids = data.images.ids
+        yield Fault(
+            "warning",
+            f"images with the same vector as another in embeddings '{name}'",
+            int(again.sum()),
+            f"images {ids[int(first[inverse][row])]} and {ids[row]}",
+            "perhaps one picture under two ids: keep one",
+        )
+
+
+def _spelling(data: Dataset) -> Iterator[Fault]:
+    for name, column in data.images.attributes.items():
+        spelt: dict[str, str] = {}
+        for value in column.names:
+            other = spelt.setdefault(value.casefold(), value)
+            if other != value:
+                yield Fault(
+                    "warning",
+                    f"values of '{name}' that differ in capitals only",
+                    1,
+                    f"{other!r} and {value!r}",
+                    "they count as two groups: spell them alike",
+                )
+
+
+def _groups(data: Dataset, attribute: str | None) -> Iterator[Fault]:
+    if attribute is None:
+        yield Fault("note", "no groups", 1, "nothing to compare", data.why_no_groups())
+        return
+    small = [row for row in describe_groups(data, attribute) if not row.enough]
+    if small:
+        row = min(small, key=lambda row: row.imposter)
+        people = "" if row.people is None else f"{row.people} people, "
+        yield Fault(
+            "warning",
+            "groups too small to say anything about",
+            len(small),
+            f"{row.group!r} has {people}{row.genuine} genuine and {row.imposter} imposter pairs",
+            f"{LEAST_PEOPLE} people, {LEAST_GENUINE} genuine and {LEAST_IMPOSTERS} imposter pairs "
+            "are needed: collect more or merge groups",
+        )
+
+
+@dataclass(frozen=True)
+class GroupSize:
+    """How much data there is of one group."""
+
+    group: str
+    people: int | None
+    genuine: int
+    imposter: int
+
+    @property
+    def enough(self) -> bool:
+        """Whether there is enough to say anything."""
+        return (
+            (self.people is None or self.people >= LEAST_PEOPLE)
+            and self.genuine >= LEAST_GENUINE
+            and self.imposter >= LEAST_IMPOSTERS
+        )
+
+
+def describe_groups(data: Dataset, attribute: str) -> list[GroupSize]:
+    """Count people and pairs of each group of `attribute`."""
+    groups, people, genuine = data.groups(attribute), data.people, data.pairs.genuine
+    sizes = []
+    if genuine is None:
+        genuine = np.zeros(len(data), dtype=bool)
+    for code, name in enumerate(groups.names):
+        inside = groups.pair == code
+        count = None
+        if people is not None:
+            sides = people.left[groups.left == code], people.right[groups.right == code]
+            who = np.concatenate(sides)
+            count = len(np.unique(who[who != UNKNOWN]))
+        sizes.append(
+            GroupSize(name, count, int((inside & genuine).sum()), int((inside & ~genuine).sum()))
+        )
+    return sizes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from faircal._base.errors import DataError
 from faircal._base.registry import short
 
 UNKNOWN = -1
+#: Whole numbers are looked up in a table where it is at most this many times as long as they are.
+_ROOM = 8
 
 _TRUE, _FALSE = ("1", "true", "1.0"), ("0", "false", "0.0")
 
@@ -275,3 +278,91 @@ def parse_scores(
             "give the range your system uses (score_range, --score-range LOW,HIGH)"
         )
     return np.clip(scores, low, high)
+
+
+def parse_ids(column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE) -> pa.Array:
+    """Return a column of ids: int64 where each is a whole number as usually written, else text."""
+    array = _as_ids(column, name, where, span)
+    if pa.types.is_integer(array.type):
+        return array
+    numbers = _numbers(array)
+    return array if numbers is None else numbers
+
+
+def _as_ids(column: pa.ChunkedArray, name: str, where: str, span: Span) -> pa.Array:
+    """Return a column of ids, integers or text, none of them empty."""
+    place = f"{where}, column '{name}'"
+    array = as_arrow(column, place)
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    require_filled(array, place, "give every row an id", span)
+    if pa.types.is_integer(array.type):
+        with suppress(pa.ArrowInvalid):  # beyond 64 bits with a sign: as text
+            return array.cast(pa.int64())
+    return as_text(array, place)
+
+
+def _numbers(text: pa.Array) -> pa.Array | None:
+    """Return text as int64 where each is a whole number as usually written."""
+    try:
+        numbers = text.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    same = pc.all(pc.equal(numbers.cast(pa.string()), text)).as_py()
+    return numbers if same is not False else None
+
+
+class Index:
+    """Where each of many different ids is: made once, asked for any number of columns.
+
+    Parameters
+    ----------
+    ids : pyarrow.Array of int64 or text, without repetitions
+
+    Examples
+    --------
+    >>> index = Index(pa.array(["b", "a", "007"]))
+    >>> index.find(pa.chunked_array([["a", "7", "b"]]), "left", "pairs")
+    array([ 1, -1,  0])
+    """
+
+    def __init__(self, ids: pa.Array) -> None:
+        self._ids = ids
+
+    def find(
+        self, column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE
+    ) -> NDArray[np.intp]:
+        """Return the position of each id of `column`, −1 where there is no such id."""
+        asked = _as_ids(column, name, where, span)
+        ids = self._ids
+        if pa.types.is_integer(ids.type):
+            numbers = asked if pa.types.is_integer(asked.type) else _numbers(asked)
+            if numbers is not None and self._rows is not None:
+                return self._look_up(np.asarray(numbers), *self._rows)
+            if numbers is not None:
+                asked = numbers
+        if asked.type != ids.type:
+            asked, ids = asked.cast(pa.string()), self._texts
+        rows = pc.index_in(asked, value_set=ids).fill_null(-1)
+        return np.array(rows, dtype=np.intp)
+
+    @cached_property
+    def _texts(self) -> pa.Array:
+        return self._ids.cast(pa.string())
+
+    @cached_property
+    def _rows(self) -> tuple[int, NDArray[np.int32]] | None:
+        """The row of each number from the smallest on: faster than a search, without large gaps."""
+        ids = np.asarray(self._ids)
+        low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, 0)
+        if high - low >= _ROOM * len(ids) + 1024:
+            return None
+        rows = np.full(high - low + 1, -1, dtype=np.int32)
+        rows[ids - low] = np.arange(len(ids), dtype=np.int32)
+        return low, rows
+
+    @staticmethod
+    def _look_up(asked: NDArray[np.int64], low: int, rows: NDArray[np.int32]) -> NDArray[np.intp]:
+        inside = (asked >= low) & (asked < low + len(rows))
+        if inside.all():
+            return rows[asked - low].astype(np.intp)
+        return np.where(inside, rows[np.where(inside, asked, low) - low], -1).astype(np.intp)

@@ -14,9 +14,8 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import digest
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, build_images, build_pairs
-from faircal.data.columns import UNKNOWN, Column
+from faircal.data.columns import UNKNOWN, Column, Index
 from faircal.data.folds import draw_folds
-from faircal.data.ids import Index
 from faircal.data.tables import as_table
 from faircal.data.types import Embeddings, Feature, Features, Groups, Images, Pairs, cross
 

@@ -16,6 +16,7 @@ from faircal._base.errors import DataError
 from faircal._base.files import atomic_path, existing, output_folder, write_text
 from faircal._base.registry import did_you_mean
 from faircal.data.build import ScoreColumns, build_images, build_pairs, build_scored
+from faircal.data.columns import Index
 from faircal.data.dataset import (
     COSINE_RANGE,
     DEFAULT_FEATURE,
@@ -25,8 +26,6 @@ from faircal.data.dataset import (
     check_vectors,
     join_scores,
 )
-from faircal.data.faults import Fault
-from faircal.data.ids import Index
 from faircal.data.tables import (
     choose,
     decoded,
@@ -39,7 +38,7 @@ from faircal.data.tables import (
     unreadable,
     write_csv,
 )
-from faircal.data.types import Embeddings, Images
+from faircal.data.types import Embeddings, Fault, Images
 
 _SIDES = ("left", "right")
 #: Called with each fault that makes data unusable; None: raise.

@@ -18,10 +18,9 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import existing
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, ScoreColumns, build_pairs, build_scored
-from faircal.data.columns import Column, Span
+from faircal.data.columns import Column, Index, Span
 from faircal.data.dataset import COSINE_RANGE, Dataset, check_range, check_vectors, join_scores
 from faircal.data.dataset_folder import read_images
-from faircal.data.ids import Index
 from faircal.data.long_tables import open_table
 from faircal.data.stream import BATCH, PairStream, Range
 from faircal.data.tables import find_table, is_table, require_columns

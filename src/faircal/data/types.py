@@ -1,11 +1,11 @@
-"""The few frozen types that data is made of: embeddings, images, pairs, features."""
+"""The few frozen types that data is made of: embeddings, images, pairs, features, faults."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -364,3 +364,22 @@ def cross(columns: Mapping[str, Column], attribute: str, where: str = "data") ->
     renumber = np.full(max(len(names), 1) + 1, UNKNOWN, dtype=np.int32)
     renumber[present] = np.arange(len(present), dtype=np.int32)
     return Column(renumber[codes], tuple(names[i] for i in present))
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault found in a dataset.
+
+    ``error``: the data cannot be used; ``warning``: it can, but look first; ``note``: good to know.
+    What has no `example` is said without a count.
+    """
+
+    severity: Literal["error", "warning", "note"]
+    what: str
+    count: int
+    example: str
+    remedy: str
+
+    def __str__(self) -> str:
+        cases = f": {self.count} (for example {self.example})" if self.example else ""
+        return f"{self.what}{cases}; {self.remedy}"

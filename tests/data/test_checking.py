@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from faircal.data import Dataset, Embeddings, Feature, find_faults
+from faircal.data.checking import describe_groups
 from faircal.data.columns import Column
-from faircal.data.faults import describe_groups
 from faircal.data.simulation import simulate
 
 
