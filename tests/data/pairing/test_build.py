@@ -384,7 +384,7 @@ class TestLastLook:
 
     def test_it_is_taken(self, monkeypatch):
         monkeypatch.setattr(
-            "faircal.data.pairing.people.PersonImages.deal", lambda *_: np.array([1, 1, 2, 2])
+            "faircal.data.pairing.build.deal_people", lambda *_, **__: np.array([1, 1, 2, 2])
         )
         monkeypatch.setitem(build._DRAW, "random", lambda *_: (np.array([0, 0]), np.array([2, 2])))
         with pytest.raises(RuntimeError, match="built wrongly: a pair is there twice"):

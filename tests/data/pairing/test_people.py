@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from faircal._base.errors import DataError
+from faircal.data.folds import deal_people
+from faircal.data.pairing import PairPlan, build_pairs
 from faircal.data.pairing.people import PersonImages
 
 
@@ -64,7 +66,9 @@ class TestStrata:
 class TestDeal:
     def deal(self, count, stratum, n_folds, seed=0):
         who = PersonImages.of(np.repeat(np.arange(len(count)), count))
-        return who.deal(np.asarray(stratum), who.possible(), n_folds, rng(seed))
+        return deal_people(
+            np.asarray(stratum), who.possible(), who.count, n_folds=n_folds, rng=rng(seed)
+        )
 
     def test_by_hand(self):
         # Pairs 6, 3, 1, 1: the heaviest two go one to each fold, then the lighter fold is first.
@@ -101,8 +105,9 @@ class TestDeal:
         assert len(folds) > 10
 
     def test_too_few_people(self):
+        people = [0, 0, 1, 1, 2, 3]
         with pytest.raises(DataError, match=r"at least 3 people with two or more .* found 2; ask"):
-            self.deal([5, 5, 1, 1], [0] * 4, 3)
+            build_pairs(people, PairPlan(n_folds=3))
 
 
 class TestGivenFolds:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from faircal.data.pairing.sampling import choose, occurrence, share, triangle, under_cap
+from faircal.data.pairing.people import choose, occurrence, share, triangle, under_cap
 
 
 class TestShare:

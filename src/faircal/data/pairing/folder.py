@@ -18,8 +18,7 @@ from faircal._base.jobs import Progress, silent
 from faircal.data.columns import parse_fold
 from faircal.data.dataset_folder import ImageFolder, read_about, read_images, write_about
 from faircal.data.pair_files import check_one_feature
-from faircal.data.pairing.build import build_pairs
-from faircal.data.pairing.plan import BY_EMBEDDING, BuiltPairs, PairPlan
+from faircal.data.pairing.build import BY_EMBEDDING, BuiltPairs, PairPlan, build_pairs
 from faircal.data.tables import (
     find_table,
     first_rows,

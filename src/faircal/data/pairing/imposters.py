@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.jobs import Progress, silent
-from faircal.data.pairing.sampling import (
+from faircal.data.pairing.people import (
     Ints,
     choose,
     counting,

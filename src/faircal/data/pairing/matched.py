@@ -24,8 +24,7 @@ from scipy.special import logsumexp
 from faircal.compute.clustering import kmeans
 from faircal.compute.gaussians import Gaussians, climb, whitening
 from faircal.compute.threads import each, one_blas_thread
-from faircal.data.pairing.people import PersonImages
-from faircal.data.pairing.sampling import Ints
+from faircal.data.pairing.people import Ints, PersonImages
 
 Float64 = NDArray[np.float64]
 
