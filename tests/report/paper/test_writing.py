@@ -31,7 +31,6 @@ def written(store):
     [
         ("rfw", "tables/01-properties_comparison.md"),
         ("rfw", "tables/02-global_performance_beta.tex"),
-        ("rfw", "tables/02-global_performance_beta-compared.tex"),
         ("rfw", "tables/05-subgroup_calibration_rfw_ks_ethnicity.md"),
         ("rfw", "agreement.md"),
         ("bfw", "tables/04-predictive_equality_at_fpr_beta.md"),
@@ -43,7 +42,8 @@ def written(store):
 def test_golden(make_store, dataset, name):
     golden = GOLDEN / f"{dataset}-{Path(name).name}"
     assert golden.exists(), f"{golden} is missing; make it and check it with the paper"
-    assert written(make_store(dataset, moved))[name] == golden.read_text(encoding="utf-8")
+    text = written(make_store(dataset, moved))[name]
+    assert text == golden.read_text(encoding="utf-8")
 
 
 def test_golden_of_simulated_data(make_store):
@@ -51,7 +51,6 @@ def test_golden_of_simulated_data(make_store):
     golden = GOLDEN / "simulated-agreement.md"
     assert golden.exists(), f"{golden} is missing; make it and check it"
     assert files["agreement.md"] == golden.read_text(encoding="utf-8")
-    assert not any("compared.tex" in name for name in files)
     for name, text in files.items():
         lines = text.splitlines()
         assert (
@@ -84,13 +83,14 @@ def test_the_same_bytes_and_nothing_left_of_an_earlier_run(make_store):
 
 
 @pytest.mark.parametrize("dataset", ["rfw", "bfw", "ijbc"])
-def test_the_document_compiles_where_tex_is_installed(make_store, dataset, tmp_path):
-    text = written(make_store(dataset, moved))["tables/all-tables.tex"]
-    tables = {"rfw": 19, "bfw": 19, "ijbc": 4}[dataset]
-    assert text.count("\\begin{table}") == 2 * tables - 1  # but that of properties, twice
-    assert text.count("\\begin{tabular}") == text.count("\\end{tabular}")
+def test_every_table_compiles_where_tex_is_installed(make_store, dataset, tmp_path):
+    texts = [text for name, text in written(make_store(dataset, moved)).items() if ".tex" in name]
+    assert len(texts) == {"rfw": 19, "bfw": 19, "ijbc": 4}[dataset]
+    assert all(text.count("\\begin{table}") == 1 for text in texts)
     if shutil.which("pdflatex"):
-        (tmp_path / "all.tex").write_text(text, encoding="utf-8")
+        head = "\\documentclass{article}\\usepackage{booktabs,multirow,graphicx}\\begin{document}"
+        pages = "\\clearpage\n".join(texts)
+        (tmp_path / "all.tex").write_text(f"{head}{pages}\\end{{document}}", encoding="utf-8")
         command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout[-3000:]

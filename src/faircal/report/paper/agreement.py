@@ -13,7 +13,7 @@ from faircal._base.files import write_text
 from faircal.evaluation.benchmark import EXPERIMENTS
 from faircal.report.cells import SIMULATED, Table, TableValue, markdown_rows, plain, write_tables
 from faircal.report.paper.claims import Claim, claims
-from faircal.report.paper.latex import latex_files
+from faircal.report.paper.latex import latex
 from faircal.report.paper.matching import Matched
 from faircal.report.paper.published import METHODS, PAPER, features
 from faircal.report.paper.tables import TableLayout, layouts, paper_tables
@@ -178,101 +178,88 @@ def _other_settings(matched: Matched, run: Mapping[str, Any]) -> Iterator[str]:
         yield f"There are {pairs:,} pairs; the paper has {theirs:,}."
 
 
-def agreement_page(
-    title: str,
-    simulated: bool,
-    claims: Sequence[Claim],
-    lines: Sequence[AgreementLine],
-    differences: Sequence[DifferenceLine],
-    run_notes: Sequence[str],
-) -> str:
-    """Return ``agreement.md``: claims with their counts, then numbers, then notes."""
-    if simulated:
-        parts = [f"> {SIMULATED}", f"# The paper's claims on {plain(title)}"]
-    else:
-        parts = [f"# How this run on {plain(title)} agrees with the paper"]
-    parts.append(f"The paper: {PAPER}")
-    parts += [_claims_part(claims, simulated)]
-    if not simulated:
-        parts += [
-            _agreement_part(lines),
-            *([_differences_part(differences)] if differences else []),
-        ]
-    if run_notes:
-        parts.append("## Notes\n\n" + "\n".join(f"- {plain(note)}" for note in run_notes))
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+class AgreementPart(NamedTuple):
+    """A part of what is said of a run beside the paper, on the page and in ``agreement.md``."""
+
+    title: str
+    words: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
 
 
-def _claims_part(claims: Sequence[Claim], simulated: bool) -> str:
-    """Return the claims: in how many cells each is true, here and in the paper."""
+def agreement_parts(
+    claimed: Sequence[Claim], counted: PaperAgreement, simulated: bool
+) -> list[AgreementPart]:
+    """Return claims with their counts, then numbers: how many lie within a deviation, how far."""
     if simulated:
-        rows = [["Claim", "True here"], [":---", "---:"]]
-        rows += [[plain(claim.text), _share(claim.won, claim.of)] for claim in claims]
-        intro = "In how many of the cases in which it can be said a claim is true of this data."
-        return f"## Claims\n\n{intro}\n\n{markdown_rows(rows)}"
-    judged = [claim for claim in claims if claim.holds is not None]
+        return [_simulated_claims(claimed)]
+    parts = [_claims(claimed), _numbers(counted.lines)]
+    return [*parts, _differences(counted.differences)] if counted.differences else parts
+
+
+def _simulated_claims(claimed: Sequence[Claim]) -> AgreementPart:
+    return AgreementPart(
+        "Claims",
+        "In how many of the cases in which it can be said a claim is true of this data.",
+        ("Claim", "True here"),
+        tuple((claim.text, _share(claim.won, claim.of)) for claim in claimed),
+    )
+
+
+def _claims(claimed: Sequence[Claim]) -> AgreementPart:
+    """Return in how many cells each claim is true, here and in the paper."""
+    judged = [claim for claim in claimed if claim.holds is not None]
     held = sum(bool(claim.holds) for claim in judged)
-    intro = (
+    return AgreementPart(
+        "Claims",
         f"Claims that are true here at least as often as of the paper's own numbers: {held} of "
         f"the {len(judged)} that can be judged. The best is the best as printed, to two decimals; "
-        "a tie counts. Methods that were not run take part on neither side."
+        "a tie counts. Methods that were not run take part on neither side.",
+        ("Claim", "True here", "In the paper", "As often as there"),
+        tuple(
+            (
+                claim.text,
+                _share(claim.won, claim.of),
+                _share(claim.published_won or 0, claim.published_of or 0),
+                {None: "cannot be said", True: "yes", False: "no"}[claim.holds],
+            )
+            for claim in claimed
+        ),
     )
-    rows = [["Claim", "True here", "In the paper", "As often as there"]]
-    rows.append([":---", "---:", "---:", ":---"])
-    rows += [
-        [
-            plain(claim.text),
-            _share(claim.won, claim.of),
-            _share(claim.published_won or 0, claim.published_of or 0),
-            {None: "cannot be said", True: "yes", False: "no"}[claim.holds],
-        ]
-        for claim in claims
-    ]
-    return f"## Claims\n\n{intro}\n\n{markdown_rows(rows)}"
 
 
 def _share(won: int, of: int) -> str:
     return f"{won} of {of}" if of else "–"
 
 
-def _agreement_part(lines: Sequence[AgreementLine]) -> str:
+def _numbers(lines: Sequence[AgreementLine]) -> AgreementPart:
     """Return how many numbers agree within one and two standard deviations."""
-    head = "## Numbers"
     if not lines:
-        return (
-            f"{head}\n\nNo number has a published one with a standard deviation to compare it with."
-        )
-    total = lines[-1]
-    intro = (
-        f"Of {total.cells} numbers, {total.within_one} ({_percent(total.within_one, total.cells)}) "
-        f"lie within one standard deviation over folds of the published one, {total.within_two} "
-        f"({_percent(total.within_two, total.cells)}) within two. Each number counts once, though "
-        "the appendix prints many again."
+        missing = "No number has a published one with a standard deviation to compare it with."
+        return AgreementPart("Numbers", missing)
+    cells, one, two = lines[-1][1:]
+    return AgreementPart(
+        "Numbers",
+        f"Of {cells} numbers, {one} ({100 * one / cells:.0f} %) "
+        f"lie within one standard deviation over folds of the published one, {two} "
+        f"({100 * two / cells:.0f} %) within two. Each number counts once, though "
+        "the appendix prints many again.",
+        ("Table", "Compared", "Within 1 σ", "Within 2 σ"),
+        tuple((line.title, *map(str, line[1:])) for line in lines),
     )
-    rows = [["Table", "Compared", "Within 1 σ", "Within 2 σ"], [":---", "---:", "---:", "---:"]]
-    rows += [[plain(line.title), *map(str, line[1:])] for line in lines]
-    return f"{head}\n\n{intro}\n\n{markdown_rows(rows)}"
 
 
-def _percent(part: int, total: int) -> str:
-    return f"{100 * part / total:.0f} %"
-
-
-def _differences_part(differences: Sequence[DifferenceLine]) -> str:
-    """Return how far numbers lie from published ones without a standard deviation."""
-    intro = (
+def _differences(differences: Sequence[DifferenceLine]) -> AgreementPart:
+    return AgreementPart(
+        "Numbers without a standard deviation",
         "The paper prints no standard deviation of these, so that only the difference can be told, "
-        "in percentage points."
+        "in percentage points.",
+        ("Table", "Compared", "Median difference", "Largest difference"),
+        tuple(
+            (title, str(cells), f"{100 * median:.2f}", f"{100 * largest:.2f}")
+            for title, cells, median, largest in differences
+        ),
     )
-    rows = [
-        ["Table", "Compared", "Median difference", "Largest difference"],
-        [":---", "---:", "---:", "---:"],
-    ]
-    rows += [
-        [plain(title), str(cells), f"{100 * median:.2f}", f"{100 * largest:.2f}"]
-        for title, cells, median, largest in differences
-    ]
-    return f"## Numbers without a standard deviation\n\n{intro}\n\n{markdown_rows(rows)}"
 
 
 AGREEMENT = "agreement.md"
@@ -295,6 +282,8 @@ class Reproduction:
     differences : list of DifferenceLine
         The same for tables of which the paper prints no standard deviation.
     claims : list of Claim
+    parts : list of AgreementPart
+        The same in words and tables.
     notes : list of str
     """
 
@@ -305,6 +294,7 @@ class Reproduction:
     agreement: list[AgreementLine]
     differences: list[DifferenceLine]
     claims: list[Claim]
+    parts: list[AgreementPart]
     notes: list[str]
 
     @property
@@ -344,7 +334,7 @@ def reproduction(store: ResultsFolder) -> Reproduction:
     """
     matched = Matched.of(store)
     tables = paper_tables(matched)
-    found = agreement(matched)
+    counted, claimed = agreement(matched), claims(matched, store.curves)
     measured = {table.key for table in tables.values()}
     missing = [layout.title for layout in layouts(matched.dataset) if layout.key not in measured]
     return Reproduction(
@@ -352,33 +342,41 @@ def reproduction(store: ResultsFolder) -> Reproduction:
         matched.dataset,
         matched.title,
         tables,
-        found.lines,
-        found.differences,
-        claims(matched, store.curves),
+        counted.lines,
+        counted.differences,
+        claimed,
+        agreement_parts(claimed, counted, matched.simulated),
         notes(matched, store.run, missing),
     )
+
+
+def agreement_markdown(made: Reproduction) -> str:
+    """Return ``agreement.md``."""
+    if made.store.simulated:
+        head = [f"> {SIMULATED}", f"# The paper's claims on {plain(made.title)}"]
+    else:
+        head = [f"# How this run on {plain(made.title)} agrees with the paper"]
+    texts = [*head, f"The paper: {PAPER}"]
+    for part in made.parts:
+        texts += [f"## {part.title}", part.words]
+        if part.rows:
+            rule = (":---", *["---:"] * (len(part.columns) - 1))
+            rows = [part.columns, rule, *([*map(plain, row)] for row in part.rows)]
+            texts.append(markdown_rows(rows))
+    if made.notes:
+        texts.append("## Notes\n\n" + "\n".join(f"- {plain(note)}" for note in made.notes))
+    return "\n\n".join(text.rstrip() for text in texts) + "\n"
 
 
 def write_reproduction(made: Reproduction) -> list[Path]:
     """Write the paper's tables and how a run agrees with it into the run's folder.
 
-    ``tables/`` holds the tables in the paper's order, also as LaTeX (see `latex_files`);
-    ``agreement.md`` says in words how the run agrees.
-
-    Returns
-    -------
-    paths : list of Path
-        What was written.
+    ``tables/`` holds the tables in the paper's order, also as LaTeX; ``agreement.md`` says in
+    words how the run agrees. Returns the paths.
     """
     folder = made.store.folder
-    text = agreement_page(
-        made.title,
-        made.store.simulated,
-        made.claims,
-        made.agreement,
-        made.differences,
-        made.notes,
-    )
-    write_text(folder / AGREEMENT, text)
-    tables = write_tables(made.numbered, folder, latex_files(made.numbered))
-    return [*tables, folder / AGREEMENT]
+    write_text(folder / AGREEMENT, agreement_markdown(made))
+    texts = {
+        f"{number:02d}-{table.key}.tex": latex(table) for number, table in made.numbered.items()
+    }
+    return [*write_tables(made.numbered, folder, texts), folder / AGREEMENT]

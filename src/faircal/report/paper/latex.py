@@ -1,24 +1,14 @@
-"""The paper's tables as LaTeX: booktabs, nothing else but multirow."""
+"""The paper's tables as LaTeX: booktabs, multirow, graphicx."""
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import NamedTuple
 
-from faircal.report.cells import COMPARED, SIMULATED, Line, Table, difference, published
+from faircal.report.cells import SIMULATED, Line, Table
 
-_PREAMBLE = r"""\documentclass[a4paper,landscape]{article}
-\usepackage{booktabs}
-\usepackage{multirow}
-\ifdefined\pdfpagewidth\pdfpagewidth=\paperwidth\pdfpageheight=\paperheight\fi
-\setlength{\textwidth}{260mm}\setlength{\oddsidemargin}{-10mm}
-\setlength{\textheight}{170mm}\setlength{\topmargin}{-20mm}
-\begin{document}
-"""
 _SIGNS = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -30,23 +20,14 @@ _SIGNS = {
     "[": "{[}",  # behind the end of a row it would open an argument
     "*": "{*}",  # there it would be one
     "–": r"\textendash{}",
-    "—": r"\textemdash{}",
     "−": "$-$",
     "±": r"$\pm$",
     "×": r"$\times$",
     "σ": r"$\sigma$",
     "∞": r"$\infty$",
-    "’": "'",
-    "ß": r"\ss{}",
-    "ø": r"\o{}",
-    "Ø": r"\O{}",
-    "æ": r"\ae{}",
-    "Æ": r"\AE{}",
-    "ł": r"\l{}",
-    "Ł": r"\L{}",
 } | {sign: f"\\{sign}" for sign in "{}$&%#_"}
-_MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
-_ACCENTS = dict(zip(_MARKS, "`'^~=u.\"rHvc", strict=True))
+#: Wider tables are made as narrow as the text, narrow ones stay as they are.
+_FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 def escape(text: str) -> str:
@@ -55,7 +36,7 @@ def escape(text: str) -> str:
     Examples
     --------
     >>> print(escape("50 % & r_1é 中"))
-    50\,\% \& r\_1\'{e} \texttt{U+4E2D}
+    50\,\% \& r\_1é \texttt{U+4E2D}
     """
     line = " ".join(unicodedata.normalize("NFC", text).split())
     signs = re.sub("-(?=-)", "-{}", "".join(map(_sign, line)))  # else two would become a dash
@@ -65,30 +46,16 @@ def escape(text: str) -> str:
 def _sign(character: str) -> str:
     if character in _SIGNS:
         return _SIGNS[character]
-    if character.isascii() and character.isprintable():
+    # LaTeX reads UTF-8 since 2018; its oldest fonts make the accented letters of these alphabets.
+    base = unicodedata.normalize("NFD", character)[0]
+    latin = character in "ßøØæÆœŒłŁ" or (base.isascii() and base.isalpha())
+    if (latin and ord(character) < 0x180) or (character.isascii() and character.isprintable()):
         return character
-    parts = unicodedata.normalize("NFD", character)
-    if len(parts) == 2 and parts[0].isascii() and parts[1] in _ACCENTS:
-        return f"\\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
     return rf"\texttt{{U+{ord(character):04X}}}"
 
 
-class _Column(NamedTuple):
-    """A column of LaTeX: where its values are, under which heading it stands, its name."""
-
-    place: int
-    over: str
-    name: str
-
-
-def latex(table: Table, compared: bool = False) -> str:
+def latex(table: Table) -> str:
     r"""Return a table as LaTeX, as the paper has it.
-
-    Parameters
-    ----------
-    table : Table
-    compared : bool
-        Put the published numbers and the differences beside ours, the features one under another.
 
     Examples
     --------
@@ -100,7 +67,7 @@ def latex(table: Table, compared: bool = False) -> str:
     \centering
     \caption{Title. Caption.}
     \label{table:t}
-    \small
+    \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%
     \begin{tabular}{lrr}
     \toprule
      & \multicolumn{2}{c}{net} \\
@@ -109,23 +76,14 @@ def latex(table: Table, compared: bool = False) -> str:
     \midrule
     Fair\_Cal & \textbf{90.12} & 50.00 \\
     \bottomrule
-    \end{tabular}
+    \end{tabular}}
     \end{table}
     <BLANKLINE>
     """
-    columns = _columns(table)
-    parts = [columns]
-    if compared:
-        parts = [list(part) for _, part in groupby(columns, key=lambda column: column.over)]
-    number = 19 if table.intervals else 11 if table.spreads else 5
-    width = max(_characters(part, number, compared) for part in parts)
-    size = next(size for most, size in _SIZES if width <= most)
-    caption = f"{table.title}. {table.legend}"
-    if compared:
-        caption += f" Beside each number: {COMPARED}"
-    if table.simulated:
-        caption += f" {SIMULATED}"
-    key = re.sub(r"[^\w:.=+-]", "-", table.key, flags=re.ASCII) + "-compared" * compared
+    caption = f"{table.title}. {table.legend}" + (f" {SIMULATED}" if table.simulated else "")
+    key = re.sub(r"[^\w:.=+-]", "-", table.key, flags=re.ASCII)
+    letter = "c" if any(value.says for line in table.lines for value in line.values) else "r"
+    lead = 2 if any(line.block for line in table.lines) else 1
     return "\n".join(
         [
             *([f"% {SIMULATED}"] if table.simulated else []),
@@ -133,112 +91,58 @@ def latex(table: Table, compared: bool = False) -> str:
             r"\centering",
             rf"\caption{{{escape(caption)}}}",
             rf"\label{{table:{key}}}",
-            size,
-            "\n\n\\medskip\n".join(_tabular(table, part, compared) for part in parts),
+            _FIT,
+            rf"\begin{{tabular}}{{{'l' * lead}{letter * len(table.headings)}}}",
+            r"\toprule",
+            *_head(table, lead),
+            *_body(table, lead),
+            r"\bottomrule",
+            r"\end{tabular}}",
             "\\end{table}\n",
         ]
     )
-
-
-#: Sizes of type, and the characters in a row up to which they fit the page of `document`.
-_SIZES = (
-    (90, r"\small"),
-    (120, r"\footnotesize"),
-    (150, r"\scriptsize\setlength{\tabcolsep}{3pt}"),
-    (math.inf, r"\tiny\setlength{\tabcolsep}{2pt}"),
-)
-
-
-def _characters(columns: list[_Column], number: int, compared: bool) -> int:
-    """Return about how many characters stand in a row; so many in a `number`."""
-    cell = 2 * number + 7 if compared else number
-    return 25 + sum(max(len(column.name), cell) for column in columns)
-
-
-def document(tables: Iterable[Table]) -> str:
-    """Return a whole LaTeX article: a page a table, compared ones in both forms."""
-    listed = list(tables)
-    forms = [
-        latex(table) + (latex(table, compared=True) if table.compared else "") for table in listed
-    ]
-    banner = f"% {SIMULATED}\n" if any(table.simulated for table in listed) else ""
-    return banner + _PREAMBLE + "\\clearpage\n".join(forms) + "\\end{document}\n"
-
-
-def _columns(table: Table) -> list[_Column]:
-    """Return the columns; where each feature has one, of the same name, they bear its name."""
-    if len({heading.name for heading in table.headings}) == 1 and table.headings[0].block:
-        return [_Column(i, "", heading.block) for i, heading in enumerate(table.headings)]
-    return [_Column(i, heading.block, heading.name) for i, heading in enumerate(table.headings)]
-
-
-def _tabular(table: Table, columns: list[_Column], compared: bool) -> str:
-    width = 3 if compared else 1
-    lead = 2 if any(line.block for line in table.lines) else 1
-    letter = "c" if any(value.says for line in table.lines for value in line.values) else "r"
-    rows = [rf"\begin{{tabular}}{{{'l' * lead}{letter * width * len(columns)}}}", r"\toprule"]
-    over = [(name, width * len(list(run))) for name, run in groupby(c.over for c in columns)]
-    if any(name for name, _ in over):
-        rows += _spanning(lead, over)
-    names = [escape(column.name) for column in columns]
-    if compared:
-        rows += _spanning(lead, [(column.name, width) for column in columns])
-        names = ["ours", "paper", r"$\Delta$"] * len(columns)
-    rows.append(_row([""] * (lead - 1) + [escape(table.stub), *names]))
-    for block, run in groupby(table.lines, key=lambda line: line.block):
-        lines = list(run)
-        rows.append(r"\midrule")
-        for i, line in enumerate(lines):
-            if line.apart and 0 < i == len(lines) - 1:
-                rows.append(r"\addlinespace[2pt]")
-            name = rf"\multirow{{{len(lines)}}}{{*}}{{{escape(block)}}}" if i == 0 else ""
-            cells = _latex_cells(line, table, columns, compared)
-            rows.append(_row([name] * (lead - 1) + cells))
-    return "\n".join([*rows, r"\bottomrule", r"\end{tabular}"])
-
-
-def _spanning(lead: int, names: list[tuple[str, int]]) -> list[str]:
-    """Return a row of names over several columns each, and the rules below them."""
-    cells, rules, start = [""] * lead, [], lead + 1
-    for name, width in names:
-        cells.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(name)}}}")
-        if name:
-            rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
-        start += width
-    return [_row(cells), "".join(rules)]
 
 
 def _row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _latex_cells(line: Line, table: Table, columns: list[_Column], compared: bool) -> list[str]:
+def _head(table: Table, lead: int) -> Iterator[str]:
+    """Give the names of the columns, under those of the features."""
+    names = [heading.name for heading in table.headings]
+    blocks = [(name, len(list(run))) for name, run in groupby(h.block for h in table.headings)]
+    if len(set(names)) == 1 and blocks[0][0]:
+        names = [heading.block for heading in table.headings]  # one column a feature: its name
+    elif any(name for name, _ in blocks):
+        cells, rules, start = [""] * lead, [], lead + 1
+        for name, width in blocks:
+            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(name)}}}")
+            rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
+            start += width
+        yield from (_row(cells), "".join(rules))
+    yield _row([""] * (lead - 1) + [escape(table.stub), *map(escape, names)])
+
+
+def _body(table: Table, lead: int) -> Iterator[str]:
+    """Give the rows, each block of them below a rule."""
+    for block, run in groupby(table.lines, key=lambda line: line.block):
+        lines = list(run)
+        yield r"\midrule"
+        for i, line in enumerate(lines):
+            if line.apart and 0 < i == len(lines) - 1:
+                yield r"\addlinespace[2pt]"
+            name = rf"\multirow{{{len(lines)}}}{{*}}{{{escape(block)}}}" if i == 0 else ""
+            yield _row([name] * (lead - 1) + _cells(line, table.spreads))
+
+
+def _cells(line: Line, spreads: bool) -> list[str]:
     label = escape(line.label)
     cells = [rf"\textit{{{label}}}" if line.apart else label]
-    for column in columns:
-        value = line.values[column.place]
+    for value in line.values:
         text = "--" if value.text == "–" else escape(value.text.replace("-", "−"))
-        if table.spreads and value.spread and not value.interval:
+        if spreads and value.spread and not value.interval:
             text += rf"$\pm${value.spread}"
         style = r"\textbf" if value.best else r"\textit" if line.apart else ""
         beside = f" ({escape(value.interval.replace('-', '−'))})" if value.interval else ""
         cells.append((f"{style}{{{text}}}" if style else text) + beside)
-        if compared and value.compared:
-            apart = difference(value).replace(" σ", r"\,\sigma")
-            cells += [r"$\pm$".join(published(value, table.spreads)), f"${apart}$"]
-        elif compared:
-            cells += ["--", "--"]
     return cells
-
-
-def latex_files(numbered: Mapping[int, Table]) -> dict[str, str]:
-    """Return each table as LaTeX by the name of its file, and ``all-tables.tex`` with all of them.
-
-    ``NN-<key>-compared.tex`` has the published numbers beside ours.
-    """
-    texts = {}
-    for number, table in numbered.items():
-        texts[f"{number:02d}-{table.key}.tex"] = latex(table)
-        if table.compared:
-            texts[f"{number:02d}-{table.key}-compared.tex"] = latex(table, compared=True)
-    return {**texts, "all-tables.tex": document(numbered.values())}

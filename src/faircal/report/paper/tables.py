@@ -64,11 +64,7 @@ class TableLayout:
     def blocks(self, matched: Matched) -> list[tuple[str, list[ColumnSpec]]]:
         """Return the blocks of rows, each with the columns under a feature."""
         if not self.columns:
-            short = _short_names(matched)
-            groups = [
-                ColumnSpec(short.get(group.title, group.title), "ks", group.name)
-                for group in matched.groups
-            ]
+            groups = [ColumnSpec(group.title, "ks", group.name) for group in matched.groups]
             return [("", [ColumnSpec("Global", "ks"), *groups])]
         if not self.rates:
             return [("", list(self.columns))]
@@ -80,7 +76,6 @@ class TableLayout:
     def table(self, matched: Matched) -> Table:
         """Fill the table."""
         blocks = self.blocks(matched)
-        spelt = "" if self.columns else _spelt(_short_names(matched))
         headings = tuple(
             Heading(feature.title, column.name, column.better)
             for feature in matched.features
@@ -89,29 +84,12 @@ class TableLayout:
         return Table(
             self.key,
             f"{self.title} on {matched.title}",
-            self.caption + spelt,
+            self.caption,
             headings,
             tuple(line for block in blocks for line in _lines(matched, headings, *block)),
             self.spreads,
             matched.simulated,
         )
-
-
-def _short_names(matched: Matched) -> dict[str, str]:
-    """Return short names of many groups, as the paper has them, where they stay apart."""
-    titles = [group.title for group in matched.groups]
-    short = {
-        title: "".join(word[:2] if i == 0 else word[:1] for i, word in enumerate(title.split()))
-        for title in titles
-    }
-    apart = len(set(short.values())) == len(titles) and all(" " in title for title in titles)
-    return short if len(titles) > _MOST_IN_FULL and apart else {}
-
-
-def _spelt(short: dict[str, str]) -> str:
-    """Return what short names stand for, for a caption."""
-    listed = "; ".join(f"{name}: {title}" for title, name in short.items())
-    return f" {listed}." if listed else ""
 
 
 def _lines(
@@ -136,8 +114,6 @@ def _rate(condition: str) -> str:
     return f"{rate_text(condition)} {Condition.of(condition).metric.upper()}"
 
 
-#: Groups whose names stand over their columns in full.
-_MOST_IN_FULL = 6
 _MAIN, _IJBC = ("rfw", "bfw"), ("ijbc",)
 _FOLDS = "Mean ± standard deviation over the folds, percent."
 
