@@ -33,12 +33,10 @@ from faircal.metrics.decomposition import (
 )
 from faircal.metrics.disparity import (
     DEVIATIONS,
-    CrossGroupErrors,
     SharedThresholdRates,
     aad,
     cells,
     equal_opportunity,
-    group_matrix,
     mad,
     mean,
     predictive_equality,
@@ -84,7 +82,6 @@ __all__ = [
     "FAIRNESS",
     "METRICS",
     "ClassMetric",
-    "CrossGroupErrors",
     "Decomposition",
     "Det",
     "ErrorCounts",
@@ -122,7 +119,6 @@ __all__ = [
     "gap",
     "garbe",
     "gini",
-    "group_matrix",
     "ir",
     "ks",
     "log_likelihood_ratio",

@@ -1,8 +1,8 @@
-"""How far groups are apart: deviations, rates at a shared threshold, errors between groups."""
+"""How far groups are apart: deviations, rates at a shared threshold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -144,10 +144,7 @@ def predictive_equality(
     >>> result.deviation("mad").round(3)
     array([0.05])
     """
-    at = np.atleast_1d(as_rates(rates))
-    thresholds = threshold_at_fpr(overall, at, upper=upper)
-    values = [fpr_at_threshold(group, thresholds, upper=upper) for group in groups.values()]
-    return SharedThresholdRates(tuple(groups), at, thresholds, _rows(values, at))
+    return _at_shared_thresholds(overall, groups, rates, upper, threshold_at_fpr, fpr_at_threshold)
 
 
 def equal_opportunity(
@@ -164,15 +161,23 @@ def equal_opportunity(
     >>> equal_opportunity(overall, groups, [0.25, 0.5]).values
     array([[0. , 0.4]])
     """
+    return _at_shared_thresholds(overall, groups, rates, upper, threshold_at_fnr, fnr_at_threshold)
+
+
+def _at_shared_thresholds(
+    overall: Ranking,
+    groups: Mapping[str, Ranking],
+    rates: npt.ArrayLike,
+    upper: float,
+    threshold_at: Callable[..., FloatArray],
+    rate_at: Callable[..., FloatArray],
+) -> SharedThresholdRates:
     at = np.atleast_1d(as_rates(rates))
-    thresholds = threshold_at_fnr(overall, at, upper=upper)
-    values = [fnr_at_threshold(group, thresholds, upper=upper) for group in groups.values()]
-    return SharedThresholdRates(tuple(groups), at, thresholds, _rows(values, at))
-
-
-def _rows(values: list[FloatArray], at: FloatArray) -> FloatArray:
-    """Stack one row per group; no groups give no rows rather than an error."""
-    return np.array(values).reshape(len(values), len(at))
+    thresholds = threshold_at(overall, at, upper=upper)
+    values = [rate_at(group, thresholds, upper=upper) for group in groups.values()]
+    # Reshaped: no groups give no rows rather than an error.
+    rows = np.array(values).reshape(len(values), len(at))
+    return SharedThresholdRates(tuple(groups), at, thresholds, rows)
 
 
 def _defined(values: npt.ArrayLike) -> FloatArray:
@@ -227,131 +232,3 @@ def cells(left: npt.ArrayLike, right: npt.ArrayLike, n: int) -> IntArray:
     upper, lower = np.triu_indices(n)
     table[upper, lower] = table[lower, upper] = np.arange(len(upper))
     return np.asarray(table[codes[0], codes[1]])
-
-
-@dataclass(frozen=True, eq=False)
-class CrossGroupErrors:
-    """Errors of pairs by the groups of their two images, at one threshold; see `group_matrix`.
-
-    Parameters
-    ----------
-    groups : tuple of str
-    errors, trials : ndarray of int64, shape (n_groups, n_groups)
-        Imposter pairs that are accepted, and all of them. Symmetric: a pair of two groups stands in
-        both of its places and is one pair, so sums over a triangle count each pair once.
-    genuine_errors, genuine_trials : ndarray of int64, shape (n_groups,)
-        Genuine pairs that are rejected, and all of them, both images being of the group.
-
-    Notes
-    -----
-    Two matrices of the same groups add up: what was counted in parts is counted whole.
-    """
-
-    groups: tuple[str, ...]
-    errors: IntArray
-    trials: IntArray
-    genuine_errors: IntArray
-    genuine_trials: IntArray
-
-    @property
-    def fpr(self) -> FloatArray:
-        """False positive rates, shape (n_groups, n_groups); NaN where there is no pair."""
-        return _share(self.errors, self.trials)
-
-    @property
-    def fnr(self) -> FloatArray:
-        """False negative rates within groups, shape (n_groups,); NaN where there is no pair."""
-        return _share(self.genuine_errors, self.genuine_trials)
-
-    def __add__(self, other: CrossGroupErrors) -> CrossGroupErrors:
-        if self.groups != other.groups:
-            raise DataError(
-                f"expected two matrices of the same groups; found {', '.join(self.groups)} and "
-                f"{', '.join(other.groups)}"
-            )
-        return CrossGroupErrors(
-            self.groups,
-            self.errors + other.errors,
-            self.trials + other.trials,
-            self.genuine_errors + other.genuine_errors,
-            self.genuine_trials + other.genuine_trials,
-        )
-
-
-def group_matrix(
-    scores: npt.ArrayLike,
-    genuine: npt.ArrayLike,
-    left: npt.ArrayLike,
-    right: npt.ArrayLike,
-    threshold: float,
-    *,
-    groups: Sequence[str],
-) -> CrossGroupErrors:
-    """Count errors between every two groups.
-
-    Parameters
-    ----------
-    scores : array-like of float, shape (n_pairs,)
-        A pair is accepted where ``score >= threshold``.
-    genuine : array-like of bool or 0/1, shape (n_pairs,)
-    left, right : array-like of int, shape (n_pairs,)
-        Groups of the two images, as places in `groups`; −1 where unknown. Such pairs are left out,
-        and so are genuine pairs of two groups: one person has one.
-    threshold : float
-    groups : sequence of str
-        Names of all groups.
-
-    Returns
-    -------
-    CrossGroupErrors
-
-    Examples
-    --------
-    >>> matrix = group_matrix([0.9, 0.2, 0.8, 0.1, 0.3], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1],
-    ...                       [0, 0, 0, 1, 1], 0.5, groups=["A", "B"])
-    >>> matrix.trials
-    array([[2, 2],
-           [2, 0]])
-    >>> matrix.fpr
-    array([[0.5, 0.5],
-           [0.5, nan]])
-    >>> matrix.fnr
-    array([nan,  1.])
-    """
-    n = len(groups)
-    cell = cells(left, right, n)
-    accepted = np.asarray(scores, dtype=np.float64) >= threshold
-    same = np.asarray(genuine).astype(np.bool_)
-    for name, array in (("scores", accepted), ("genuine", same)):
-        if array.shape != cell.shape:
-            raise DataError(
-                f"expected one value per pair in {name}, of shape {cell.shape}; "
-                f"found shape {array.shape}"
-            )
-    known = cell >= 0  # of both images the group is known
-    n_cells = n * (n + 1) // 2
-    # One pass counts all four kinds: imposter or genuine, rejected or accepted.
-    kind = 2 * same[known] + accepted[known]
-    counts = np.bincount(4 * cell[known] + kind, minlength=4 * n_cells).reshape(n_cells, 4)
-    within = np.diag(_square(np.arange(n_cells), n))
-    return CrossGroupErrors(
-        tuple(groups),
-        _square(counts[:, 1], n),
-        _square(counts[:, 0] + counts[:, 1], n),
-        counts[within, 2],
-        counts[within, 2] + counts[within, 3],
-    )
-
-
-def _square(by_cell: IntArray, n: int) -> IntArray:
-    """Spread numbers of cells over both halves of a matrix."""
-    matrix = np.zeros((n, n), dtype=np.int64)
-    upper, lower = np.triu_indices(n)
-    matrix[upper, lower] = matrix[lower, upper] = by_cell
-    return matrix
-
-
-def _share(errors: IntArray, trials: IntArray) -> FloatArray:
-    shares = np.full(trials.shape, np.nan)
-    np.divide(errors, trials, where=trials > 0, out=shares)
-    return shares
