@@ -140,8 +140,9 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     A new method is a subclass in one file, listed in ``methods/__init__.py``; in a file of your own
     it is decorated with `faircal.methods.register`. It sets the class variables ``name``, ``title``
-    and ``needs``, stores its parameters in ``__init__`` and fills in the abstract methods. One that
-    calibrates takes the parameter ``calibrator``, as all of ours do.
+    and ``needs`` and fills in the abstract methods. Its parameters are the fields of a dataclass
+    (without ``eq`` and ``repr``), or what its ``__init__`` stores; one that calibrates takes the
+    parameter ``calibrator``, as all of ours do.
     """
 
     name: ClassVar[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from faircal.calibrators import Calibrator, counting_bound, make_calibrator
@@ -11,6 +12,7 @@ from faircal.methods.base import Method, Needs, Output
 from faircal.methods.inputs import Fitting, Inputs
 
 
+@dataclass(eq=False, repr=False)
 class Baseline(Method):
     """Rank by the raw score; calibrate it with one global map.
 
@@ -34,8 +36,7 @@ class Baseline(Method):
     needs = Needs()
     streams = True
 
-    def __init__(self, calibrator: str | Calibrator = "beta") -> None:
-        self.calibrator = calibrator
+    calibrator: str | Calibrator = "beta"
 
     def _fit(self, inputs: Fitting) -> None:
         calibrator = make_calibrator(self.calibrator, inputs.score_range)

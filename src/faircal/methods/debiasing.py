@@ -98,6 +98,7 @@ class DebiasingRecipe(Recipe):
         return counts.get(attribute, 2) if isinstance(counts, Mapping) else counts
 
 
+@dataclass(eq=False, repr=False)
 class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
     """Map embeddings to new ones that tell who somebody is and not of what group; then the cosine.
 
@@ -160,59 +161,31 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         before, heading, after = str(cls.__doc__).partition("    Examples\n")
         cls.__doc__ = f"{before}    Parameters\n{parameters}\n\n{heading}{after}"
 
-    def __init__(
-        self,
-        preset: str = "paper",
-        attribute: str | None = None,
-        calibrator: str | Calibrator = "beta",
-        width: int | None = None,
-        discriminator: tuple[int, ...] | None = None,
-        n_discriminators: int | Mapping[str, int] | None = None,
-        identity_epochs: int | None = None,
-        discriminator_epochs: int | None = None,
-        debias_epochs: int | None = None,
-        update_epochs: int | None = None,
-        identity_rate: float | None = None,
-        discriminator_rate: float | None = None,
-        debias_rate: float | None = None,
-        update_rate: float | None = None,
-        episodes: int | None = None,
-        restart_every: int | None = None,
-        debias_weight: float | None = None,
-        stop_at: float | None = None,
-        stop_together: bool | None = None,
-        batch_size: int | None = None,
-        validation: float | None = None,
-        squash: bool | None = None,
-        device: str = "auto",
-        mixed_precision: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.preset = preset
-        self.attribute = attribute
-        self.calibrator = calibrator
-        self.width = width
-        self.discriminator = discriminator
-        self.n_discriminators = n_discriminators
-        self.identity_epochs = identity_epochs
-        self.discriminator_epochs = discriminator_epochs
-        self.debias_epochs = debias_epochs
-        self.update_epochs = update_epochs
-        self.identity_rate = identity_rate
-        self.discriminator_rate = discriminator_rate
-        self.debias_rate = debias_rate
-        self.update_rate = update_rate
-        self.episodes = episodes
-        self.restart_every = restart_every
-        self.debias_weight = debias_weight
-        self.stop_at = stop_at
-        self.stop_together = stop_together
-        self.batch_size = batch_size
-        self.validation = validation
-        self.squash = squash
-        self.device = device
-        self.mixed_precision = mixed_precision
-        self.random_state = random_state
+    preset: str = "paper"
+    attribute: str | None = None
+    calibrator: str | Calibrator = "beta"
+    width: int | None = None
+    discriminator: tuple[int, ...] | None = None
+    n_discriminators: int | Mapping[str, int] | None = None
+    identity_epochs: int | None = None
+    discriminator_epochs: int | None = None
+    debias_epochs: int | None = None
+    update_epochs: int | None = None
+    identity_rate: float | None = None
+    discriminator_rate: float | None = None
+    debias_rate: float | None = None
+    update_rate: float | None = None
+    episodes: int | None = None
+    restart_every: int | None = None
+    debias_weight: float | None = None
+    stop_at: float | None = None
+    stop_together: bool | None = None
+    batch_size: int | None = None
+    validation: float | None = None
+    squash: bool | None = None
+    device: str = "auto"
+    mixed_precision: bool = False
+    random_state: int = 0
 
     @classmethod
     def _attributes(cls, attribute: str) -> Sequence[str]:

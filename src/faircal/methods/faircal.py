@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from faircal.methods.set_calibrators import SetCalibrators
 _SHIFT_POINTS = 4001
 
 
+@dataclass(eq=False, repr=False)
 class FairCal(ClusterMethod):
     """The paper's method: fair, calibrated probabilities without sensitive attributes.
 
@@ -69,19 +71,11 @@ class FairCal(ClusterMethod):
     streams = True
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
 
-    def __init__(
-        self,
-        n_clusters: int = 100,
-        calibrator: str | Calibrator = "beta",
-        n_init: int = 1,
-        random_state: int = 0,
-        min_pairs: int = 10,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.calibrator = calibrator
-        self.n_init = n_init
-        self.random_state = random_state
-        self.min_pairs = min_pairs
+    n_clusters: int = 100
+    calibrator: str | Calibrator = "beta"
+    n_init: int = 1
+    random_state: int = 0
+    min_pairs: int = 10
 
     def _fit(self, inputs: Fitting) -> None:
         # (i) K-means of the images' features; the scores of the calibration sets S_1 … S_K.

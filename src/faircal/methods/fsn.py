@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from faircal.methods.set_calibrators import (
 from faircal.metrics import ThresholdRule
 
 
+@dataclass(eq=False, repr=False)
 class FSN(ClusterMethod):
     """Shift scores so that each cluster meets one false-positive rate at one threshold.
 
@@ -57,21 +59,12 @@ class FSN(ClusterMethod):
     claims = Claims(improves_accuracy=True, predictive_equality=True)
     fitted_to_rate = True
 
-    def __init__(
-        self,
-        n_clusters: int = 100,
-        calibrator: str | Calibrator = "beta",
-        target_fpr: float = 1e-3,
-        threshold_rule: ThresholdRule = "nearest",
-        n_init: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.calibrator = calibrator
-        self.target_fpr = target_fpr
-        self.threshold_rule = threshold_rule
-        self.n_init = n_init
-        self.random_state = random_state
+    n_clusters: int = 100
+    calibrator: str | Calibrator = "beta"
+    target_fpr: float = 1e-3
+    threshold_rule: ThresholdRule = "nearest"
+    n_init: int = 1
+    random_state: int = 0
 
     def _fit(self, inputs: Fitting) -> None:
         samples = self._fit_clusters(inputs)  # the scores of S_1 … S_K, as in FairCal

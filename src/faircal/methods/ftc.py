@@ -89,6 +89,7 @@ _PAPER = ComparisonRecipe(
 )
 
 
+@dataclass(eq=False, repr=False)
 class FTC(TrainedMethod[ComparisonRecipe]):
     """Score a pair by a network that sees |z₁ − z₂| and is trained to treat groups alike.
 
@@ -139,39 +140,21 @@ class FTC(TrainedMethod[ComparisonRecipe]):
         ),
     }
 
-    def __init__(
-        self,
-        preset: str = "paper",
-        attribute: str | None = None,
-        calibrator: str | Calibrator = "beta",
-        hidden: tuple[float, ...] | None = None,
-        dropout: float | None = None,
-        fairness: float | None = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        dropout_when_scoring: bool | None = None,
-        calibrated_range: tuple[float, float] | None = None,
-        device: str = "auto",
-        mixed_precision: bool = False,
-        random_state: int = 0,
-    ) -> None:
-        self.preset = preset
-        self.attribute = attribute
-        self.calibrator = calibrator
-        self.hidden = hidden
-        self.dropout = dropout
-        self.fairness = fairness
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.dropout_when_scoring = dropout_when_scoring
-        self.calibrated_range = calibrated_range
-        self.device = device
-        self.mixed_precision = mixed_precision
-        self.random_state = random_state
+    preset: str = "paper"
+    attribute: str | None = None
+    calibrator: str | Calibrator = "beta"
+    hidden: tuple[float, ...] | None = None
+    dropout: float | None = None
+    fairness: float | None = None
+    epochs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    dropout_when_scoring: bool | None = None
+    calibrated_range: tuple[float, float] | None = None
+    device: str = "auto"
+    mixed_precision: bool = False
+    random_state: int = 0
 
     @classmethod
     def unusable_reason(cls, data: Dataset, attribute: str | None) -> str | None:

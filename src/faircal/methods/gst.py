@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from faircal.methods.set_calibrators import (
 from faircal.metrics import ThresholdRule
 
 
+@dataclass(eq=False, repr=False)
 class GST(Method):
     """Shift scores so that each group meets one false-positive rate at one threshold.
 
@@ -54,17 +56,10 @@ class GST(Method):
     claims = Claims(improves_accuracy=True, predictive_equality=True)
     fitted_to_rate = True
 
-    def __init__(
-        self,
-        attribute: str | None = None,
-        calibrator: str | Calibrator = "beta",
-        target_fpr: float = 1e-3,
-        threshold_rule: ThresholdRule = "nearest",
-    ) -> None:
-        self.attribute = attribute
-        self.calibrator = calibrator
-        self.target_fpr = target_fpr
-        self.threshold_rule = threshold_rule
+    attribute: str | None = None
+    calibrator: str | Calibrator = "beta"
+    target_fpr: float = 1e-3
+    threshold_rule: ThresholdRule = "nearest"
 
     def _fit(self, inputs: Fitting) -> None:
         self.groups_ = inputs.group_names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from faircal._base.container import prefixed, unprefixed
@@ -14,6 +15,7 @@ from faircal.methods.inputs import Fitting, Inputs
 from faircal.methods.set_calibrators import SetCalibrators
 
 
+@dataclass(eq=False, repr=False)
 class Oracle(Method):
     """One calibrator per group; needs the attribute at test time, so it is a yardstick, not a tool.
 
@@ -44,15 +46,9 @@ class Oracle(Method):
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
     yardstick = True
 
-    def __init__(
-        self,
-        attribute: str | None = None,
-        calibrator: str | Calibrator = "beta",
-        min_pairs: int = 10,
-    ) -> None:
-        self.attribute = attribute
-        self.calibrator = calibrator
-        self.min_pairs = min_pairs
+    attribute: str | None = None
+    calibrator: str | Calibrator = "beta"
+    min_pairs: int = 10
 
     def _fit(self, inputs: Fitting) -> None:
         self.groups_ = inputs.group_names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -37,6 +37,7 @@ _ALIKE = 0.1
 _IMAGES = 512
 
 
+@dataclass(eq=False, repr=False)
 class SmoothFairCal(Method):
     """Fairer than `FairCal`, still without attributes: one smooth map in place of clusters' maps.
 
@@ -98,23 +99,14 @@ class SmoothFairCal(Method):
     needs = Needs(embeddings=True, folds=True)
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
 
-    _image_profiles: tuple[Float64, ImageValues] | None = None
+    _image_profiles: tuple[Float64, ImageValues] | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        calibrator: str | Calibrator = "beta",
-        ridge: float | None = None,
-        n_components: int | None = None,
-        n_dimensions: int = 100,
-        n_regions: int = 100,
-        random_state: int = 0,
-    ) -> None:
-        self.calibrator = calibrator
-        self.ridge = ridge
-        self.n_components = n_components
-        self.n_dimensions = n_dimensions
-        self.n_regions = n_regions
-        self.random_state = random_state
+    calibrator: str | Calibrator = "beta"
+    ridge: float | None = None
+    n_components: int | None = None
+    n_dimensions: int = 100
+    n_regions: int = 100
+    random_state: int = 0
 
     def check_parameters(self) -> None:
         """Raise `ParameterError` where a parameter's value cannot be."""
