@@ -13,8 +13,7 @@ import pytest
 import faircal
 from faircal.cli.choose import _fit_command, _show
 from faircal.data import PairFiles
-from faircal.evaluation.tuning.choice import decide
-from faircal.evaluation.tuning.cross_validation import TrialResult
+from faircal.evaluation.tuning.choice import TrialResult, decide
 
 SIZES = {"people": 80, "images": 400, "pairs": 1200, "dimension": 16}
 QUICK = ["--clusters", "2,6", "--starts", "2", "--folds", "3"]
@@ -74,7 +73,7 @@ def test_json(folder, run_here):
     assert found["n_clusters"] == choice.n_clusters
     assert found["calibrator"] == "platt"
     assert [row["loss"] for row in found["table"]] == [row.loss for row in choice.table]
-    assert found["stability"][0]["change"] is None  # no smaller K
+    assert found["table"][0]["change"] is None  # no smaller K
     assert found["baseline"]["n_clusters"] == 1
     assert "--leave-out 5 --seed 2" in found["fit"]
 

@@ -13,14 +13,8 @@ import faircal
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Images
 from faircal.data.folds import draw_folds
-from faircal.evaluation.tuning.choice import decide
-from faircal.evaluation.tuning.cross_validation import (
-    PairRegions,
-    TrialResult,
-    Trials,
-    _moved,
-    _notes,
-)
+from faircal.evaluation.tuning import PairRegions, Trials, _moved, _notes
+from faircal.evaluation.tuning.choice import TrialResult, decide
 
 PLACES, PEOPLE = 4, 160
 FOLDS, STARTS = 4, 2
@@ -120,7 +114,7 @@ class TestRule:
     def test_change_is_from_the_next_smaller_k_of_the_same_calibrator(self):
         given = {(9, "beta"): self.BEST, (3, "beta"): self.FAR, (5, "beta"): self.NEAR}
         given[7, "isotonic"] = self.FAR
-        nine, three, five, seven = decide(given, self.PLAIN, 1.0).stability
+        nine, three, five, seven = decide(given, self.PLAIN, 1.0).table
         assert nine.change == pytest.approx(-0.1)
         assert nine.change_error == pytest.approx(0.1)
         assert five.change == pytest.approx(-0.2)
@@ -129,7 +123,7 @@ class TestRule:
 
     def test_spread_between_starts(self):
         found = decide({(9, "beta"): tried(1.0, 2.0, 3.0, spread=0.5)}, self.PLAIN, 1.0)
-        assert found.stability[0].loss_spread == pytest.approx(np.sqrt(0.5))  # of −½ and ½
+        assert found.table[0].loss_spread == pytest.approx(np.sqrt(0.5))  # of −½ and ½
         assert found.table[0].loss == 2.0
 
 
@@ -212,17 +206,18 @@ class TestChoice:
     def test_rows(self, choice):
         rows = [(row.n_clusters, row.calibrator) for row in choice.table]
         assert rows == [(2, "beta"), (2, "isotonic"), (8, "beta"), (8, "isotonic")]
-        assert [(row.n_clusters, row.calibrator) for row in choice.stability] == rows
         assert (choice.n_clusters, choice.calibrator) in rows
         assert (choice.n_folds, choice.starts) == (FOLDS, STARTS)
 
     def test_is_a_table_for_pandas(self, choice):
         table = pd.DataFrame(choice.table)
         assert list(table.columns[:4]) == ["n_clusters", "calibrator", "loss", "standard_error"]
-        assert np.isfinite(table.drop(columns="calibrator").to_numpy()).all()
+        assert np.isfinite(
+            table.drop(columns=["calibrator", "change", "change_error"]).to_numpy()
+        ).all()
 
     def test_stability_lies_where_it_can(self, choice):
-        for row in choice.stability:
+        for row in choice.table:
             assert 0 < row.difference <= row.difference_95 < 1
             assert 0 < row.agreement <= 1
             assert -1 < row.adjusted_rand <= 1
@@ -254,7 +249,7 @@ class TestChoice:
 
     def test_one_start_tells_nothing_of_starts(self, small):
         found = faircal.choose(small, (2,), ("beta",), starts=1, n_folds=FOLDS)
-        row = found.stability[0]
+        row = found.table[0]
         assert np.isnan([row.difference, row.agreement, row.adjusted_rand, row.loss_spread]).all()
         assert np.isfinite(found.table[0].loss)
 
@@ -265,7 +260,7 @@ class TestFindsWhatIsThere:
         assert found.n_clusters == 4
         assert found.chosen.loss < 0.8 * found.baseline.loss
         assert found.chosen.ks < found.baseline.ks
-        four, sixteen = (r for r in found.stability if r.n_clusters > 1 and r.calibrator == "beta")
+        four, sixteen = (r for r in found.table if r.n_clusters > 1 and r.calibrator == "beta")
         # Four places far apart are found from every start; sixteen clusters cut them anyhow.
         assert four.adjusted_rand == pytest.approx(1.0)
         assert four.agreement == 1.0

@@ -194,7 +194,7 @@ def _show(choice: Choice, what: str) -> None:
                 number(row.loss_spread, ".4f"),
                 _plus_minus(row.change, row.change_error),
             )
-            for row in choice.stability
+            for row in choice.table
             if row.calibrator == choice.calibrator
         ],
         left=(),

@@ -1,24 +1,23 @@
-"""What was chosen for FairCal, by which rule, and how much depends on it."""
+"""What was chosen for FairCal, by which rule, and how much of the answer is chance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal.methods import FairCal
 
+Float64 = NDArray[np.float64]
 #: A number of clusters and a calibrator's name.
 Key = tuple[int, str]
 
-Float64 = NDArray[np.float64]
 
-
-@dataclass(frozen=True, eq=False)
-class TrialResult:
-    """What was found of one candidate: `loss` is by start and fold, the others are means."""
+class TrialResult(NamedTuple):
+    """What was measured of one candidate: `loss` is by start and fold, the others are means."""
 
     loss: Float64
     log_loss: float
@@ -37,7 +36,10 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class TrialCandidate:
-    """A number of clusters and a calibrator, with what was found on people held out.
+    """A number of clusters and a calibrator, with what was measured on people held out.
+
+    Starts of K-means are compared two by two; with one start there is nothing to compare, and the
+    values are NaN.
 
     Attributes
     ----------
@@ -54,29 +56,6 @@ class TrialCandidate:
         Mean log-loss in which every pair counts the same.
     ks : float
         Calibration error (KS), mean over regions.
-    """
-
-    n_clusters: int
-    calibrator: str
-    loss: float
-    standard_error: float
-    worse: float
-    worse_error: float
-    log_loss: float
-    ks: float
-
-
-@dataclass(frozen=True)
-class Stability:
-    """How much a candidate depends on the start of K-means, and on K.
-
-    Starts are compared two by two, on people held out; with one start there is nothing to compare
-    and the values are NaN.
-
-    Attributes
-    ----------
-    n_clusters : int
-    calibrator : str
     difference, difference_95 : float
         Between the probabilities of a pair under two starts: mean, and 95th percentile.
     agreement : float
@@ -92,6 +71,12 @@ class Stability:
 
     n_clusters: int
     calibrator: str
+    loss: float
+    standard_error: float
+    worse: float
+    worse_error: float
+    log_loss: float
+    ks: float
     difference: float
     difference_95: float
     agreement: float
@@ -100,10 +85,15 @@ class Stability:
     change: float
     change_error: float
 
+    @property
+    def name(self) -> str:
+        """The candidate in words."""
+        return f"{self.n_clusters} cluster{'s' * (self.n_clusters > 1)}, {self.calibrator}"
+
 
 @dataclass(frozen=True)
 class Choice:
-    """What `choose` found.
+    """What `choose` gives.
 
     Attributes
     ----------
@@ -113,8 +103,6 @@ class Choice:
         it.
     table : tuple of TrialCandidate
         A row for each number of clusters and calibrator.
-    stability : tuple of Stability
-        Likewise.
     baseline : TrialCandidate
         One map for all pairs (K = 1) with the chosen calibrator: what clusters must beat.
     n_folds, starts : int
@@ -137,7 +125,6 @@ class Choice:
     n_clusters: int
     calibrator: str
     table: tuple[TrialCandidate, ...]
-    stability: tuple[Stability, ...]
     baseline: TrialCandidate
     n_folds: int
     starts: int
@@ -173,57 +160,48 @@ def decide(
     clusters the loss decides.
     """
     best = min(tried.values(), key=lambda one: one.by_fold.mean())
-    rows = {key: _candidate(key, one, best) for key, one in tried.items()}
+    rows = {key: _candidate(key, one, best, _smaller(key, tried)) for key, one in tried.items()}
     good = [row for row in rows.values() if row.worse <= within * row.worse_error]
     chosen = min(good, key=lambda row: (row.n_clusters, row.loss))
-    some = next(iter(tried.values()))
+    starts, n_folds = best.loss.shape
     return Choice(
         chosen.n_clusters,
         chosen.calibrator,
         tuple(rows.values()),
-        tuple(_stability(key, tried) for key in tried),
-        _candidate((1, chosen.calibrator), plain[chosen.calibrator], best),
-        n_folds=some.loss.shape[1],
-        starts=some.loss.shape[0],
+        _candidate((1, chosen.calibrator), plain[chosen.calibrator], best, None),
+        n_folds=n_folds,
+        starts=starts,
         within=within,
         notes=tuple(notes),
     )
 
 
-def _candidate(key: Key, one: TrialResult, best: TrialResult) -> TrialCandidate:
+def _smaller(key: Key, tried: Mapping[Key, TrialResult]) -> TrialResult | None:
+    """Return what was measured of the next smaller K with the same calibrator."""
+    counts = [k for k, calibrator in tried if calibrator == key[1] and k < key[0]]
+    return tried[max(counts), key[1]] if counts else None
+
+
+def _candidate(
+    key: Key, one: TrialResult, best: TrialResult, smaller: TrialResult | None
+) -> TrialCandidate:
     worse = one.by_fold - best.by_fold
+    change = np.full(2, np.nan) if smaller is None else one.by_fold - smaller.by_fold
+    starts = one.loss.mean(axis=1)
     return TrialCandidate(
         *key,
-        loss=float(one.by_fold.mean()),
-        standard_error=_error(one.by_fold),
-        worse=float(worse.mean()),
-        worse_error=_error(worse),
-        log_loss=one.log_loss,
-        ks=one.ks,
-    )
-
-
-def _stability(key: Key, tried: Mapping[Key, TrialResult]) -> Stability:
-    n_clusters, calibrator = key
-    one = tried[key]
-    smaller = [k for k, name in tried if name == calibrator and k < n_clusters]
-    nan = np.full(2, np.nan)
-    change = one.by_fold - tried[max(smaller), calibrator].by_fold if smaller else nan
-    starts = one.loss.mean(axis=1)
-    return Stability(
-        n_clusters,
-        calibrator,
-        one.difference,
-        one.difference_95,
-        one.agreement,
-        one.adjusted_rand,
+        float(one.by_fold.mean()),
+        _error(one.by_fold),
+        float(worse.mean()),
+        _error(worse),
+        *one[1:],
         loss_spread=float(starts.std(ddof=1)) if len(starts) > 1 else float("nan"),
         change=float(change.mean()),
         change_error=_error(change),
     )
 
 
-def _error(values: NDArray[np.float64]) -> float:
+def _error(values: Float64) -> float:
     """Return the standard error of a mean."""
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
@@ -231,32 +209,25 @@ def _error(values: NDArray[np.float64]) -> float:
 def choice_words(choice: Choice) -> list[str]:
     """Say what was chosen, why, and where more or fewer clusters may be tried."""
     chosen, best, plain = choice.chosen, choice.best, choice.baseline
-    text = f"Chosen: {_name(chosen)}. "
+    near = "one standard error" if choice.within == 1 else f"{choice.within:g} standard errors"
+    text = f"Chosen: {chosen.name}. "
     if chosen is best:
         text += "It has the least loss on people held out"
         fewer = any(row.n_clusters < chosen.n_clusters for row in choice.table)
-        if fewer and choice.within:
-            text += f", and nothing with fewer clusters is within {_errors(choice)}"
-        text += "."
+        text += (
+            f", and nothing with fewer clusters is within {near}."
+            if fewer and choice.within
+            else "."
+        )
     else:
-        text += f"It is within {_errors(choice)} of the best ({_name(best)}); "
+        text += f"It is within {near} of the best ({best.name}); "
         text += "fewer clusters leave more pairs to each map."
-    if chosen.n_clusters > 1:
-        text += f" {_gain(chosen, plain)}"
+    if chosen.n_clusters > 1 and plain.worse <= plain.worse_error:
+        text += " But one map for all pairs does as well: clusters gain nothing that can be told."
+    elif chosen.n_clusters > 1:
+        change = f"{plain.loss:.4f} to {chosen.loss:.4f} ({chosen.loss / plain.loss - 1:+.1%})"
+        text += f" Against one map for all pairs the loss goes from {change}."
     return [text, *_edges(choice)]
-
-
-def _errors(choice: Choice) -> str:
-    """Return how far from the best is near enough."""
-    return "one standard error" if choice.within == 1 else f"{choice.within:g} standard errors"
-
-
-def _gain(chosen: TrialCandidate, plain: TrialCandidate) -> str:
-    if plain.worse <= plain.worse_error:
-        return "But one map for all pairs does as well: clusters gain nothing that can be told."
-    part = 1 - chosen.loss / plain.loss
-    change = f"{plain.loss:.4f} to {chosen.loss:.4f}"
-    return f"Against one map for all pairs the loss goes from {change} ({-part:+.1%})."
 
 
 def _edges(choice: Choice) -> list[str]:
@@ -274,45 +245,33 @@ def _edges(choice: Choice) -> list[str]:
 
 def stability_words(choice: Choice) -> list[str]:
     """Say how much depends on the start of K-means, and on the number of clusters."""
-    rows = [row for row in choice.stability if row.calibrator == choice.calibrator]
-    row = next(row for row in rows if row.n_clusters == choice.n_clusters)
-    words = [_start_words(row, choice.starts)]
-    return [*words, _count_words(choice, rows)] if len(rows) > 1 else words
+    rows = [row for row in choice.table if row.calibrator == choice.calibrator]
+    words = [_start_words(choice.chosen, choice.starts)]
+    return [*words, _count_words(choice.calibrator, rows)] if len(rows) > 1 else words
 
 
-def _start_words(row: Stability, starts: int) -> str:
+def _start_words(row: TrialCandidate, starts: int) -> str:
     if starts == 1:
         return "With one start it is not known how much depends on it; take --starts 3."
     if row.n_clusters == 1:
         return "With one cluster nothing depends on the start."
-    alike = _alike(row.adjusted_rand)
+    rand = row.adjusted_rand
+    alike = (
+        "nearly the same" if rand > 0.8 else "alike in part" if rand > 0.4 else "mostly different"
+    )
     return (
         f"Start: with {row.n_clusters} clusters, another start of K-means moves a probability by "
         f"{row.difference:.4f} on average, by less than {row.difference_95:.4f} for 95 % of pairs, "
         f"and turns {1 - row.agreement:.2%} of the decisions at 1/2. The clusters themselves are "
-        f"{alike} (adjusted Rand index {row.adjusted_rand:.2f}; 1 is the same, 0 is chance)."
+        f"{alike} (adjusted Rand index {rand:.2f}; 1 is the same, 0 is chance)."
     )
 
 
-def _alike(rand: float) -> str:
-    return (
-        "nearly the same" if rand > 0.8 else "alike in part" if rand > 0.4 else "mostly different"
-    )
-
-
-def _count_words(choice: Choice, rows: list[Stability]) -> str:
-    losses = {
-        row.n_clusters: row.loss for row in choice.table if row.calibrator == choice.calibrator
-    }
-    low, high = min(losses, key=losses.__getitem__), max(losses, key=losses.__getitem__)
+def _count_words(calibrator: str, rows: Sequence[TrialCandidate]) -> str:
+    low, high = (end(rows, key=lambda row: row.loss) for end in (min, max))
     clear = [row for row in rows if abs(row.change) > 2 * row.change_error]
     return (
-        f"K: with {choice.calibrator} the loss lies between {losses[low]:.4f} (K = {low}) and "
-        f"{losses[high]:.4f} (K = {high}). From one K to the next it changes by more than two "
-        f"standard errors in {len(clear)} of {len(rows) - 1} steps."
+        f"K: with {calibrator} the loss lies between {low.loss:.4f} (K = {low.n_clusters}) and "
+        f"{high.loss:.4f} (K = {high.n_clusters}). From one K to the next it changes by more than "
+        f"two standard errors in {len(clear)} of {len(rows) - 1} steps."
     )
-
-
-def _name(row: TrialCandidate) -> str:
-    noun = "cluster" if row.n_clusters == 1 else "clusters"
-    return f"{row.n_clusters} {noun}, {row.calibrator}"
