@@ -6,7 +6,7 @@ two says its header, where either ``method`` or ``classifier`` stands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from faircal._base.files import atomic_path, existing
 from faircal._base.registry import short
 from faircal._version import __version__
 from faircal.calibrators import CALIBRATORS, Calibrator
-from faircal.calibrators.classes import CLASS_CALIBRATORS, ClassCalibrator, make_class_calibrator
+from faircal.calibrators.classes import CLASS_CALIBRATORS, ClassCalibrator
 from faircal.methods.base import Diagnostics, Method
 from faircal.methods.classifier import FairCalClassifier
-from faircal.model import SCHEMA, About, Provenance, check_schema, one_line, own_arrays
+from faircal.model import SCHEMA, About, check_schema, one_line, own_arrays
 
 #: Scores are within this of 0, and their range is no narrower, beside the scores or 1e-9.
 _WIDEST, _NARROWEST = 1e30, 1e-9
@@ -143,14 +143,10 @@ def _classifier_parts(
     parameters = {name: getattr(model, name) for name in _OF_CALIBRATION}
     if parameters["shrinkage"] != "cv":  # JSON has no infinity
         parameters["shrinkage"] = repr(float(parameters["shrinkage"]))
-    calibrator = _class_calibrator_to_json(parameters.pop("calibrator"))
     header = {
         _CLASSIFIER: "faircal",
-        "parameters": {
-            **{name: _label(value) for name, value in parameters.items()},
-            "calibrator": calibrator,
-        },
-        "classes": [_label(value) for value in model.classes_],
+        "parameters": {name: _to_json(value) for name, value in parameters.items()},
+        "classes": [_class_to_json(value) for value in model.classes_],
         "feature_names": list(model.feature_names_),
     }
     arrays = model._get_state()
@@ -198,8 +194,7 @@ def _decode_classifier(
 ) -> FairCalClassifier:
     own = own_arrays(arrays)
     check_numbers(own, _UNBOUNDED)
-    parameters = dict(header["parameters"])
-    parameters["calibrator"] = _class_calibrator_from_json(parameters["calibrator"])
+    parameters = {key: _from_json(value) for key, value in header["parameters"].items()}
     if parameters["shrinkage"] != "cv":
         parameters["shrinkage"] = float(parameters["shrinkage"])
     model = FairCalClassifier(**{name: parameters[name] for name in _OF_CALIBRATION})
@@ -209,7 +204,7 @@ def _decode_classifier(
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError("feature_names: expected a list of names")
     model.feature_names_ = tuple(names)
-    model.about_ = _about_classifier(header, arrays)
+    model.about_ = About.restore(header.get("about"), arrays)
     return model
 
 
@@ -224,17 +219,6 @@ def _classes(values: Any) -> NDArray[Any]:
     if found.dtype.kind not in "biufU":
         raise DataError("classes: expected numbers of at most 64 bits")
     return found
-
-
-def _about_classifier(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> About:
-    """Return what the file says besides; files of schema 0 have data, its hash and its rows."""
-    if "provenance" not in header:
-        return About.restore(header.get("about"), arrays)
-    short = dict(header["provenance"])
-    if not short:
-        return About()
-    counts = {"rows": short.pop("rows", None)}
-    return About(Provenance.from_json({**short, "counts": counts}))
 
 
 def _why_not(header: Mapping[str, Any], error: Exception) -> str:
@@ -273,17 +257,25 @@ def _diagnostics(notes: Any, figures: Any) -> Diagnostics:
     return Diagnostics(list(notes), dict(figures))
 
 
+#: What each kind of calibrator is called in a header, its class and where it is registered.
+_CALIBRATORS: dict[str, tuple[type, Mapping[str, Callable[[], Any]]]] = {
+    "calibrator": (Calibrator, CALIBRATORS),
+    "class_calibrator": (ClassCalibrator, CLASS_CALIBRATORS),
+}
+
+
 def _to_json(value: Any) -> Any:
     """Turn a parameter into JSON; a calibrator becomes its name and parameters."""
-    if isinstance(value, Calibrator):
-        names = [name for name, kind in CALIBRATORS.items() if kind is type(value)]
-        if not names:
-            raise ParameterError(
-                f"cannot save a model with a {type(value).__name__}: it is not registered; "
-                "add it to faircal.calibrators.CALIBRATORS first"
-            )
-        parameters = {k: _to_json(v) for k, v in value.get_params(deep=False).items()}
-        return {"calibrator": names[0], "parameters": parameters}
+    for key, (kind, registry) in _CALIBRATORS.items():
+        if isinstance(value, kind):
+            names = [name for name, make in registry.items() if type(make()) is type(value)]
+            if not names:
+                raise ParameterError(
+                    f"cannot save a model with a {type(value).__name__}: it is not registered; "
+                    f"add it to the calibrators of {kind.__module__.removesuffix('.base')} first"
+                )
+            parameters = {k: _to_json(v) for k, v in value.get_params(deep=False).items()}
+            return {key: names[0], "parameters": parameters}
     if isinstance(value, Mapping):
         return {"mapping": {str(key): _to_json(item) for key, item in value.items()}}
     if isinstance(value, list | tuple):
@@ -299,36 +291,16 @@ def _from_json(value: Any) -> Any:
         return {key: _from_json(item) for key, item in value["mapping"].items()}
     if isinstance(value, dict):
         parameters = {key: _from_json(item) for key, item in value["parameters"].items()}
-        return CALIBRATORS[value["calibrator"]](**parameters)
+        (key,) = _CALIBRATORS.keys() & value.keys()
+        return _CALIBRATORS[key][1][value[key]]().set_params(**parameters)
     return value
 
 
-def _label(value: Any) -> Any:
-    """Return a class or a parameter as JSON knows it: text, a number, true or false."""
+def _class_to_json(value: Any) -> Any:
+    """Return a class as JSON knows it: text, a number, true or false."""
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, str | int | float | bool):
         raise ParameterError(
-            f"cannot save a {type(plain).__name__}; use text or numbers as classes and parameters"
+            f"cannot save a {type(plain).__name__}; use text or numbers as classes"
         )
     return plain
-
-
-def _class_calibrator_to_json(calibrator: str | ClassCalibrator) -> Any:
-    if isinstance(calibrator, str):
-        return calibrator
-    for name in CLASS_CALIBRATORS:
-        if type(make_class_calibrator(name)) is type(calibrator):
-            parameters = calibrator.get_params(deep=False).items()
-            return [name, {key: _label(value) for key, value in parameters if value is not None}]
-    raise ParameterError(
-        f"cannot save a model with a {type(calibrator).__name__}: it is not registered; "
-        "add it to faircal.calibrators.classes.CLASS_CALIBRATORS first"
-    )
-
-
-def _class_calibrator_from_json(calibrator: Any) -> str | ClassCalibrator:
-    if isinstance(calibrator, str):
-        return calibrator
-    name, parameters = calibrator
-    made: ClassCalibrator = make_class_calibrator(name).set_params(**parameters)
-    return made

@@ -51,23 +51,6 @@ def test_what_is_told_comes_back(model):
     model.about_ = About()
 
 
-@pytest.mark.parametrize("short", [{}, {"data": "rows", "data_sha256": "ab", "rows": 200}])
-def test_a_file_with_a_short_provenance(blob, model, short):
-    """As faircal wrote it before there were cards."""
-
-    def change(header):
-        del header["about"], header["schema"]
-        header["provenance"] = short
-
-    old = decode(changed(blob, change))
-    told = old.about_.provenance
-    assert told == (Provenance("rows", "ab", counts={"rows": 200}) if short else None)
-    given, features = np.full((3, 3), 1 / 3), np.zeros((3, 2))
-    np.testing.assert_array_equal(
-        old.calibrate(given, features=features), model.calibrate(given, features=features)
-    )
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -83,8 +66,6 @@ def test_a_file_with_a_short_provenance(blob, model, short):
         ("feature_names", [1, 2]),
         ("parameters", {}),
         ("parameters", None),
-        ("provenance", {"data": 3}),
-        ("provenance", {"code": "import os"}),
         ("about", {"provenance": 3, "operating_point": None, "population": None}),
         ("schema", 99),
     ],
@@ -102,9 +83,11 @@ def test_entries_of_another_kind(blob, key, value):
         ("n_clusters", -1),
         ("shrinkage", "nan"),
         ("shrinkage", "-1"),
-        ("calibrator", ["dirichlet", {"form": "../x"}]),
-        ("calibrator", ["dirichlet", {"estimator__x": 1}]),
-        ("calibrator", [["dirichlet"], {}]),
+        ("calibrator", {"class_calibrator": "dirichlet", "parameters": {"form": "../x"}}),
+        ("calibrator", {"class_calibrator": "dirichlet", "parameters": {"estimator__x": 1}}),
+        ("calibrator", {"class_calibrator": ["dirichlet"], "parameters": {}}),
+        ("calibrator", {"calibrator": "beta", "parameters": {}}),
+        ("calibrator", {"parameters": {}}),
         ("calibrator", "isotonic"),
     ],
 )
