@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from faircal._base.container import FRONT_SIZE, check_numbers, cut, divided, front, pack, unpack
 from faircal._base.errors import DataError, ModelFileError, NotFittedError, ParameterError
@@ -258,7 +259,7 @@ def _diagnostics(notes: Any, figures: Any) -> Diagnostics:
 
 
 #: What each kind of calibrator is called in a header, its class and where it is registered.
-_CALIBRATORS: dict[str, tuple[type, Mapping[str, Callable[[], Any]]]] = {
+_CALIBRATORS: dict[str, tuple[type[BaseEstimator], Mapping[str, Callable[[], Any]]]] = {
     "calibrator": (Calibrator, CALIBRATORS),
     "class_calibrator": (ClassCalibrator, CLASS_CALIBRATORS),
 }
