@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from faircal.production.serving.starting import serve
     from faircal.production.spark.session import SparkEngine
     from faircal.report.card import model_card
+    from faircal.report.writing import make_report
     from faircal.workflows.audit import audit_folder
     from faircal.workflows.benchmark import benchmark
     from faircal.workflows.classify import (
@@ -95,7 +96,6 @@ if TYPE_CHECKING:
     )
     from faircal.workflows.fit import fit_model
     from faircal.workflows.regions import regions_folder
-    from faircal.workflows.reporting import make_report
     from faircal.workflows.reproduce import reproduce
     from faircal.workflows.score import score_file
 
@@ -154,7 +154,7 @@ _HOME = {
     "load_model": "faircal.methods",
     "log_likelihood_ratio": "faircal.metrics",
     "make_pairs": "faircal.data.pairing",
-    "make_report": "faircal.workflows.reporting",
+    "make_report": "faircal.report.writing",
     "model_card": "faircal.report.card",
     "monitor": "faircal.production.monitoring.run",
     "open_stream": "faircal.data",

@@ -16,7 +16,7 @@ from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics.measures import Rankings
 from faircal.metrics.results import read_run, write_run
-from faircal.report import Results, ResultsFolder, write_all
+from faircal.report import Results, ResultsFolder, make_report
 from faircal.report.paper import reproduction
 
 
@@ -125,7 +125,7 @@ def test_nothing_of_another_run_is_left(command, tmp_path):
     assert {path.name for path in (out / "figures").iterdir()} == {"mine.png"}
     data = faircal.simulate("small", seed=0, people=80, images=400, pairs=1200, dimension=16)
     run_benchmark(data, out, BenchmarkSettings(methods=("baseline",)), jobs=1)
-    write_all(ResultsFolder.read(out))
+    make_report(out)
     left = {path.name for path in out.iterdir()}
     assert not left & {"audit.json", "matrix.csv", "clusters.csv", "members.csv"}
 

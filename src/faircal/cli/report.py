@@ -41,7 +41,7 @@ def command(folder: Path, all_files: bool, as_json: bool) -> None:
 
     Prints the main tables, and where the files are.
     """
-    from faircal.workflows.reporting import make_report
+    from faircal.report.writing import make_report
 
     with progress_bars() as update:
         report = make_report(folder, all_files=all_files, progress=update)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from faircal.evaluation.benchmark.transfer import LabellingCurve
     from faircal.report import ResultsFolder, Table
     from faircal.report.paper import Claim
-    from faircal.workflows.reporting import WrittenReport
+    from faircal.report.writing import WrittenReport
 
 #: The option of audits, and of `report`, by which tables and figures become files.
 all_files_option = option(

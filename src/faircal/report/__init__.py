@@ -3,7 +3,7 @@
 from faircal.report.cells import Table
 from faircal.report.store import Results, ResultsFolder
 from faircal.report.tables import further_tables, main_tables
-from faircal.report.writing import write_all, write_report
+from faircal.report.writing import make_report, write_report
 
 __all__ = [
     "Results",
@@ -11,6 +11,6 @@ __all__ = [
     "Table",
     "further_tables",
     "main_tables",
-    "write_all",
+    "make_report",
     "write_report",
 ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from faircal._base.files import write_text
 from faircal._base.jobs import Progress, silent
-from faircal.metrics.results import AUDIT, csv_text
+from faircal.metrics.results import AUDIT, RESULTS, csv_text
 from faircal.report.cells import TABLES, Table, remove_tables, write_tables
 from faircal.report.figures import Drawing
 from faircal.report.figures.base import slug
@@ -31,34 +31,50 @@ def write_report(folder: str | Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Report:
-    """What was written: where people will look, by name; and the paper beside a reproduction.
+class WrittenReport:
+    """The numbers of a folder, and what was made of them.
 
-    `missing` says what to install where there are no figures for want of it.
+    Attributes
+    ----------
+    store : ResultsFolder
+    paths : dict of str by str
+        Files by name: results, tables, figures, report, …
+    paper : Reproduction, optional
+        How a reproduction agrees with the paper.
+    missing : str
+        What to install where there are no figures for want of it.
     """
 
-    paths: dict[str, Path]
+    store: ResultsFolder
+    paths: dict[str, str]
     paper: Reproduction | None
     missing: str
 
 
-def write_all(
-    store: ResultsFolder, *, all_files: bool = False, progress: Progress = silent
-) -> Report:
-    """Write everything that a report consists of into the store's folder, recomputing nothing.
+def make_report(
+    folder: str | Path, *, all_files: bool = False, progress: Progress = silent
+) -> WrittenReport:
+    """Write the report of the results in `folder`; nothing is measured anew.
 
     An audit's tables and figures are on its page; a benchmark's are files as well.
 
     Parameters
     ----------
-    store : ResultsFolder
-        What a benchmark, an audit or a reproduction wrote.
+    folder : path
+        As `audit_folder`, `run_benchmark` or `benchmark_classes` wrote it.
     all_files : bool
         Whether an audit's tables and figures are written as files, too. Where they are not, those
         of an earlier report are removed.
     progress : callable
         Called as figures are drawn.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.make_report("results/").paths["report"]  # doctest: +SKIP
+    'results/report.html'
     """
+    store = ResultsFolder.read(Path(folder))
     all_files = all_files or not is_audit(store)
     paper = reproduction(store) if store.kind == "reproduce" else None
     home = store.folder
@@ -66,7 +82,9 @@ def write_all(
     pictures = draw(store, paper, figures.keep if all_files else lambda _: None, progress)
     page = write_page(store, paper, pictures)
     figures.finish()
-    paths = {"tables": home / TABLES} if all_files else {}
+    paths = {"results": home / RESULTS}
+    if all_files:
+        paths["tables"] = home / TABLES
     if figures.listed:
         paths["figures"] = figures.home
     if paper is not None:
@@ -80,7 +98,9 @@ def write_all(
         paths["audit"] = write_audit_json(store)
     else:
         (home / AUDIT).unlink(missing_ok=True)  # of an audit that was here before
-    return Report({**paths, "report": page}, paper, pictures.missing)
+    paths["report"] = page
+    written = {name: str(path) for name, path in paths.items()}
+    return WrittenReport(store, written, paper, pictures.missing)
 
 
 def _tables(store: ResultsFolder) -> Iterator[Table]:

@@ -39,7 +39,7 @@ from faircal.metrics.results import (
     write_results,
     write_run,
 )
-from faircal.workflows.reporting import WrittenReport, make_report
+from faircal.report.writing import WrittenReport, make_report
 
 if TYPE_CHECKING:
     from faircal.production.spark import SparkPairs

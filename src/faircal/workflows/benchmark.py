@@ -14,7 +14,7 @@ from faircal.data.simulation import simulate
 from faircal.evaluation.benchmark import BenchmarkSettings, move, run_benchmark
 from faircal.evaluation.benchmark.run import ignore_note
 from faircal.methods import METHODS
-from faircal.workflows.reporting import WrittenReport, make_report
+from faircal.report.writing import WrittenReport, make_report
 
 #: Large enough to resolve a false-positive rate of 0.1 % in each of its eight groups.
 DEMO = "bfw-like"

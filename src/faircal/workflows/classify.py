@@ -33,7 +33,7 @@ from faircal.methods.classifier.maps import Shrinkage
 from faircal.metrics.measures import check_names
 from faircal.metrics.results import write_clusters
 from faircal.production.describe import describe
-from faircal.workflows.reporting import WrittenReport, make_report
+from faircal.report.writing import WrittenReport, make_report
 
 Float64 = NDArray[np.float64]
 

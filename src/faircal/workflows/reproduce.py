@@ -15,8 +15,8 @@ from faircal.evaluation.benchmark import EXPERIMENTS, paper_settings, run_benchm
 from faircal.evaluation.benchmark.experiments import CLUSTERS
 from faircal.evaluation.benchmark.run import ignore_note
 from faircal.report.paper import check_networks
+from faircal.report.writing import WrittenReport, make_report
 from faircal.workflows.benchmark import written_stays
-from faircal.workflows.reporting import WrittenReport, make_report
 
 
 def reproduce(

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from faircal.report import ResultsFolder, write_all, write_report
+from faircal.report import ResultsFolder, make_report, write_report
 from faircal.report.subject import FACES, subject_of
 from tests.report.classes.conftest import measured
 
@@ -66,7 +66,7 @@ def test_intervals_below_nothing_are_read_without_doubt(text):
 def test_it_is_made_again_from_the_folder_alone_with_the_same_bytes(folder, text, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("report.html", "figures", "tables"))
-    write_all(ResultsFolder.read(copy))
+    make_report(copy)
     assert (copy / "report.html").read_text("utf-8") == text
 
 

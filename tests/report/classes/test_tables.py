@@ -19,7 +19,7 @@ from faircal.report.classes import class_tables, further_class_tables
 from faircal.report.classes.results import ClassResults
 from faircal.report.classes.tables import class_differences
 from faircal.report.paper.latex import latex
-from faircal.report.writing import write_all
+from faircal.report.writing import make_report
 
 
 def cell(table, label, column, block=None):
@@ -127,8 +127,10 @@ def test_no_table_by_group_where_none_of_very_many_can_be_told(by_hand):
 
 def terminal(tables, width):
     console = Console(width=width, file=io.StringIO())
-    for table in tables:
-        show(table, console)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("faircal.cli.tables.out", lambda: console)
+        for table in tables:
+            show(table)
     return console.file.getvalue()
 
 
@@ -231,11 +233,11 @@ def test_forms_for_papers_and_machines(store):
 def test_files(store, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # as where it is not installed
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    store = replace(store, folder=Path(shutil.copytree(store.folder, tmp_path / "copy")))
-    report = write_all(store)
-    names = sorted(path.name for path in report.paths["tables"].glob("*.csv"))
+    report = make_report(shutil.copytree(store.folder, tmp_path / "copy"))
+    tables = Path(report.paths["tables"])
+    names = sorted(path.name for path in tables.glob("*.csv"))
     assert names[:2] == ["01-overall.csv", "02-groups.csv"]
     assert {"03-differences-uncalibrated.csv", "04-differences-global.csv"} <= set(names)
-    rows = pacsv.read_csv(report.paths["tables"] / "01-overall.csv").to_pylist()
+    rows = pacsv.read_csv(tables / "01-overall.csv").to_pylist()
     assert {row["method"] for row in rows} == {"As it comes", "Global", "FairCal", "Group-wise"}
     assert "audit" not in report.paths  # that is for faces
