@@ -1,4 +1,4 @@
-"""The calibration population, counted: what pairs in use are held against."""
+"""The calibration population, counted: what pairs in use are compared with."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _none(*shape: int) -> Callable[[], Int64]:
 class Population:
     """What the images and scores of calibration were like. No image, no embedding is in it.
 
-    Counts come in two rows, imposter pairs first, genuine pairs second. Tables by *lot* tell how
-    counts vary with who took part: people are dealt to G lots, and a pair is counted in the lots of
+    Counts come in two rows, imposter pairs first, genuine pairs second. Tables by *bucket* tell how
+    counts vary with who took part: people are dealt to G buckets, and a pair is counted in those of
     both of its people (once where that is the same one), so a table's sum can exceed the pairs.
 
     Attributes
@@ -57,18 +57,18 @@ class Population:
         pair of calibration is as likely in a bin of one stratum as in that of another.
     ranked_counts : ndarray of shape (2, 2, S), int64
         Pairs in them: in bins of all, and in those of their strata.
-    ranked_lots : ndarray of shape (2, 2, G, S), int64
-    place_lots : ndarray of shape (2, G, R), int64
-        Images as pairs use them, each in its person's lot; where each image would lie had its
+    ranked_buckets : ndarray of shape (2, 2, G, S), int64
+    place_buckets : ndarray of shape (2, G, R), int64
+        Images as pairs use them, each in its person's bucket; where each would lie had its
         person not taken part in the clustering.
     place_pairs : ndarray of shape (2, 2, R, R), int64
-        Pairs by the regions of left and right image: those in one lot, then those in two.
-    outside_lots : ndarray of shape (2, G, 2), int64
-        Images within, and those that would be outside, counted as in `place_lots`.
+        Pairs by the regions of left and right image: those in one bucket, then those in two.
+    outside_buckets : ndarray of shape (2, G, 2), int64
+        Images within, and those that would be outside, counted as in `place_buckets`.
     outside_pairs : ndarray of shape (2, 2, 2, 2), int64
         As `place_pairs`, by whether left and right image would be outside.
-    lots_of : str
-        Who was dealt to lots: ``people``, or ``images``, or ``pairs`` where nothing else is known.
+    counted_by : str
+        Who was dealt to buckets: ``people``, or ``pairs`` where nobody is identified.
     people : int
         How many of those there were.
     effects : mapping
@@ -85,12 +85,12 @@ class Population:
     stratum: Int64 = field(default_factory=_none(1, 1))
     ranked_edges: Float64 = field(default_factory=lambda: np.zeros((1, 0)))
     ranked_counts: Int64 = field(default_factory=_none(2, 2, 1))
-    ranked_lots: Int64 = field(default_factory=_none(2, 2, 0, 1))
-    place_lots: Int64 = field(default_factory=_none(2, 0, 1))
+    ranked_buckets: Int64 = field(default_factory=_none(2, 2, 0, 1))
+    place_buckets: Int64 = field(default_factory=_none(2, 0, 1))
     place_pairs: Int64 = field(default_factory=_none(2, 2, 1, 1))
-    outside_lots: Int64 = field(default_factory=_none(2, 0, 2))
+    outside_buckets: Int64 = field(default_factory=_none(2, 0, 2))
     outside_pairs: Int64 = field(default_factory=_none(2, 2, 2, 2))
-    lots_of: str = "pairs"
+    counted_by: str = "pairs"
     people: int = 0
     effects: Mapping[str, float] = field(default_factory=dict)
 
@@ -100,12 +100,12 @@ class Population:
 
     @property
     def watchable(self) -> bool:
-        """Whether there is something to hold pairs in use against."""
-        return bool(self.ranked_counts[0].sum(axis=1).min() and self.ranked_lots.shape[2] > 1)
+        """Whether there is something to compare pairs in use with."""
+        return bool(self.ranked_counts[0].sum(axis=1).min() and self.ranked_buckets.shape[2] > 1)
 
     @property
     def stratified(self) -> bool:
-        """Whether scores can be held against those of the same stratum."""
+        """Whether scores can be compared with those of the same stratum."""
         return len(self.ranked_edges) > 1
 
     def place(self, vectors: Float32, clusters: NDArray[np.int32]) -> Places:
@@ -116,11 +116,11 @@ class Population:
 
     def values(self) -> dict[str, Any]:
         """Return numbers and texts, for the header of a model file."""
-        return {"lots_of": self.lots_of, "people": self.people, "effects": dict(self.effects)}
+        return {"lots_of": self.counted_by, "people": self.people, "effects": dict(self.effects)}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays, by name."""
-        return {key: getattr(self, key) for key in _SHAPES}
+        """Return all arrays, by their names in a model file."""
+        return {_name_in_file(key): getattr(self, key) for key in _SHAPES}
 
     @classmethod
     def restore(cls, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Population:
@@ -131,19 +131,20 @@ class Population:
         DataError
             Where arrays are missing, do not fit each other, or hold what cannot be.
         """
-        missing = [key for key in _SHAPES if key not in arrays]
+        names = {_name_in_file(key): key for key in _SHAPES}
+        missing = [name for name in names if name not in arrays]
         if missing:
             raise DataError(f"population: expected an array {missing[0]}; fit the model again")
         sizes: dict[str, int] = {"2": 2}
-        for key, (kind, shape) in _SHAPES.items():
-            _check(key, np.asarray(arrays[key]), kind, shape, sizes)
+        for name, key in names.items():
+            _check(name, np.asarray(arrays[name]), *_SHAPES[key], sizes)
         population = cls(
-            **{key: np.asarray(arrays[key]) for key in _SHAPES},
-            lots_of=str(values.get("lots_of", "pairs")),
+            **{key: np.asarray(arrays[name]) for name, key in names.items()},
+            counted_by=str(values.get("lots_of", "pairs")),
             people=int(values.get("people", 0)),
             effects={str(k): float(v) for k, v in dict(values.get("effects", {})).items()},
         )
-        if len(population.region) and population.region.max() >= population.place_lots.shape[2]:
+        if len(population.region) and population.region.max() >= population.place_buckets.shape[2]:
             raise DataError("population: region: expected numbers of regions; fit the model again")
         if population.stratum.max(initial=0) >= len(population.ranked_edges):
             raise DataError("population: stratum: expected numbers of strata; fit the model again")
@@ -161,12 +162,17 @@ _SHAPES: dict[str, tuple[str, tuple[str, ...]]] = {
     "stratum": ("counts", ("R", "R")),
     "ranked_edges": ("edges", ("H", "S-1")),
     "ranked_counts": ("counts", ("2", "2", "S")),
-    "ranked_lots": ("counts", ("2", "2", "G", "S")),
-    "place_lots": ("counts", ("2", "G", "R")),
+    "ranked_buckets": ("counts", ("2", "2", "G", "S")),
+    "place_buckets": ("counts", ("2", "G", "R")),
     "place_pairs": ("counts", ("2", "2", "R", "R")),
-    "outside_lots": ("counts", ("2", "G", "2")),
+    "outside_buckets": ("counts", ("2", "G", "2")),
     "outside_pairs": ("counts", ("2", "2", "2", "2")),
 }
+
+
+def _name_in_file(key: str) -> str:
+    """Return what model files call an array: they have had *lots* of people since schema 1."""
+    return key.replace("_buckets", "_lots")
 
 
 def _check(

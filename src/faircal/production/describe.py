@@ -21,7 +21,7 @@ from faircal.methods.classifier import FairCalClassifier
 from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE
 from faircal.metrics.results import versions
 from faircal.model import About, Provenance
-from faircal.production.monitoring.calibration_pairs import SampledPairs
+from faircal.production.monitoring.population import SampledPairs
 
 
 class CountedRemotePairs(SampledPairs, Protocol):

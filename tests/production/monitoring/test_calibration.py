@@ -5,13 +5,13 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from faircal.production.monitoring.calibration import Labels, count_labels
-from faircal.production.monitoring.distance import Tolerance
+from faircal.production.monitoring.calibration import LabelWindow, count_labels
+from faircal.production.monitoring.comparing import Tolerance
 
 
 def labels(odds, genuine, person=None):
     counts = count_labels(expit(odds), genuine, person, 0, 1 << 40)[0]
-    return Labels.of(counts, Tolerance())
+    return LabelWindow.of(counts, Tolerance())
 
 
 def test_intercept_and_slope_are_those_of_logistic_regression():

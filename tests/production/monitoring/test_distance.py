@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from faircal.production.monitoring.distance import beyond
+from faircal.production.monitoring.comparing import exceedance
 
-LOTS = 32
+BUCKETS = 32
 
 
 def draw(rng, shape, truth):
-    """Draw lots' contributions with covariance `shape` @ `shape`.T / LOTS about `truth`."""
-    lots = rng.normal(size=(LOTS, len(shape))) @ shape.T / LOTS
-    mean = lots.sum(axis=0)
-    centred = lots - mean / LOTS
-    return truth + mean, centred.T @ centred * LOTS / (LOTS - 1)
+    """Draw buckets' contributions with covariance `shape` @ `shape`.T / BUCKETS about `truth`."""
+    buckets = rng.normal(size=(BUCKETS, len(shape))) @ shape.T / BUCKETS
+    mean = buckets.sum(axis=0)
+    centred = buckets - mean / BUCKETS
+    return truth + mean, centred.T @ centred * BUCKETS / (BUCKETS - 1)
 
 
 @pytest.mark.parametrize("kind", ["one", "even", "uneven"])
@@ -27,7 +27,9 @@ def test_false_alarms_at_the_tolerance_are_as_rare_as_told(kind):
         chances = []
         for _ in range(4000):
             difference, covariance = draw(rng, shape, truth)
-            chances.append(beyond(difference, ((covariance, LOTS - 1.0),), 0.2 * size).p_value)
+            chances.append(
+                exceedance(difference, ((covariance, BUCKETS - 1.0),), 0.2 * size).p_value
+            )
         rates = [np.mean(np.array(chances) <= level) for level in (0.05, 0.005)]
         assert rates[0] <= 0.065
         assert rates[1] <= 0.0105
@@ -39,7 +41,7 @@ def test_the_distance_is_without_what_chance_brings():
     rng = np.random.default_rng(1)
     truth = np.full(10, 0.1)
     squares = [
-        beyond(difference, ((covariance, LOTS - 1.0),), 0.0).distance ** 2
+        exceedance(difference, ((covariance, BUCKETS - 1.0),), 0.0).distance ** 2
         for difference, covariance in (draw(rng, 0.3 * np.eye(10), truth) for _ in range(2000))
     ]
     assert np.mean(squares) == pytest.approx(0.1, rel=0.1)
@@ -47,5 +49,5 @@ def test_the_distance_is_without_what_chance_brings():
 
 def test_without_chance_the_distance_decides():
     nothing = np.zeros((2, 2))
-    assert beyond(np.array([0.3, 0.4]), ((nothing, 5.0),), 0.4) == (0.5, 0.0)
-    assert beyond(np.array([0.3, 0.4]), ((nothing, 5.0),), 0.6) == (0.5, 1.0)
+    assert exceedance(np.array([0.3, 0.4]), ((nothing, 5.0),), 0.4) == (0.5, 0.0)
+    assert exceedance(np.array([0.3, 0.4]), ((nothing, 5.0),), 0.6) == (0.5, 1.0)

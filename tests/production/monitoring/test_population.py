@@ -7,7 +7,7 @@ import faircal
 from faircal.data import open_stream
 from faircal.data.dataset_folder import save_dataset
 from faircal.production.monitoring import survey
-from faircal.production.monitoring.population import OUTSIDE
+from faircal.production.monitoring.placing import OUTSIDE
 from faircal.production.scoring.judging import Judge
 
 
@@ -24,14 +24,14 @@ def test_counts_are_of_the_pairs(parts):
         assert found.ranked_counts[way].sum(axis=1).tolist() == [imposters, genuine]
     for pairs in (found.place_pairs, found.outside_pairs):
         assert pairs.sum(axis=(1, 2, 3)).tolist() == [imposters, genuine]
-    for lots in (found.place_lots, found.outside_lots):
-        assert lots.sum(axis=(1, 2)).tolist() == [2 * imposters, 2 * genuine]
+    for buckets in (found.place_buckets, found.outside_buckets):
+        assert buckets.sum(axis=(1, 2)).tolist() == [2 * imposters, 2 * genuine]
     assert found.genuine_counts.sum() == genuine
     assert found.imposter_counts.sum() == imposters
-    # A genuine pair is in the lot of its person, an imposter pair in those of both, mostly two.
-    assert found.ranked_lots[0, 1].sum() == genuine
-    assert 1.9 * imposters < found.ranked_lots[0, 0].sum() <= 2 * imposters
-    assert found.lots_of == "people"
+    # A genuine pair is in the bucket of its person, an imposter pair in those of both, mostly two.
+    assert found.ranked_buckets[0, 1].sum() == genuine
+    assert 1.9 * imposters < found.ranked_buckets[0, 0].sum() <= 2 * imposters
+    assert found.counted_by == "people"
     assert found.people == 160
     assert found.effects["clusters"] > 2  # ten images of a person lie together
 
@@ -69,7 +69,7 @@ def test_places_are_nearer_to_those_of_new_people_than_the_clustering_itself():
             (distance > found.reach[clusters]).mean()
             for _, clusters, distance in map(model.image_clusters, (cal, test))
         ]
-        told = found.outside_lots[:, :, 1].sum() / found.outside_lots.sum()
+        told = found.outside_buckets[:, :, 1].sum() / found.outside_buckets.sum()
         nearer.append(abs(told - beyond[1]) < abs(beyond[0] - beyond[1]))
     assert sum(nearer) >= 2
 
@@ -99,4 +99,4 @@ def test_scores_alone_have_no_places(tmp_path):
         assert len(found.centers) == 0
         assert found.watchable
         assert not found.stratified
-        assert found.lots_of == "pairs"
+        assert found.counted_by == "pairs"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from faircal.model import Population
-from faircal.production.monitoring import Finding, Verdict
+from faircal.production.monitoring import Finding, PairsInUse, Verdict
 from faircal.production.monitoring.report import (
     DUE,
     QUIET,
@@ -21,10 +21,9 @@ from faircal.production.monitoring.report import (
     advice,
     headline,
     monitoring_page,
-    promise,
     write_monitoring,
 )
-from faircal.production.monitoring.report_figures import MOST, Stretch, pictures, shortened
+from faircal.production.monitoring.report_figures import Stretch, pictures
 
 NAN = float("nan")
 WINDOW = {
@@ -39,7 +38,6 @@ TITLES = {"clusters": "Cluster occupancy", "scores": "Scores", "outside": "Outsi
 DETAILS = {
     "clusters": {"regions": {"found": [0.5, 0.3, 0.2], "expected": [0.2, 0.35, 0.45]}},
     "scores": {
-        "by_stratum": True,
         "bins": {"found": [0.1, 0.2, 0.3, 0.4], "expected": [0.25] * 4},
     },
     "outside": {"found": 0.04, "expected": 0.005},
@@ -72,7 +70,7 @@ POPULATION = Population(
     np.array([1]),
     np.array([1]),
     region=np.array([0, 1, 2, 1]),
-    lots_of="people",
+    counted_by="people",
     people=321,
 )
 TIMELINE = (
@@ -268,23 +266,16 @@ def test_every_alarm_has_something_to_do(name):
     assert "new --state" in said[1]
 
 
-def test_the_promise_names_the_rate():
-    assert "at most 0.5 % of streams" in promise(0.005)
+def test_the_promise_names_the_rate(found):
+    assert "at most 0.5 % of streams" in monitoring_page(replace(found, false_alarms=0.005))
 
 
-def test_a_long_timeline_is_joined_two_by_two_and_loses_nothing():
-    one = TIMELINE[0]
-    days = [one._replace(source=f"day {i}") for i in range(MOST + 1)]
-    joined = shortened(days)
-    assert len(joined) == (MOST + 2) // 2
-    assert joined[0].source == "day 0 … day 1"
-    assert joined[-1] == days[-1]
-    assert sum(part.pairs for part in joined) == sum(part.pairs for part in days)
-    assert joined[0].score == pytest.approx(one.score)
-    assert shortened(days[:MOST]) == days[:MOST]
-
-
-def test_joining_what_was_joined_keeps_the_ends():
-    first, second = (TIMELINE[0]._replace(source=name) for name in ("a … b", "c … d"))
-    assert Stretch.joined(first, second).source == "a … d"
-    assert Stretch.joined(first._replace(source="a"), second._replace(source="a")).source == "a"
+def test_a_stretch_counts_what_is_known():
+    pairs = PairsInUse(
+        np.array([0.1, 0.3]),
+        np.array([0.2, 0.8]),
+        left_outside=np.array([True, False]),
+        genuine=np.array([-1, 1]),
+        shown=np.array([0.1, 0.7]),
+    )
+    assert Stretch.of(pairs, "a.csv") == Stretch("a.csv", 2, 0.2, 0.5, 2, 1, 1, 1, 0.7)

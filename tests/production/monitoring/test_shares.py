@@ -1,23 +1,29 @@
-"""Variances over people, from counts by lot."""
+"""Variances over people, from counts by bucket."""
 
 import numpy as np
 import pytest
 
-from faircal.production.monitoring.shares import Shares, count_images, lots_of
+from faircal.production.monitoring.counts import (
+    CountTables,
+    PairCodes,
+    Shares,
+    TableShape,
+    buckets_of,
+)
 
 
-def test_lots_are_even_and_the_same_for_the_same_number():
+def test_buckets_are_even_and_the_same_for_the_same_number():
     numbers = np.arange(-5, 64_000)
-    lots = lots_of(numbers, 32)
-    counts = np.bincount(lots, minlength=32)
+    buckets = buckets_of(numbers, 32)
+    counts = np.bincount(buckets, minlength=32)
     assert counts.min() > 1800
     assert counts.max() < 2200
-    np.testing.assert_array_equal(lots, lots_of(numbers.copy(), 32))
+    np.testing.assert_array_equal(buckets, buckets_of(numbers.copy(), 32))
 
 
-def tables(person_left, person_right, bins, lots, n_bins):
-    left, right = lots_of(person_left, lots), lots_of(person_right, lots)
-    table = np.zeros((lots, n_bins), np.int64)
+def tables(person_left, person_right, bins, buckets, n_bins):
+    left, right = buckets_of(person_left, buckets), buckets_of(person_right, buckets)
+    table = np.zeros((buckets, n_bins), np.int64)
     np.add.at(table, (left, bins), 1)
     both = left != right
     np.add.at(table, (right[both], bins[both]), 1)
@@ -38,7 +44,7 @@ def test_the_variance_is_that_of_repeating_it_with_other_people(sharing):
             left, right = rng.integers(people, size=(2, pairs))
         score = effect[left] + effect[right] + rng.normal(size=pairs)
         bins = np.searchsorted([-1.5, -0.5, 0.5, 1.5], score)
-        shares = Shares.of(*tables(left, right, bins, 64, 5))
+        shares = Shares.of_pairs(*tables(left, right, bins, 64, 5))
         found.append(by @ shares.share)
         told.append(np.trace(shares.covariance(by)))
     truth = np.var(found, axis=0).sum()
@@ -50,10 +56,10 @@ def test_the_variance_is_that_of_repeating_it_with_other_people(sharing):
 def test_a_mixture_has_the_shares_and_variances_of_its_parts():
     rng = np.random.default_rng(1)
     tables = (rng.integers(0, 50, (64, 4)) for _ in range(2))
-    one, other = (Shares.of(table, table.sum(axis=0)) for table in tables)
+    one, other = (Shares.of_pairs(table, table.sum(axis=0)) for table in tables)
     mixed = one.mixed(other, 0.25)
     np.testing.assert_allclose(mixed.share, 0.75 * one.share + 0.25 * other.share)
-    np.testing.assert_allclose(one.mixed(other, 0.0).moves, one.moves)
+    np.testing.assert_allclose(one.mixed(other, 0.0).deviations, one.deviations)
     by = np.eye(4)
     assert np.trace(one.mixed(other, 1.0).covariance(by)) == pytest.approx(
         np.trace(other.covariance(by))
@@ -63,7 +69,7 @@ def test_a_mixture_has_the_shares_and_variances_of_its_parts():
 def test_no_counts_have_no_shares():
     nothing = np.zeros((8, 3), np.int64)
     for empty in (
-        Shares.of(nothing, nothing[0]),
+        Shares.of_pairs(nothing, nothing[0]),
         Shares.of_images(nothing, np.zeros((2, 3, 3), np.int64)),
     ):
         assert empty.share.tolist() == [0, 0, 0]
@@ -84,9 +90,11 @@ def test_images_vary_with_people_and_with_how_they_were_paired(people, within):
         same = low + (rng.random(pairs) * (high - low)).astype(np.int64)
         right = np.where(rng.random(pairs) < within, same, right)
         sides = np.stack([left, right])
-        lots = lots_of(sides, 64)
-        counted = count_images(np.zeros(pairs, np.int64), lots, group[sides], 1, 64, 4)
-        shares = Shares.of_images(*(table[0] for table in counted))
+        buckets = buckets_of(sides, 64)
+        unknown = np.full((2, pairs), -1)
+        codes = PairCodes(unknown, group[sides], unknown, unknown[0] + 1)
+        counted = CountTables.of(codes, buckets, unknown[0] + 1, 1, TableShape(1, 4, 64))
+        shares = counted.block(0).shares("clusters")
         shown = np.bincount(group[sides].ravel(), minlength=4) / (2 * pairs)
         np.testing.assert_allclose(shares.share, shown)
         found.append(shares.share)

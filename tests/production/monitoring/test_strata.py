@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from faircal.production.monitoring.counts import rank_by_stratum
 from faircal.production.monitoring.population import BINS, edges_of, stratify
-from faircal.production.monitoring.shares import rank_in
 
 
 def test_imposters_are_spread_evenly_and_genuine_pairs_are_resolved():
@@ -39,5 +39,5 @@ def test_strata_follow_how_alike_regions_are():
 
 def test_each_score_is_ranked_in_its_stratum():
     edges = np.array([[0.0, 1.0], [10.0, 20.0]])
-    found = rank_in(edges, np.array([0, 1, 0, 1]), np.array([0.5, 0.5, 1.0, 30.0]))
+    found = rank_by_stratum(edges, np.array([0, 1, 0, 1]), np.array([0.5, 0.5, 1.0, 30.0]))
     assert found.tolist() == [1, 0, 2, 2]

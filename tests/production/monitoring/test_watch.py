@@ -20,9 +20,9 @@ def cut(seen, rows):
     taken = {
         name: None if getattr(seen, name) is None else getattr(seen, name)[rows]
         for name in PairsInUse.__dataclass_fields__
-        if name != "known"
+        if name not in ("identified_by", "genuine", "shown")
     }
-    return PairsInUse(**taken, known=seen.known)
+    return PairsInUse(**taken, identified_by=seen.identified_by)
 
 
 def test_quiet_runs_are_quiet(use):

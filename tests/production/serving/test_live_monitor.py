@@ -27,7 +27,7 @@ def test_the_watch_knows_which_pairs_of_batches_share_an_image(start, vectors, t
         many = {"left": [probe.tolist()] * 3, "right": gallery}
         assert client.post("/v1/verify/batch", json=many).status_code == 200
     client.service.monitor.feed()
-    assert [seen.known for seen in told] == ["images"] * 3
+    assert [seen.identified_by for seen in told] == ["images"] * 3
     first, second, third = (seen.left_person for seen in told)
     assert len(set(first)) == len(set(second)) == 1
     assert first[0] == third[0] != second[0]
@@ -58,7 +58,7 @@ def test_templates_of_batches_are_people(start, vectors, told):
     assert client.post("/v1/verify", json=one).status_code == 200
     client.service.monitor.feed()
     single, batch = told
-    assert batch.known == single.known == "people"
+    assert batch.identified_by == single.identified_by == "people"
     assert batch.left_person[0] == batch.left_person[1] == single.left_person[0]
     assert batch.right_person[1] == single.right_person[0]
 

@@ -107,7 +107,7 @@ class TestDescribed:
         for name in ("counts", "groups", "simulated", "limits", "intended_use", "feature", "data"):
             assert getattr(found.provenance, name) == getattr(expected.provenance, name), name
         population, same = survey(model, pairs), survey(other, data)
-        np.testing.assert_array_equal(population.place_lots, same.place_lots)
+        np.testing.assert_array_equal(population.place_buckets, same.place_buckets)
         assert population.people == same.people
 
     def test_a_model_file(self, models, pairs, folder, tmp_path):

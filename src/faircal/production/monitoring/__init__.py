@@ -1,6 +1,6 @@
 """Monitoring: whether pairs in use are still like those of calibration."""
 
-from faircal.production.monitoring.distance import Tolerance
+from faircal.production.monitoring.comparing import Tolerance
 from faircal.production.monitoring.findings import Finding, Verdict
 from faircal.production.monitoring.pairs_in_use import PairsInUse
 from faircal.production.monitoring.population import survey

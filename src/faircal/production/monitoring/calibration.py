@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from faircal.production.monitoring.distance import Exceedance, Tolerance, beyond
-from faircal.production.monitoring.shares import Float64, Int64, lots_of
+from faircal.production.monitoring.comparing import Exceedance, Tolerance, exceedance
+from faircal.production.monitoring.counts import Float64, Int64, buckets_of
 
-#: Log-odds are counted in bins of this width, up to these; lots; labels in a row that share a lot.
-_WIDTH, _MOST, LOTS, _IN_A_ROW = 0.25, 12.0, 16, 4
+#: Log-odds are counted in bins of this width, up to these; buckets of people; labels in a row that
+#: share one where nobody is identified.
+_WIDTH, _MOST, BUCKETS_OF_LABELS, _IN_A_ROW = 0.25, 12.0, 16, 4
 BINS = round(2 * _MOST / _WIDTH)
-SIZE = LOTS * BINS * 2
+SIZE = BUCKETS_OF_LABELS * BINS * 2
 _CENTERS: Float64 = -_MOST + _WIDTH * (np.arange(BINS, dtype=np.float64) + 0.5)
 #: Labels of each class that are needed.
 FEWEST = 8
@@ -24,10 +25,10 @@ _PRIOR = np.array([1 / 25.0, 4.0])
 
 
 class Recalibration(NamedTuple):
-    """Log-odds that fit the labels: ``told + intercept + (slope − 1) (told − center)``.
+    """Log-odds that fit the labels: ``shown + intercept + (slope − 1) (shown − center)``.
 
-    `center` is the mean of the log-odds told, each as much as the label can tell there: pairs in
-    doubt more than pairs that are sure. So the two hardly depend on each other.
+    `center` is the mean of the log-odds shown, weighed by p (1 − p), the Fisher information of a
+    label: pairs in doubt more than pairs that are sure. So the two hardly depend on each other.
     """
 
     intercept: float
@@ -44,7 +45,7 @@ def count_labels(
     start: int,
     block: int,
 ) -> Int64:
-    """Count labels by block, lot, bin of log-odds and class, when `start` were seen before.
+    """Count labels by block, bucket, bin of log-odds and class; `start` came before these.
 
     Returns
     -------
@@ -55,25 +56,25 @@ def count_labels(
     bins = np.minimum(((odds + _MOST) / _WIDTH).astype(np.int64), BINS - 1)
     number = start + np.arange(len(bins))
     of = number // block - start // block
-    lot = (number // _IN_A_ROW) % LOTS
+    bucket = (number // _IN_A_ROW) % BUCKETS_OF_LABELS
     if person is not None:
-        lot = np.where(person == -1, lot, lots_of(person, LOTS))
-    cell = ((of * LOTS + lot) * BINS + bins) * 2 + genuine
+        bucket = np.where(person == -1, bucket, buckets_of(person, BUCKETS_OF_LABELS))
+    cell = ((of * BUCKETS_OF_LABELS + bucket) * BINS + bins) * 2 + genuine
     blocks = int(of[-1]) + 1
     return np.bincount(cell, minlength=blocks * SIZE).reshape(blocks, SIZE)
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """Labels of a window: counts by lot, bin and class."""
+class LabelWindow:
+    """Labels of a window: counts by bucket, bin and class."""
 
     table: Int64
     tolerance: Tolerance
 
     @classmethod
-    def of(cls, counts: Int64, tolerance: Tolerance) -> Labels:
+    def of(cls, counts: Int64, tolerance: Tolerance) -> LabelWindow:
         """Read `counts`."""
-        return cls(counts.reshape(LOTS, BINS, 2), tolerance)
+        return cls(counts.reshape(BUCKETS_OF_LABELS, BINS, 2), tolerance)
 
     @property
     def classes(self) -> tuple[int, int]:
@@ -82,12 +83,12 @@ class Labels:
         return imposters, genuine
 
     @property
-    def enough(self) -> bool:
+    def sufficient(self) -> bool:
         """Whether there are labels of both classes to speak of."""
         return min(self.classes) >= FEWEST
 
     def curve(self) -> tuple[Float64, Int64, Int64]:
-        """Return P told (bins' centres), labels and genuine ones among them, where there are any.
+        """Return P shown (bins' centres), labels and genuine ones among them, where there are any.
 
         Of shape (b,) each.
         """
@@ -98,7 +99,8 @@ class Labels:
     def recalibrate(self) -> Recalibration:
         """Fit intercept and slope by maximum likelihood, held weakly to 0 and 1.
 
-        The covariance is that over lots, or that of independent labels where it is larger.
+        The covariance is that over buckets of people (a sandwich), or that of independent labels
+        where it is larger.
         """
         labels, genuine = self.table.sum(axis=2).astype(float), self.table[:, :, 1].astype(float)
         n, y = labels.sum(axis=0), genuine.sum(axis=0)
@@ -107,28 +109,28 @@ class Labels:
         design = np.stack([np.ones(BINS), _CENTERS - center])
         at = np.zeros(2)
         for _ in range(100):
-            told = expit(_CENTERS + at @ design)
-            inform = (design * (n * told * (1 - told))) @ design.T + np.diag(_PRIOR)
-            step = np.linalg.solve(inform, design @ (y - n * told) - _PRIOR * at)
+            p = expit(_CENTERS + at @ design)
+            inform = (design * (n * p * (1 - p))) @ design.T + np.diag(_PRIOR)
+            step = np.linalg.solve(inform, design @ (y - n * p) - _PRIOR * at)
             at = at + np.clip(step, -1.0, 1.0)
             if np.abs(step).max() < 1e-9:
                 break
-        told = expit(_CENTERS + at @ design)
-        inverse = np.linalg.inv((design * (n * told * (1 - told))) @ design.T + np.diag(_PRIOR))
-        pulls = (genuine - labels * told) @ design.T @ inverse
+        p = expit(_CENTERS + at @ design)
+        inverse = np.linalg.inv((design * (n * p * (1 - p))) @ design.T + np.diag(_PRIOR))
+        influence = (genuine - labels * p) @ design.T @ inverse
         weight = labels.sum(axis=1)
         effective = float(weight.sum()) ** 2 / max(float((weight**2).sum()), 1.0)
-        pulls = pulls - weight[:, None] * pulls.sum(axis=0) / max(weight.sum(), 1.0)
-        over = pulls.T @ pulls * effective / max(effective - 1, 0.5)
+        influence = influence - weight[:, None] * influence.sum(axis=0) / max(weight.sum(), 1.0)
+        over = influence.T @ influence * effective / max(effective - 1, 0.5)
         ratio = float(np.trace(over @ np.linalg.inv(inverse))) / 2
         covariance = over if ratio > 1 else inverse
         slope, freedom = 1 + float(at[1]), max(effective - 1, 1.0)
         return Recalibration(float(at[0]), slope, center, covariance, freedom)
 
     def compare(self) -> tuple[Exceedance, Recalibration]:
-        """Say how far off probabilities are, in units of what is tolerated."""
+        """Return how far off probabilities are, in units of what is tolerated, and the fit."""
         fitted = self.recalibrate()
         scale = 1 / np.array([self.tolerance.intercept, self.tolerance.slope])
         off = scale * np.array([fitted.intercept, fitted.slope - 1])
         covariance = fitted.covariance * np.outer(scale, scale)
-        return beyond(off, ((covariance, fitted.freedom),), 1.0), fitted
+        return exceedance(off, ((covariance, fitted.freedom),), 1.0), fitted

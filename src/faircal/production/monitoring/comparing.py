@@ -1,135 +1,179 @@
-"""One window of pairs in use, held against the calibration population."""
+"""How far a window of pairs in use is from calibration, and whether surely further than tolerated.
+
+Of each thing that is watched, a difference of two vectors of shares, in use and in calibration, is
+scaled so that its length is a distance that means something; one test (`exceedance`) serves all.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import fdtrc
 
+from faircal._base.errors import ParameterError
 from faircal.model import Population
-from faircal.production.monitoring.distance import Exceedance, Tolerance, beyond
-from faircal.production.monitoring.shares import FEWEST_LOTS, Float64, Int64, Shares
+from faircal.production.monitoring.counts import (
+    FEWEST_BUCKETS,
+    CountTables,
+    Float64,
+    Shares,
+)
 
-
-class SharesByClass(NamedTuple):
-    """Shares of imposter and of genuine pairs, or of their images."""
-
-    imposter: Shares
-    genuine: Shares
-
-    def mixed(self, share: float) -> Shares:
-        """Return those of both, `share` of them genuine."""
-        return self.imposter.mixed(self.genuine, share)
-
-
-@dataclass(frozen=True)
-class CalibrationShares:
-    """Shares of calibration by class."""
-
-    population: Population
-
-    @cached_property
-    def scores(self) -> tuple[SharesByClass, ...]:
-        """Scores in bins of all pairs, and in those of strata where there are any."""
-        of = self.population
-        return tuple(
-            SharesByClass(
-                *(Shares.of(of.ranked_lots[way, k], of.ranked_counts[way, k]) for k in (0, 1))
-            )
-            for way in range(1 + of.stratified)
-        )
-
-    @cached_property
-    def places(self) -> SharesByClass:
-        """Images in regions."""
-        of = self.population
-        return SharesByClass(*map(Shares.of_images, of.place_lots, of.place_pairs))
-
-    @cached_property
-    def outside(self) -> SharesByClass:
-        """Images within and outside."""
-        of = self.population
-        return SharesByClass(*map(Shares.of_images, of.outside_lots, of.outside_pairs))
-
-
-#: Lots that people in use are dealt to.
-LOTS = 32
-#: Where nobody tells who is in the pairs, they may be as few as one in so many of calibration's.
-FEWER_PEOPLE = 4.0
+#: Where nobody is identified, people may be as few as one in so many of calibration's.
+_FEWER_PEOPLE = 4.0
 #: Numbers of people or images that so large a part of pairs lacks count as unknown.
 _LACKING = 0.05
 #: A region with less than this part of its due share counts as if it had that.
 _TINY = 0.05
 #: The part of the false-alarm rate that each way of counting scores has.
-_WAYS = (("all_scores", 0.2), ("scores", 0.8))
+_WAYS = {"all_scores": 0.2, "scores": 0.8}
 #: Rounds of weighing and estimating the share of genuine pairs.
 _ROUNDS = 4
 
 
-class CountLayout(NamedTuple):
-    """Where counts of a block stand: S bins of scores, R regions, `LOTS` lots."""
+@dataclass(frozen=True)
+class Tolerance:
+    """What is let pass. An alarm says that a distance is surely larger, not only that it is there.
 
-    bins: int
-    regions: int
+    Attributes
+    ----------
+    clusters : float
+        Half the relative change of regions' shares, root mean square: 0.01 is 2 % more or less.
+    scores : float
+        Distance of the distribution functions of scores, root mean square.
+    outside : float
+        More images out of the population, as a share of all.
+    intercept, slope : float
+        Of log-odds: how far they may be off for pairs in doubt, and by what part they may be
+        surer, or less sure, than is right.
+    """
 
-    @classmethod
-    def of(cls, population: Population) -> CountLayout:
-        """Return that for a population."""
-        return cls(population.ranked_counts.shape[2], population.place_lots.shape[2])
+    clusters: float = 0.01
+    scores: float = 0.005
+    outside: float = 0.02
+    intercept: float = 0.5
+    slope: float = 0.25
 
-    @property
-    def parts(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each table."""
-        return {
-            "ranked": (2, self.bins),  # in bins of all pairs, and in those of strata
-            "ranked_lots": (2, LOTS, self.bins),
-            "place_lots": (LOTS, self.regions),
-            "place_pairs": (2, self.regions, self.regions),
-            "outside_lots": (LOTS, 2),
-            "outside_pairs": (2, 2, 2),
-            "known": (3,),  # pairs whose people, whose images only, of whom nobody is known
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            least = 1e-6 if name in ("intercept", "slope") else 0.0  # those two are divided by
+            if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+                raise ParameterError(
+                    f"tolerance {name}: expected a number of at least {least:g}, found {value!r}"
+                )
+
+
+class Exceedance(NamedTuple):
+    """A distance, less what chance brings, and the chance of such a one at the tolerance."""
+
+    distance: float
+    p_value: float
+
+
+def exceedance(
+    difference: Float64, covariances: tuple[tuple[Float64, float], ...], tolerance: float
+) -> Exceedance:
+    """Test whether the length of the true difference is more than `tolerance`.
+
+    The squared length Q of the observed difference has the mean Δ² + tr Σ, so Q − tr Σ estimates
+    Δ²; and at a true length of δ its variance is 2 tr Σ² + 4 δᵀΣδ, which 4 δ² λ bounds for λ the
+    largest eigenvalue (taken as twice the mean one, weighed by itself, at most √(tr Σ²)). A
+    multiple of χ² with that mean and variance (Satterthwaite, Patnaik) gives the chance; as Σ is
+    itself estimated from buckets, it becomes Fisher's F.
+
+    Parameters
+    ----------
+    difference : ndarray of shape (m,)
+        Scaled so that its length is the distance.
+    covariances : tuple of (ndarray of shape (m, m), float)
+        Independent parts of Σ, each with its degrees of freedom.
+    tolerance : float
+    """
+    square = float(difference @ difference)
+    traces = np.array([float(np.trace(part)) for part, _ in covariances])
+    squares = np.array([_squared_trace(part, freedom) for part, freedom in covariances])
+    cross = sum(
+        2 * float((a * b).sum())
+        for i, (a, _) in enumerate(covariances)
+        for b, _ in covariances[i + 1 :]
+    )
+    trace = float(traces.sum())
+    if not trace > 0:
+        return Exceedance(np.sqrt(square), float(square <= tolerance**2))
+    squared = min(max(float(squares.sum()) + cross, trace**2 / len(difference)), trace**2)
+    mean = trace + tolerance**2
+    largest = min(2 * squared / trace, np.sqrt(squared))
+    variance = 2 * squared + 4 * tolerance**2 * largest
+    freedoms = np.array([freedom for _, freedom in covariances])
+    doubt = float((2 * squares / freedoms).sum())  # the variance of the estimate of tr Σ
+    chance = fdtrc(2 * mean**2 / variance, 2 * mean**2 / max(doubt, 1e-300), square / mean)
+    return Exceedance(float(np.sqrt(max(square - trace, 0.0))), float(chance))
+
+
+def _squared_trace(part: Float64, freedom: float) -> float:
+    """Return tr Σ² of an estimate from `freedom` independent squares, which by itself is too large.
+
+    E tr S² = tr Σ² (1 + 1/f) + (tr Σ)² / f of a Wishart matrix, solved for tr Σ².
+    """
+    raw, trace = float((part * part).sum()), float(np.trace(part))
+    if not np.isfinite(freedom):
+        return raw
+    freedom = max(freedom, 2.0)
+    unbiased = freedom**2 / ((freedom - 1) * (freedom + 2)) * (raw - trace**2 / freedom)
+    return float(np.clip(unbiased, trace**2 / len(part), trace**2))
+
+
+class SharesByClass(NamedTuple):
+    """Shares among imposter pairs of calibration, and among genuine ones."""
+
+    imposter: Shares
+    genuine: Shares
+
+
+class Reference:
+    """Shares of calibration, by what is counted and by class."""
+
+    def __init__(self, population: Population) -> None:
+        self.population = population
+        classes = [CountTables.of_class(population, genuine) for genuine in (0, 1)]
+        ways = list(_WAYS)[: 1 + population.stratified]
+        self.by_class = {
+            name: SharesByClass(*(tables.shares(name) for tables in classes))
+            for name in (*ways, "clusters", "outside")
         }
 
-    @property
-    def size(self) -> int:
-        """Counts in all."""
-        return sum(int(np.prod(shape)) for shape in self.parts.values())
-
-    def read(self, counts: Int64) -> dict[str, Int64]:
-        """Cut `counts`, of shape (…, size), into tables."""
-        tables, at = {}, 0
-        for key, shape in self.parts.items():
-            size = int(np.prod(shape))
-            tables[key] = counts[..., at : at + size].reshape(*counts.shape[:-1], *shape)
-            at += size
-        return tables
+    def mixed(self, name: str, genuine: float) -> Shares:
+        """Return what is expected where a share `genuine` of pairs is."""
+        imposter, of_genuine = self.by_class[name]
+        return imposter.mixed(of_genuine, genuine)
 
 
 class WindowComparison(NamedTuple):
-    """What is found of one thing: how far from calibration, shares found and expected.
+    """How far a window is from calibration, and the shares observed and expected.
 
-    There is not `enough` where a handful of people makes up all pairs: nothing can be told then.
+    It is not `sufficient` where a handful of people makes up all pairs: nothing can be said then.
     """
 
-    beyond: Exceedance
-    found: Float64
+    distance: float
+    p_value: float
+    observed: Float64
     expected: Float64
-    enough: bool
+    sufficient: bool
 
 
 class _ScoreFit(NamedTuple):
-    """Scores found, those expected at the share of genuine pairs that fits best, and a metric."""
+    """The share of genuine pairs that fits scores best, and a metric that does not depend on it."""
 
-    found: Shares
-    expected: Shares
+    observed: Shares
     share: float
     by: Float64
 
     @classmethod
-    def fit(cls, observed: Shares, classes: SharesByClass) -> _ScoreFit:
-        """Find the share by least squares between distribution functions, weighed by pairs."""
+    def of(cls, observed: Shares, classes: SharesByClass) -> _ScoreFit:
+        """Fit the share by least squares between distribution functions, weighed by pairs."""
         imposter, genuine = classes
         line, rest = genuine.share - imposter.share, observed.share - imposter.share
         share, by = 0.5, np.tri(len(line))
@@ -141,125 +185,108 @@ class _ScoreFit(NamedTuple):
         if 0 < share < 1:  # what another share would do is taken out
             along = by @ line
             by = by - np.outer(along, along @ by) / max(float(along @ along), 1e-300)
-        return cls(observed, classes.mixed(share), share, by)
+        return cls(observed, share, by)
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
-    """Counts of a window, and the population they are held against."""
+class UseWindow:
+    """Counts of pairs in use, and the calibration that they are compared with."""
 
-    reference: CalibrationShares
-    tables: dict[str, Int64]
+    reference: Reference
+    tables: CountTables
     tolerance: Tolerance
 
-    @classmethod
-    def of(cls, reference: CalibrationShares, counts: Int64, tolerance: Tolerance) -> Window:
-        """Read `counts`."""
-        return cls(reference, CountLayout.of(reference.population).read(counts), tolerance)
-
     @cached_property
-    def known(self) -> str:
-        """Who is known of most pairs: ``people``, ``images``, or ``nobody``."""
-        known = self.tables["known"]
-        people, images, nobody = (known / max(known.sum(), 1)).tolist()
+    def identified_by(self) -> str:
+        """Who is identified of most pairs: ``people``, ``images``, or ``nobody``."""
+        counts = self.tables.identified
+        people, images, nobody = (counts / max(counts.sum(), 1)).tolist()
         if nobody > _LACKING:
             return "nobody"
         return "images" if images > _LACKING or people == 0 else "people"
 
-    # ------------------------------------------------------------------ scores
-
     @cached_property
-    def _by_stratum(self) -> bool:
-        """Whether strata of most pairs are known."""
-        everything, strata = self.tables["ranked"].sum(axis=1).tolist()
-        return self.reference.population.stratified and 2 * strata > everything
-
-    @cached_property
-    def _fitted(self) -> tuple[_ScoreFit, ...]:
-        """Scores in bins of all pairs, and in those of strata where these are known."""
-        return tuple(
-            _ScoreFit.fit(Shares.of(lots, counts), classes)
-            for lots, counts, classes in zip(
-                self.tables["ranked_lots"][: 1 + self._by_stratum],
-                self.tables["ranked"],
-                self.reference.scores,
-                strict=False,
-            )
-        )
+    def _score_fits(self) -> dict[str, _ScoreFit]:
+        """Scores in bins of all pairs, and in those of strata where most pairs' are known."""
+        everything, in_strata = self.tables.ranked.sum(axis=1).tolist()
+        by_stratum = self.reference.population.stratified and 2 * in_strata > everything
+        return {
+            name: _ScoreFit.of(self.tables.shares(name), self.reference.by_class[name])
+            for name in list(_WAYS)[: 1 + by_stratum]
+        }
 
     @property
     def share_genuine(self) -> float:
         """The share of genuine pairs that fits the scores best."""
-        return self._fitted[-1].share
+        return list(self._score_fits.values())[-1].share
 
-    def scores(self) -> WindowComparison:
-        """Hold scores against genuine and imposter pairs of calibration, mixed as fits best.
+    def covers(self, name: str) -> bool:
+        """Whether ``scores``, ``clusters`` or ``outside`` are known of most pairs."""
+        pairs = {
+            "scores": self.tables.ranked[0],
+            "clusters": self.tables.place_pairs,
+            "outside": self.tables.outside_pairs,
+        }
+        return bool(2 * pairs[name].sum() >= self.tables.ranked[0].sum())
+
+    def compare(self, name: str) -> WindowComparison:
+        """Compare ``scores``, ``clusters`` or ``outside``."""
+        compared: WindowComparison = getattr(self, f"_{name}")()
+        return compared
+
+    def _scores(self) -> WindowComparison:
+        """Compare with genuine and imposter pairs of calibration, mixed as fits best.
 
         The distance is that between distribution functions, root mean square over pairs. Scores
         of all pairs tell of any change, those by stratum of one that is not of the mix of people
         alone; the one that tells more counts, and its chance is the larger for it (`_WAYS`).
         """
-        comparisons = []
-        ways = _WAYS if len(self._fitted) > 1 else (("all_scores", 1.0),)
-        for (name, part), fit in zip(ways, self._fitted, strict=True):
-            limit = self.tolerance.scores
-            comparison = self._compare(name, fit.found, fit.expected, fit.by, limit)
-            chance = min(comparison.beyond.p_value / part, 1.0)
-            comparisons.append(
-                comparison._replace(beyond=comparison.beyond._replace(p_value=chance))
-            )
-        return min(comparisons, key=lambda compared: compared.beyond.p_value)
+        compared = []
+        for name, fit in self._score_fits.items():
+            expected = self.reference.mixed(name, fit.share)
+            way = self._distance(name, fit.observed, expected, fit.by, self.tolerance.scores)
+            part = _WAYS[name] if len(self._score_fits) > 1 else 1.0
+            compared.append(way._replace(p_value=min(way.p_value / part, 1.0)))
+        return min(compared, key=lambda way: way.p_value)
 
-    # --------------------------------------------------------- clusters, outside
-
-    @property
-    def placed(self) -> int:
-        """Pairs whose clusters are known."""
-        return int(self.tables["place_pairs"].sum())
-
-    def clusters(self) -> WindowComparison:
-        """Hold regions' shares against those of calibration.
+    def _clusters(self) -> WindowComparison:
+        """Compare regions' shares of images.
 
         The distance is half the relative change of a region's share, root mean square over images:
         the total variation, where all change alike.
         """
-        expected = self.reference.places.mixed(self.share_genuine)
+        expected = self.reference.mixed("clusters", self.share_genuine)
         least = _TINY / len(expected.share)
         by = np.diag(0.5 / np.sqrt(np.maximum(expected.share, least)))
-        observed = Shares.of_images(self.tables["place_lots"], self.tables["place_pairs"])
-        return self._compare("clusters", observed, expected, by, self.tolerance.clusters)
+        observed = self.tables.shares("clusters")
+        return self._distance("clusters", observed, expected, by, self.tolerance.clusters)
 
-    @property
-    def flagged(self) -> int:
-        """Pairs of which it is known whether their images are outside."""
-        return int(self.tables["outside_pairs"].sum())
-
-    def outside(self) -> WindowComparison:
-        """Hold the share of images outside against that of calibration; fewer is no fault."""
-        expected = self.reference.outside.mixed(self.share_genuine)
-        observed = Shares.of_images(self.tables["outside_lots"], self.tables["outside_pairs"])
+    def _outside(self) -> WindowComparison:
+        """Compare the share of images outside; fewer than in calibration is no fault."""
+        expected = self.reference.mixed("outside", self.share_genuine)
+        observed = self.tables.shares("outside")
         by = np.array([[0.0, 1.0]])
-        compared = self._compare("outside", observed, expected, by, self.tolerance.outside)
+        compared = self._distance("outside", observed, expected, by, self.tolerance.outside)
         if observed.share[1] > expected.share[1]:
             return compared
-        return compared._replace(beyond=Exceedance(0.0, 1.0))
+        return compared._replace(distance=0.0, p_value=1.0)
 
-    # ------------------------------------------------------------------- shared
-
-    def _compare(
+    def _distance(
         self, name: str, observed: Shares, expected: Shares, by: Float64, tolerance: float
     ) -> WindowComparison:
-        difference = by @ (observed.share - expected.share)
-        mine, theirs = observed.covariance(by), expected.covariance(by)
+        """Compare shares by the length of ``by @ (observed − expected)``."""
         population = self.reference.population
-        if self.known == "images":
+        mine, theirs = observed.covariance(by), expected.covariance(by)
+        if self.identified_by == "images":
             mine = mine * population.effects.get(name, 1.0)
-        freedoms = max(observed.freedom, 1.0), max(expected.freedom, 1.0)
-        parts = [(mine, freedoms[0]), (theirs, freedoms[1])]
-        if self.known == "nobody" and population.lots_of != "pairs":
-            parts[1] = (theirs * (1 + FEWER_PEOPLE), freedoms[1])
-        exceedance = beyond(difference, tuple(parts), tolerance)
-        enough = min(observed.freedom, expected.freedom) >= FEWEST_LOTS - 1
-        if not enough:
-            exceedance = exceedance._replace(p_value=1.0)
-        return WindowComparison(exceedance, observed.share, expected.share, enough)
+        elif self.identified_by == "nobody" and population.counted_by != "pairs":
+            theirs = theirs * (1 + _FEWER_PEOPLE)
+        parts = (
+            (mine, max(observed.freedom, 1.0)),
+            (theirs, max(expected.freedom, 1.0)),
+        )
+        distance, p_value = exceedance(by @ (observed.share - expected.share), parts, tolerance)
+        sufficient = min(observed.freedom, expected.freedom) >= FEWEST_BUCKETS - 1
+        return WindowComparison(
+            distance, p_value if sufficient else 1.0, observed.share, expected.share, sufficient
+        )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from faircal.model import Population
-from faircal.production.monitoring.calibration import FEWEST, Labels
-from faircal.production.monitoring.comparing import CalibrationShares, Window, WindowComparison
-from faircal.production.monitoring.distance import Tolerance
-from faircal.production.monitoring.windows import WindowRecord
+from faircal.production.monitoring.calibration import FEWEST, LabelWindow
+from faircal.production.monitoring.comparing import Tolerance, UseWindow
+from faircal.production.monitoring.windows import CountedWindow
 
 Name = Literal["clusters", "scores", "outside", "calibration"]
 
@@ -68,7 +67,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What all findings come to.
+    """What all findings say together.
 
     Attributes
     ----------
@@ -112,158 +111,145 @@ _CAVEATS = {
 }
 
 
-_CHANCE = "; chance brings as much, with people so few"
-
-
 class _WatchState(Protocol):
     """What is needed of a watch."""
 
     population: Population
-    reference: CalibrationShares
     tolerance: Tolerance
     false_alarms: float
-    pairs: int
-    labels: int
+
+    @property
+    def pairs(self) -> int: ...
+
+    @property
+    def labels(self) -> int: ...
+
+    def use_window(self, window: CountedWindow) -> UseWindow: ...
 
 
-def finding(name: Name, record: WindowRecord | None, rates: _WatchState) -> Finding:
+class _Look(NamedTuple):
+    """What a look at a window comes to."""
+
+    statistic: float
+    p_value: float
+    sufficient: bool
+    words: str
+    details: dict[str, Any]
+
+
+def finding(name: Name, window: CountedWindow | None, watch: _WatchState) -> Finding:
     """Put a look in words; None stands for none yet."""
-    population, tolerance = rates.population, rates.tolerance
-    if record is None:
-        return _nothing(name, population, rates)
-    if name == "calibration":
-        return _calibration(record, tolerance, rates)
-    window = Window.of(rates.reference, record.counts, tolerance)
-    compared: WindowComparison = getattr(window, name)()
-    limit = float(getattr(tolerance, name))
-    details: dict[str, Any] = {
-        "tolerance": limit,
-        "window_end": record.end,
-        "window_pairs": record.length,
-        "known": window.known,
-        "caveat": _CAVEATS[window.known],
-        "share_genuine": round(window.share_genuine, 6),
-    }
-    say = {"clusters": _clusters, "scores": _scores, "outside": _outside}[name]
-    moved = compared.beyond.distance > limit
-    words = _front(record, "pairs", compared.enough, moved) + say(compared, limit, window, details)
-    if not record.alarm and moved:
-        words += _CHANCE
+    if window is None:
+        nan = float("nan")
+        words = _why_nothing(name, watch)
+        return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
+    on_labels = name == "calibration"
+    look = _at_labels(window, watch.tolerance) if on_labels else _at_pairs(name, window, watch)
+    unit = "labels" if on_labels else "pairs"
+    beyond = look.statistic > look.details["tolerance"]
+    span = f"{unit} {window.end - window.length + 1:,} to {window.end:,}"
+    if window.alarm:
+        front = f"Alarm at {span}: "
+    elif not look.sufficient:
+        front = f"Too few people in {span} to tell: "
+    else:
+        front = f"{'Moved, not surely' if beyond else 'Quiet'}; last look at {span}: "
+    chance = "; chance brings as much, with people so few" if beyond and not window.alarm else ""
+    ends = {"window_end": window.end, f"window_{unit}": window.length}
     return Finding(
         name,
         _TITLES[name],
-        compared.beyond.distance,
-        compared.beyond.p_value,
-        record.level(name, rates.false_alarms),
-        record.alarm,
-        compared.enough,
-        words,
-        details,
+        look.statistic,
+        look.p_value,
+        window.level(name, watch.false_alarms),
+        window.alarm,
+        look.sufficient,
+        f"{front}{look.words}{chance}",
+        {**ends, **look.details},
     )
 
 
-def _nothing(name: Name, population: Population, rates: _WatchState) -> Finding:
+def _why_nothing(name: Name, watch: _WatchState) -> str:
+    """Say why there was no look yet."""
+    if name == "calibration" and watch.labels:
+        labels = "label" if watch.labels == 1 else "labels"
+        return f"{watch.labels} {labels} so far: not enough; 50 are, with {FEWEST} of each class"
     if name == "calibration":
-        labels = "label" if rates.labels == 1 else "labels"
+        return "no labels have come in; without them nobody can tell whether probabilities hold"
+    if name != "scores" and not len(watch.population.centers):
+        return "the model was calibrated on scores only: nothing is known of images"
+    if watch.pairs >= 500:
+        return "clusters of the images in use were not told"
+    return f"{watch.pairs} pairs so far: not enough; the first look is at 500"
+
+
+def _at_pairs(name: Name, window: CountedWindow, watch: _WatchState) -> _Look:
+    """Look at clusters, scores or images outside."""
+    in_use, limit = watch.use_window(window), float(getattr(watch.tolerance, name))
+    compared = in_use.compare(name)
+    distance, observed, expected = compared.distance, compared.observed, compared.expected
+    details: dict[str, Any] = {
+        "tolerance": limit,
+        "known": in_use.identified_by,
+        "caveat": _CAVEATS[in_use.identified_by],
+        "share_genuine": round(in_use.share_genuine, 6),
+    }
+    shares = {"found": _rounded(observed), "expected": _rounded(expected)}
+    if name == "clusters":
+        details["regions"] = shares
+        most = int(np.argmax(np.abs(observed - expected)))
         words = (
-            f"{rates.labels} {labels} so far: not enough; 50 are, with {FEWEST} of each class"
-            if rates.labels
-            else "no labels have come in; without them nobody can tell whether probabilities hold"
+            f"regions' shares of images changed by {distance:.3f} beyond what chance brings "
+            f"({limit:.3f} tolerated; half the change relative to the share), most in region "
+            f"{most}, with {observed[most]:.1%} where {expected[most]:.1%} were expected"
         )
-    elif name != "scores" and not len(population.centers):
-        words = "the model was calibrated on scores only: nothing is known of images"
-    elif rates.pairs >= 500:
-        words = "clusters of the images in use were not told"
+    elif name == "scores":
+        details["bins"] = shares
+        details["largest_gap"] = float(np.abs(np.cumsum(observed - expected)).max())
+        words = (
+            f"the distribution function of scores is {distance:.3f} from that of genuine and "
+            f"imposter pairs of calibration ({limit:.3f} tolerated), with "
+            f"{in_use.share_genuine:.2%} of pairs genuine, which fits best"
+        )
     else:
-        words = f"{rates.pairs} pairs so far: not enough; the first look is at 500"
-    nan = float("nan")
-    return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
+        details["found"], details["expected"] = float(observed[1]), float(expected[1])
+        words = (
+            f"{observed[1]:.2%} of images lie further from every cluster than those of calibration "
+            f"did; {expected[1]:.2%} were expected, {limit:.2%} more are tolerated"
+        )
+    return _Look(distance, compared.p_value, compared.sufficient, words, details)
 
 
-def _front(record: WindowRecord, what: str, enough: bool, moved: bool) -> str:
-    span = f"{what} {record.end - record.length + 1:,} to {record.end:,}"
-    if record.alarm:
-        return f"Alarm at {span}: "
-    if not enough:
-        return f"Too few people in {span} to tell: "
-    return f"{'Moved, not surely' if moved else 'Quiet'}; last look at {span}: "
-
-
-def _clusters(compared: WindowComparison, limit: float, _: Window, details: dict[str, Any]) -> str:
-    details["regions"] = {"found": _list(compared.found), "expected": _list(compared.expected)}
-    most = int(np.argmax(np.abs(compared.found - compared.expected)))
-    return (
-        f"regions' shares of images changed by {compared.beyond.distance:.3f} beyond what chance "
-        f"brings ({limit:.3f} tolerated; half the change relative to the share), most in region "
-        f"{most}, with {compared.found[most]:.1%} where {compared.expected[most]:.1%} were expected"
-    )
-
-
-def _scores(
-    compared: WindowComparison, limit: float, window: Window, details: dict[str, Any]
-) -> str:
-    details["bins"] = {"found": _list(compared.found), "expected": _list(compared.expected)}
-    details["largest_gap"] = float(np.abs(np.cumsum(compared.found - compared.expected)).max())
-    return (
-        "the distribution function of scores is "
-        f"{compared.beyond.distance:.3f} from that of genuine and imposter pairs of calibration "
-        f"({limit:.3f} tolerated), with {window.share_genuine:.2%} of pairs genuine, which fits "
-        "best"
-    )
-
-
-def _outside(compared: WindowComparison, limit: float, _: Window, details: dict[str, Any]) -> str:
-    details["found"], details["expected"] = float(compared.found[1]), float(compared.expected[1])
-    return (
-        f"{compared.found[1]:.2%} of images lie further from every cluster than those of "
-        f"calibration did; {compared.expected[1]:.2%} were expected, {limit:.2%} more are tolerated"
-    )
-
-
-def _calibration(record: WindowRecord, tolerance: Tolerance, rates: _WatchState) -> Finding:
-    labels = Labels.of(record.counts, tolerance)
-    exceedance, fitted = labels.compare()
+def _at_labels(window: CountedWindow, tolerance: Tolerance) -> _Look:
+    """Look at calibration."""
+    labels = LabelWindow.of(window.counts, tolerance)
+    compared, fitted = labels.compare()
     probability, count, genuine = labels.curve()
     errors = np.sqrt(np.diag(fitted.covariance))
     share = labels.classes[1] / max(sum(labels.classes), 1)
+    remedy = _remedy(fitted.intercept, fitted.slope, tolerance) if window.alarm else ""
     details = {
         "tolerance": 1.0,
-        "window_end": record.end,
-        "window_labels": record.length,
         "intercept": fitted.intercept,
         "slope": fitted.slope,
         "center": fitted.center,
         "intercept_error": float(errors[0]),
         "slope_error": float(errors[1]),
         "share_genuine": share,
-        "remedy": _remedy(fitted.intercept, fitted.slope, tolerance) if record.alarm else "",
+        "remedy": remedy,
         "only_prior": abs(fitted.slope - 1) <= tolerance.slope,
         "curve": {
-            "probability": _list(probability),
+            "probability": _rounded(probability),
             "labels": count.tolist(),
             "genuine": genuine.tolist(),
         },
     }
-    words = _front(record, "labels", True, exceedance.distance > 1) + (
+    words = (
         f"log-odds of pairs in doubt are off by {fitted.intercept:+.2f} ± {errors[0]:.2f}, and "
         f"{fitted.slope:.2f} ± {errors[1]:.2f} times those told fit best (1 is right); "
-        f"{share:.2%} of labels are genuine"
+        f"{share:.2%} of labels are genuine" + (f". {remedy}" if remedy else "")
     )
-    if record.alarm:
-        words += f". {details['remedy']}"
-    elif exceedance.distance > 1:
-        words += _CHANCE
-    return Finding(
-        "calibration",
-        _TITLES["calibration"],
-        exceedance.distance,
-        exceedance.p_value,
-        record.level("calibration", rates.false_alarms),
-        record.alarm,
-        True,
-        words,
-        details,
-    )
+    return _Look(*compared, True, words, details)
 
 
 def _remedy(intercept: float, slope: float, tolerance: Tolerance) -> str:
@@ -297,5 +283,5 @@ def summary(findings: Sequence[Finding], pairs: int) -> str:
     return f"Nothing has changed beyond what is tolerated, as far as {after} tell."
 
 
-def _list(values: Any, digits: int = 6) -> list[float]:
-    return [round(float(value), digits) for value in values]
+def _rounded(values: Any) -> list[float]:
+    return [round(float(value), 6) for value in values]

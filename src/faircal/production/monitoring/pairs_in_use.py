@@ -1,23 +1,28 @@
-"""Pairs in use, as monitoring gets them, and their counts block by block."""
+"""Pairs in use, as monitoring gets them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
-from faircal.data.columns import UNKNOWN
-from faircal.model import Population
-from faircal.production.monitoring.comparing import LOTS, CountLayout
-from faircal.production.monitoring.shares import Int64, count_images, lots_of, rank_in
+from faircal.data.columns import UNKNOWN, as_arrow, as_text
+from faircal.production.monitoring.counts import Bool, Float64, Int64, buckets_of
 
 #: What the numbers of people stand for.
-Known = Literal["people", "images"]
+IdentifiedBy = Literal["people", "images"]
+
+#: Pairs in a row that share a bucket where nobody is identified: calls of one user may come
+#: together.
+_IN_A_ROW = 16
+_WHOLE_NUMBER = re.compile(r"0|[1-9]\d{0,17}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +41,14 @@ class PairsInUse:
     left_outside, right_outside : array-like of bool, optional
         Whether the images are outside of the calibration population (`Places.outside`).
     left_person, right_person : array-like of int64, optional
-        Numbers of the people (or of the images, see `known`), equal where they are the same, −1
-        where unknown; hashes will do. Where one side only is known, give that one.
-    known : {"people", "images"}
+        Numbers of the people (or of the images), equal where they are the same, −1 where unknown;
+        hashes will do. Where one side only is identified, give that one.
+    identified_by : {"people", "images"}
         What those numbers stand for. Identities and templates are people.
+    genuine : array-like of int, optional
+        Labels that came with the pairs: 0 or 1, −1 where there is none.
+    shown : array-like of float, optional
+        P(genuine) as users were given it; `probability` unless given.
 
     Examples
     --------
@@ -55,10 +64,87 @@ class PairsInUse:
     right_outside: Any = None
     left_person: Any = None
     right_person: Any = None
-    known: Known = "people"
+    identified_by: IdentifiedBy = "people"
+    genuine: Any = None
+    shown: Any = None
 
     def __len__(self) -> int:
         return len(self.score)
+
+    def sides(self, what: str) -> Int64:
+        """Return ``cluster``, ``outside`` or ``person`` of left and right, (2, n); −1: unknown."""
+        columns = (getattr(self, f"{side}_{what}") for side in ("left", "right"))
+        return np.stack(
+            [
+                np.full(len(self), UNKNOWN) if column is None else np.asarray(column)
+                for column in columns
+            ]
+        ).astype(np.int64)
+
+    def labels(self) -> tuple[Float64, Bool, Int64 | None]:
+        """Return of labelled pairs P(genuine) as shown, whether they are, and a person of each."""
+        if self.genuine is None:
+            return np.zeros(0), np.zeros(0, bool), None
+        rows = np.flatnonzero(np.asarray(self.genuine) >= 0)
+        shown = np.asarray(self.probability if self.shown is None else self.shown)
+        person = None if self.left_person is None else np.asarray(self.left_person)[rows]
+        return shown[rows], np.asarray(self.genuine)[rows].astype(bool), person
+
+    def take(self, rows: NDArray[np.intp]) -> PairsInUse:
+        """Return some of the pairs."""
+        columns: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            whole = value is None or name == "identified_by"
+            columns[name] = value if whole else np.asarray(value)[rows]
+        return PairsInUse(**columns)
+
+    @classmethod
+    def join(cls, parts: Sequence[PairsInUse]) -> PairsInUse:
+        """Return the pairs of all parts (at least one), which are of one source, as one."""
+        columns: dict[str, Any] = {}
+        for name, first in vars(parts[0]).items():
+            values = [getattr(part, name) for part in parts]
+            if name == "identified_by" or all(value is None for value in values):
+                columns[name] = first
+                continue
+            columns[name] = np.concatenate(
+                [
+                    np.full(len(part), UNKNOWN, np.int8) if value is None else value
+                    for part, value in zip(parts, values, strict=True)
+                ]
+            )
+        return cls(**columns)
+
+    def check(self, clusters: int) -> None:
+        """Raise `DataError` unless all arrays are as long as the scores, and within bounds."""
+        score = np.asarray(self.score, np.float64)
+        if score.ndim != 1 or not np.isfinite(score).all():
+            raise DataError("score: expected finite numbers, one per pair; leave out what has none")
+        for name, value in vars(self).items():
+            if name == "identified_by" or value is None or np.shape(value) == score.shape:
+                continue
+            raise DataError(
+                f"{name}: expected {len(score)} values, one per pair, found {np.shape(value)}"
+            )
+        cluster = self.sides("cluster")
+        if len(score) and not (cluster.min() >= -1 and cluster.max() < clusters):
+            raise DataError(f"cluster: expected 0 to {clusters - 1}, or -1 where unknown")
+
+    def identified(self) -> Int64:
+        """Return 0 where people are identified, 1 where images are, 2 where neither is, (n,)."""
+        nobody = (self.sides("person") == UNKNOWN).all(axis=0)
+        return np.where(nobody, 2, int(self.identified_by == "images"))
+
+    def buckets(self, start: int, buckets: int) -> Int64:
+        """Return the bucket of each side, (2, n), of pairs that are numbered from `start`."""
+        number = start + np.arange(len(self))
+        left, right = self.sides("person")
+        # A side that is not identified goes along with the other.
+        sides = np.stack(
+            [np.where(left == UNKNOWN, right, left), np.where(right == UNKNOWN, left, right)]
+        )
+        in_a_row = (number // _IN_A_ROW) % buckets
+        return np.where(sides == UNKNOWN, in_a_row, buckets_of(sides, buckets))
 
 
 def number_of(name: str) -> int:
@@ -71,144 +157,18 @@ def number_of(name: str) -> int:
     return int.from_bytes(digest, "little") >> 2 | 1 << 62
 
 
-#: Pairs in a row that share a lot where nobody tells who is in them: calls of one user may come
-#: together.
-_IN_A_ROW = 16
-_FIELDS = tuple(
-    f"{side}_{what}" for what in ("cluster", "outside", "person") for side in ("left", "right")
-)
+def numbers_of(ids: Any, where: str = "ids") -> Int64:
+    """Return a number for each id, the same in every file; −1 where it is empty.
 
+    Whole numbers stand for themselves, as text or not; other text is hashed.
 
-@dataclass(frozen=True, eq=False)
-class PairArrays:
-    """Pairs as arrays: −1 stands for an unknown cluster, flag or person."""
-
-    score: NDArray[np.float64]
-    cluster: NDArray[np.int64]
-    outside: NDArray[np.int64]
-    person: NDArray[np.int64]
-    images: NDArray[np.bool_]
-    slot: NDArray[np.int64]
-
-    @classmethod
-    def join(cls, parts: Sequence[PairsInUse], seed: int) -> PairArrays:
-        """Join what was seen bit by bit; `slot` is each pair's place in time.
-
-        It is drawn among pairs that came together: a batch that is sorted by group or label must
-        not look like a change.
-        """
-
-        def sides(name: str) -> Int64:
-            return np.stack([_joined(parts, f"{side}_{name}") for side in ("left", "right")])
-
-        score = np.concatenate([np.asarray(part.score, np.float64) for part in parts])
-        images = np.repeat(
-            [part.known == "images" for part in parts], [len(part) for part in parts]
-        )
-        slot, rng = np.arange(len(score)), np.random.default_rng(seed)
-        ends = np.cumsum([len(part) for part in parts])
-        for start, end in zip(ends - [len(part) for part in parts], ends, strict=True):
-            if end - start > 1:
-                slot[start:end] = start + rng.permutation(end - start)
-        return cls(score, sides("cluster"), sides("outside"), sides("person"), images, slot)
-
-    def __len__(self) -> int:
-        return len(self.score)
-
-
-def _joined(pairs: Sequence[PairsInUse], name: str) -> Int64:
-    """Return one column of all pairs; −1 where it is unknown."""
-    columns = [(getattr(each, name), len(each)) for each in pairs]
-    return np.concatenate(
-        [
-            np.full(n, -1, np.int64) if column is None else np.asarray(column).astype(np.int64)
-            for column, n in columns
-        ]
-    )
-
-
-def check_pairs(pairs: PairsInUse, clusters: int) -> None:
-    """Raise `DataError` unless all arrays of `pairs` are as long as scores, and within bounds."""
-    score = np.asarray(pairs.score, np.float64)
-    if score.ndim != 1 or not np.isfinite(score).all():
-        raise DataError("score: expected finite numbers, one per pair; leave out what has none")
-    shape = score.shape
-    for name in _FIELDS:
-        value: Any = getattr(pairs, name)
-        if value is not None and getattr(value, "shape", None) != shape != np.shape(value):
-            raise DataError(
-                f"{name}: expected {len(score)} values, one per pair, found {np.shape(value)}"
-            )
-    if not len(score):
-        return
-    for value in (pairs.left_cluster, pairs.right_cluster):
-        if value is not None and not _within(value, clusters):
-            raise DataError(f"cluster: expected 0 to {clusters - 1}, or -1 where unknown")
-
-
-def _within(value: Any, clusters: int) -> bool:
-    if len(value) == 1:  # of a service, 500 times a second
-        return bool(-1 <= value[0] < clusters)
-    return bool(np.min(value) >= -1 and np.max(value) < clusters)
-
-
-def count_pairs(columns: PairArrays, population: Population, start: int, block: int) -> Int64:
-    """Count pairs in the blocks they belong to, when `start` pairs were seen before.
-
-    Returns
-    -------
-    ndarray of shape (n_blocks, size), int64
-        The first block is the one that pair number `start` belongs to.
+    >>> numbers_of(["7", "b", "b", None])[[0, 3]], len(set(numbers_of(["7", "b", "b"]).tolist()))
+    (array([ 7, -1]), 2)
     """
-    layout = CountLayout.of(population)
-    number = start + np.arange(len(columns))
-    of = (start + columns.slot) // block - start // block
-    blocks = int(number[-1]) // block - start // block + 1
-    lots = _lots(columns, number)
-    of_all = np.searchsorted(population.ranked_edges[0], columns.score, side="right")
-    rows = np.flatnonzero((columns.cluster >= 0).all(axis=0))
-    region = population.region[columns.cluster[:, rows]] if len(rows) else columns.cluster[:, rows]
-    flagged = np.flatnonzero((columns.outside >= 0).all(axis=0))
-    nobody = (columns.person == UNKNOWN).all(axis=0)
-    who = np.where(nobody, 2, columns.images.astype(np.int64))
-    in_strata = rows if population.stratified else rows[:0]
-    stratum = population.stratum[region[0], region[1]][: len(in_strata)]
-    by_stratum = rank_in(population.ranked_edges, stratum, columns.score[in_strata])
-    ranked = [
-        _rank(of, lots, of_all, blocks, layout.bins),
-        _rank(of[in_strata], lots[:, in_strata], by_stratum, blocks, layout.bins),
-    ]
-    tables = [
-        *(counts for counts, _ in ranked),
-        *(by_lot for _, by_lot in ranked),
-        *count_images(of[rows], lots[:, rows], region, blocks, LOTS, layout.regions),
-        *count_images(of[flagged], lots[:, flagged], columns.outside[:, flagged], blocks, LOTS, 2),
-        np.bincount(of * 3 + who, minlength=blocks * 3),
-    ]
-    return np.concatenate([table.reshape(blocks, -1) for table in tables], axis=1)
-
-
-def _rank(of: Int64, lots: Int64, ranked: Int64, blocks: int, bins: int) -> tuple[Int64, Int64]:
-    """Count pairs by block and bin, and by block, lot and bin: in the lots of both people."""
-    both = lots[0] != lots[1]
-    cells = (of * LOTS + lots) * bins + ranked
-    touched = np.concatenate([cells[0], cells[1][both]])
-    return _tally(of * bins + ranked, blocks, bins), _tally(touched, blocks, LOTS * bins)
-
-
-def _tally(cells: Int64, blocks: int, size: int) -> Int64:
-    return np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
-
-
-def _lots(columns: PairArrays, number: Int64) -> Int64:
-    """Return the lot of each side, (2, n)."""
-    left, right = columns.person
-    sides = np.stack(
-        [np.where(left == UNKNOWN, right, left), np.where(right == UNKNOWN, left, right)]
-    )
-    unknown = sides[0] == UNKNOWN
-    if unknown.all():
-        return np.tile((number // _IN_A_ROW) % LOTS, (2, 1))
-    lots = lots_of(sides, LOTS)
-    lots[:, unknown] = (number[unknown] // _IN_A_ROW) % LOTS
-    return lots
+    text = as_text(as_arrow(ids, where), where)
+    text = text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
+    encoded = text.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    numbers = [int(name) if _WHOLE_NUMBER.fullmatch(name) else number_of(name) for name in names]
+    table: Int64 = np.array([*numbers, UNKNOWN], np.int64)
+    return np.take(table, np.asarray(encoded.indices.fill_null(UNKNOWN)))

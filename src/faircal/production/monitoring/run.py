@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+import numpy as np
 
 from faircal._base.container import cut, divided, pack, unpack
 from faircal._base.errors import DataError, FairCalError, ModelFileError, ParameterError
 from faircal._base.files import atomic_path, check_file, check_folder, file_digest
 from faircal._base.jobs import Progress, silent, step
 from faircal.methods import Method, load_method
-from faircal.methods.prior import Shift, fitted_share
-from faircal.production.monitoring import Watch
-from faircal.production.monitoring.reading import PairFolder, ScoredTable, in_random_order, open_all
+from faircal.production.monitoring.pairs_in_use import PairsInUse
+from faircal.production.monitoring.reading import (
+    PairFolder,
+    ScoredTable,
+    WatchedModel,
+    open_all,
+)
 from faircal.production.monitoring.report import MonitoringResult, write_monitoring
-from faircal.production.monitoring.report_figures import Stretch, shortened
+from faircal.production.monitoring.report_figures import Stretch
+from faircal.production.monitoring.watch import Watch
 
-if TYPE_CHECKING:
-    from faircal.methods import Method
-    from faircal.model import Population
-    from faircal.production.monitoring.reading import WatchedPairs
-
-
-_KIND, _VERSION = "faircal monitor", 1
+_KIND, _VERSION = "faircal monitor", 2
 _ANEW = "give another --state, or delete it to begin anew"
-#: The most files whose fingerprints are kept.
-_FILES = 10_000
+#: The most files whose fingerprints are kept, and stretches of time that are shown.
+_FILES, _STRETCHES = 10_000, 120
+#: Unless given, and unless a state says otherwise.
+FALSE_ALARMS = 0.01
+#: Pairs that are given to the watch at a time.
+_PART = 1 << 16
+#: Not a number of pairs: those are the seeds by which the watch draws places in time, and the same
+#: seed twice would put pairs back where they were.
+_SEED = (0, 1 << 62)
 
 
 @dataclass
@@ -36,47 +44,18 @@ class MonitorState:
 
     Attributes
     ----------
-    population : Population
     watch : Watch
     model_sha256 : str
         Of the model file: a state is of one model.
-    false_alarms : float
     timeline : list of Stretch
     files : list of str
         Fingerprints of what was counted, so that nothing is counted twice.
     """
 
-    population: Population
     watch: Watch
     model_sha256: str
-    false_alarms: float
     timeline: list[Stretch] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-
-    @classmethod
-    def begin(
-        cls, model: Method, population: Population, model_sha256: str, false_alarms: float
-    ) -> Self:
-        """Begin to watch a model."""
-        watch = Watch.of(model, false_alarms=false_alarms)
-        return cls(population, watch, model_sha256, false_alarms)
-
-    def look_once(self, model: Method) -> None:
-        """Look at all pairs together, when all are there; for pairs in no order of time."""
-        self.watch = Watch.of(model, false_alarms=self.false_alarms, in_order=False)
-
-    def add(self, chunk: WatchedPairs, source: str, *, joins: bool = False) -> None:
-        """Count pairs, and feedback where there is some; `joins` the latest stretch of time."""
-        shown = chunk.shown[chunk.labelled]
-        self.watch.add(chunk.pairs)
-        if len(shown):
-            who = chunk.pairs.left_person
-            person = None if who is None else who[chunk.labelled]
-            self.watch.feedback(shown, chunk.genuine, person)
-        stretch = Stretch.of(chunk.pairs, shown, chunk.genuine, source)
-        if joins:
-            stretch = Stretch.joined(self.timeline.pop(), stretch)
-        self.timeline = shortened([*self.timeline, stretch])
 
     def save(self, path: Path) -> None:
         """Write everything to one checksummed file, atomically."""
@@ -85,48 +64,36 @@ class MonitorState:
             "kind": _KIND,
             "version": _VERSION,
             "model_sha256": self.model_sha256,
-            "false_alarms": self.false_alarms,
             "watch": values,
-            "timeline": [stretch._asdict() for stretch in self.timeline],
+            "timeline": [stretch._asdict() for stretch in self.timeline[-_STRETCHES:]],
             "files": self.files[-_FILES:],
         }
         with atomic_path(path) as temporary:
             temporary.write_bytes(pack(header, arrays))
 
     @classmethod
-    def load(
-        cls,
-        path: Path,
-        model: Method,
-        population: Population,
-        model_sha256: str,
-        false_alarms: float | None,
-    ) -> Self:
+    def load(cls, path: Path, model: Method, model_sha256: str, false_alarms: float | None) -> Self:
         """Read what `save` wrote; one of another kind, model or false-alarm rate is refused."""
         header, body = _read(path)
         if header.get("model_sha256") != model_sha256:
             raise DataError(
                 f"{path}: is of another model; give the model it was begun with, or {_ANEW}"
             )
-        rate = header.get("false_alarms")
-        if false_alarms not in (None, rate):
-            raise DataError(
-                f"{path}: was begun with --false-alarms {rate}; give the same, or {_ANEW}"
-            )
         try:
             state = {**header["watch"], **cut(header["arrays"], body)}
-            return cls(
-                population,
-                Watch.restore(model, state),
-                model_sha256,
-                float(header["false_alarms"]),
-                [Stretch(**stretch) for stretch in header["timeline"]],
-                [str(name) for name in header["files"]],
-            )
+            watch = Watch.restore(model, state)
+            timeline = [Stretch(**stretch) for stretch in header["timeline"]]
+            files = [str(name) for name in header["files"]]
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, FairCalError):
                 raise DataError(f"{path}: {error}") from error
-            raise DataError(f"{path}: does not hold together; {_ANEW}") from error
+            raise DataError(f"{path}: is damaged; {_ANEW}") from error
+        if false_alarms not in (None, watch.false_alarms):
+            raise DataError(
+                f"{path}: was begun with --false-alarms {watch.false_alarms}; give the same, or "
+                f"{_ANEW}"
+            )
+        return cls(watch, model_sha256, timeline, files)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], memoryview]:
@@ -142,10 +109,6 @@ def _read(path: Path) -> tuple[dict[str, Any], memoryview]:
             f"{path}: expected a state that this version of 'faircal monitor' wrote; {_ANEW}"
         )
     return header, body
-
-
-#: Unless given, and unless a state says otherwise.
-FALSE_ALARMS = 0.01
 
 
 def monitor(
@@ -185,7 +148,7 @@ def monitor(
     Returns
     -------
     MonitoringResult
-        What was found; ``verdict.due`` says whether recalibration is due.
+        ``verdict.due`` says whether recalibration is due.
     dict of str by Path
         The files of the report.
 
@@ -200,23 +163,23 @@ def monitor(
     state = None if state is None else Path(state)
     _check(paths, model, out, state)
     fitted, kept = _begin(model, state, false_alarms)
-    shift = None if prior is None else Shift(fitted_share(fitted), prior)
     empty = [path for path in paths if _is_header_only(path)]  # a night without decisions
     full = [path for path in paths if path not in empty]
     with step(progress, "opening"):
-        sources = open_all(full, fitted, kept.population, feature, shift, kept.model_sha256)
+        sources = open_all(full, WatchedModel(fitted, kept.model_sha256, prior), feature)
     with step(progress, "looking for what was counted before"):
         _check_new(sources, kept)
     if state is None and len(sources) == 1 and not (ordered or sources[0].timed):
-        kept.look_once(fitted)  # nothing comes before or after: all of it at once is surest
+        # Nothing comes before or after: all of it at once is surest.
+        kept.watch = Watch.of(fitted, false_alarms=kept.watch.false_alarms, in_order=False)
     counted = _count(sources, kept, ordered, progress)
     verdict = kept.watch.verdict()
     caveats = {finding.details.get("caveat") for finding in verdict.findings}
     provenance = fitted.about_.provenance
     monitored = MonitoringResult(
         verdict=verdict,
-        population=kept.population,
-        timeline=kept.timeline,
+        population=kept.watch.population,
+        timeline=kept.timeline[-_STRETCHES:],
         model={
             "name": model.name,
             "method": fitted.title,
@@ -224,7 +187,7 @@ def monitor(
             "data": provenance.data if provenance else "",
             "simulated": bool(provenance and provenance.simulated),
         },
-        false_alarms=kept.false_alarms,
+        false_alarms=kept.watch.false_alarms,
         sources=counted,
         notes=[
             *(f"{path}: there are no pairs in it" for path in empty),
@@ -272,9 +235,9 @@ def _begin(
         )
     digest = file_digest(path)
     if state is not None and state.exists():
-        return model, MonitorState.load(state, model, population, digest, false_alarms)
+        return model, MonitorState.load(state, model, digest, false_alarms)
     rate = FALSE_ALARMS if false_alarms is None else false_alarms
-    return model, MonitorState.begin(model, population, digest, rate)
+    return model, MonitorState(Watch.of(model, false_alarms=rate), digest)
 
 
 def _check_new(sources: Sequence[ScoredTable | PairFolder], kept: MonitorState) -> None:
@@ -301,15 +264,29 @@ def _count(
     for source in sources:
         counted[str(source.path)] = 0
         timed = ordered or source.timed
-        parts = source.chunks()
-        if not timed:
-            progress("reading", 0, 1, source.name)
-            parts = in_random_order(parts, len(source))
-        for number, part in enumerate(parts):
-            progress("reading", 0, 0, "")
-            kept.add(part, source.name, joins=bool(number) and not timed)
-            counted[str(source.path)] += len(part.labelled)
-            done += len(part.labelled)
-            progress("counting", done, total, source.name)
+        for stretch in source.parts() if timed else _all_at_once(source):
+            kept.timeline.append(Stretch.of(stretch, source.name))
+            for part in [stretch] if timed else in_random_order(stretch):
+                kept.watch.add(part)
+                counted[str(source.path)] += len(part)
+                done += len(part)
+                progress("counting", done, total, source.name)
     progress("counting", 0, 0, "")
     return counted
+
+
+def _all_at_once(source: ScoredTable | PairFolder) -> Iterator[PairsInUse]:
+    """Yield all pairs of a source as one stretch, where there are any."""
+    parts = list(source.parts())
+    if parts:
+        yield PairsInUse.join(parts)
+
+
+def in_random_order(pairs: PairsInUse) -> Iterator[PairsInUse]:
+    """Yield all pairs in an order that is as likely as any other; the same each time.
+
+    Tables are sorted by person, group or label, which is no order of time, and looks like a change.
+    """
+    order = np.random.default_rng(_SEED).permutation(len(pairs))
+    for start in range(0, len(order), _PART):
+        yield pairs.take(order[start : start + _PART])
