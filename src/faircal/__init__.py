@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from faircal.data.checking import check_data
     from faircal.data.pairing import make_pairs
     from faircal.data.simulation import simulate
-    from faircal.embedding.pictures_folder import embed_pictures
+    from faircal.embedding.folder import embed_pictures
     from faircal.evaluation.audit import Audit, audit
     from faircal.evaluation.classes import ClassAudit, audit_classes
     from faircal.evaluation.compare import compare_runs
@@ -145,7 +145,7 @@ _HOME = {
     "classify_fit": "faircal.workflows.classify",
     "compare_runs": "faircal.evaluation.compare",
     "describe": "faircal.production.describe",
-    "embed_pictures": "faircal.embedding.pictures_folder",
+    "embed_pictures": "faircal.embedding.folder",
     "estimate_prior": "faircal.calibrators.prior",
     "export_model": "faircal.production.onnx",
     "find_threshold": "faircal.evaluation.thresholds.finding",

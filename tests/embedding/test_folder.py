@@ -286,8 +286,9 @@ def test_a_second_network_that_drops_more_thins_the_first(
     with pytest.raises(DataError, match=r"1 pictures are missing .* first would lose"):
         embed_folder(data, root, second, marked)
     assert all(path.read_bytes() == content for path, content in before.items())
-    made = embed_folder(data, root, second, marked, drop_missing=True)
-    assert made.dropped == {"a/1.png": "picture not found", "c/9.png": "no face found"}
+    save_picture(root / "a/1.png", BLUE)
+    made = embed_folder(data, root, second, marked)
+    assert made.dropped == {"a/1.png": "no face found", "c/9.png": "no face found"}
     assert ids(data) == ["a/2.png", "b/007.png", "b/8.png"]
     assert reds(data, "first") == [20, 30, 40]
     assert reds(data, "second") == [10, 15, 20]
@@ -601,23 +602,21 @@ def full_disk(*_, **__):
 
 @pytest.mark.parametrize("what", ["write_dropped", "filter_table", "write_about"])
 def test_a_failure_while_writing_leaves_the_folder_as_it_was(
-    data, spoiled, means, marked, monkeypatch, what
+    data, root, means, marked, monkeypatch, save_picture, what
 ):
-    embed_folder(data, spoiled.parent / "pictures", means("first"), marked)
+    embed_folder(data, root, means("first"), marked)
     before = snapshot(data)
-    (spoiled / "a/1.png").unlink()
+    save_picture(root / "a/1.png", BLUE)
     with monkeypatch.context() as patch:
         patch.setattr(folder, what, full_disk)
         with pytest.raises(OSError, match="No space left"):
-            embed_folder(data, spoiled, means("second"), marked, drop_missing=True)
+            embed_folder(data, root, means("second"), marked)
     left = {n: c for n, c in snapshot(data).items() if not n.startswith("embeddings/.second")}
     assert left == before
     network = means("second")
-    embed_folder(
-        data, spoiled, network, marked, drop_missing=True
-    )  # goes on, and has nothing to embed
+    embed_folder(data, root, network, marked)  # goes on, and has nothing to embed
     assert network.faces == 0
-    assert reds(data, "first") == reds(data, "second") == [30]
+    assert reds(data, "first") == reds(data, "second") == [20, 30, 40, 50]
 
 
 def test_a_failure_while_vectors_are_written(data, root, means, marked, monkeypatch):
@@ -722,7 +721,7 @@ def test_pictures_that_come_back_are_taken(data, root, means, marked):
     """What was missing when a run stopped is looked for again when it goes on."""
     embed_folder(data, root, means("first"), marked)
     hidden = (root / "a/1.png").rename(root / "a/1.away")
-    with pytest.raises(DataError, match="--drop-missing"):
+    with pytest.raises(DataError, match="embed into a new folder"):
         embed_folder(data, root, means("second"), marked)
     hidden.rename(root / "a/1.png")
     network = means("second")

@@ -10,7 +10,7 @@ import pytest
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.embedding import run
-from faircal.embedding.run import PictureFiles, PictureStatus, VectorStore, embed_pictures
+from faircal.embedding.run import PictureFiles, PictureStatus, VectorStore, fill_store
 
 N = 23
 
@@ -53,7 +53,7 @@ def store_at(path, n=N, **settings):
 def expected(pictures, means, marked, tmp_path):
     """What comes of it, one picture at a time."""
     store = store_at(tmp_path / "expected")
-    embed_pictures(pictures, means(), marked, store, jobs=1, batch=1)
+    fill_store(pictures, means(), marked, store, jobs=1, batch=1)
     return np.array(store.vectors)
 
 
@@ -76,7 +76,7 @@ def test_the_same_whatever_the_jobs_and_the_batch(
     pictures, means, marked, tmp_path, expected, jobs, batch
 ):
     store, network = store_at(tmp_path), means()
-    embed_pictures(pictures, network, marked, store, jobs=jobs, batch=batch)
+    fill_store(pictures, network, marked, store, jobs=jobs, batch=batch)
     np.testing.assert_array_equal(store.state, STATES)
     np.testing.assert_array_equal(store.vectors, expected)
     assert network.faces == DONE.sum() + 1  # the black one was tried
@@ -87,7 +87,7 @@ def test_the_same_in_another_order(pictures, means, marked, tmp_path, expected):
     order = np.random.default_rng(1).permutation(N)
     turned = PictureFiles(pictures.root, [pictures.paths[row] for row in order])
     store = store_at(tmp_path)
-    embed_pictures(turned, means(), marked, store, jobs=3, batch=4)
+    fill_store(turned, means(), marked, store, jobs=3, batch=4)
     np.testing.assert_array_equal(store.state, STATES[order])
     np.testing.assert_array_equal(store.vectors, expected[order])
 
@@ -109,14 +109,14 @@ def test_a_network_that_is_not_parallel_is_called_by_one_at_a_time(
                 inside.pop()
 
     store = store_at(tmp_path)
-    embed_pictures(pictures, Alone(), marked, store, jobs=4, batch=2)
+    fill_store(pictures, Alone(), marked, store, jobs=4, batch=2)
     assert max(most) == 1
     np.testing.assert_array_equal(store.vectors, expected)
 
 
 def test_progress_counts_pictures(pictures, means, marked, tmp_path):
     told = []
-    embed_pictures(
+    fill_store(
         pictures,
         means(),
         marked,
@@ -134,16 +134,16 @@ def test_progress_counts_pictures(pictures, means, marked, tmp_path):
 
 def test_nothing_to_do(pictures, means, marked, tmp_path):
     store = store_at(tmp_path)
-    embed_pictures(pictures, means(), marked, store)
+    fill_store(pictures, means(), marked, store)
     network = means()
-    embed_pictures(pictures, network, marked, store)
+    fill_store(pictures, network, marked, store)
     assert network.sizes == []
 
 
 def test_threads_leave_warnings_as_they_were(pictures, means, marked, tmp_path):
     before = list(warnings.filters)
     try:
-        embed_pictures(pictures, means(), marked, store_at(tmp_path), jobs=8, batch=1)
+        fill_store(pictures, means(), marked, store_at(tmp_path), jobs=8, batch=1)
         assert list(warnings.filters) == before
     finally:
         warnings.filters[:] = before
@@ -161,7 +161,7 @@ def test_threads_get_one_core_each_for_pytorch(pictures, means, marked, tmp_path
             return super().run(faces)
 
     try:
-        embed_pictures(pictures, Looks(), marked, store_at(tmp_path), jobs=2, batch=4)
+        fill_store(pictures, Looks(), marked, store_at(tmp_path), jobs=2, batch=4)
         assert set(seen) == {1}
         assert torch.get_num_threads() == 2  # that of this thread is as it was
     finally:
@@ -190,7 +190,7 @@ def test_a_box_says_which_part(two_in_one, means, blind, tmp_path):
     pictures = PictureFiles(two_in_one, ["a.png"] * 4, boxes)
     assert [pictures.box(row) is None for row in range(4)] == [False, False, True, True]
     store = store_at(tmp_path, 4)
-    embed_pictures(pictures, means(), blind, store, jobs=1)
+    fill_store(pictures, means(), blind, store, jobs=1)
     assert colours(store)[:2] == [[200, 0], [0, 100]]
     whole = np.array(colours(store)[2:])  # its left quarters are red, but for the border
     assert (whole[:, 0] > 150).all()
@@ -206,7 +206,7 @@ def test_a_box_says_which_face(astronaut, hopper, dlib_detector, means, save_pic
     boxes = np.array([small, large, [np.nan] * 4, [0, 300, 60, 360]])
     store = store_at(tmp_path, 4)
     pictures = PictureFiles(tmp_path, ["both.png"] * 4, boxes)
-    embed_pictures(pictures, means(size=112), dlib_detector, store, jobs=1)
+    fill_store(pictures, means(size=112), dlib_detector, store, jobs=1)
     assert store.state.tolist() == [PictureStatus.DONE] * 3 + [PictureStatus.NO_FACE]
     apart = np.linalg.norm(store.vectors[:3, None] - store.vectors[None, :3], axis=2)
     assert apart[1, 2] < 0.4 * apart[0, 1]  # the largest unless told
@@ -219,7 +219,7 @@ def test_a_box_outside_its_picture_shows_no_face(two_in_one, means, marked, tmp_
     boxes = np.array([box, [0, 0, 40, 40]], float)
     store = store_at(tmp_path, 2)
     pictures = PictureFiles(two_in_one, ["a.png"] * 2, boxes)
-    embed_pictures(pictures, means(), marked, store, jobs=1, batch=1)
+    fill_store(pictures, means(), marked, store, jobs=1, batch=1)
     assert store.state.tolist() == [PictureStatus.NO_FACE, PictureStatus.DONE]
 
 
@@ -234,12 +234,12 @@ def test_a_failure_of_the_network_spoils_nothing(
     network = means()
     network.fail_after, network.failure = 3, failure
     with pytest.raises(type(failure)):
-        embed_pictures(pictures, network, marked, store_at(tmp_path), jobs=jobs, batch=4)
+        fill_store(pictures, network, marked, store_at(tmp_path), jobs=jobs, batch=4)
     store = store_at(tmp_path)  # as a new process would
     left = store.to_do
     assert 0 < len(left) <= N
     again = means()
-    embed_pictures(pictures, again, marked, store, jobs=jobs, batch=4)
+    fill_store(pictures, again, marked, store, jobs=jobs, batch=4)
     assert (
         again.faces
         == np.isin(left, np.flatnonzero(DONE | (STATES == PictureStatus.NO_VECTOR))).sum()
@@ -277,12 +277,10 @@ def test_an_interrupt_while_progress_is_told(pictures, means, marked, tmp_path, 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        embed_pictures(
-            pictures, means(), marked, store_at(tmp_path), jobs=2, batch=4, progress=stop
-        )
+        fill_store(pictures, means(), marked, store_at(tmp_path), jobs=2, batch=4, progress=stop)
     store = store_at(tmp_path)
     assert int((store.state == PictureStatus.TO_DO).sum()) == N - 8
-    embed_pictures(pictures, means(), marked, store, jobs=2, batch=4)
+    fill_store(pictures, means(), marked, store, jobs=2, batch=4)
     np.testing.assert_array_equal(store.vectors, expected)
 
 
@@ -291,7 +289,7 @@ def test_a_failure_ends_the_threads(pictures, means, marked, tmp_path):
     network = means()
     network.fail_after = 1
     with pytest.raises(RuntimeError):
-        embed_pictures(pictures, network, marked, store_at(tmp_path), jobs=4, batch=1)
+        fill_store(pictures, network, marked, store_at(tmp_path), jobs=4, batch=1)
     assert threading.active_count() == before
     assert len(network.sizes) == 1
 

@@ -105,13 +105,6 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
 )
 @attributes_option
 @option(
-    "--drop-missing",
-    part=Part.PICTURES,
-    is_flag=True,
-    help="Drop images whose picture is gone, though other embeddings have them. Without it that "
-    "is an error: perhaps a disk is not there.",
-)
-@option(
     "--out",
     "data",
     part=Part.OUTPUT,
@@ -167,7 +160,7 @@ def command(images: Path, data: Path, as_json: bool, **how: Any) -> None:
     Needs the extra embed. Next: 'faircal pairs DIR' where there are no pairs, else 'faircal check
     DIR'.
     """
-    from faircal.embedding.pictures_folder import embed_pictures
+    from faircal.embedding.folder import embed_pictures
 
     with progress_bars() as update:
         made = embed_pictures(images, data, **how, note=note, progress=update)

@@ -7,7 +7,6 @@ connections on learning" (2017), narrowed as in D. Sandberg's FaceNet for Tensor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -225,15 +224,14 @@ def load_facenet(path: Path, n_classes: int, device: torch.device) -> InceptionR
         together the last two take about a quarter off the time on a CPU.
     """
     network, weights = InceptionResnetV1(), read_weights(path)
-    last = nn.Linear(_WIDTH, n_classes, device="meta")
-    bias = weights.get("logits.bias", last.bias)
-    if bias.shape != last.bias.shape:
+    weights.pop("logits.weight", None)
+    classes = weights.pop("logits.bias", torch.empty(n_classes)).numel()
+    if classes != n_classes:
         raise ModelFileError(
             f"{path}: expected a network trained on {n_classes} people, found one trained on "
-            f"{bias.numel()}; give the file of the other training set"
+            f"{classes}; give the file of the other training set"
         )
-    logits = {f"logits.{name}": tensor for name, tensor in last.named_parameters()}
-    fill(network, weights, path, "FaceNet", dropped=logits)
+    fill(network, weights, path, "FaceNet")
     network.requires_grad_(False).eval().fuse()
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return network.to(device)
@@ -262,41 +260,26 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     return dict(weights)
 
 
-def fill(
-    network: nn.Module,
-    weights: dict[str, Tensor],
-    path: Path,
-    name: str,
-    dropped: Mapping[str, Tensor] | None = None,
-) -> None:
-    """Copy `weights`, which were read from `path`, into the network called `name`.
-
-    They must be the tensors of the network, and those `dropped`: of the same shapes as these,
-    but not used.
-    """
-    dropped = dropped or {}
-    expected = {**network.state_dict(), **dropped}
-    expected = {n: tensor for n, tensor in expected.items() if not n.endswith(_STEPS)}
-    weights = {n: tensor for n, tensor in weights.items() if not n.endswith(_STEPS)}
-    fault = (
-        _first([n for n in expected if n not in weights], "missing")
-        or _first([n for n in weights if n not in expected], "that do not belong there")
-        or _first([n for n in expected if weights[n].shape != expected[n].shape], "of wrong shape")
-        or _first([n for n in expected if not _is_finite(weights[n])], "that are not all numbers")
+def fill(network: nn.Module, weights: dict[str, Tensor], path: Path, name: str) -> None:
+    """Copy `weights`, which were read from `path`, into the network called `name`; all must fit."""
+    expected, given = (
+        {key: tensor for key, tensor in tensors.items() if not key.endswith(_STEPS)}
+        for tensors in (network.state_dict(), weights)
     )
-    if fault:
+    every = [*expected, *(key for key in given if key not in expected)]
+    wrong = [key for key in every if not _fits(given.get(key), expected.get(key))]
+    if wrong:
+        # A name from a file can hold anything: repr keeps it on one line, the cut keeps it short.
         raise ModelFileError(
-            f"{path}: expected the weights of {name}, found {fault}; "
-            "fetch the file again from where it was published"
+            f"{path}: expected the weights of {name}, found {len(wrong)} tensor(s) that are missing or "
+            f"do not fit, the first {wrong[0]!r:.99}; fetch the file again where it was published"
         )
-    network.load_state_dict({n: weights[n] for n in expected if n not in dropped}, strict=False)
+    network.load_state_dict(given, strict=False)
 
 
-def _first(names: Sequence[str], what: str) -> str:
-    # A name from a file can hold anything: repr keeps it on one line, and the cut keeps it short.
-    return f"{len(names)} tensor(s) {what}, the first {names[0]!r:.99}" if names else ""
-
-
-def _is_finite(tensor: Tensor) -> bool:
-    plain = tensor.dtype in _FLOATS and tensor.layout == torch.strided and not tensor.is_meta
-    return plain and bool(torch.isfinite(tensor).all())
+def _fits(given: Tensor | None, expected: Tensor | None) -> bool:
+    """Whether a tensor of a file can take the place of one of ours: numbers of the same shape."""
+    if given is None or expected is None or given.shape != expected.shape:
+        return False
+    plain = given.dtype in _FLOATS and given.layout == torch.strided and not given.is_meta
+    return plain and bool(torch.isfinite(given).all())

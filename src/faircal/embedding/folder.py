@@ -1,7 +1,8 @@
-"""Embedding the pictures of a dataset folder: what is read, what is written, what is dropped."""
+"""From a folder of pictures to a dataset folder with vectors: the work of ``faircal embed``."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import settle, staged
+from faircal._base.files import check_folder, existing, settle, staged
 from faircal._base.jobs import Progress, silent
 from faircal._version import __version__
 from faircal.data.dataset_folder import (
@@ -24,6 +25,7 @@ from faircal.data.dataset_folder import (
     write_about,
     write_dropped,
 )
+from faircal.data.importers import read_folder
 from faircal.data.tables import (
     count_rows,
     filter_table,
@@ -34,9 +36,17 @@ from faircal.data.tables import (
     require_columns,
     rows_without,
 )
-from faircal.embedding.detectors import Detector
-from faircal.embedding.networks import Network
-from faircal.embedding.run import BATCH, PictureFiles, PictureStatus, VectorStore, embed_pictures
+from faircal.embedding.detectors import DETECTORS, Detector
+from faircal.embedding.networks import NETWORKS, Network, open_network
+from faircal.embedding.run import (
+    BATCH,
+    PictureFiles,
+    PictureStatus,
+    VectorStore,
+    fill_store,
+    vectors_of_images,
+)
+from faircal.embedding.weights import require
 
 #: Vectors that are copied at a time.
 _ROWS = 65_536
@@ -70,6 +80,91 @@ class Embedded:
         return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
 
+def embed_pictures(
+    images: str | Path,
+    data: str | Path,
+    network: str,
+    *,
+    detector: str | None = None,
+    preset: str | None = None,
+    weights: str | Path | None = None,
+    name: str | None = None,
+    attributes: str | Path | None = None,
+    device: str = "auto",
+    jobs: int | None = None,
+    batch: int = 32,
+    resume: bool = True,
+    note: Callable[[str], None] = lambda _: None,
+    progress: Progress = silent,
+) -> Embedded:
+    """Detect, align and embed the faces in pictures, into a dataset folder.
+
+    Parameters
+    ----------
+    images : path
+        Folder of pictures: the one that was imported, or one with a sub-folder for each person.
+    data : path
+        Dataset folder: an imported one, or one to make.
+    network : str
+        A name, or an .onnx or .toml file.
+    detector, preset, weights
+        What finds faces, what an .onnx file takes, and where weights are.
+    name : str, optional
+        What the embeddings are called; the network's name unless given.
+    attributes : path, optional
+        As for `faircal.data.importers.read_folder`, where the folder is made.
+    device, jobs, batch
+        As for `embed_folder`.
+    resume : bool
+        Go on with an interrupted run, else begin anew.
+    note : callable
+        Called with what its user should know.
+    progress : callable
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.embed_pictures("photos/", "faces/", "dlib")  # doctest: +SKIP
+    """
+    images, data = existing(images), Path(data)
+    check_folder(data)
+    data = data.resolve() if data.is_symlink() else data
+    require("PIL", "embed", "'faircal embed'")
+    weights = None if weights is None else Path(weights)
+    opened = open_network(network, preset=preset, weights=weights, device=device)
+    default = NETWORKS[network].detector if network in NETWORKS else "mtcnn"
+    chosen = DETECTORS[detector or default](device)
+    existed, new = data.is_dir(), not has_table(data, "images")
+    if new:
+        imported = read_folder(images, attributes=attributes)
+        imported.save(data)
+        for text in imported.notes:
+            note(text)
+    elif attributes is not None and not under_way(data):
+        raise ParameterError(f"--attributes: {data} has its images already; leave it out")
+    try:
+        embedded = embed_folder(
+            data,
+            images,
+            opened,
+            chosen,
+            name=name,
+            jobs=jobs,
+            batch=batch,
+            restart=not resume,
+            progress=progress,
+        )
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt("the same command again goes on from here") from error
+    except Exception:
+        if new and not under_way(data):
+            shutil.rmtree(data)  # made a moment ago, and of no use
+            if existed:
+                data.mkdir()
+        raise
+    return embedded
+
+
 def embed_folder(
     data: Path,
     root: Path,
@@ -80,7 +175,6 @@ def embed_folder(
     jobs: int | None = None,
     batch: int = BATCH,
     restart: bool = False,
-    drop_missing: bool = False,
     progress: Progress = silent,
 ) -> Embedded:
     """Embed the pictures of the dataset folder `data`, which lie below `root`.
@@ -98,9 +192,6 @@ def embed_folder(
         Pictures a call of the network.
     restart : bool
         Begin anew: forget an interrupted run, replace embeddings of that name.
-    drop_missing : bool
-        Drop images whose picture is missing or can't be read even where other embeddings, which
-        would lose them, have them.
     """
     name = name or network.name
     plain = Path(name).name == name and name.isprintable() and not name.startswith(".")
@@ -125,9 +216,9 @@ def embed_folder(
     store = VectorStore(
         data / "embeddings" / f".{name}.partial", settings, len(pictures), restart=restart
     )
-    embed_pictures(pictures, network, detector, store, jobs=jobs, batch=batch, progress=progress)
-    vectors, state = _of_images(store, owner, medium, len(ids))
-    _check_losses(data, name, state, drop_missing)
+    fill_store(pictures, network, detector, store, jobs=jobs, batch=batch, progress=progress)
+    vectors, state = vectors_of_images(store, owner, medium, len(ids))
+    _check_losses(data, name, state)
     if not read_images(data).images.ids.equals(ids):
         raise DataError(f"{data}: its images changed while they were embedded; use --restart")
     embedded = _write(data, name, ids.cast(pa.string()), vectors, state, record)
@@ -157,14 +248,14 @@ def _check_sides(data: Path) -> None:
         require_columns(first_rows(path), ("left", "right"), str(path))
 
 
-def _check_losses(data: Path, name: str, state: NDArray[np.uint8], drop_missing: bool) -> None:
+def _check_losses(data: Path, name: str, state: NDArray[np.uint8]) -> None:
     """Raise where a missing picture would take vectors away that other embeddings have."""
     missing = int(np.isin(state, (PictureStatus.ABSENT, PictureStatus.UNREADABLE)).sum())
     others = [path.stem for path in (data / "embeddings").glob("*.npy") if path.stem != name]
-    if missing and others and not drop_missing:
+    if missing and others:
         raise DataError(
             f"{missing:,} pictures are missing or can't be read, and {', '.join(others)} would "
-            "lose their images, too: give the folder they lie in, or use --drop-missing"
+            "lose their images, too: give the folder they lie in, or embed into a new folder"
         )
 
 
@@ -231,52 +322,6 @@ def _home(root: Path, paths: list[str], about: Mapping[str, Any]) -> Path:
     raise DataError(
         f"{root}: found no picture such as {paths[0]}{said}; give the folder they lie in"
     )
-
-
-# ------------------------------------------------------------------ pooling
-
-
-def _of_images(
-    store: VectorStore, owner: NDArray[np.intp], medium: NDArray[np.intp], n_images: int
-) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """Return the vector and the state of each image.
-
-    An image of several pictures (a template) has the mean of its media, each of which is the mean
-    of its pictures (frames of a video), all of unit length. Without any it has the state of the
-    picture that came furthest.
-    """
-    state = np.asarray(store.state)
-    if store.vectors is None or not (state == PictureStatus.DONE).any():
-        counts = {
-            s.reason: int((state == s).sum()) for s in PictureStatus if s > PictureStatus.DONE
-        }
-        said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
-        store.remove()
-        raise DataError(
-            f"no picture gave a vector ({said}); try another --detector, or check the network"
-        )
-    if len(owner) == n_images:  # one picture each, in whatever order
-        back = np.argsort(owner)
-        in_order = (back == np.arange(n_images)).all()
-        return store.vectors if in_order else store.vectors[back], state[back]
-    done = state == PictureStatus.DONE
-    units = store.vectors[done]
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
-    keys = np.stack([owner[done], medium[done]], axis=1)
-    media, index = np.unique(keys, axis=0, return_inverse=True)
-    means = _means(_means(units, index.ravel(), len(media)), media[:, 0], n_images)
-    best = np.full(n_images, len(PictureStatus), dtype=np.uint8)
-    np.minimum.at(best, owner, state)
-    length = np.linalg.norm(means, axis=1, keepdims=True)
-    best[(length[:, 0] == 0) & (best == PictureStatus.DONE)] = PictureStatus.NO_VECTOR
-    return np.divide(means, length, out=means, where=length > 0), best
-
-
-def _means(vectors: NDArray[Any], index: NDArray[np.intp], n: int) -> NDArray[np.float32]:
-    sums = np.zeros((n, vectors.shape[1]), dtype=np.float32)
-    np.add.at(sums, index, vectors)
-    count = np.bincount(index, minlength=n)[:, None]
-    return np.divide(sums, count, out=sums, where=count > 0)
 
 
 # ------------------------------------------------------------------ writing

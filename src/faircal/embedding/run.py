@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import IntEnum
@@ -195,7 +196,7 @@ class PictureFiles:
         return (left, top, right, bottom) if left < right and top < bottom else None
 
 
-def embed_pictures(
+def fill_store(
     pictures: PictureFiles,
     network: Network,
     detector: Detector,
@@ -235,26 +236,22 @@ def _large_pictures() -> Iterator[None]:
         yield
 
 
-_Found = tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float32] | None]
+_BatchResult = tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float32] | None]
 
 
 def _side_by_side(
-    work: Callable[[NDArray[np.intp]], _Found], batches: Sequence[NDArray[np.intp]], jobs: int
-) -> Iterator[_Found]:
-    """Give the results of `work` as they come; few batches are under way at a time."""
+    work: Callable[[NDArray[np.intp]], _BatchResult], batches: Sequence[NDArray[np.intp]], jobs: int
+) -> Iterator[_BatchResult]:
+    """Give the results of `work` in order; few batches are under way at a time."""
     with ThreadPoolExecutor(jobs, initializer=_use_one_core) as pool:
-        coming = iter(batches)
-        under_way: set[Future[_Found]] = set()
+        under_way: deque[Future[_BatchResult]] = deque()
         try:
-            while True:
-                while len(under_way) < 2 * jobs and (rows := next(coming, None)) is not None:
-                    under_way.add(pool.submit(work, rows))
-                if not under_way:
-                    return
-                ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                # Those that ended well come first: what one of them raises must not lose them.
-                for future in sorted(ended, key=lambda each: each.exception() is not None):
-                    yield future.result()
+            for rows in batches:
+                under_way.append(pool.submit(work, rows))
+                if len(under_way) == 2 * jobs:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
         finally:
             for future in under_way:
                 future.cancel()
@@ -280,7 +277,7 @@ class _Worker:
             nullcontext() if network.parallel else threading.Lock()
         )
 
-    def __call__(self, rows: NDArray[np.intp]) -> _Found:
+    def __call__(self, rows: NDArray[np.intp]) -> _BatchResult:
         size = self._network.preprocessing.size
         faces = np.empty((len(rows), size, size, 3), dtype=np.uint8)
         states = np.empty(len(rows), dtype=np.uint8)
@@ -321,3 +318,46 @@ class _Worker:
         if box is not None:
             faces = nearest_first(faces, box)
         return cut_face(picture, faces[0], how) if faces else PictureStatus.NO_FACE
+
+
+def vectors_of_images(
+    store: VectorStore, owner: NDArray[np.intp], medium: NDArray[np.intp], n_images: int
+) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """Return the vector and the state of each image.
+
+    An image of several pictures (a template) has the mean of its media, each of which is the mean
+    of its pictures (frames of a video), all of unit length. Without any it has the state of the
+    picture that came furthest.
+    """
+    state = np.asarray(store.state)
+    if store.vectors is None or not (state == PictureStatus.DONE).any():
+        counts = {
+            s.reason: int((state == s).sum()) for s in PictureStatus if s > PictureStatus.DONE
+        }
+        said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
+        store.remove()
+        raise DataError(
+            f"no picture gave a vector ({said}); try another --detector, or check the network"
+        )
+    if len(owner) == n_images:  # one picture each, in whatever order
+        back = np.argsort(owner)
+        in_order = (back == np.arange(n_images)).all()
+        return store.vectors if in_order else store.vectors[back], state[back]
+    done = state == PictureStatus.DONE
+    units = store.vectors[done]
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    keys = np.stack([owner[done], medium[done]], axis=1)
+    media, index = np.unique(keys, axis=0, return_inverse=True)
+    means = _means(_means(units, index.ravel(), len(media)), media[:, 0], n_images)
+    best = np.full(n_images, len(PictureStatus), dtype=np.uint8)
+    np.minimum.at(best, owner, state)
+    length = np.linalg.norm(means, axis=1, keepdims=True)
+    best[(length[:, 0] == 0) & (best == PictureStatus.DONE)] = PictureStatus.NO_VECTOR
+    return np.divide(means, length, out=means, where=length > 0), best
+
+
+def _means(vectors: NDArray[Any], index: NDArray[np.intp], n: int) -> NDArray[np.float32]:
+    sums = np.zeros((n, vectors.shape[1]), dtype=np.float32)
+    np.add.at(sums, index, vectors)
+    count = np.bincount(index, minlength=n)[:, None]
+    return np.divide(sums, count, out=sums, where=count > 0)
