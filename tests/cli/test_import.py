@@ -143,15 +143,6 @@ def test_rfw_options(here, run_here):
     assert folds == [list(range(1, 6)), list(range(1, 11))]
 
 
-def test_known_faults(here, run_here):
-    (here / RFW).write_text("m.0a\t1\t2\nm.05xpnv\t1\tm.0a\t1\n")
-    words = ["import", "rfw", "rfw", "--no-pictures", "--out"]
-    assert "--drop-known-faults" in run_here([*words, "kept"]).err
-    done = run_here([*words, "dropped", "--drop-known-faults"])
-    assert "1 of 3 images dropped" in done.err
-    assert "dropped.csv" in names("dropped")
-
-
 def test_bfw_scores(here, run_here):
     done = run_here(["import", "bfw", BFW, "--score", "senet50", "--out", "made"])
     assert done.code == 0

@@ -35,13 +35,6 @@ _name = option(
     show_default="that of SOURCE",
     help="What the dataset is called in reports.",
 )
-_drop_known_faults = option(
-    "--drop-known-faults",
-    part=Part.DATA,
-    is_flag=True,
-    help="Drop what is known to be faulty: three people of RFW filed under a wrong ethnicity, "
-    "three pictures of BFW. Without it they are kept, as in the paper.",
-)
 _FILES = {
     "DIR/images.*": "Images: image_id, identity, attributes (.csv, or .parquet where there are "
     "many).",
@@ -143,7 +136,6 @@ def _show(dataset: Import, folder: Path, as_json: bool) -> None:
         help="5: consecutive splits joined in twos, as in the paper; 10: as shipped.",
     ),
     _no_pictures,
-    _drop_known_faults,
 )
 def rfw(source: Path, folds: str, no_pictures: bool, **rest: Any) -> Import:
     """Import RFW, as shipped.
@@ -173,7 +165,6 @@ def rfw(source: Path, folds: str, no_pictures: bool, **rest: Any) -> Import:
         "pictures are needed.",
     ),
     _no_pictures,
-    _drop_known_faults,
 )
 def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     """Import BFW, as shipped.

@@ -271,8 +271,8 @@ def fill(network: nn.Module, weights: dict[str, Tensor], path: Path, name: str) 
     if wrong:
         # A name from a file can hold anything: repr keeps it on one line, the cut keeps it short.
         raise ModelFileError(
-            f"{path}: expected the weights of {name}, found {len(wrong)} tensor(s) that are missing or "
-            f"do not fit, the first {wrong[0]!r:.99}; fetch the file again where it was published"
+            f"{path}: expected the weights of {name}, found {len(wrong)} tensor(s) that are "
+            f"missing or do not fit, the first {wrong[0]!r:.99}; get the file again from its owner"
         )
     network.load_state_dict(given, strict=False)
 

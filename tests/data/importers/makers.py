@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from faircal.data.importers.ijbc import GENDERS, SKIN_TONES
-from faircal.data.importers.rfw import ETHNICITIES
+from faircal.data.importers.pair_lists import ETHNICITIES
 
 #: The people of `write_photos`, `write_lfw`, `write_bob` and `write_people`.
 PEOPLE = ("ann", "bob", "cleo", "dan")

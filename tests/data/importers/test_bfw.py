@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircal.data.importers import read_bfw
-from faircal.data.importers.bfw import KNOWN_FAULTS
 
 NAME = "bfw-v0.1.5-datatable.csv"
 HEADER = "fold,p1,p2,label,id1,id2,att1,att2,vgg16,resnet50,senet50,a1,a2,g1,g2,e1,e2"
@@ -254,35 +253,6 @@ def test_no_pictures_at_all(table, refused, save):
     assert "pictures" not in made.about
 
 
-# ----------------------------------------------------------------------- known faults
-
-
-def faulty():
-    """Rows in which two of the three known pictures occur, one of them twice."""
-    asian, white, _ = KNOWN_FAULTS
-    more = [(asian, AF[0], 0, 1, 0.1), (white, asian, 0, 1, 0.2)]
-    return [*ROWS, *(row(*pair) for pair in more)]
-
-
-def test_known_faults_are_kept_and_noted(table, save):
-    found = read_bfw(table(faulty()), pictures=False)
-    (note,) = found.notes
-    assert note.startswith("2 × picture listed as faulty by the owners")
-    assert "--drop-known-faults" in note
-    assert len(save(found).rows("pairs")) == 8
-
-
-def test_known_faults_are_dropped(table, save):
-    made = save(read_bfw(table(faulty()), pictures=False, drop_known_faults=True))
-    assert dict(made.rows("dropped")) == dict.fromkeys(
-        KNOWN_FAULTS[:2], "picture listed as faulty by the owners"
-    )
-    assert len(made.rows("pairs")) == 6
-    (note,) = made.about["notes"]
-    assert "2 of 8 images dropped" in note
-    assert "2 of 8 pairs" in note
-
-
 # -------------------------------------------------------------------------- odd tables
 
 
@@ -318,9 +288,9 @@ def test_attribute_of_one_side_only(table, save):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"e1": "B"}, (AF[0], "'e1' and 'e2'", "row", "correct")),
-        ({"att1": "black_females"}, (AF[0], "'att1' and 'att2'", "row", "correct")),
-        ({"id1": "n000099"}, (AF[0], "'id1' and 'id2'", "row", "correct")),
+        ({"e1": "B"}, (AF[0], "more than one e (A and B)", "row", "correct")),
+        ({"att1": "black_females"}, (AF[0], "more than one att", "row", "correct")),
+        ({"id1": "n000099"}, (AF[0], "more than one identity", "row", "correct")),
         ({"label": 2}, ("label", "row 4", "expected 0, 1", "2", "correct or remove")),
         ({"label": ""}, ("label", "row 4", "correct or remove")),
         ({"fold": ""}, ("column 'fold', row 4", "empty")),
@@ -336,7 +306,7 @@ def test_bad_cell(table, refused, values, words):
 def test_two_values_on_the_right_side(table, refused):
     """The row that is named counts pairs, not sides."""
     path = table(changed(2, e2="B"))
-    refused(lambda: read_bfw(path, pictures=False), str(path), AF[2], "'B' in row 2")
+    refused(lambda: read_bfw(path, pictures=False), str(path), AF[2], "row 6: image")
 
 
 @pytest.mark.parametrize("name", ["p1", "p2", "label", "id1", "id2", "fold"])

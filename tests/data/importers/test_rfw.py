@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from faircal._base.errors import DataError
 from faircal.data.importers import read_rfw
-from faircal.data.importers.rfw import ETHNICITIES, MISFILED
+from faircal.data.importers.pair_lists import ETHNICITIES
 
 SPLITS, EACH = 10, 3
 
@@ -203,43 +203,6 @@ def test_another_number_of_splits_is_noted(african, blocks):
     assert f"African_pairs.txt: expected 10 splits, found {blocks}" in found.notes
 
 
-def misfiled(write, tmp_path):
-    lines = ["m.0gc2xf9\t1\t2", "m.0ok\t1\t2", "m.0gc2xf9\t1\tm.0ok\t1", "m.0ok\t2\tm.05xpnv\t1"]
-    write("d/txts/African/African_pairs.txt", "\n".join(lines))
-    # The same id under another ethnicity is another person, and not misfiled.
-    write("d/txts/Caucasian/Caucasian_pairs.txt", "m.05xpnv\t1\t2\nm.05xpnv\t1\tm.0x\t1\n")
-    return tmp_path / "d"
-
-
-def test_known_faults_are_kept_and_noted(write, tmp_path, save):
-    found = read_rfw(misfiled(write, tmp_path), pictures=False)
-    assert any(note.startswith("2 × person filed under the wrong") for note in found.notes)
-    assert {"African/m.0gc2xf9", "African/m.05xpnv"} <= set(MISFILED)
-    assert len(save(found).rows("pairs")) == 6
-
-
-def test_known_faults_are_dropped(write, tmp_path, save):
-    made = save(read_rfw(misfiled(write, tmp_path), pictures=False, drop_known_faults=True))
-    assert {row[1] for row in made.rows("images")} == {
-        "African/m.0ok",
-        "Caucasian/m.05xpnv",
-        "Caucasian/m.0x",
-    }
-    assert [row[0] for row in made.rows("pairs")] == [
-        "African/m.0ok/m.0ok_0001.jpg",
-        "Caucasian/m.05xpnv/m.05xpnv_0001.jpg",
-        "Caucasian/m.05xpnv/m.05xpnv_0001.jpg",
-    ]
-    assert made.rows("dropped") == [
-        (f"African/{who}/{who}_000{number}.jpg", "person filed under the wrong ethnicity")
-        for who, number in (("m.0gc2xf9", 1), ("m.0gc2xf9", 2), ("m.05xpnv", 1))
-    ]
-    assert any(
-        "3 of 8 images dropped" in note and "with them 3 of 6 pairs" in note
-        for note in made.about["notes"]
-    )
-
-
 # --------------------------------------------------------------------------- pictures
 
 
@@ -292,12 +255,6 @@ def test_no_pair_left(african, write, refused):
     folder = african("m.0a\t1\t2\nm.0a\t1\tm.0b\t1\n")
     write("one/data/African/m.0b/m.0b_0001.jpg")
     refused(lambda: read_rfw(folder), str(folder), "no usable pair is left", "2 of 2 pairs")
-
-
-def test_no_pair_left_and_faults_to_drop(african, write, refused):
-    folder = african("m.05xpnv\t1\t2\n")
-    write("one/data/African/m.05xpnv/m.05xpnv_0001.jpg")
-    refused(lambda: read_rfw(folder, drop_known_faults=True), "no usable pair is left")
 
 
 # -------------------------------------------------------------------------- bad input

@@ -1,4 +1,4 @@
-r"""From the layouts in which owners ship their data to dataset folders, one file a layout.
+r"""From the layouts in which owners ship their data to dataset folders, a function a layout.
 
 Examples
 --------
@@ -18,7 +18,6 @@ from faircal.data.importers.bfw import read_bfw
 from faircal.data.importers.bob import read_bob
 from faircal.data.importers.folders import read_folder
 from faircal.data.importers.ijbc import read_ijbc
-from faircal.data.importers.lfw import read_lfw
-from faircal.data.importers.rfw import read_rfw
+from faircal.data.importers.pair_lists import read_lfw, read_rfw
 
 __all__ = ["Import", "read_bfw", "read_bob", "read_folder", "read_ijbc", "read_lfw", "read_rfw"]

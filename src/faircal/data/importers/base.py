@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -136,13 +136,8 @@ def find_one(source: Path, names: Sequence[str], what: str) -> Path:
     )
 
 
-def read_lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Return (line number, fields) of each line that is not empty; fields end at tabs or blanks."""
-    return list(each_line(path))
-
-
 def each_line(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Give the lines of `read_lines` one by one."""
+    """Give (line number, fields) of each line that is not empty; fields end at tabs or blanks."""
     any_line = False
     try:
         with path.open(encoding="utf-8-sig") as file:
@@ -155,47 +150,6 @@ def each_line(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path}: cannot be read as text ({error}); copy it again") from error
     if not any_line:
         raise DataError(f"{path}: expected lines of text, found an empty file; copy it again")
-
-
-def whole_number(text: str, path: Path, line: int, what: str) -> int:
-    """Read a whole number of a text file."""
-    # str.isdigit takes signs that int() does not; nothing here is numbered in billions.
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise DataError(
-            f"{path}, line {line}: expected {what}, found {text!r}; correct or remove the line"
-        )
-    return int(text)
-
-
-@dataclass(frozen=True)
-class PairLine:
-    """A line of a pair list: two pictures, each a person and a number."""
-
-    left: tuple[str, int]
-    right: tuple[str, int]
-
-    @property
-    def genuine(self) -> bool:
-        """Whether both pictures are of one person."""
-        return self.left[0] == self.right[0]
-
-
-def pair_line(path: Path, line: int, fields: list[str]) -> PairLine:
-    """Read ``person n1 n2`` (genuine) or ``person1 n1 person2 n2`` (imposter)."""
-    if len(fields) not in (3, 4):
-        raise DataError(
-            f"{path}, line {line}: expected 3 fields (person, number, number) or 4 (person, "
-            f"number, person, number), found {len(fields)}; correct or remove the line"
-        )
-    first = whole_number(fields[1], path, line, "the number of a picture")
-    second = whole_number(fields[-1], path, line, "the number of a picture")
-    left, right = (fields[0], first), (fields[0] if len(fields) == 3 else fields[2], second)
-    if len(fields) == 4 and fields[0] == fields[2]:
-        raise DataError(
-            f"{path}, line {line}: an imposter pair names {fields[0]} twice; "
-            "correct or remove the line"
-        )
-    return PairLine(left, right)
 
 
 # ------------------------------------------------------------------ pictures
@@ -250,21 +204,6 @@ def keep_images(imported: Import, keep: NDArray[np.bool_], reason: str) -> None:
     imported.notes.append(f"{said}; with them {len(pairs) - len(rest):,} of {len(pairs):,} pairs")
 
 
-def known_faults(
-    imported: Import, column: str, faults: Sequence[str], what: str, *, drop: bool
-) -> None:
-    """Drop images whose value in `column` is among `faults`, or say that they are there."""
-    faulty = np.asarray(pc.is_in(imported.images[column], value_set=pa.array(faults)))
-    if drop:
-        keep_images(imported, ~faulty, what)
-    elif faulty.any():
-        named = imported.images[column].filter(pa.array(faulty)).unique().to_pylist()
-        imported.notes.append(
-            f"{len(named)} × {what} ({first_few(named)}): kept, as in the paper; "
-            "--drop-known-faults drops them"
-        )
-
-
 def drop_absent(imported: Import, progress: Progress) -> None:
     """Leave out of `imported` images whose picture is not there; ids are the pictures' paths."""
     if imported.home is None:
@@ -272,6 +211,54 @@ def drop_absent(imported: Import, progress: Progress) -> None:
     paths = imported.images["image_id"].to_pylist()
     missing = absent(imported.source / imported.home, paths, progress)
     keep_images(imported, ~missing, "picture not found")
+
+
+# -------------------------------------------------------------------- images
+
+
+def images_of_pairs(
+    pairs: pa.Table,
+    ids: tuple[str, str],
+    columns: Mapping[str, tuple[str, str]],
+    where: Callable[[int], str],
+) -> pa.Table:
+    """Return what a table of pairs says of each image, in the order in which images occur.
+
+    Parameters
+    ----------
+    pairs : pyarrow.Table
+        Text that says of what is on both sides.
+    ids : (str, str)
+        The columns that name the left and the right image.
+    columns : mapping from name to (str, str)
+        The columns that say something of both; they must always say the same of an image.
+    where : callable
+        Gives the place of a row in the file, for messages.
+    """
+    # Left and right of the first pair, of the second pair, and so on.
+    turns = pa.array(np.arange(2 * len(pairs)).reshape(2, -1).T.ravel())
+
+    def both(names: tuple[str, str]) -> pa.Array:
+        sides = [chunk for name in names for chunk in pairs[name].chunks]
+        return pa.chunked_array(sides, pa.string()).take(turns).combine_chunks()
+
+    encoded = both(ids).dictionary_encode()
+    codes = encoded.indices
+    first = pa.array(np.unique(np.asarray(codes), return_index=True)[1])
+    images = {"image_id": encoded.dictionary}
+    for name, sides in columns.items():
+        column = both(sides)
+        images[name] = column.take(first)
+        expected = images[name].take(codes)
+        same = pc.equal(column, expected).fill_null(False)
+        same = pc.or_(same, pc.and_(column.is_null(), expected.is_null()))
+        if not pc.all(same, min_count=0).as_py():
+            place = int(np.flatnonzero(~np.asarray(same))[0])
+            raise DataError(
+                f"{where(place // 2)}: image {encoded[place]} has more than one {name} "
+                f"({expected[place]} and {column[place]}); correct one of them"
+            )
+    return pa.table(images)
 
 
 # ---------------------------------------------------------------- attributes

@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal._base.files import existing
 from faircal._base.jobs import Progress, silent
-from faircal.data.columns import Column, parse_fold, parse_genuine, parse_scores, require_filled
-from faircal.data.importers.base import Import, drop_absent, find_home, known_faults, range_notes
+from faircal.data.columns import parse_fold, parse_genuine, parse_scores, require_filled
+from faircal.data.importers.base import (
+    Import,
+    drop_absent,
+    find_home,
+    images_of_pairs,
+    range_notes,
+)
 from faircal.data.tables import read_table, require_columns
 
 #: What the paper's code calls the columns of the owners' table.
 _ALIASES = {"path1": "p1", "path2": "p2", "same": "label"}
 _ATTRIBUTES = ("att", "e", "g")
-#: Listed by the owners: one picture of another person, two of cartoons.
-KNOWN_FAULTS = (
-    "asian_females/n002509/0139_03.jpg",
-    "white_females/n003391/0017_02.jpg",
-    "asian_males/n006741/0275_02.jpg",
-)
 
 
 def read_bfw(
@@ -32,7 +32,6 @@ def read_bfw(
     *,
     score: str | None = None,
     pictures: bool = True,
-    drop_known_faults: bool = False,
     progress: Progress = silent,
 ) -> Import:
     """Read BFW.
@@ -48,8 +47,6 @@ def read_bfw(
         A column of ready-made scores (``vgg16``, ``resnet50``, ``senet50``) to take over.
     pictures : bool
         Look for the pictures, and drop the pairs of those that are not there.
-    drop_known_faults : bool
-        Drop the three pictures that the owners list as faulty.
     """
     given = existing(source)
     path = _find_table(given)
@@ -83,8 +80,6 @@ def read_bfw(
     if pictures and score is None:
         imported.home = find_home(folder, _places(folder), imported.images["image_id"].to_pylist())
         drop_absent(imported, progress)
-    what = "picture listed as faulty by the owners"
-    known_faults(imported, "image_id", KNOWN_FAULTS, what, drop=drop_known_faults)
     return imported
 
 
@@ -113,13 +108,14 @@ def _find_table(given: Path) -> Path:
     return path
 
 
-def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.utf8_trim_whitespace(column.cast(pa.string()))
+def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as text, null where it is empty."""
+    text = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
 
 
 def _paths(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
-    paths = _text(table[name])
-    paths = pc.if_else(pc.equal(paths, ""), None, paths)
+    paths = _filled(table[name])
     require_filled(paths, f"{where}, column '{name}'", "correct or remove them")
     return paths
 
@@ -163,31 +159,17 @@ def _default(table: pa.Table) -> str | None:
 
 def _images(table: pa.Table, where: str) -> pa.Table:
     """Gather what the two sides of all pairs say of each image; they must agree."""
-
-    def both(name: str) -> Column:
-        sides = [_text(table[f"{name}{side}"]) for side in (1, 2)]
-        return Column.of(pa.chunked_array([c for side in sides for c in side.chunks]), where)
-
-    images = both("p")
-    columns: dict[str, list[str | None]] = {"image_id": list(images.names)}
     attributes = [
         name for name in _ATTRIBUTES if {f"{name}1", f"{name}2"} <= set(table.column_names)
     ]
-    for name in ("id", *attributes):
-        column = both(name)
-        value = np.full(len(images.names), -1)
-        value[images.codes] = column.codes
-        other = value[images.codes] != column.codes
-        if other.any():
-            row = int(np.flatnonzero(other)[0])
-            image = images.names[images.codes[row]]
-            raise DataError(
-                f"{where}: image {image} has more than one value in '{name}1' and '{name}2' "
-                f"({column.names[column.codes[row]]!r} in row {row % len(table) + 1}); correct them"
-            )
-        names = [*column.names, None]  # the last is code −1: unknown
-        columns["identity" if name == "id" else name] = [names[code] for code in value]
-    return pa.table(columns)
+    columns = {"identity": ("id1", "id2")} | {name: (f"{name}1", f"{name}2") for name in attributes}
+    texts = {
+        name: _filled(table[name]) for sides in (("p1", "p2"), *columns.values()) for name in sides
+    }
+    images = images_of_pairs(
+        pa.table(texts), ("p1", "p2"), columns, lambda row: f"{where}, row {row + 1}"
+    )
+    return images.sort_by("image_id")
 
 
 def _places(folder: Path) -> list[str]:

@@ -4,45 +4,41 @@ from __future__ import annotations
 
 import csv
 import math
-from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal._base.files import existing
 from faircal._base.jobs import Progress, silent
 from faircal.data.build import require_crossable
-from faircal.data.importers.base import Import, add_attributes, each_line, range_notes
+from faircal.data.importers.base import (
+    Import,
+    add_attributes,
+    each_line,
+    images_of_pairs,
+    range_notes,
+)
 
 #: Columns of a CSV that name a probe and a model: version 8 of bob, before, long before.
 _PROBES = ("probe_template_id", "probe_reference_id", "probe_key", "key")
 _MODELS = ("bio_ref_template_id", "bio_ref_reference_id", "bio_ref_subject_id")
-_NEEDED = ("probe_subject_id", "bio_ref_subject_id", "score")
+_PEOPLE = ("bio_ref_subject_id", "probe_subject_id")
 _ATTACK = "probe_attack_type"
+#: What the columns of a file without a header are: claimed id, model label, real id, probe label.
+_FOUR = ("bio_ref_subject_id", "probe_subject_id", "probe_template_id", "score")
+_HEADERS = {4: _FOUR, 5: (_FOUR[0], "bio_ref_template_id", *_FOUR[1:])}
 _NO_ATTRIBUTES = {"identity", "image_id", "fold"}
 #: What bob writes where a value is not known.
 _UNKNOWN = {"", "None", "nan"}
+#: Lines that are held as Python's objects at a time.
+_LINES = 100_000
 
-Facts = tuple[str | None, ...]
-
-
-class _Line(NamedTuple):
-    """A comparison; facts are the person and then the attributes."""
-
-    number: int
-    model: str
-    of_model: Facts
-    probe: str
-    of_probe: Facts
-    score: str
-    attack: bool = False
-    length: int = 0
+_Row = tuple[int, list[str]]
 
 
 def read_bob(
@@ -71,122 +67,59 @@ def read_bob(
     path = existing(source)
     if path.is_dir():
         raise DataError(f"{path}: expected a score file, found a folder; give the file")
-    names, lines = _csv(path) if _is_csv(path) else ([], _columns(path))
-    names = ["identity", *names]
-    facts_of: dict[str, Facts] = {}
-    number: dict[str, int] = {}  # of each image; pairs are kept as numbers: files can be long
-    left, right, scores, n_lines, n_attacks = array("q"), array("q"), array("d"), 0, 0
-    for line in lines:
-        n_lines, n_attacks = n_lines + 1, n_attacks + line.attack
-        score = _score(path, line)
-        if n_lines % 100_000 == 0:
-            about = max(path.stat().st_size // max(line.length, 1), n_lines)
-            progress("reading scores", n_lines, about, "")
-        if math.isnan(score) or line.attack:
-            continue
-        model, probe = f"model/{line.model}", line.probe
-        for image, facts, side in ((model, line.of_model, left), (probe, line.of_probe, right)):
-            if facts_of.setdefault(image, facts) != facts:
-                raise _two(f"{path}, line {line.number}: {image}", names, facts_of[image], facts)
-            side.append(number.setdefault(image, len(number)))
-        scores.append(score)
-    progress("reading scores", 0, 0, "")
-    columns: dict[str, list[str | None]] = {"image_id": [*facts_of]}
-    columns |= {key: [facts[i] for facts in facts_of.values()] for i, key in enumerate(names)}
-    images = pa.table({key: pa.array(column, pa.string()) for key, column in columns.items()})
-    imported = Import("bob", name or path.stem, path, images, [_pairs(images, left, right, scores)])
-    imported.notes += _notes(np.asarray(scores), n_lines, n_attacks)
+    header, rows = _opened(path)
+    names = _shared(header)
+    require_crossable(names, str(path))
+    table = _read(path, header, names, rows, progress)
+    attack = np.asarray(table["attack"])
+    failed = np.isnan(np.asarray(table["score"])) & ~attack
+    kept = table.filter(pa.array(~attack & ~failed)).combine_chunks()
+    columns = {"identity": _PEOPLE} | {key: (f"bio_ref_{key}", f"probe_{key}") for key in names}
+    lines = kept["line"]
+    images = images_of_pairs(
+        kept, ("model", "probe"), columns, lambda row: f"{path}, line {lines[row]}"
+    )
+    pairs = {
+        "left": kept["model"],
+        "right": kept["probe"],
+        "genuine": pc.equal(*(kept[person] for person in _PEOPLE)),
+        "score": kept["score"],
+    }
+    imported = Import("bob", name or path.stem, path, images, [pa.table(pairs)])
+    for mask, why in ((attack, "presentation attacks"), (failed, "no score (failures)")):
+        if mask.any():
+            imported.notes.append(f"{mask.sum():,} of {len(table):,} pairs dropped: {why}")
+    imported.notes += range_notes(np.asarray(kept["score"]))
     if attributes is not None:
         add_attributes(imported, Path(attributes))
     return imported
 
 
-def _columns(path: Path) -> Iterator[_Line]:
-    """Give the comparisons of a file with four columns or five."""
-    width = 0
-    for number, fields in each_line(path):
-        width = width or len(fields)
-        if len(fields) != width or width not in (4, 5):
-            expected = width if width in (4, 5) else "4 or 5"
+def _opened(path: Path) -> tuple[Sequence[str], Iterator[_Row]]:
+    """Return the names of the columns, and the lines that follow, with their numbers."""
+    number, fields = next(each_line(path))
+    # Ids may hold commas, too.
+    plain = "," not in fields[0] or (len(fields) in _HEADERS and _PEOPLE[0] not in fields[0])
+    if plain:
+        if len(fields) not in _HEADERS:
             raise DataError(
-                f"{path}, line {number}: expected {expected} fields, found {len(fields)}; "
+                f"{path}, line {number}: expected 4 or 5 fields, found {len(fields)}; "
                 "give a score file of bob with four columns or five, or CSV with its header"
             )
-        claimed, model, real, probe, score = fields[0], *fields[-4:]
-        length = len(" ".join(fields)) + 1
-        yield _Line(number, model, (claimed,), probe, (real,), score, length=length)
-
-
-def _is_csv(path: Path) -> bool:
-    """Whether the first line is a header of bob; ids may hold commas, too."""
-    _, fields = next(each_line(path))
-    header = "bio_ref_subject_id" in " ".join(fields)
-    return "," in fields[0] and (header or len(fields) not in (4, 5))
-
-
-def _csv(path: Path) -> tuple[list[str], Iterator[_Line]]:
-    """Return the attributes and the comparisons of a CSV."""
-    rows = _rows(path)
-    top, header = next(rows)
-    where = f"{path}, line {top}"
+        return _HEADERS[len(fields)], each_line(path)
+    rows = _csv_rows(path)
+    number, header = next(rows)
     probe = next((name for name in _PROBES if name in header), _PROBES[0])
-    for name in (probe, *_NEEDED):
+    for name in (probe, *_PEOPLE, "score"):
         if header.count(name) != 1:
             raise DataError(
-                f"{where}: expected one column '{name}', found {', '.join(header)}; "
+                f"{path}, line {number}: expected one column '{name}', found {', '.join(header)}; "
                 "give the CSV as bob wrote it"
             )
-    model = next(name for name in _MODELS if name in header)
-    names = _shared(header, {*_PROBES, *_MODELS, *_NEEDED})
-    require_crossable(names, where)
-    at = {name: place for place, name in enumerate(header)}
-
-    def lines() -> Iterator[_Line]:
-        for number, fields in rows:
-            if len(fields) != len(header):
-                raise DataError(
-                    f"{path}, line {number}: expected {len(header)} fields, as line {top} has, "
-                    f"found {len(fields)}; correct or remove the line"
-                )
-            for name in (model, probe, *_NEEDED):
-                if not fields[at[name]]:
-                    raise DataError(
-                        f"{path}, line {number}, column '{name}': empty; "
-                        "fill it in or remove the line"
-                    )
-            yield _Line(
-                number,
-                fields[at[model]],
-                _facts(fields, at, "bio_ref_", names),
-                fields[at[probe]],
-                _facts(fields, at, "probe_", names),
-                fields[at["score"]],
-                _ATTACK in at and fields[at[_ATTACK]] not in _UNKNOWN,
-                len(",".join(fields)) + 1,
-            )
-
-    return names, lines()
+    return header, rows
 
 
-def _shared(header: Sequence[str], ids: set[str]) -> list[str]:
-    """Return what both sides of a comparison have, ids left out."""
-    names = [name.removeprefix("probe_") for name in header if name.startswith("probe_")]
-    return [
-        name
-        for name in names
-        if f"bio_ref_{name}" in header
-        and not {f"probe_{name}", f"bio_ref_{name}"} & ids
-        and name not in _NO_ATTRIBUTES
-    ]
-
-
-def _facts(fields: list[str], at: dict[str, int], side: str, names: list[str]) -> Facts:
-    values = (fields[at[f"{side}{name}"]] for name in names)
-    person = fields[at[f"{side}subject_id"]]
-    return (person, *(None if value in _UNKNOWN else value for value in values))
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(path: Path) -> Iterator[_Row]:
     """Give line number and fields of each line of a CSV that is not empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -198,45 +131,79 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path}: cannot be read as CSV ({error}); copy it again") from error
 
 
-def _pairs(images: pa.Table, left: array[int], right: array[int], scores: array[float]) -> pa.Table:
-    ids, people = (images[name].combine_chunks() for name in ("image_id", "identity"))
-    rows = [pa.array(np.asarray(side)) for side in (left, right)]
-    return pa.table(
-        {
-            "left": ids.take(rows[0]),
-            "right": ids.take(rows[1]),
-            "genuine": pc.equal(people.take(rows[0]), people.take(rows[1])),
-            "score": np.asarray(scores),
-        }
+def _shared(header: Sequence[str]) -> list[str]:
+    """Return what both sides of a comparison have, ids left out."""
+    ids = {*_PROBES, *_MODELS, *_PEOPLE}
+    names = [name.removeprefix("probe_") for name in header if name.startswith("probe_")]
+    return [
+        name
+        for name in names
+        if f"bio_ref_{name}" in header
+        and not {f"probe_{name}", f"bio_ref_{name}"} & ids
+        and name not in _NO_ATTRIBUTES
+    ]
+
+
+def _read(
+    path: Path,
+    header: Sequence[str],
+    names: Sequence[str],
+    rows: Iterator[_Row],
+    progress: Progress,
+) -> pa.Table:
+    """Read the comparisons: line, model, probe, people, attributes, score, attack."""
+    at = {name: place for place, name in enumerate(header)}
+    model = next(name for name in _MODELS if name in at)
+    probe = next(name for name in _PROBES if name in at)
+    facts = [f"{side}_{name}" for side in ("bio_ref", "probe") for name in names]
+    texts = ["model", "probe", *_PEOPLE, *facts]
+    schema = pa.schema(
+        [
+            ("line", pa.int64()),
+            *((name, pa.string()) for name in texts),
+            ("score", pa.float64()),
+            ("attack", pa.bool_()),
+        ]
     )
+    parts, done = [schema.empty_table()], 0
+    while part := list(islice(rows, _LINES)):
+        columns: list[list[object]] = [[] for _ in schema]
+        for number, fields in part:
+            where = f"{path}, line {number}"
+            if len(fields) != len(header):
+                raise DataError(
+                    f"{where}: expected {len(header)} fields, found {len(fields)}; correct or "
+                    "remove the line, or give a score file as bob wrote it"
+                )
+            for name in (model, probe, *_PEOPLE, "score"):
+                if not fields[at[name]]:
+                    raise DataError(
+                        f"{where}, column '{name}': empty; fill it in or remove the line"
+                    )
+            row = (
+                number,
+                f"model/{fields[at[model]]}",
+                *(fields[at[name]] for name in (probe, *_PEOPLE)),
+                *(None if fields[at[name]] in _UNKNOWN else fields[at[name]] for name in facts),
+                _score(fields[at["score"]], where),
+                _ATTACK in at and fields[at[_ATTACK]] not in _UNKNOWN,
+            )
+            for column, value in zip(columns, row, strict=True):
+                column.append(value)
+        done += len(part)
+        length = len(" ".join(part[-1][1])) + 1
+        progress("reading scores", done, max(path.stat().st_size // length, done), "")
+        parts.append(pa.table(columns, schema=schema))
+    progress("reading scores", 0, 0, "")
+    return pa.concat_tables(parts)
 
 
-def _two(image: str, names: Sequence[str], one: Facts, other: Facts) -> DataError:
-    """Say of what an image has two values."""
-    name, a, b = next(each for each in zip(names, one, other, strict=True) if each[1] != each[2])
-    said = f"belongs to {a} and to {b}" if name == "identity" else f"has {name} {a} and {b}"
-    return DataError(f"{image} {said}; correct one of them")
-
-
-def _notes(scores: NDArray[np.float64], n_lines: int, n_attacks: int) -> list[str]:
-    notes = []
-    failed = n_lines - len(scores) - n_attacks
-    if n_attacks:
-        notes.append(f"{n_attacks:,} of {n_lines:,} pairs dropped: presentation attacks")
-    if failed:
-        notes.append(f"{failed:,} of {n_lines:,} pairs dropped: no score (failures)")
-    return notes + range_notes(scores)
-
-
-def _score(path: Path, line: _Line) -> float:
+def _score(text: str, where: str) -> float:
     """Return the score; NaN is a failure."""
     try:
-        score = float(line.score)
+        score = float(text)
     except ValueError:
         score = math.inf
     if math.isinf(score):
-        raise DataError(
-            f"{path}, line {line.number}: expected a score, found {line.score!r}; "
-            "correct or remove the line"
-        )
+        raise DataError(f"{where}: expected a score, found {text!r}; correct or remove the line")
     return score
