@@ -32,6 +32,18 @@ SKIN_TONES = {
 }
 GENDERS = {"0": "female", "1": "male"}
 _BOX = {"FACE_X": "x", "FACE_Y": "y", "FACE_WIDTH": "width", "FACE_HEIGHT": "height"}
+#: What is read of the tables of templates; where a column is not there it is empty.
+_ROWS = pa.schema(
+    [
+        ("TEMPLATE_ID", pa.int64()),
+        ("SUBJECT_ID", pa.int64()),
+        ("FILENAME", pa.string()),
+        *((name, pa.float64()) for name in _BOX),
+        ("SIGHTING_ID", pa.string()),
+        ("SKINTONE", pa.string()),
+        ("GENDER", pa.string()),
+    ]
+)
 #: Bytes of a pair list that are read at a time: a few hundred thousand pairs.
 _BLOCK = 1 << 22
 
@@ -99,7 +111,7 @@ def read_ijbc(
         paths = imported.pictures["path"].to_pylist()
         imported.home = find_home(folder, ("images", "."), paths)
         _drop_absent(imported, progress)
-    imported.pairs = _Matches(matches, imported, progress)
+    imported.pairs = _pairs(matches, imported, progress)
     return imported
 
 
@@ -107,47 +119,32 @@ def _read_rows(path: Path) -> pa.Table:
     """Read one of the owners' tables of templates: a row is a picture of a template."""
     table = _read_columns(path, ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME"))
     require_filled(table["FILENAME"], f"{path}, column 'FILENAME'", "copy it again")
-    names = ("TEMPLATE_ID", "SUBJECT_ID", "FILENAME", *_BOX, "SIGHTING_ID", "SKINTONE", "GENDER")
-    columns = {
-        name: _cast(table[name], name, path)
-        if name in table.column_names
-        else pa.nulls(len(table), _kind(name))
-        for name in names
-    }
-    return pa.table(columns)
+    columns = []
+    for name, kind in zip(_ROWS.names, _ROWS.types, strict=True):
+        if name not in table.column_names:
+            columns.append(pa.nulls(len(table), kind))
+            continue
+        try:
+            columns.append(table[name].cast(kind))
+        except pa.ArrowInvalid as error:
+            raise DataError(
+                f"{path}, column '{name}': expected numbers ({short(error)}); copy it again"
+            ) from error
+    return pa.table(columns, schema=_ROWS)
 
 
 def _read_columns(path: Path, names: Sequence[str]) -> pa.Table:
+    """Read a table with columns `names`, in any case; ids must be whole numbers."""
     table = read_table(path)
     table = table.rename_columns([name.strip().upper() for name in table.column_names])
     require_columns(table, names, str(path))
-    for name in ("TEMPLATE_ID", "SUBJECT_ID"):
-        if name not in names:
-            continue
-        column = table[name]
-        if not pa.types.is_integer(column.type) or column.null_count:
-            values = column.cast(pa.string()).fill_null("").to_pylist()
-            row = next(i for i, value in enumerate(values) if not value.isdigit())
+    for name in {"TEMPLATE_ID", "SUBJECT_ID"}.intersection(names):
+        if not pa.types.is_integer(table[name].type) or table[name].null_count:
             raise DataError(
-                f"{path}, column '{name}', row {row + 1}: expected a whole number, found "
-                f"{values[row]!r}; copy it again"
+                f"{path}, column '{name}': expected a whole number in each row, found "
+                f"{table[name].type} with {table[name].null_count} empty; copy it again"
             )
     return table
-
-
-def _cast(column: pa.ChunkedArray, name: str, path: Path) -> pa.ChunkedArray:
-    try:
-        return column.cast(_kind(name))
-    except pa.ArrowInvalid as error:
-        raise DataError(
-            f"{path}, column '{name}': expected numbers ({short(error)}); copy it again"
-        ) from error
-
-
-def _kind(name: str) -> pa.DataType:
-    if name in ("TEMPLATE_ID", "SUBJECT_ID"):
-        return pa.int64()
-    return pa.float64() if name in _BOX else pa.string()
 
 
 def _facts(lists: Path, rows: pa.Table) -> pa.Table:
@@ -256,46 +253,25 @@ def _deal(images: pa.Table, seed: int) -> NDArray[np.int64]:
 # --------------------------------------------------------------------- pairs
 
 
-@dataclass
-class _Dropped:
-    """Pairs that were left out, and the first template that nothing is known of."""
-
-    unknown: int = 0
-    first: int | None = None
-    cross: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class _Matches:
-    """The usable pairs in parts; a part and the templates are all that is in memory."""
-
-    path: Path
-    imported: Import
-    progress: Progress
-
-    def __iter__(self) -> Iterator[pa.Table]:
-        yield from _pairs(self.path, self.imported, self.progress)
-        # Gone through again, it would say the same again.
-        self.imported.notes[:] = dict.fromkeys(self.imported.notes)
-
-
 def _pairs(path: Path, imported: Import, progress: Progress) -> Iterator[pa.Table]:
+    """Give the usable pairs in parts; a part and the templates are all that is in memory."""
     template = np.asarray(imported.images["image_id"])  # ascending
     subject, fold = np.asarray(imported.images["identity"]), np.asarray(imported.images["fold"])
-    dropped, read = _Dropped(), 0
+    read = cross = unlisted = 0
+    example = None
     for sides in _read_matches(path, progress):
         read += len(sides[0])
         rows, listed = [], np.ones(len(sides[0]), dtype=bool)
         for side in sides:
             row = np.minimum(np.searchsorted(template, side), len(template) - 1)
             here = template[row] == side
-            if not here.all() and dropped.first is None:
-                dropped.first = int(side[~here][0])
+            if not here.all() and example is None:
+                example = int(side[~here][0])
             listed &= here
             rows.append(row)
         same_fold = fold[rows[0]] == fold[rows[1]]
-        dropped.unknown += int((~listed).sum())
-        dropped.cross += int((listed & ~same_fold).sum())
+        unlisted += int((~listed).sum())
+        cross += int((listed & ~same_fold).sum())
         left, right = (row[listed & same_fold] for row in rows)
         yield pa.table(
             {
@@ -305,59 +281,32 @@ def _pairs(path: Path, imported: Import, progress: Progress) -> Iterator[pa.Tabl
                 "fold": fold[left].astype(np.int8),
             }
         )
-    imported.notes.append(
-        f"{dropped.cross:,} of {read:,} pairs join subjects of two folds and are dropped"
-    )
-    if dropped.unknown:
+    imported.notes.append(f"{cross:,} of {read:,} pairs join subjects of two folds and are dropped")
+    if unlisted:
         imported.notes.append(
-            f"{dropped.unknown:,} pairs dropped: a template without pictures or not in the "
-            f"template list (such as {dropped.first})"
+            f"{unlisted:,} pairs dropped: a template without pictures or not in the "
+            f"template list (such as {example})"
         )
 
 
 def _read_matches(path: Path, progress: Progress) -> Iterator[Sequence[NDArray[np.int64]]]:
     """Read two template ids a line, without a header, block after block."""
+    names = ["left", "right"]
+    # With one thread Arrow knows, and says, which row it can't read.
+    how = pacsv.ReadOptions(use_threads=False, block_size=_BLOCK, column_names=names)
+    ids = pacsv.ConvertOptions(column_types=dict.fromkeys(names, pa.int64()), null_values=[])
     size, read, total = path.stat().st_size, 0, 0  # the total is an estimate, by the first block
-    with path.open("rb") as file:
-        try:
-            reader = pacsv.open_csv(
-                file,
-                pacsv.ReadOptions(
-                    use_threads=False, block_size=_BLOCK, column_names=["left", "right"]
-                ),
-                convert_options=pacsv.ConvertOptions(
-                    column_types={"left": pa.int64(), "right": pa.int64()}
-                ),
-            )
-            for batch in reader:
-                if batch.column(0).null_count or batch.column(1).null_count:
-                    raise _fault(path, "a template id is empty")
+    expected = f"{path}: expected two template ids a line"
+    try:
+        # What opens the file is ours: Arrow's own reader complains on standard error.
+        with path.open("rb") as file:
+            for batch in pacsv.open_csv(file, how, convert_options=ids):
                 total = total or int(len(batch) * size / max(min(_BLOCK, size), 1))
                 read += len(batch)
                 progress("reading pairs", read, max(total, read), "")
                 yield [np.asarray(batch.column(side)) for side in (0, 1)]
-        except pa.ArrowException as error:
-            raise _fault(path, short(error)) from error
+    except pa.ArrowException as error:
+        raise DataError(f"{expected} ({short(error)}); copy the file again") from error
     if not read:
-        raise _fault(path, "no lines")
+        raise DataError(f"{expected}, found none; copy the file again")
     progress("reading pairs", 0, 0, "")
-
-
-def _fault(path: Path, reason: str) -> DataError:
-    """Name the first line that is not two whole numbers: Arrow counts no blank lines."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            fields = line.removeprefix(b"\xef\xbb\xbf").strip().split(b",")
-            if fields != [b""] and (len(fields) != 2 or not all(map(_is_id, fields))):
-                shown = line[:60].decode("utf-8", "replace").strip()
-                return DataError(
-                    f"{path}, line {number}: expected two template ids a line, found {shown!r}; "
-                    "copy the file again"
-                )
-    return DataError(
-        f"{path}: cannot be read ({reason}); expected two template ids a line; copy it again"
-    )
-
-
-def _is_id(field: bytes) -> bool:
-    return field.strip().isdigit() and int(field) < 1 << 63
