@@ -98,16 +98,16 @@ class Access:
         settings = service.settings
         self._buckets = RateLimits(settings.rate, settings.burst or 2 * settings.rate)
 
-    def admit(self, request: Request, scope: str | None) -> Key:
+    def admit(self, request: Request, scope: str | None, presented: str | None = None) -> Key:
         """Return whose key came with a request; refuse where there is none, or not for `scope`.
 
-        `scope` None: any key will do.
+        `scope` None: any key will do. `presented` is a key that came otherwise than in a header.
         """
         service = self._service
         address = request.client.host if request.client else ""
         if not service.has_keys:
             _check_host(request)
-        key = service.who(_presented(request))
+        key = service.who(presented or _presented(request))
         caller = f"key {key.name}" if key is not None and service.has_keys else f"from {address}"
         wait = self._buckets.take(caller)
         if wait:

@@ -1,22 +1,22 @@
-"""The page's answer: what is said of a pair and of the model, in words, numbers and pictures.
+"""The page's answer: what is said of a pair, in words and numbers; live counters.
 
-Probabilities become counts of pairs, likelihood ratios strength of evidence; pictures are SVG that
-takes the page's colours, and the words beside them say the same.
+Probabilities become counts of pairs, likelihood ratios strength of evidence.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from faircal.model import OperatingPoint, Population, Provenance
+from faircal._base.errors import StorageError
+from faircal.model import OperatingPoint, Population
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.page.form import SIDES
+from faircal.production.serving.service import Service
 from faircal.production.serving.verification import Verification
 from faircal.report.svg import score_histogram
 
@@ -135,85 +135,6 @@ def evidence(log_likelihood_ratio: float, most: float = math.inf) -> str:
     )
 
 
-#: Powers of ten of a likelihood ratio that the scale shows at either end.
-_END = 6
-_WIDE, _ROOM = 360, 4
-
-
-def dots(share: float) -> Markup:
-    """Draw a hundred pairs, as many of them filled as are of one person.
-
-    Examples
-    --------
-    >>> str(dots(0.97)).count('class="full"')
-    97
-    """
-    full = round(100 * share)
-    drawn = "".join(
-        f'<circle class="{"full" if i < full else "bare"}" '
-        f'cx="{10 + 20 * (i % 10)}" cy="{10 + 20 * (i // 10)}" r="7"/>'
-        for i in range(100)
-    )
-    return Markup(  # noqa: S704 - nothing but numbers is put in
-        '<svg class="dots" viewBox="0 0 200 200" aria-hidden="true" focusable="false">'
-        f"{drawn}</svg>"
-    )
-
-
-def scale(log_likelihood_ratio: float) -> Markup:
-    """Draw where a log-likelihood ratio (nats) lies, from a million to one against, to one for.
-
-    Examples
-    --------
-    >>> 'class="here" x1="180.0"' in scale(0.0)
-    True
-    """
-
-    def across(power: float) -> float:
-        part = (min(max(power, -_END), _END) + _END) / (2 * _END)
-        return _ROOM + part * (_WIDE - 2 * _ROOM)
-
-    here = across(log_likelihood_ratio / math.log(10))
-    start, middle, end = across(-_END), across(0), across(_END)
-    ticks = "".join(
-        f'<line class="tick" x1="{across(power):.1f}" x2="{across(power):.1f}" y1="24" y2="36"/>'
-        for power in range(1 - _END, _END)
-    )
-    names = (
-        (start, 14, "start", "end", "two people"),
-        (end, 14, "end", "end", "one person"),
-        (start, 55, "start", "odd", "1 : 1 million"),
-        (middle, 55, "middle", "odd", "1 : 1"),
-        (end, 55, "end", "odd", "1 million : 1"),
-    )
-    words = "".join(
-        f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{anchor}">{name}</text>'
-        for x, y, anchor, kind, name in names
-    )
-    return Markup(  # noqa: S704 - nothing but numbers is put in
-        f'<svg class="scale" viewBox="0 0 {_WIDE} 60" aria-hidden="true" focusable="false">'
-        f'<rect class="track" x="{start:.1f}" y="24" width="{end - start:.1f}" height="12"/>'
-        f'<rect class="reach" x="{min(here, middle):.1f}" y="24" '
-        f'width="{abs(here - middle):.1f}" height="12"/>{ticks}'
-        f'<line class="here" x1="{here:.1f}" x2="{here:.1f}" y1="19" y2="41"/>{words}</svg>'
-    )
-
-
-def faces(same: bool) -> Markup:
-    """Draw the decision: two circles that overlap, or stand apart.
-
-    Examples
-    --------
-    >>> faces(True) == faces(False)
-    False
-    """
-    left, right = (17, 33) if same else (17, 47)
-    return Markup(  # noqa: S704 - nothing but numbers is put in
-        '<svg class="mark" viewBox="0 0 64 40" aria-hidden="true" focusable="false">'
-        f'<circle cx="{left}" cy="20" r="14"/><circle cx="{right}" cy="20" r="14"/></svg>'
-    )
-
-
 #: Outside of the population no probability is worth its name: said in these words.
 UNLIKE = (
     "unlike those the model was calibrated on: do not rely on the probability, the evidence or the "
@@ -229,46 +150,39 @@ _MOST_NAMES = 8
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said of one pair: texts, and pictures of the same."""
+    """What is said of one pair; the template draws it, too."""
 
-    same: bool
-    title: str
-    rule: str
+    result: Verification
     chance: str
-    share: str
     warnings: list[str]
     evidence: str
     beyond: str
     numbers: list[tuple[str, str]]
     among: list[str]
     histogram: Markup | None
-    dots: Markup
-    scale: Markup
-    mark: Markup
+
+    @property
+    def power(self) -> float:
+        """The likelihood ratio as a power of ten."""
+        return self.result.log_likelihood_ratio / math.log(10)
 
 
 def answer(result: Verification, judge: Judge) -> Answer:
-    """Put what is said of a pair into words and pictures."""
+    """Put what is said of a pair into words."""
     population = judge.model.about_.population
     ratio = result.log_likelihood_ratio
     most = _countable(ratio, population)
     return Answer(
-        same=result.same,
-        title="Same person" if result.same else "Different people",
-        rule=rule(result.point),
+        result,
         chance=share_in_words(result.probability).replace(
             " in ", "\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}"
         ),
-        share=one_in(result.prior),
         warnings=_warnings(result),
         evidence=evidence(ratio, most),
         beyond=_beyond(ratio, most, population),
         numbers=_numbers(result),
         among=[] if population is None else among(result.similarity, population),
         histogram=None if population is None else _histogram(result, population),
-        dots=dots(result.probability),
-        scale=scale(ratio),
-        mark=faces(result.same),
     )
 
 
@@ -411,38 +325,27 @@ def _histogram(result: Verification, population: Population) -> Markup:
     )
 
 
-def model_facts(judge: Judge, digest: str) -> list[tuple[str, str]]:
-    """Say in a few lines what model is in use; its card says the rest."""
-    model, about = judge.model, judge.model.about_
-    provenance = about.provenance
-    facts = [("Method", model.title)]
-    if provenance is not None:
-        facts += [
-            ("Calibrated on", _data(provenance)),
-            ("Face network", "" if provenance.feature in _NO_NETWORK else provenance.feature),
-            ("Counted", _counted(provenance.counts)),
-            ("Meant for", provenance.intended_use),
-        ]
-    facts += [
-        ("Decision", sentence(rule(judge.point))),
-        ("Share of genuine pairs", f"calibrated where {one_in(judge.calibrated_at)} is genuine"),
-        ("Model file", f"SHA-256 {digest[:12]}…"),
-    ]
-    return [(name, value) for name, value in facts if value]
+def live(service: Service) -> dict[str, str]:
+    """Return what the service counts now, in words, by the name the page has for it."""
+    counts, monitor = service.counts, service.monitor
+    texts = {
+        "requests": f"{counts.requests:,}",
+        "pairs": f"{counts.pairs:,}",
+        "same": _percent(counts.same, counts.pairs),
+        "outside": _percent(counts.outside, counts.placed),
+    }
+    if service.store is not None:
+        try:
+            texts["templates"] = f"{service.store.count():,}"
+        except StorageError:
+            texts["templates"] = "–"  # it is away, and nobody can tell
+    words = "On. It has not looked yet." if monitor.verdict is None else monitor.verdict.words
+    off = "Off: the model file has no population to hold pairs against."
+    return {**texts, "monitor": off if monitor.watch is None else words}
 
 
-#: What embeddings are called where nobody named the network.
-_NO_NETWORK = ("embedding", "score")
-
-
-def _data(provenance: Provenance) -> str:
-    name = provenance.data or "data without a name"
-    return f"{name} (simulated)" if provenance.simulated and "simulated" not in name else name
-
-
-def _counted(counts: Any) -> str:
-    words = {"pairs": "pairs", "people": "people", "images": "images"}
-    return ", ".join(f"{counts[key]:,} {word}" for key, word in words.items() if counts.get(key))
+def _percent(part: int, total: int) -> str:
+    return f"{100 * part / total:.3g} %" if total else "–"
 
 
 def sentence(text: str) -> str:

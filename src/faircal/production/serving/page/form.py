@@ -1,4 +1,4 @@
-"""The page's form: what was filled in, read in memory only, and embeddings as people give them."""
+"""The page's form: read in memory only, and compared, or what is wrong with it by field."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from fastapi import Request
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from faircal._base.errors import DataError
-from faircal.production.serving.store.records import MOST_DIMENSIONS
-
-Float32 = NDArray[np.float32]
+from faircal._base.errors import DataError, ParameterError, StorageError, StorageFullError
+from faircal.production.serving.model_in_use import ModelInUse
+from faircal.production.serving.service import Service, Vector
+from faircal.production.serving.store.records import LONGEST_ID, MOST_DIMENSIONS
+from faircal.production.serving.verification import Verification
 
 #: Beyond it the length of an embedding is no number in 32 bits.
 _MOST_SQUARE = float(np.finfo(np.float32).max)
@@ -26,7 +27,7 @@ _SEPARATORS = re.compile(r"[\s,;]+")
 _EXPECTED = "expected numbers, as [0.1, -0.2, …] or apart by commas or spaces"
 
 
-def read_numbers(text: str) -> Float32:
+def read_numbers(text: str) -> Vector:
     r"""Read an embedding from a text: a JSON list, or numbers apart by commas or spaces.
 
     What is wrong is said without the numbers themselves: they are biometric data.
@@ -42,14 +43,17 @@ def read_numbers(text: str) -> Float32:
         raise DataError(f"{_EXPECTED}; found nothing")
     if text.startswith(("[", "{")):
         return _checked(_from_json(text))
-    words = [word for word in _SEPARATORS.split(text) if word]
-    for place, word in enumerate(words):
-        if not _is_number(word):
-            raise DataError(f"{_EXPECTED}; value {place + 1} is not a number")
-    return _checked([float(word) for word in words])
+    numbers: list[float] = []
+    for word in filter(None, _SEPARATORS.split(text)):
+        try:
+            numbers.append(float(word))
+        except ValueError:
+            message = f"{_EXPECTED}; value {len(numbers) + 1} is not a number"
+            raise DataError(message) from None
+    return _checked(numbers)
 
 
-def read_file(content: bytes) -> Float32:
+def read_file(content: bytes) -> Vector:
     """Read an embedding from a file: NumPy's (.npy), or a text as `read_numbers` takes it."""
     if content.startswith(b"\x93NUMPY"):
         return _checked(_from_npy(content))
@@ -58,14 +62,6 @@ def read_file(content: bytes) -> Float32:
     except UnicodeDecodeError:
         raise DataError("the file: expected .npy, .json or a text with numbers") from None
     return read_numbers(text)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _from_json(text: str) -> object:
@@ -82,7 +78,11 @@ def _from_json(text: str) -> object:
 
 
 def _from_npy(content: bytes) -> NDArray[np.float64]:
-    """Read an array without taking the file's word for how large it is."""
+    """Read an array without taking the file's word for how large it is.
+
+    `numpy.load` makes room for the shape in the header before it reads: a header of some hundred
+    bytes would take all memory.
+    """
     stream = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(stream)
@@ -92,9 +92,8 @@ def _from_npy(content: bytes) -> NDArray[np.float64]:
         }[version]
         shape, _, dtype = read(stream)
     except (ValueError, KeyError, SyntaxError, RecursionError, MemoryError):
-        raise DataError(
-            "the file: it begins as .npy and goes on otherwise; save it again"
-        ) from None
+        message = "the file: it begins as .npy and goes on otherwise; save it again"
+        raise DataError(message) from None
     size = int(np.prod(np.asarray(shape, dtype=object))) if shape else 1
     left = content[stream.tell() :]
     if dtype.kind not in "fiu" or size * dtype.itemsize != len(left):
@@ -104,7 +103,7 @@ def _from_npy(content: bytes) -> NDArray[np.float64]:
     return np.frombuffer(left, dtype=dtype).astype(np.float64)
 
 
-def _checked(values: object) -> Float32:
+def _checked(values: object) -> Vector:
     """Return the numbers as an embedding; what no face network gives is refused."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
@@ -120,82 +119,6 @@ def _checked(values: object) -> Float32:
     if not 0 < float(np.dot(numbers, numbers)) < _MOST_SQUARE:
         raise DataError("expected numbers of moderate size, not all 0; embed it again")
     return vector
-
-
-Kind = Literal["photo", "numbers", "name"]
-#: The two sides: what fields begin with, and what people call it.
-SIDES = {"left": "first face", "right": "second face"}
-#: The ways to give a face, in the order of the form, with the field that each is about.
-KINDS: dict[Kind, str] = {"photo": "Photo", "numbers": "Embedding", "name": "Enrolled"}
-#: What a button asks for: the pair; with keys also the model and the counters, or the card.
-COMPARE, LOOK, CARD = "compare", "look", "card"
-#: Letters of a field that is no file. Far more than an embedding has.
-MOST_TEXT = 2_000_000
-
-
-class Declined(Exception):  # noqa: N818 - an answer, rather than an error of ours
-    """A request that is not looked into; a page says why in words."""
-
-    def __init__(self, status: int, title: str, words: str) -> None:
-        super().__init__(title)
-        self.status, self.title, self.words = status, title, words
-
-
-@dataclass(frozen=True)
-class FaceFields:
-    """One face as it was given; what was uploaded is in no text of it."""
-
-    kind: Kind = "numbers"
-    text: str = field(default="", repr=False)
-    name: str = ""
-    group: str = ""
-    photo: bytes = field(default=b"", repr=False)
-    file: bytes = field(default=b"", repr=False)
-
-
-class GivenFace(NamedTuple):
-    """A face that can be compared: one of a photo, an embedding, the name of a template."""
-
-    photo: bytes | None = None
-    vector: NDArray[np.float32] | None = None
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class PageForm:
-    """What was filled in."""
-
-    left: FaceFields = FaceFields()
-    right: FaceFields = FaceFields()
-    prior: str = ""
-    key: str = field(default="", repr=False)
-    wanted: str = COMPARE
-
-    @classmethod
-    def empty(cls, photos: bool) -> PageForm:
-        """Return a form that nobody has filled in; photos come first where they are taken."""
-        side = FaceFields("photo" if photos else "numbers")
-        return cls(side, side)
-
-    def side(self, name: str) -> FaceFields:
-        """Return one side by its name."""
-        return self.left if name == "left" else self.right
-
-    def faces(self, photos: bool) -> tuple[dict[str, GivenFace], dict[str, str]]:
-        """Return the faces that can be compared, by side, and by field what is wrong."""
-        faces, wrong = {}, {}
-        for name in SIDES:
-            side = self.side(name)
-            try:
-                faces[name] = _face(side, photos)
-            except DataError as error:
-                wrong[field_of(name, side.kind)] = str(error)
-        return faces, wrong
-
-
-def field_of(side: str, kind: str) -> str:
-    """Return the name of the field that a kind of face is filled into."""
-    return f"{side}_{kind}"
 
 
 def read_share(text: str) -> float | None:
@@ -220,6 +143,78 @@ def read_share(text: str) -> float | None:
         if 0 < share < 1:
             return share
     raise DataError("expected a share between 0 and 1, as 0.5, 20 % or 1 in 1,000")
+
+
+Kind = Literal["photo", "numbers", "name"]
+#: The two sides: what fields begin with, and what people call it.
+SIDES = {"left": "first face", "right": "second face"}
+#: The ways to give a face, in the order of the form, with the field that each is about.
+KINDS: dict[Kind, str] = {"photo": "Photo", "numbers": "Embedding", "name": "Enrolled"}
+#: What a button asks for: the pair; with keys also the model and the counters, or the card.
+COMPARE, LOOK, CARD = "compare", "look", "card"
+#: Letters of a field that is no file. Far more than an embedding has.
+MOST_TEXT = 2_000_000
+
+
+class Declined(Exception):  # noqa: N818 - an answer, rather than an error of ours
+    """A request that is not looked into; a page says why in words."""
+
+    def __init__(self, status: int, title: str, words: str) -> None:
+        super().__init__(title)
+        self.status, self.title, self.words = status, title, words
+
+
+class FormErrors(Exception):  # noqa: N818 - found in what people fill in, and shown to them
+    """What is wrong, by field; ``""`` is the pair as such."""
+
+    def __init__(self, status: int, **fields: str) -> None:
+        super().__init__()
+        self.status, self.fields = status, fields
+
+
+@dataclass(frozen=True)
+class FaceFields:
+    """One face as it was given; what was uploaded is in no text of it."""
+
+    kind: Kind = "numbers"
+    text: str = field(default="", repr=False)
+    name: str = ""
+    group: str = ""
+    photo: bytes = field(default=b"", repr=False)
+    file: bytes = field(default=b"", repr=False)
+
+    def vector(self, service: Service) -> Vector:
+        """Return the embedding of the face; `DataError` where it can't be had."""
+        if self.kind == "photo":
+            if not service.takes_pictures:
+                raise DataError("this service takes no photos; give an embedding")
+            if not self.photo:
+                raise DataError("choose a photo")
+            return service.embed(self.photo)
+        if self.kind == "name":
+            return _enrolled(service, self.name)
+        return read_file(self.file) if self.file else read_numbers(self.text)
+
+
+@dataclass(frozen=True)
+class PageForm:
+    """What was filled in."""
+
+    left: FaceFields = FaceFields()
+    right: FaceFields = FaceFields()
+    prior: str = ""
+    key: str = field(default="", repr=False)
+    wanted: str = COMPARE
+
+    @classmethod
+    def empty(cls, photos: bool) -> PageForm:
+        """Return a form that nobody has filled in; photos come first where they are taken."""
+        side = FaceFields("photo" if photos else "numbers")
+        return cls(side, side)
+
+    def side(self, name: str) -> FaceFields:
+        """Return one side by its name."""
+        return self.left if name == "left" else self.right
 
 
 async def read_form(request: Request, body: bytearray) -> PageForm:
@@ -258,10 +253,10 @@ async def _side(form: FormData, name: str) -> FaceFields:
     kind = _text(form, f"{name}_kind")
     return FaceFields(
         next((one for one in KINDS if one == kind), "numbers"),
-        _text(form, field_of(name, "numbers")),
-        _text(form, field_of(name, "name")).strip()[:1000],
-        _text(form, field_of(name, "group")).strip()[:1000],
-        await _upload(form, field_of(name, "photo")),
+        _text(form, f"{name}_numbers"),
+        _text(form, f"{name}_name").strip()[:1000],
+        _text(form, f"{name}_group").strip()[:1000],
+        await _upload(form, f"{name}_photo"),
         await _upload(form, f"{name}_file"),
     )
 
@@ -276,15 +271,82 @@ async def _upload(form: FormData, name: str) -> bytes:
     return await value.read() if isinstance(value, UploadFile) else b""
 
 
-def _face(side: FaceFields, photos: bool) -> GivenFace:
-    if side.kind == "photo":
-        if not photos:
-            raise DataError("this service takes no photos; give an embedding")
-        if not side.photo:
-            raise DataError("choose a photo")
-        return GivenFace(photo=side.photo)
-    if side.kind == "name":
-        if not side.name:
-            raise DataError("give the name of an enrolled template")
-        return GivenFace(name=side.name)
-    return GivenFace(vector=read_file(side.file) if side.file else read_numbers(side.text))
+def compare(service: Service, in_use: ModelInUse, filled: PageForm, who: str) -> Verification:
+    """Judge the pair that was filled in; `who` is the name of whose key it is, for the trail.
+
+    Raises
+    ------
+    FormErrors
+        Where something is wrong: all of it at once, for people.
+    """
+    try:
+        vectors, prior, wrong = _fields(service, in_use, filled)
+        if wrong:
+            raise FormErrors(422, **wrong)
+        return service.verify(
+            vectors["left"],
+            vectors["right"],
+            left_group=filled.left.group or None,
+            right_group=filled.right.group or None,
+            prior=prior,
+            key=who,
+            left_id=filled.left.name if filled.left.kind == "name" else None,
+            right_id=filled.right.name if filled.right.kind == "name" else None,
+            in_use=in_use,
+        )
+    except StorageError as error:
+        status = 507 if isinstance(error, StorageFullError) else 503
+        raise FormErrors(status, **{"": str(error)}) from error
+    except (DataError, ParameterError) as error:
+        raise FormErrors(422, **{"": str(error)}) from error
+
+
+def _fields(
+    service: Service, in_use: ModelInUse, filled: PageForm
+) -> tuple[dict[str, Vector], float | None, dict[str, str]]:
+    """Return the embeddings by side, the share, and by field what is wrong."""
+    vectors: dict[str, Vector] = {}
+    wrong: dict[str, str] = {}
+    length = in_use.dimension  # a model of any dimension takes two of one length
+    for name in SIDES:
+        side, group = filled.side(name), groups_needed(in_use)
+        try:
+            vectors[name] = _of_length(side.vector(service), length)
+            length = len(vectors[name])
+        except (DataError, ParameterError) as error:
+            wrong[f"{name}_{side.kind}"] = str(error)
+        if group and not side.group:
+            wrong[f"{name}_group"] = "say which group it is of"
+    try:
+        return vectors, read_share(filled.prior), wrong
+    except DataError as error:
+        return vectors, None, wrong | {"prior": str(error)}
+
+
+def _of_length(vector: Vector, length: int | None) -> Vector:
+    if length is not None and len(vector) != length:
+        raise DataError(
+            f"expected {length} numbers, found {len(vector)}; use the network of the model, one "
+            "for both faces"
+        )
+    return vector
+
+
+def _enrolled(service: Service, name: str) -> Vector:
+    if not name:
+        raise DataError("give the name of an enrolled template")
+    if service.store is None:
+        raise DataError("this service keeps no templates; give an embedding")
+    fine = len(name) <= LONGEST_ID and name.isprintable()
+    vectors = service.store.vectors([name]) if fine else {}
+    if name not in vectors:
+        raise DataError("there is no template of this name; enrol it first, or correct the name")
+    vector: Vector = vectors[name]
+    return vector
+
+
+def groups_needed(in_use: ModelInUse) -> str:
+    """Return the attribute whose groups must be told with a pair; empty where none."""
+    if not in_use.needs_groups:
+        return ""
+    return str(getattr(in_use.model, "attribute_", None) or "group").replace("+", " and ")
