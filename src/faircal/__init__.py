@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from faircal.production.monitoring import survey
     from faircal.production.monitoring.run import monitor
     from faircal.production.onnx import export_model
-    from faircal.production.serving.starting import serve
+    from faircal.production.serving.app import serve
     from faircal.production.spark.session import SparkEngine
     from faircal.report.card import model_card
     from faircal.report.writing import make_report
@@ -163,7 +163,7 @@ _HOME = {
     "reproduce": "faircal.workflows.reproduce",
     "save_dataset": "faircal.data",
     "score_file": "faircal.workflows.score",
-    "serve": "faircal.production.serving.starting",
+    "serve": "faircal.production.serving.app",
     "shift_prior": "faircal.calibrators.prior",
     "simulate": "faircal.data.simulation",
     "survey": "faircal.production.monitoring",

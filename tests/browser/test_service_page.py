@@ -14,10 +14,9 @@ import faircal
 from faircal.production.describe import describe
 from faircal.production.monitoring import survey
 from faircal.production.scoring.judging import Judge
+from faircal.production.serving.access import KeyRing
 from faircal.production.serving.app import make_app
-from faircal.production.serving.keys import KeyRing
-from faircal.production.serving.service import Service
-from faircal.production.serving.settings import ServiceSettings
+from faircal.production.serving.service import Service, ServiceSettings
 
 PAGES = runpy.run_path(str(Path(__file__).with_name("test_pages.py")))
 serious, overflow, PHONE = PAGES["serious"], PAGES["overflow"], PAGES["PHONE"]

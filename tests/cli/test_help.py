@@ -234,7 +234,7 @@ LISTED = {
     ("pairs", "imposters"): "faircal.data.pairing:IMPOSTERS",
     ("import ijbc", "protocol"): "faircal.data.importers.ijbc:PROTOCOLS",
     ("score", "add"): "faircal.production.scoring.table:COLUMNS",
-    ("keys add", "scope"): "faircal.production.serving.keys:SCOPES",
+    ("keys add", "scope"): "faircal.production.serving.access:SCOPES",
 }
 
 
@@ -255,7 +255,7 @@ def test_tables_of_values_are_those_of_registries():
     from faircal.embedding import PRESETS as INPUTS
     from faircal.evaluation.classes.methods import CLASS_METHODS
     from faircal.methods import properties
-    from faircal.production.serving.keys import SCOPES
+    from faircal.production.serving.access import SCOPES
 
     def terms(title, *path):
         return [term for term, _ in section(manual(path), title).rows]

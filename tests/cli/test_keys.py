@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from faircal.production.serving.keys import KeyRing
+from faircal.production.serving.access import KeyRing
 
 
 @pytest.fixture

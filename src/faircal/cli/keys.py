@@ -73,7 +73,7 @@ def add(name: str, path: str, scope: str, as_json: bool) -> None:
     goes to standard output, this once only: keep it safe. A request carries it in the header
     'Authorization: Bearer KEY'.
     """
-    from faircal.production.serving.keys import KeyRing
+    from faircal.production.serving.access import KeyRing
 
     scopes = [word.strip() for word in scope.split(",") if word.strip()]
     token = KeyRing.at(path).add(name, scopes)
@@ -101,7 +101,7 @@ def list_(path: str, as_json: bool) -> None:
     it. Writes nothing.
     """
     from faircal.cli.tables import print_table
-    from faircal.production.serving.keys import SCOPES, KeyRing
+    from faircal.production.serving.access import SCOPES, KeyRing
 
     rows = [
         {
@@ -134,7 +134,7 @@ def remove(name: str, path: str) -> None:
 
     Takes the key out of the file. A service that runs with the file refuses it from then on.
     """
-    from faircal.production.serving.keys import KeyRing
+    from faircal.production.serving.access import KeyRing
 
     KeyRing.load(path).remove(name)
     note(f"{printable(name)}: removed from {path}")

@@ -208,7 +208,7 @@ def command(
 
     Needs the extra serve. Find a threshold first ('faircal threshold --out').
     """
-    from faircal.production.serving.starting import serve
+    from faircal.production.serving.app import serve
 
     serve(
         model,

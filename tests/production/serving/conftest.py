@@ -194,8 +194,7 @@ def connect():
 @pytest.fixture
 def start(model_path, tmp_path):
     """Return a function that gives a client of a service; settings are given by name."""
-    from faircal.production.serving.service import Service
-    from faircal.production.serving.settings import ServiceSettings
+    from faircal.production.serving.service import Service, ServiceSettings
 
     opened = []
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faircal._base.errors import ParameterError
-from faircal.production.serving.access import RateLimits
-from faircal.production.serving.keys import KeyRing
-from faircal.production.serving.settings import ServiceSettings
+from faircal.production.serving.access import KeyRing, RateLimits
+from faircal.production.serving.service import ServiceSettings
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 import faircal
 from faircal._base.errors import ParameterError, StorageUnavailableError
 from faircal.production.serving.audit_trail import Recorder
-from faircal.production.serving.background_jobs import BackgroundJobs
-from faircal.production.serving.settings import ServiceSettings
+from faircal.production.serving.live_monitor import BackgroundJobs
+from faircal.production.serving.service import ServiceSettings
 from faircal.production.serving.store import Decision, open_store
 
 

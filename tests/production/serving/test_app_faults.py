@@ -10,7 +10,7 @@ import pytest
 import faircal
 from faircal._base.errors import ModelFileError, StorageFullError, StorageUnavailableError
 from faircal.production.serving.audit_trail import TrailWriter
-from faircal.production.serving.background_jobs import BackgroundJobs
+from faircal.production.serving.live_monitor import BackgroundJobs
 from faircal.production.serving.store import open_store
 
 
@@ -195,8 +195,7 @@ def test_what_was_seen_is_kept_over_a_restart(start, data, vectors):
 
 
 def test_an_unreadable_model_is_one_line(tmp_path):
-    from faircal.production.serving.service import Service
-    from faircal.production.serving.settings import ServiceSettings
+    from faircal.production.serving.service import Service, ServiceSettings
 
     path = tmp_path / "m.faircal"
     path.write_bytes(b"nonsense")

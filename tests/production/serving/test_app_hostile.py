@@ -11,10 +11,8 @@ import zlib
 import numpy as np
 import pytest
 
-from faircal.production.serving.bodies import only
-from faircal.production.serving.problems import Refused
-from faircal.production.serving.service import Service
-from faircal.production.serving.settings import ServiceSettings
+from faircal.production.serving.bodies import Refused, only
+from faircal.production.serving.service import Service, ServiceSettings
 
 D = 128
 #: A number that is in no answer and no log unless something of the request is.

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from faircal.production.serving.keys import KeyRing
-from faircal.production.serving.routes import context
+from faircal.production.serving import routes
+from faircal.production.serving.access import KeyRing
 
 
 def while_others_send(client, others, request):
@@ -65,7 +65,7 @@ def test_slow_batches_keep_no_single_pair_out(start, vectors):
 
 
 def test_no_queue_grows_behind_a_database_that_hangs(start, monkeypatch):
-    monkeypatch.setattr(context, "_MOST_CALLS", 2)
+    monkeypatch.setattr(routes, "_MOST_CALLS", 2)
     client, answers = start(), threading.Event()
     monkeypatch.setattr(client.service.store, "count", lambda: answers.wait(20) and 0)
 
@@ -88,5 +88,5 @@ def test_requests_are_counted_and_not_those_that_only_watch(start):
     client = start(page=True)
     for path in ("/healthz", "/metrics", "/", "/live", "/v1/model", "/v1/templates/nobody"):
         client.get(path)
-    assert client.service.status()["requests"] == 2
+    assert client.service.counts.requests == 2
     assert client.get("/live").json()["requests"] == "2"

@@ -14,8 +14,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.embedding.preprocessing import Preprocessing
 from faircal.production.serving import pictures as module
 from faircal.production.serving.pictures import Embedder
-from faircal.production.serving.service import Service
-from faircal.production.serving.settings import ServiceSettings
+from faircal.production.serving.service import Service, ServiceSettings
 
 Image = pytest.importorskip("PIL.Image")
 

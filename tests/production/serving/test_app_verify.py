@@ -131,9 +131,9 @@ def test_every_decision_is_in_the_trail_without_a_vector(client, vectors):
 def test_counters_and_metrics(client, vectors):
     for k in range(3):
         client.post("/v1/verify", json=body(vectors, 0, k))
-    status = client.service.status()
-    assert status["pairs"] == 3
-    assert sum(status["probabilities"]) == 3
+    counts = client.service.counts
+    assert counts.pairs == 3
+    assert sum(counts.probabilities) == 3
     text = client.get("/metrics").text
     assert "faircal_pairs_total 3.0" in text
     assert 'faircal_requests_total{method="POST",route="/v1/verify",status="200"} 3.0' in text

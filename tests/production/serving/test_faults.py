@@ -25,7 +25,7 @@ from faircal.production.describe import describe
 from faircal.production.monitoring import survey
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.app import make_app
-from faircal.production.serving.background_jobs import BackgroundJobs
+from faircal.production.serving.live_monitor import BackgroundJobs
 from faircal.production.serving.server import _withheld
 from faircal.production.serving.store import open_store
 from tests.production.serving.running import eventually, small_disk
@@ -442,7 +442,7 @@ def test_what_is_done_is_recorded_even_where_recording_has_failed_meanwhile(clie
 
     def enrol(*args, **options):
         kept(*args, **options)
-        service.recorder._trail._failure = StorageUnavailableError("gone meanwhile")
+        service.recorder._failure = StorageUnavailableError("gone meanwhile")
 
     service.store.enrol = enrol
     made = client.post("/v1/templates", json={"id": "anna", "embedding": vectors[0].tolist()})

@@ -10,7 +10,7 @@ import stat
 import pytest
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.production.serving.keys import KeyRing
+from faircal.production.serving.access import KeyRing
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_every_key_is_compared_in_constant_time(ring, monkeypatch):
     compared = []
     compare = hmac.compare_digest
     monkeypatch.setattr(
-        "faircal.production.serving.keys.hmac.compare_digest",
+        "faircal.production.serving.access.hmac.compare_digest",
         lambda *both: compared.append(both) or compare(*both),
     )
     ring.who(tokens[0])

@@ -97,7 +97,7 @@ def test_each_model_and_place_has_a_state_of_its_own(start, data, vectors, model
     for service, count in ((first, 3), (second, 5)):
         for _ in range(count):
             service.verify(vectors[0], vectors[1])
-        service.monitor.save(service.store)
+        service.monitor.save()
     assert start(port=8001).service.monitor.watch.pairs == 3
     assert start(port=8002).service.monitor.watch.pairs == 5
 

@@ -11,13 +11,12 @@ import faircal
 from faircal._base.errors import ModelFileError
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.methods import load_method
-from faircal.production.serving.model_in_use import ModelInUse
-from faircal.production.serving.settings import ServiceSettings
+from faircal.production.serving.verification import ModelInUse
 
 
 def refused(path):
     with pytest.raises(ModelFileError) as found:
-        ModelInUse.read(ServiceSettings(path))
+        ModelInUse.read(path)
     assert str(found.value).startswith(str(path))
     return str(found.value)
 

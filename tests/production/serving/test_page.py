@@ -21,7 +21,7 @@ from faircal.model import About, OperatingPoint, Population
 from faircal.production.describe import describe
 from faircal.production.monitoring import Verdict, survey
 from faircal.production.scoring.judging import Judge
-from faircal.production.serving.keys import KeyRing
+from faircal.production.serving.access import KeyRing
 from faircal.production.serving.page import page_router
 from faircal.production.serving.page.answer import (
     UNKNOWN,
@@ -34,8 +34,7 @@ from faircal.production.serving.page.answer import (
     share_in_words,
 )
 from faircal.production.serving.page.form import read_file, read_numbers, read_share
-from faircal.production.serving.service import Service
-from faircal.production.serving.settings import ServiceSettings
+from faircal.production.serving.service import Service, ServiceSettings
 from faircal.production.serving.verification import Verification
 
 

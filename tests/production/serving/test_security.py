@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from faircal.production.serving.keys import KeyRing
+from faircal.production.serving.access import KeyRing
 from tests.production.serving.running import say
 
 D = 128

@@ -15,10 +15,9 @@ import pytest
 import faircal
 from faircal.cli.main import main
 from faircal.model import OperatingPoint
-from faircal.production.serving.keys import KeyRing
-from faircal.production.serving.service import Service
-from faircal.production.serving.settings import ServiceSettings
-from faircal.production.serving.starting import summary
+from faircal.production.serving.access import KeyRing
+from faircal.production.serving.app import summary
+from faircal.production.serving.service import Service, ServiceSettings
 from faircal.production.serving.store import open_store
 
 

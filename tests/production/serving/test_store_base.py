@@ -10,8 +10,12 @@ import pytest
 
 from faircal._base.errors import DataError, MissingExtraError, ParameterError, StorageError
 from faircal.production.serving.store import open_store, read_key
-from faircal.production.serving.store.encryption import TemplateCipher
-from faircal.production.serving.store.records import MOST_DIMENSIONS, check_id, check_vector
+from faircal.production.serving.store.records import (
+    MOST_DIMENSIONS,
+    TemplateCipher,
+    check_id,
+    check_vector,
+)
 
 KEY = bytes(range(32))
 

@@ -182,7 +182,7 @@ def test_processes_see_each_others_changes(store, place, monkeypatch):
         other.delete("anna")
         other.enrol("ben", [1, 1], replace=True)
         assert store.search([1, 0], 2) == [("ben", pytest.approx(0.5**0.5))]
-        monkeypatch.setattr("faircal.production.serving.store.base._REMEMBERED", 1)
+        monkeypatch.setattr("faircal.production.serving.store._REMEMBERED", 1)
         for name in ("c", "d", "e"):
             store.enrol(name, [1, 0])
             store.delete(name)
@@ -282,14 +282,14 @@ def test_old_decisions_can_be_forgotten(store):
 
 
 def test_many_old_decisions_go_part_by_part(store, monkeypatch):
-    monkeypatch.setattr("faircal.production.serving.store.base._PART", 2)
+    monkeypatch.setattr("faircal.production.serving.store._PART", 2)
     parts = []
 
     def others(pause):  # between two parts somebody else can write
         parts.append(len(store.decisions(None, 10)))
         store.put_state("other", bytes([len(parts)]))
 
-    monkeypatch.setattr("faircal.production.serving.store.base.sleep", others)
+    monkeypatch.setattr("faircal.production.serving.store.sleep", others)
     store.record([decision(number) for number in range(6)])
     assert store.forget_before(START + timedelta(seconds=5)) == 5
     assert parts == [4, 2]

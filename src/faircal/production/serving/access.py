@@ -1,33 +1,238 @@
-"""Who may ask, and how often; a line in the log for each request, and no error that tells too much.
+"""Who may do what, and how often: API keys, their scopes, and a limit of requests a second.
 
-`Access` checks keys and rates, `RequestGate` wraps the application.
+The file of keys holds hashes. A key is 256 random bits, so nobody can guess one from its hash: a
+plain SHA-256 is right here, where a password would need a salt and a slow hash. The key itself is
+shown once and never kept.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 import json
-import logging
 import math
+import os
 import secrets
+import stat
+import tempfile
 import time
-import traceback
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from starlette.requests import ClientDisconnect
-
-from faircal._base.errors import FairCalError
-from faircal.production.serving.problems import Refused, answer_to
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import existing
+from faircal._base.registry import did_you_mean
+from faircal.production.serving.bodies import Refused
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from faircal.production.serving.keys import Key
-    from faircal.production.serving.metrics import Metrics, ServiceCounts
     from faircal.production.serving.service import Service
+
+#: What a key can be good for. `admin` may do everything.
+SCOPES = ("verify", "enrol", "admin")
+
+_FORMAT, _VERSION = "faircal-keys", 1
+_PREFIX = "fck_"
+_LONGEST_NAME = 100
+#: Permission to write for group and others: who can write the file can make keys.
+_WRITABLE = 0o022
+
+
+@dataclass(frozen=True)
+class Key:
+    """Who presented a key, and what it is good for."""
+
+    name: str
+    scopes: frozenset[str]
+    sha256: str = field(default="", repr=False)
+    created: str = ""
+
+    def may(self, scope: str) -> bool:
+        """Tell whether this key is good for `scope`."""
+        return scope in self.scopes or "admin" in self.scopes
+
+
+class KeyRing:
+    """The keys of a file, read again when the file changes.
+
+    A file that is gone, damaged or open to others while the service runs lets nobody in; `fault`
+    says why.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ring = KeyRing.at(f"{folder}/keys.json")
+    ...     presented = ring.add("gate 4", ["verify"])
+    ...     ring.who(presented).name, ring.who("guess")
+    ('gate 4', None)
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.fault: str | None = None
+        self._keys: tuple[Key, ...] = ()
+        self._stamp: tuple[int, ...] | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> KeyRing:
+        """Read a file of keys; one line of error where it can't be used."""
+        ring = cls(existing(path))
+        ring._stamp = ring._look()
+        ring._keys = _read(ring.path)
+        return ring
+
+    @classmethod
+    def at(cls, path: str | Path) -> KeyRing:
+        """Read a file of keys, or start one that the first `add` writes."""
+        return cls.load(path) if Path(path).exists() else cls(Path(path))
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys as the file now has them; none where it can't be read or trusted."""
+        stamp = self._look()
+        if stamp != self._stamp:
+            try:
+                self._keys, self.fault = _read(self.path), None
+            except DataError as error:
+                # The keys from before must not live on: one may have been taken out.
+                self._keys, self.fault = (), str(error)
+            self._stamp = stamp
+        return self._keys
+
+    def who(self, presented: str) -> Key | None:
+        """Return whose key was presented, None where it is nobody's.
+
+        All keys are compared, each in constant time: how long it takes tells nothing.
+        """
+        owner = None
+        sha256 = _hash(presented)
+        for key in self.keys:
+            if hmac.compare_digest(key.sha256, sha256):
+                owner = key
+        return owner
+
+    def add(self, name: str, scopes: Sequence[str]) -> str:
+        """Make a key, write the file, and return the key: it can't be had again."""
+        _check_name(name)
+        if any(key.name == name for key in self.keys):
+            raise ParameterError(f"there is a key {name!r} already; remove it or take another name")
+        token = _PREFIX + secrets.token_urlsafe(32)
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        self._write((*self._keys, Key(name, _scopes(scopes), _hash(token), created)))
+        return token
+
+    def remove(self, name: str) -> None:
+        """Take a key out of the file: it stops working at once, also in services that run."""
+        left = tuple(key for key in self.keys if key.name != name)
+        if len(left) == len(self._keys):
+            names = [key.name for key in left]
+            raise ParameterError(
+                f"{self.path}: no key {name!r}; "
+                + (did_you_mean(name, names) if names else "there are none")
+            )
+        self._write(left)
+
+    def _look(self) -> tuple[int, ...] | None:
+        """Return what changes when the file does, None where it is gone."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        # The time of the last change of its mode, too: it may have been opened to others.
+        return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+
+    def _write(self, keys: tuple[Key, ...]) -> None:
+        """Put a new file in place of the old one: a reader never sees half of it.
+
+        A new file is its owner's alone; one that a service of another account may read stays so.
+        """
+        lines = [
+            {
+                "name": key.name,
+                "scopes": [scope for scope in SCOPES if scope in key.scopes],
+                "sha256": key.sha256,
+                "created": key.created,
+            }
+            for key in keys
+        ]
+        content = {"format": _FORMAT, "version": _VERSION, "keys": lines}
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Mode 0600 from the start: there is no moment in which others could open it.
+            handle, temporary = tempfile.mkstemp(".tmp", f".{self.path.name}.", self.path.parent)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    if os.name == "posix" and self.path.exists():
+                        before = stat.S_IMODE(self.path.stat().st_mode)
+                        os.fchmod(file.fileno(), before & ~_WRITABLE)
+                    json.dump(content, file, indent=2, ensure_ascii=False)
+                    file.write("\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(temporary).replace(self.path)
+            finally:
+                Path(temporary).unlink(missing_ok=True)
+        except OSError as error:
+            raise ParameterError(
+                f"cannot write {self.path}: {error.strerror}; choose a folder you may write to"
+            ) from error
+        self._keys, self._stamp, self.fault = keys, self._look(), None
+
+
+def _hash(presented: str) -> str:
+    return hashlib.sha256(presented.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _check_name(name: str) -> None:
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable():
+        raise ParameterError(
+            f"name of a key: expected printable text of 1 to {_LONGEST_NAME} characters"
+        )
+
+
+def _scopes(names: Sequence[str]) -> frozenset[str]:
+    for name in names:
+        if name not in SCOPES:
+            raise ParameterError(f"no scope {name!r}; {did_you_mean(name, SCOPES)}")
+    if not names:
+        raise ParameterError(f"a key needs a scope: one or more of {', '.join(SCOPES)}")
+    return frozenset(names)
+
+
+def _read(path: Path) -> tuple[Key, ...]:
+    """Read the keys of a file that only its owner can write."""
+    try:
+        mode, text = path.stat().st_mode, path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: not readable ({error.strerror}); check permissions") from error
+    if os.name == "posix" and mode & _WRITABLE:
+        raise DataError(f"{path}: others may write it, and so make keys; run chmod 600 {path}")
+    try:
+        content = json.loads(text)
+        keys = tuple(_key(line) for line in content["keys"])
+        valid = (content["format"], content["version"]) == (_FORMAT, _VERSION)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        valid = False
+    if not valid:
+        raise DataError(f"{path}: expected a file that 'faircal keys add' wrote; make one")
+    return keys
+
+
+def _key(line: dict[str, Any]) -> Key:
+    """Return the key of one entry; anything odd is an error, not a key."""
+    sha256, scopes = line["sha256"], _scopes(line["scopes"])
+    if len(bytes.fromhex(sha256)) != hashlib.sha256().digest_size:
+        raise ValueError("not a SHA-256")
+    name = str(line["name"])
+    _check_name(name)
+    return Key(name, scopes, sha256.lower(), str(line.get("created", "")))
 
 
 #: Callers that are remembered; the one that was quiet longest is forgotten first.
@@ -74,22 +279,6 @@ class RateLimits:
         return wait
 
 
-def whole_seconds(wait: float) -> str:
-    """Return a time to wait as a header has it."""
-    return str(max(math.ceil(wait), 1))
-
-
-_log = logging.getLogger("faircal.production.serving")
-_access = logging.getLogger("faircal.access")
-
-#: For whoever goes away before the answer; never sent.
-_GONE = 499
-_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-store"),
-]
-
-
 class Access:
     """Says who may do what, and how often."""
 
@@ -109,20 +298,20 @@ class Access:
             _check_host(request)
         key = service.who(presented or _presented(request))
         caller = f"key {key.name}" if key is not None and service.has_keys else f"from {address}"
-        wait = self._buckets.take(caller)
+        wait = self._buckets.take(caller)  # before wrong keys are refused: guesses count, too
         if wait:
             raise Refused(
                 429,
                 "rate",
                 f"more than {service.settings.rate:g} requests a second; wait and try again",
-                headers={"Retry-After": whole_seconds(wait)},
+                Retry_After=str(max(math.ceil(wait), 1)),
             )
         if key is None:
             raise Refused(
                 401,
                 "key",
                 "expected an API key that is known here; send 'Authorization: Bearer KEY'",
-                headers={"WWW-Authenticate": "Bearer"},
+                WWW_Authenticate="Bearer",
             )
         request.scope["faircal.key"] = key.name
         if scope is not None and not key.may(scope):
@@ -156,89 +345,3 @@ def _check_host(request: Request) -> None:
         raise Refused(
             403, "host", "without keys the service answers to addresses and localhost only"
         ) from None
-
-
-class RequestGate:
-    """Wraps the application: answers errors, counts and logs requests.
-
-    Neither bodies nor queries nor messages of unexpected errors go into the log, which could hold
-    parts of an embedding; what stays are the kinds of errors and where in the code they were.
-    """
-
-    def __init__(
-        self, app: ASGIApp, metrics: Metrics, counts: ServiceCounts, access_log: bool
-    ) -> None:
-        self._app, self._metrics, self._counts = app, metrics, counts
-        self._access_log = access_log
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        start, request_id = time.perf_counter(), secrets.token_hex(8)
-        status = 0
-
-        async def sending(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = list(message.get("headers", ()))
-                names = {name for name, _ in headers}
-                headers += [header for header in _HEADERS if header[0] not in names]
-                message["headers"] = [*headers, (b"x-request-id", request_id.encode())]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sending)
-        except ClientDisconnect:
-            status = status or _GONE
-        except Exception as error:  # the last resort of a service
-            refused = _refused(error, request_id)
-            if not status:
-                await _answer(refused, sending)
-        finally:
-            self._report(scope, status, time.perf_counter() - start, request_id)
-
-    def _report(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
-        route = getattr(scope.get("route"), "path", "(none)")
-        method = scope["method"] if scope["method"] in _METHODS else "(other)"
-        self._metrics.answered(method, route, status, seconds)
-        if route.startswith("/v1/") or (method, route) == ("POST", "/"):
-            self._counts.add(requests=1)  # not what only watches, such as the page's own counters
-        if self._access_log:
-            key = scope.get("faircal.key") or "-"
-            _access.info(
-                "%s %s %d %.1f ms key=%s id=%s",
-                method,
-                route,
-                status,
-                1e3 * seconds,
-                key,
-                request_id,
-            )
-
-
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
-def _refused(error: Exception, request_id: str) -> Refused:
-    if isinstance(error, Refused):
-        return error
-    if isinstance(error, FairCalError):
-        return answer_to(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    places = " < ".join(f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno}" for f in reversed(frames))
-    _log.error("unexpected %s id=%s at %s", type(error).__name__, request_id, places)
-    return Refused(
-        500, "unexpected", f"something went wrong here; ask who runs the service about {request_id}"
-    )
-
-
-async def _answer(refused: Refused, send: Send) -> None:
-    body = json.dumps(refused.as_json()).encode()
-    headers: list[Any] = [(b"content-type", b"application/json")]
-    headers += [(b"content-length", str(len(body)).encode())]
-    headers += [(key.lower().encode(), value.encode()) for key, value in refused.headers.items()]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

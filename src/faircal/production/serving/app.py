@@ -1,16 +1,47 @@
-"""The service over HTTP."""
+"""The service over HTTP: the application, the gate before it, and its start."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+import logging
+import secrets
+import signal
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faircal._base.errors import FairCalError
+from faircal._base.files import existing
 from faircal._version import __version__
-from faircal.production.serving.service import Service
+from faircal.production.serving.access import KeyRing
+from faircal.production.serving.bodies import Refused, answer_to, unprocessable
+from faircal.production.serving.service import Service, ServiceSettings
+from faircal.production.serving.store import read_key
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from faircal.production.serving.metrics import Metrics, ServiceCounts
+
+#: For `database`: keep nothing.
+NONE = "none"
+#: Methods that are counted by name: those that somebody makes up must not fill the memory.
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+#: For whoever goes away before the answer; never sent.
+_GONE = 499
+_HEADERS = [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+#: What the framework refuses, in our words.
+_NO_ROUTE = {
+    404: ("route", "no such address; see /openapi.json"),
+    405: ("method", "another method is expected here; see /openapi.json"),
+}
+
+_log = logging.getLogger("faircal.production.serving")
+_access = logging.getLogger("faircal.access")
 
 
 def make_app(service: Service) -> FastAPI:
@@ -26,9 +57,9 @@ def make_app(service: Service) -> FastAPI:
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
 
-    from faircal.production.serving.access import RequestGate
-    from faircal.production.serving.background_jobs import BackgroundJobs
-    from faircal.production.serving.routes.context import RouteContext
+    from faircal.production.serving.fields import SECURITY_SCHEMES
+    from faircal.production.serving.live_monitor import BackgroundJobs
+    from faircal.production.serving.routes import RouteContext
     from faircal.production.serving.routes.operation import (
         decisions_router,
         health_router,
@@ -68,9 +99,17 @@ def make_app(service: Service) -> FastAPI:
         counts=service.counts,
         access_log=service.settings.access_log,
     )
-    app.add_exception_handler(HTTPException, _answered)
+    app.add_exception_handler(HTTPException, _no_route)
     app.add_exception_handler(RequestValidationError, _invalid)
-    _describe(app)
+    described = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        """Add the ways to send a key to the description."""
+        schema = described()
+        schema.setdefault("components", {})["securitySchemes"] = SECURITY_SCHEMES
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
     return app
 
 
@@ -82,42 +121,188 @@ def check_installed() -> None:
         require(package, "serve", "'faircal serve'")
 
 
-async def _answered(request: Any, error: Any) -> Any:  # noqa: ARG001
+async def _no_route(request: Any, error: Any) -> Any:  # noqa: ARG001
     """Answer what the framework refuses (no such route, another method) as everything else."""
-    from faircal.production.serving.problems import Refused
-
-    words = {
-        404: "no such address; see /openapi.json",
-        405: "another method is expected here; see /openapi.json",
-    }
-    code = {404: "route", 405: "method"}.get(error.status_code, "refused")
-    message = words.get(error.status_code, "the request can't be answered; see /openapi.json")
-    return _response(Refused(error.status_code, code, message, headers=error.headers))
+    other = "refused", "the request can't be answered; see /openapi.json"
+    code, message = _NO_ROUTE.get(error.status_code, other)
+    return _response(Refused(error.status_code, code, message, **(error.headers or {})))
 
 
 async def _invalid(request: Any, error: Any) -> Any:  # noqa: ARG001
     """Answer what the framework finds wrong; its own answer would repeat what was sent."""
-    from faircal.production.serving.problems import unprocessable
-
     places = [".".join(map(str, each.get("loc", ()))) for each in error.errors()[:1]]
     return _response(unprocessable("not as expected; see /openapi.json", places[0] or None))
 
 
-def _response(refused: Any) -> Any:
-    from faircal.production.serving.routes.context import answer
+def _response(refused: Refused) -> Any:
+    from faircal.production.serving.routes import answer
 
     return answer(refused.as_json(), refused.status, refused.headers)
 
 
-def _describe(app: FastAPI) -> None:
-    """Put the ways to send a key into the description."""
-    from faircal.production.serving.routes.schemas import SECURITY_SCHEMES
+class RequestGate:
+    """Wraps the application: answers errors, counts and logs requests.
 
-    original = app.openapi
+    Neither bodies nor queries nor messages of unexpected errors go into the log, which could hold
+    parts of an embedding; what stays are the kinds of errors and where in the code they were.
+    """
 
-    def described() -> dict[str, Any]:
-        schema = original()
-        schema.setdefault("components", {})["securitySchemes"] = SECURITY_SCHEMES
-        return schema
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, counts: ServiceCounts, access_log: bool
+    ) -> None:
+        self._app, self._metrics, self._counts = app, metrics, counts
+        self._access_log = access_log
 
-    app.openapi = described  # type: ignore[method-assign]
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        from starlette.requests import ClientDisconnect
+
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, request_id = time.perf_counter(), secrets.token_hex(8)
+        status = 0
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = list(message.get("headers", ()))
+                names = {name for name, _ in headers}
+                headers += [header for header in _HEADERS if header[0] not in names]
+                message["headers"] = [*headers, (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except ClientDisconnect:
+            status = status or _GONE
+        except Exception as error:  # the last resort of a service
+            refused = _refused(error, request_id)
+            if not status:
+                await _answer(refused, sending)
+        finally:
+            self._report(scope, status, time.perf_counter() - start, request_id)
+
+    def _report(self, scope: Scope, status: int, seconds: float, request_id: str) -> None:
+        # By route, not by address: templates' ids are in addresses.
+        route = getattr(scope.get("route"), "path", "(none)")
+        method = scope["method"] if scope["method"] in _METHODS else "(other)"
+        self._metrics.answered(method, route, status, seconds)
+        if route.startswith("/v1/") or (method, route) == ("POST", "/"):
+            self._counts.add(requests=1)  # not what only watches, such as the page's own counters
+        if self._access_log:
+            key, took = scope.get("faircal.key") or "-", 1e3 * seconds
+            words = "%s %s %d %.1f ms key=%s id=%s"
+            _access.info(words, method, route, status, took, key, request_id)
+
+
+def _refused(error: Exception, request_id: str) -> Refused:
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, FairCalError):
+        return answer_to(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    places = " < ".join(f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno}" for f in reversed(frames))
+    _log.error("unexpected %s id=%s at %s", type(error).__name__, request_id, places)
+    return Refused(
+        500, "unexpected", f"something went wrong here; ask who runs the service about {request_id}"
+    )
+
+
+async def _answer(refused: Refused, send: Send) -> None:
+    body = json.dumps(refused.as_json()).encode()
+    headers: list[Any] = [(b"content-type", b"application/json")]
+    headers += [(b"content-length", str(len(body)).encode())]
+    headers += [(key.lower().encode(), value.encode()) for key, value in refused.headers.items()]
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def serve(
+    model: str | Path,
+    *,
+    database: str | None = None,
+    encryption_key_file: Path | None = None,
+    log_level: str = "info",
+    note: Callable[[str], None] = lambda _: None,
+    ready: Callable[[str], None] = print,
+    **settings: Any,
+) -> None:
+    """Serve a model over HTTP until the process is told to end.
+
+    Parameters
+    ----------
+    model : path
+        Model file.
+    database : str, optional
+        An SQLite file, a postgresql:// URL, or "none"; the model's path with .db unless given.
+    encryption_key_file : path, optional
+        File with the key that templates are encrypted with.
+    log_level : str
+    note : callable
+        Called with what is served, and what its user should know.
+    ready : callable
+        Called with the address when requests are taken.
+    **settings
+        Further fields of `faircal.production.serving.ServiceSettings`.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.serve("m.faircal", database="none", port=8000)  # doctest: +SKIP
+    """
+    check_installed()
+    from faircal.production.serving.server import run, start_logging
+
+    model = existing(model)
+    chosen = ServiceSettings(
+        model=model,
+        database=_database(model, database),
+        encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
+        **settings,
+    )
+    start_logging(log_level)
+    if hasattr(signal, "SIGHUP"):  # until it is listened for, it would end the process
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    service = Service(chosen)
+    note(summary(chosen, service))
+    for text in start_notes(chosen, service):
+        note(f"note: {text}")
+    run(service, ready)
+
+
+def _database(model: Path, given: str | None) -> str | None:
+    if given == NONE:
+        return None
+    return str(model.with_suffix(".db")) if given is None else given
+
+
+def summary(settings: ServiceSettings, service: Service) -> str:
+    """Say what is served, in one line; a database's URL may have a password in it, and is not."""
+    in_use, point = service.in_use, service.in_use.judge.point
+    promise = f"FPR {point.fpr:g} promised, {point.within}" if point.promised else "no promise"
+    scheme, mark, _ = (settings.database or NONE).partition("://")
+    kind = "PostgreSQL" if mark and scheme.startswith("postgres") else "SQLite"
+    sealed = "not encrypted" if settings.encryption_key is None else "encrypted"
+    database = NONE if settings.database is None else f"{kind} ({sealed})"
+    keys = NONE if settings.keys is None else len(KeyRing.load(settings.keys).keys)
+    return (
+        f"model {in_use.digest[:16]} ({in_use.model.name}), same where {point.on} >= "
+        f"{point.threshold:.6g} ({promise}), prior {in_use.prior:.6g}, database {database}, "
+        f"keys {keys}"
+    )
+
+
+def start_notes(settings: ServiceSettings, service: Service) -> list[str]:
+    """Say what is missing that a service should have."""
+    notes = []
+    if settings.keys is None:
+        notes.append("there are no keys: whoever can reach this machine's ports may do everything")
+    if settings.database is None:
+        notes.append("there is no storage: no templates, no audit trail")
+    elif settings.encryption_key is None:
+        notes.append("templates are not encrypted; give --encryption-key-file to have them so")
+    if service.monitor.watch is None:
+        notes.append("the model file has no population: pairs are not monitored, nor placed")
+    return notes

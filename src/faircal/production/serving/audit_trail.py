@@ -30,16 +30,18 @@ from faircal._base.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from faircal.production.serving.model_in_use import ModelInUse
-from faircal.production.serving.store.base import Store
+from faircal.production.serving.store import Store
 from faircal.production.serving.store.records import Decision, Kind
 from faircal.production.serving.verification import (
     BatchVerification,
     IdentificationCandidate,
+    ModelInUse,
     Verification,
     new_id,
 )
 
+#: Lines of the trail read at a time.
+_PAGE = 500
 #: For "nobody knows" among labels.
 _UNKNOWN = 2
 _PLACES = ("left_cluster", "right_cluster", "left_outside", "right_outside")
@@ -51,13 +53,6 @@ class BatchRecord:
 
     decision: Decision
     states: dict[str, bytes]
-
-    @classmethod
-    def of(cls, decision: Decision, batch: BatchVerification) -> BatchRecord:
-        """Take the line of a batch and what was said of its pairs."""
-        labels = bytes([_UNKNOWN]) * len(batch)
-        states = {_name(decision.id): pack_batch(batch), _labels_name(decision.id): labels}
-        return cls(decision, states)
 
 
 def _name(decision: str) -> str:
@@ -105,6 +100,7 @@ class _RecordedPairs:
         return len(self._arrays["score"])
 
     def __getitem__(self, row: int) -> Decision:
+        """Return the decision on one pair."""
         arrays = self._arrays
         fields: dict[str, Any] = {
             side: names[arrays[side][row]] for side, names in self._names.items()
@@ -136,6 +132,20 @@ def pairs_of(store: Store, decision: Decision) -> Iterator[Decision]:
         return
     for row in range(len(pairs)):
         yield pairs[row]
+
+
+def trail_lines(
+    store: Store, after: str | None, limit: int, *, by_pair: bool = False
+) -> Iterator[Decision]:
+    """Yield lines of the trail; `by_pair`: each pair of a batch as a line of its own."""
+    while limit > 0:
+        page = store.decisions(after, min(limit, _PAGE))
+        for decision in page:
+            yield from pairs_of(store, decision) if by_pair else (decision,)
+        if len(page) < min(limit, _PAGE):
+            return
+        limit -= len(page)
+        after = page[-1].id
 
 
 def _read(store: Store, decision: Decision) -> _RecordedPairs | None:
@@ -202,7 +212,9 @@ class TrailWriter(Generic[T]):
     write : callable
         Writes records durably; raises `StorageError`.
     flush : float
+        Longest that a record waits, in seconds.
     most : int
+        Weight of the records that may wait.
     """
 
     def __init__(
@@ -212,7 +224,7 @@ class TrailWriter(Generic[T]):
         flush: float = FLUSH,
         most: int = MOST_WAITING,
     ) -> None:
-        self._write, self._pause, self._most = write, flush / 2, most
+        self._save, self._pause, self._most = write, flush / 2, most
         self._waiting: deque[tuple[T, int]] = deque()
         self._weight = 0
         self._lock = threading.Lock()
@@ -275,7 +287,7 @@ class TrailWriter(Generic[T]):
     def _write_group(self) -> None:
         group = [self._waiting[i] for i in range(min(len(self._waiting), _GROUP))]
         try:
-            self._write([record for record, _ in group])
+            self._save([record for record, _ in group])
         except StorageError as error:
             self._failed(error)
         except Exception as error:  # whatever it is, the thread must go on
@@ -296,49 +308,26 @@ class TrailWriter(Generic[T]):
         self._stop.wait(_AGAIN)
 
 
-#: Lines of the trail read at a time.
-_PAGE = 500
 #: Pairs of a batch that weigh as much as one line, while they wait.
 _PAIRS_A_LINE = 100
 
 
-class Recorder:
+class Recorder(TrailWriter[Decision | BatchRecord]):
     """Puts decisions into the trail of a store; without a store nothing is recorded.
 
     No embedding and no picture comes this way: what is recorded are scores, ids and decisions.
     """
 
     def __init__(self, store: Store | None) -> None:
+        super().__init__(self._write)
         self._store = store
         self._labelling = threading.Lock()
-        self._trail: TrailWriter[Decision | BatchRecord] | None = (
-            None if store is None else TrailWriter(self._write)
-        )
 
-    @property
-    def waiting(self) -> int:
-        """Lines that are not written yet."""
-        return 0 if self._trail is None else len(self._trail)
-
-    @property
-    def failures(self) -> int:
-        """How often writing failed."""
-        return 0 if self._trail is None else self._trail.failures
-
-    def check(self) -> None:
-        """Raise where nothing may be decided now, because it could not be recorded."""
-        if self._trail is not None:
-            self._trail.check()
-
-    def pair(
-        self, verified: Verification, *, key: str, left: str | None = None, right: str | None = None
-    ) -> None:
-        """Record what was said of a pair; `left` and `right` are ids of templates."""
-        if self._trail is None:
-            return
-        nowhere = (None, None)
-        clusters, outside = verified.clusters or nowhere, verified.outside or nowhere
-        self._trail.put(
+    def pair(self, verified: Verification, *, key: str) -> None:
+        """Record what was said of a pair."""
+        left_cluster, right_cluster = verified.clusters or (None, None)
+        left_outside, right_outside = verified.outside or (None, None)
+        self._put(
             Decision(
                 id=verified.id,
                 at=datetime.now(UTC),
@@ -350,20 +339,20 @@ class Recorder:
                 threshold=verified.point.threshold,
                 on=verified.point.on,
                 same=verified.same,
-                left_cluster=clusters[0],
-                right_cluster=clusters[1],
-                left_outside=outside[0],
-                right_outside=outside[1],
+                left_cluster=left_cluster,
+                right_cluster=right_cluster,
+                left_outside=left_outside,
+                right_outside=right_outside,
                 prior=verified.prior,
-                left=left,
-                right=right,
+                left=verified.left_id,
+                right=verified.right_id,
             )
         )
 
     def batch(self, batch: BatchVerification, *, key: str) -> None:
         """Record what was said of the pairs of a batch."""
-        if self._trail is None:
-            return
+        if self._store is None:
+            return  # before its pairs are packed for nothing
         line = Decision(
             id=batch.id,
             at=datetime.now(UTC),
@@ -374,41 +363,40 @@ class Recorder:
             on=batch.point.on,
             prior=batch.prior,
         )
-        weight = 1 + len(batch) // _PAIRS_A_LINE
-        self._trail.put(BatchRecord.of(line, batch), weight)
+        labels = bytes([_UNKNOWN]) * len(batch)
+        states = {_name(batch.id): pack_batch(batch), _labels_name(batch.id): labels}
+        self.put(BatchRecord(line, states), 1 + len(batch) // _PAIRS_A_LINE)
 
-    def other(
-        self,
-        kind: Kind,
-        in_use: ModelInUse,
-        *,
-        key: str,
-        template: str | None = None,
-        best: IdentificationCandidate | None = None,
+    def identification(
+        self, in_use: ModelInUse, best: IdentificationCandidate | None, *, key: str
     ) -> str:
-        """Record what was done with a template, or who was found; return the id of the line."""
-        new = new_id()
-        if self._trail is None:
-            return new
-        identified = kind == "identify"
-        self._trail.put(
-            Decision(
-                id=new,
-                at=datetime.now(UTC),
-                kind=kind,
-                key=key,
-                model=in_use.digest,
-                score=None if best is None else best.score,
-                probability=None if best is None else best.probability,
-                threshold=in_use.judge.point.threshold if identified else None,
-                on=in_use.judge.point.on if identified else None,
-                same=None if not identified else best is not None and best.same,
-                left=template,
-                right=None if best is None else best.id,
-            ),
-            done=not identified,  # a template is in the store, or out of it, whatever comes
+        """Record who came out best of those enrolled; return the id of the line."""
+        point = in_use.judge.point
+        line = Decision(
+            id=new_id(),
+            at=datetime.now(UTC),
+            kind="identify",
+            key=key,
+            model=in_use.digest,
+            score=None if best is None else best.score,
+            probability=None if best is None else best.probability,
+            threshold=point.threshold,
+            on=point.on,
+            same=best is not None and best.same,
+            right=None if best is None else best.id,
         )
-        return new
+        self._put(line)
+        return line.id
+
+    def template(self, kind: Kind, in_use: ModelInUse, name: str, *, key: str) -> None:
+        """Record that a template was enrolled or deleted."""
+        now = datetime.now(UTC)
+        # It is in the store, or out of it, whatever comes: its line must not be refused.
+        self._put(Decision(new_id(), now, kind, key, in_use.digest, left=name), done=True)
+
+    def _put(self, line: Decision, *, done: bool = False) -> None:
+        if self._store is not None:
+            self.put(line, done=done)
 
     def label(self, store: Store, decision: str, genuine: bool) -> tuple[Decision, bool] | None:
         """Keep whether the pair of a decision was genuine; None where there is no such one.
@@ -420,8 +408,7 @@ class Recorder:
         ConflictError
             Where somebody has told the contrary before: that stays.
         """
-        if self._trail is not None:
-            self._trail.flush(2.0)  # it may have been made a moment ago
+        self.flush(2.0)  # it may have been made a moment ago
         with self._labelling:  # the pairs of a batch are written together
             before = store.decision(decision)
             if before is None:
@@ -434,31 +421,6 @@ class Recorder:
                 "before, and stays so; correct it where it was told from"
             )
         return None if before is None else (before, before.genuine is None)
-
-    def lines(
-        self, store: Store, after: str | None, limit: int, *, whole: bool = False
-    ) -> Iterator[Decision]:
-        """Yield lines of the trail; with `whole`, each pair of a batch as a line of its own."""
-        while limit > 0:
-            page = store.decisions(after, min(limit, _PAGE))
-            for decision in page:
-                yield from pairs_of(store, decision) if whole else (decision,)
-            if len(page) < min(limit, _PAGE):
-                return
-            limit -= len(page)
-            after = page[-1].id
-
-    def pairs(self, decision: Decision) -> Iterator[Decision]:
-        """Yield the decisions of a batch; one that is no batch, as it is."""
-        return iter((decision,)) if self._store is None else pairs_of(self._store, decision)
-
-    def flush(self, timeout: float = 10.0) -> bool:
-        """Wait until all is written; False where it was not in time."""
-        return self._trail is None or self._trail.flush(timeout)
-
-    def close(self) -> bool:
-        """Write what waits; False where it could not be written."""
-        return self._trail is None or self._trail.close()
 
     def _write(self, records: Sequence[Decision | BatchRecord]) -> None:
         if self._store is None:
@@ -478,8 +440,6 @@ def _line(record: Decision | BatchRecord) -> Decision:
 
 
 def _record(store: Store, records: Sequence[Decision | BatchRecord]) -> None:
-    states: dict[str, bytes] = {}
-    for record in records:
-        if isinstance(record, BatchRecord):
-            states |= record.states
+    batches = [record for record in records if isinstance(record, BatchRecord)]
+    states = {name: value for batch in batches for name, value in batch.states.items()}
     store.record([_line(record) for record in records], states)

@@ -1,25 +1,30 @@
-"""Judged pairs, brought to the watch in groups, and its state kept over restarts."""
+"""What is done beside the requests: pairs are brought to the watch, the model file is looked at."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.container import cut, divided, pack, unpack
-from faircal._base.errors import FairCalError, StorageError
+from faircal._base.errors import FairCalError, ModelFileError, StorageError
 from faircal.calibrators.prior import shift_prior
 from faircal.methods import Method
 from faircal.production.monitoring import PairsInUse, Verdict, Watch
 from faircal.production.monitoring.pairs_in_use import number_of
-from faircal.production.serving.model_in_use import ModelInUse
-from faircal.production.serving.store.base import Store
-from faircal.production.serving.verification import BatchVerification, Verification
+from faircal.production.serving.store import Store
+from faircal.production.serving.verification import BatchVerification, ModelInUse, Verification
+
+if TYPE_CHECKING:
+    from faircal.production.serving.service import Service
 
 #: Pairs of batches that are counted at a feeding, about one a second; of more, some at random: to
 #: count a pair can take longer than to judge it.
@@ -30,14 +35,6 @@ MOST_OF_ONE = 8
 _MOST_WAITING, _MOST_BATCHES = 100_000, 100
 
 _log = logging.getLogger("faircal.production.serving")
-
-
-class WaitingPair(NamedTuple):
-    """A pair that was put aside, and the templates in it."""
-
-    verified: Verification
-    left: str | None
-    right: str | None
 
 
 class LiveMonitor:
@@ -52,34 +49,34 @@ class LiveMonitor:
     where : str
         Where the service listens: what the watch remembers is kept by model and place, so that
         processes with one database do not overwrite each other's.
+    store : Store, optional
+        Where that is kept.
     """
 
-    def __init__(self, false_alarms: float, where: str = "") -> None:
-        self._false_alarms, self._where = false_alarms, where
+    def __init__(self, false_alarms: float, where: str, store: Store | None) -> None:
+        self._false_alarms, self._where, self._store = false_alarms, where, store
         self._lock = threading.Lock()
-        self._singles: deque[WaitingPair] = deque(maxlen=_MOST_WAITING)
+        self._singles: deque[Verification] = deque(maxlen=_MOST_WAITING)
         self._batches: deque[BatchVerification] = deque(maxlen=_MOST_BATCHES)
         self._digest, self._share = "", 0.5
         self._rng = np.random.default_rng(0)
         self.watch: Watch | None = None
         self.verdict: Verdict | None = None
 
-    def begin(self, in_use: ModelInUse, state: bytes | None = None) -> None:
-        """Watch another model; go on from `state` where it is of this model."""
+    def begin(self, in_use: ModelInUse) -> None:
+        """Watch another model; go on from where it was when it was last in use here."""
+        blob = None
+        try:
+            if self._store is not None:
+                blob = self._store.get_state(self._name(in_use.digest))
+        except StorageError as error:
+            _log.warning("what monitoring had seen before can't be read: %s", error)
         with self._lock:
             self._singles.clear()
             self._batches.clear()
             self._digest, self._share, self.verdict = in_use.digest, in_use.calibrated_at, None
             model = in_use.model
-            self.watch = self._restored(model, in_use.digest, state) or self._new(model)
-
-    def saved_state(self, store: Store | None, in_use: ModelInUse) -> bytes | None:
-        """Return what the watch of a model remembered, where that was kept."""
-        try:
-            return None if store is None else store.get_state(self._name(in_use.digest))
-        except StorageError as error:
-            _log.warning("what monitoring had seen before can't be read: %s", error)
-            return None
+            self.watch = self._restored(model, in_use.digest, blob) or self._new(model)
 
     def _name(self, digest: str) -> str:
         return f"watch/{digest[:16]}/{self._where[-150:]}"
@@ -105,12 +102,10 @@ class LiveMonitor:
             _log.warning("what monitoring had seen before can't be read; it begins anew")
             return None
 
-    def add(
-        self, verified: Verification, left: str | None = None, right: str | None = None
-    ) -> None:
-        """Put a pair aside; `left` and `right` are ids of templates, where it has some."""
+    def add(self, verified: Verification) -> None:
+        """Put a pair aside."""
         if self.watch is not None:
-            self._singles.append(WaitingPair(verified, left, right))
+            self._singles.append(verified)
 
     def add_batch(self, batch: BatchVerification) -> None:
         """Put the pairs of a batch aside."""
@@ -123,7 +118,7 @@ class LiveMonitor:
             # A request that began with the model before may end after it was replaced.
             now = self._digest
             took = [self._singles.popleft() for _ in range(len(self._singles))]
-            singles = [each for each in took if each.verified.model == now]
+            singles = [each for each in took if each.model == now]
             taken = [self._batches.popleft() for _ in range(len(self._batches))]
             batches = [each for each in taken if each.model == now]
             if self.watch is None:
@@ -160,40 +155,37 @@ class LiveMonitor:
             self.verdict = None if self.watch is None else self.watch.verdict()
             return self.verdict
 
-    def save(self, store: Store) -> None:
+    def save(self) -> None:
         """Keep what the watch remembers."""
         self.feed()
         with self._lock:
-            if self.watch is None:
+            if self.watch is None or self._store is None:
                 return
             values, arrays = divided(self.watch.get_state())
             header = {"model": self._digest, "false_alarms": self._false_alarms, "values": values}
             blob, name = pack(header, arrays), self._name(self._digest)
         try:
-            store.put_state(name, blob)
+            self._store.put_state(name, blob)
         except StorageError as error:
             _log.warning("what monitoring has seen can't be kept: %s", error)
 
 
-def _singles_in_use(pairs: list[WaitingPair], share: float) -> PairsInUse:
-    verified = [pair.verified for pair in pairs]
-
+def _singles_in_use(pairs: list[Verification], share: float) -> PairsInUse:
     def side(name: str, k: int) -> NDArray[Any] | None:
-        values = [getattr(each, name) for each in verified]
+        values = [getattr(pair, name) for pair in pairs]
         return None if None in values else np.array([value[k] for value in values])
 
-    probability = [
-        _unshifted(np.array([each.probability]), each.prior, share)[0] for each in verified
-    ]
+    # Each pair may have come with a share of its own.
+    probability = [_unshifted(np.array([each.probability]), each.prior, share) for each in pairs]
     return PairsInUse(
-        np.array([each.score for each in verified]),
-        np.array(probability),
+        np.array([pair.score for pair in pairs]),
+        np.concatenate(probability),
         side("clusters", 0),
         side("clusters", 1),
         side("outside", 0),
         side("outside", 1),
-        _people([pair.left for pair in pairs]),
-        _people([pair.right for pair in pairs]),
+        _people([pair.left_id for pair in pairs]),
+        _people([pair.right_id for pair in pairs]),
     )
 
 
@@ -257,3 +249,91 @@ def _people(templates: Sequence[str | None]) -> NDArray[np.int64] | None:
         return None
     numbers = {name: -1 if name is None else number_of(name) for name in set(templates)}
     return np.array([numbers[name] for name in templates], dtype=np.int64)
+
+
+#: Seconds between looks at the model file, feeds of the watch, verdicts, savings of its state, and
+#: deletions of old decisions: often, so that each is short.
+POLL, FEED, VERDICT, SAVE, FORGET = 2.0, 1.0, 10.0, 60.0, 60.0
+
+
+class BackgroundJobs:
+    """A thread that does the jobs of a service; none of them can end it.
+
+    Parameters
+    ----------
+    service : Service
+    tick : float
+        Seconds between looks at the clock.
+    """
+
+    def __init__(self, service: Service, tick: float = 0.5) -> None:
+        self._service, self._tick = service, tick
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._stamp: tuple[int, ...] | None = None  # it may have changed while all else began
+        self._jobs: list[tuple[float, Callable[[], object]]] = [
+            (POLL, self._poll),
+            (FEED, service.monitor.feed),
+            (VERDICT, service.monitor.update),
+            (SAVE, service.monitor.save),
+            (FORGET, self._forget),
+        ]
+        self._thread = threading.Thread(target=self._run, name="faircal-jobs", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def reload(self) -> None:
+        """Look at the model file now, whatever its date (SIGHUP)."""
+        self._stamp = None
+        self._wake.set()
+
+    def close(self) -> None:
+        """End, after the job under way."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(10.0)
+
+    def _run(self) -> None:
+        due = [time.monotonic() + every for every, _ in self._jobs]
+        while not self._stop.is_set():
+            asked = self._wake.wait(self._tick)
+            self._wake.clear()
+            now = time.monotonic()
+            for number, (every, job) in enumerate(self._jobs):
+                if self._stop.is_set():
+                    return
+                if now >= due[number] or (asked and number == 0):
+                    self._do(job)
+                    due[number] = time.monotonic() + every
+
+    @staticmethod
+    def _do(job: Callable[[], object]) -> None:
+        try:
+            job()
+        except FairCalError as error:
+            _log.warning("%s", error)
+        except Exception as error:  # whatever it is, the thread must go on
+            # Its message could quote what was sent, so its kind has to do.
+            _log.error("unexpected %s beside the requests", type(error).__name__)
+
+    def _poll(self) -> None:
+        try:
+            status = self._service.settings.model.stat()
+        except OSError:
+            return
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp  # a file that is not taken is not tried again until it changes
+        with suppress(ModelFileError):  # it is in the log already
+            self._service.reload()
+
+    def _forget(self) -> None:
+        days, store = self._service.settings.keep_days, self._service.store
+        if days is None or store is None:
+            return
+        gone = store.forget_before(datetime.now(UTC) - timedelta(days=days))
+        if gone:
+            _log.info("decisions of more than %g days ago deleted: %d", days, gone)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -34,7 +35,7 @@ class ServiceCounts:
         Judged, and taken for genuine.
     outside, placed : int
         Pairs with an image outside the population, of those of which it is known.
-    probabilities : tuple of int
+    probabilities : list of int
         Pairs by probability, in bins of equal width.
     batches, identify, enrol, delete, feedback : int
     swaps, refused_swaps : int
@@ -46,7 +47,7 @@ class ServiceCounts:
     same: int = 0
     outside: int = 0
     placed: int = 0
-    probabilities: tuple[int, ...] = (0,) * BINS
+    probabilities: list[int] = field(default_factory=lambda: [0] * BINS)
     batches: int = 0
     identify: int = 0
     enrol: int = 0
@@ -57,10 +58,6 @@ class ServiceCounts:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-
-    def numbers(self) -> dict[str, Any]:
-        """Return all of them by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def add(self, **more: int) -> None:
         """Add to numbers by name."""
@@ -77,8 +74,7 @@ class ServiceCounts:
             if verified.outside is not None:
                 self.placed += 1
                 self.outside += any(verified.outside)
-            before = self.probabilities
-            self.probabilities = (*before[:place], before[place] + 1, *before[place + 1 :])
+            self.probabilities[place] += 1
 
     def count_batch(self, batch: BatchVerification) -> None:
         """Count the pairs of a batch."""
@@ -92,9 +88,7 @@ class ServiceCounts:
             if outside is not None:
                 self.placed += len(batch)
                 self.outside += int(outside.sum())
-            self.probabilities = tuple(
-                a + b for a, b in zip(self.probabilities, by_bin, strict=True)
-            )
+            self.probabilities = [a + b for a, b in zip(self.probabilities, by_bin, strict=True)]
 
 
 #: Seconds.
@@ -138,9 +132,11 @@ class _CountsCollector:
         self._service = service
 
     def describe(self) -> list[Metric]:
+        """Return nothing: names are not checked against others, as none is taken."""
         return []
 
     def collect(self) -> Iterator[Metric]:
+        """Yield all of them."""
         service, counts = self._service, self._service.counts
         for name, value, words in (
             ("pairs", counts.pairs, "Pairs judged."),
@@ -156,51 +152,42 @@ class _CountsCollector:
             ("pairs_placed", counts.placed, "Pairs of which it is known whether they are outside."),
         ):
             yield CounterMetricFamily(f"faircal_{name}", words, value=value)
-        yield self._decisions()
-        yield self._probabilities()
-        yield self._gauge("trail_waiting", "Decisions not written yet.", service.recorder.waiting)
-        yield self._gauge("started_seconds", "When it started.", service.started)
-        share = counts.outside / counts.placed if counts.placed else 0.0
-        yield self._gauge("out_of_population_share", "Of the pairs placed.", share)
-        yield self._due()
-        yield from self._templates()
-        about = GaugeMetricFamily("faircal_model", "The model in use.", labels=["sha256", "method"])
-        about.add_metric([service.in_use.digest, service.in_use.model.name], 1)
-        yield about
-
-    @staticmethod
-    def _gauge(name: str, words: str, value: float) -> Metric:
-        return GaugeMetricFamily(f"faircal_{name}", words, value=value)
-
-    def _decisions(self) -> Metric:
-        counts = self._service.counts
-        family = CounterMetricFamily("faircal_decisions", "By decision.", labels=["decision"])
-        family.add_metric(["same"], counts.same)
-        family.add_metric(["different"], counts.pairs - counts.same)
-        return family
-
-    def _probabilities(self) -> Metric:
+        by_decision = {"same": counts.same, "different": counts.pairs - counts.same}
+        yield _counter("decisions", "By decision.", "decision", by_decision)
         words = "Pairs by probability; le is the upper end of the bin."
-        family = CounterMetricFamily("faircal_probability", words, labels=["le"])
-        for place, value in enumerate(self._service.counts.probabilities):
-            family.add_metric([f"{(place + 1) / BINS:g}"], value)
-        return family
+        by_bin = {f"{(k + 1) / BINS:g}": value for k, value in enumerate(counts.probabilities)}
+        yield _counter("probability", words, "le", by_bin)
+        yield from self._gauges()
 
-    def _due(self) -> Metric:
-        verdict = self._service.monitor.verdict
+    def _gauges(self) -> Iterator[Metric]:
+        service, counts = self._service, self._service.counts
+        yield _gauge("trail_waiting", "Decisions not written yet.", {(): len(service.recorder)})
+        yield _gauge("started_seconds", "When it started.", {(): service.started})
+        share = counts.outside / counts.placed if counts.placed else 0.0
+        yield _gauge("out_of_population_share", "Of the pairs placed.", {(): share})
+        verdict = service.monitor.verdict
         words = "1 where monitoring says so; by finding, too. Absent until it has looked."
-        family = GaugeMetricFamily("faircal_recalibration_due", words, labels=["finding"])
+        values: dict[tuple[str, ...], float] = {}
         if verdict is not None:
-            family.add_metric(["any"], float(verdict.due))
-            for each in verdict.findings:
-                family.add_metric([each.name], float(each.alarm))
-        return family
+            values = {("any",): verdict.due}
+            values |= {(each.name,): each.alarm for each in verdict.findings}
+        yield _gauge("recalibration_due", words, values, "finding")
+        with suppress(StorageError):  # away: readiness tells
+            if service.store is not None:
+                yield _gauge("templates", "Templates enrolled.", {(): service.store.count()})
+        about = (service.in_use.digest, service.in_use.model.name)
+        yield _gauge("model", "The model in use.", {about: 1}, "sha256", "method")
 
-    def _templates(self) -> Iterator[Metric]:
-        store = self._service.store
-        if store is None:
-            return
-        try:
-            yield self._gauge("templates", "Templates enrolled.", store.count())
-        except StorageError:  # away: readiness tells
-            return
+
+def _counter(name: str, words: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(f"faircal_{name}", words, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
+
+
+def _gauge(name: str, words: str, values: Mapping[tuple[str, ...], float], *labels: str) -> Metric:
+    family = GaugeMetricFamily(f"faircal_{name}", words, labels=labels)
+    for key, value in values.items():
+        family.add_metric(key, float(value))
+    return family

@@ -1,48 +1,136 @@
-"""The service without HTTP: one model in use, what it has decided, and what was counted."""
+"""The service without HTTP: its settings, the model in use, what it decides and counts."""
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, FairCalError, ModelFileError, ParameterError
+from faircal.calibrators.prior import check_share
 from faircal.data import Embeddings, Groups
+from faircal.model import OperatingPoint
+from faircal.model.operating_point import On
+from faircal.production.serving.access import Key, KeyRing
 from faircal.production.serving.audit_trail import Recorder
-from faircal.production.serving.keys import Key, KeyRing
 from faircal.production.serving.live_monitor import LiveMonitor
 from faircal.production.serving.metrics import ServiceCounts
-from faircal.production.serving.model_in_use import ModelInUse, check_groups, pair_groups
-from faircal.production.serving.settings import ServiceSettings
-from faircal.production.serving.store import open_store
-from faircal.production.serving.store.base import Store
+from faircal.production.serving.store import Store, open_store
 from faircal.production.serving.store.records import Decision
 from faircal.production.serving.verification import (
     BatchVerification,
     IdentificationCandidate,
+    ModelInUse,
+    Rows,
+    Vector,
     Verification,
     image_numbers,
     new_id,
+    pair_groups,
     rank_candidates,
 )
 
 if TYPE_CHECKING:
     from faircal.production.serving.pictures import Embedder
 
-Vector = NDArray[np.float32]
-Rows = NDArray[np.intp]
-
+#: Bytes of one request. A batch of 10,000 pairs of 512-d float32 vectors has 41 MB.
+MAX_BODY = 64 * 1024 * 1024
+#: Pairs of one batch.
+MAX_PAIRS = 10_000
+#: Bytes of one picture, before base64.
+MAX_PICTURE = 8 * 1024 * 1024
+#: Days that decisions may be kept for, a century.
+_MOST_DAYS = 36_525
+#: Hosts that only this machine reaches.
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 #: Templates that identification judges: the most similar ones, at least so many.
 _JUDGED = 1000
 
 _LEFT, _RIGHT = np.array([0]), np.array([1])
 _log = logging.getLogger("faircal.production.serving")
+
+
+@dataclass(frozen=True)
+class ServiceSettings:
+    """How a model is served.
+
+    Examples
+    --------
+    >>> ServiceSettings(Path("m.faircal"), threshold=0.4).point
+    OperatingPoint(threshold=0.4, on='score', source='told', ...)
+    """
+
+    #: The model file; it is read again when it changes.
+    model: Path
+    #: Path of an SQLite file, or a URL; None: no storage, hence no templates and no audit trail.
+    database: str | None = None
+    #: 32 bytes that templates are encrypted with.
+    encryption_key: bytes | None = None
+    #: File of API keys; None: anybody who reaches the service may use it.
+    keys: Path | None = None
+    #: Where it listens; port 0 is any that is free.
+    host: str = "127.0.0.1"
+    port: int = 8000
+    #: Decide there, in place of the model's own operating point.
+    threshold: float | None = None
+    on: On = "score"
+    #: Share of genuine pairs that probabilities are given for.
+    prior: float | None = None
+    max_pairs: int = MAX_PAIRS
+    max_body: int = MAX_BODY
+    max_picture: int = MAX_PICTURE
+    #: Requests a second of one key, or of one address without keys, and how many at once after a
+    #: pause (0: twice as many); a rate of 0 is no limit.
+    rate: float = 0.0
+    burst: float = 0.0
+    #: Rate of false alarms of the monitoring.
+    false_alarms: float = 0.01
+    #: Decisions that are older are deleted; None: none are.
+    keep_days: float | None = None
+    #: Which take pictures, as in ``faircal embed``; None: pictures are not taken.
+    network: str | None = None
+    detector: str | None = None
+    #: What an ``.onnx`` network takes.
+    preset: str | None = None
+    #: Whether there is a page at ``/``.
+    page: bool = True
+    #: Whether each request is a line in the log.
+    access_log: bool = True
+
+    def __post_init__(self) -> None:
+        if self.prior is not None:
+            check_share(self.prior, "--prior")
+        if not 0 < self.false_alarms < 1:
+            raise ParameterError(
+                f"--false-alarms: expected a rate between 0 and 1, found {self.false_alarms:g}"
+            )
+        for name in ("rate", "burst"):
+            value = getattr(self, name)
+            if not math.isfinite(value) or value < 0:
+                raise ParameterError(f"--{name}: expected a number from 0, found {value:g}")
+        if self.keep_days is not None and not 0 < self.keep_days <= _MOST_DAYS:
+            raise ParameterError(
+                f"--keep-decisions: expected days, more than 0, found {self.keep_days:g}"
+            )
+        if self.encryption_key is not None and self.database is None:
+            raise ParameterError("--encryption-key-file: there is no database to encrypt; drop it")
+        if self.keys is None and self.host not in LOOPBACK:
+            raise ParameterError(
+                f"--host {self.host}: without keys only this machine may use the service; "
+                "make keys with 'faircal keys add' and give --keys FILE, or listen on 127.0.0.1"
+            )
+
+    @property
+    def point(self) -> OperatingPoint | None:
+        """The operating point that is told; None: the model's own."""
+        return None if self.threshold is None else OperatingPoint(self.threshold, self.on)
 
 
 class Identification(NamedTuple):
@@ -66,7 +154,7 @@ class Service:
 
     Parameters
     ----------
-    settings : Settings
+    settings : ServiceSettings
     store : Store, optional
         In place of the one that the settings name.
 
@@ -74,18 +162,18 @@ class Service:
     ----------
     store : Store or None
         None: no storage.
-    counts : Counts
+    counts : ServiceCounts
         What was counted since the start.
-    watching : Watching
+    monitor : LiveMonitor
     recorder : Recorder
     """
 
     def __init__(self, settings: ServiceSettings, *, store: Store | None = None) -> None:
         self.settings = settings
-        self._in_use = ModelInUse.read(settings)
+        self._in_use = self._read()
         self._ring = None if settings.keys is None else KeyRing.load(settings.keys)
         self._embedder = _open_embedder(settings)
-        _check_network(self._embedder, self._in_use)
+        self._check_network(self._in_use)
         self._swapping = threading.Lock()
         self.store = store
         if store is None and settings.database is not None:
@@ -93,11 +181,10 @@ class Service:
         self._check_templates(self._in_use)
         self.recorder = Recorder(self.store)
         self.counts = ServiceCounts()
-        self.monitor = LiveMonitor(settings.false_alarms, f"{settings.host}:{settings.port}")
-        self.monitor.begin(self._in_use, self.monitor.saved_state(self.store, self._in_use))
+        where = f"{settings.host}:{settings.port}"
+        self.monitor = LiveMonitor(settings.false_alarms, where, self.store)
+        self.monitor.begin(self._in_use)
         self.started = time.time()
-
-    # --------------------------------------------------------------- the model
 
     @property
     def in_use(self) -> ModelInUse:
@@ -114,24 +201,36 @@ class Service:
         """
         with self._swapping:
             try:
-                in_use = ModelInUse.read(self.settings)
+                in_use = self._read()
                 if in_use.digest == self._in_use.digest:
                     return False
-                _check_network(self._embedder, in_use)
+                self._check_network(in_use)
                 if in_use.dimension != self._in_use.dimension:
                     self._check_templates(in_use)
             except FairCalError as error:
                 self.counts.add(refused_swaps=1)
                 _log.warning("the model file is not taken, the old one stays: %s", error)
                 raise ModelFileError(f"{error}; the model in use stays") from error
-            if self.store is not None:
-                self.monitor.save(self.store)
-            state = self.monitor.saved_state(self.store, in_use)  # it may have been in use before
+            self.monitor.save()
+            # Before the model is in use: what it judges must not come before the watch of it.
+            self.monitor.begin(in_use)
             self._in_use = in_use
-            self.monitor.begin(in_use, state)
             self.counts.add(swaps=1)
             _log.info("another model is in use: %s", in_use.digest[:16])
             return True
+
+    def _read(self) -> ModelInUse:
+        return ModelInUse.read(self.settings.model, self.settings.point, self.settings.prior)
+
+    def _check_network(self, in_use: ModelInUse) -> None:
+        """Raise where the network that takes pictures gives what the model does not take."""
+        embedder = self._embedder
+        if embedder is None or in_use.dimension in (None, embedder.dimension):
+            return
+        raise ParameterError(
+            f"--network {embedder.name}: gives {embedder.dimension}-d embeddings, the model takes "
+            f"{in_use.dimension}-d ones; use the network the model was made for"
+        )
 
     def _check_templates(self, in_use: ModelInUse) -> None:
         """Raise where templates are enrolled that the model can't compare."""
@@ -144,8 +243,6 @@ class Service:
                     f"enrolled templates are {template.dimension}-d; use another database, or "
                     "delete them and enrol anew"
                 )
-
-    # ---------------------------------------------------------------- pictures
 
     @property
     def takes_pictures(self) -> bool:
@@ -163,8 +260,6 @@ class Service:
         if self._embedder is None:
             raise DataError("pictures are not taken here; send embeddings, or serve with --network")
         return self._embedder(picture)
-
-    # --------------------------------------------------------------- decisions
 
     def verify(
         self,
@@ -192,7 +287,7 @@ class Service:
             Name of the API key, for the trail.
         left_id, right_id : str, optional
             Templates that the embeddings are of, for the trail.
-        in_use : Loaded, optional
+        in_use : ModelInUse, optional
             The model that the request has taken; that in use unless told.
 
         Raises
@@ -205,15 +300,13 @@ class Service:
         self.recorder.check()
         in_use = (in_use or self._in_use).at(prior)
         groups = None
-        if in_use.needs_groups:
-            check_groups(in_use, left_group, right_group)
+        if left_group is not None and right_group is not None:
             groups = pair_groups([left_group], [right_group])
-        pair = in_use.embeddings(_stacked(left, right))
-        judged = in_use.compare(pair, _LEFT, _RIGHT, groups)
-        verified = Verification.of(judged, in_use.judge.point, in_use.digest, in_use.prior)
-        self.recorder.pair(verified, key=key, left=left_id, right=right_id)
+        judged = in_use.compare(in_use.embeddings(_stacked(left, right)), _LEFT, _RIGHT, groups)
+        verified = Verification.of(judged, in_use, left_id, right_id)
+        self.recorder.pair(verified, key=key)
         self.counts.count_pair(verified)
-        self.monitor.add(verified, left_id, right_id)
+        self.monitor.add(verified)
         return verified
 
     def verify_many(
@@ -232,16 +325,13 @@ class Service:
         """Judge pairs of rows of `embeddings`; otherwise as `verify`, ids one for each pair."""
         self.recorder.check()
         in_use = (in_use or self._in_use).at(prior)
-        if in_use.needs_groups and groups is None:
-            check_groups(in_use, None, None)
         judged = in_use.compare(embeddings, left, right, groups)
-        point = in_use.judge.point
         batch = BatchVerification(
             new_id(),
             judged,
             left,
             right,
-            point,
+            in_use.judge.point,
             in_use.digest,
             in_use.prior,
             left_ids,
@@ -262,7 +352,7 @@ class Service:
         key: str = "",
         in_use: ModelInUse | None = None,
     ) -> Identification:
-        """Say who of those enrolled a face may be of; see `identify.posteriors`."""
+        """Say who of those enrolled a face may be of; see `verification.posteriors`."""
         self.recorder.check()
         store, in_use = self.storage(), in_use or self._in_use
         if in_use.needs_groups:
@@ -274,7 +364,7 @@ class Service:
         best, nobody = rank_candidates(
             in_use, probe, names, [vectors[name] for name in names], enrolled, enrolled_prior
         )
-        line = self.recorder.other("identify", in_use, key=key, best=best[0] if best else None)
+        line = self.recorder.identification(in_use, best[0] if best else None, key=key)
         self.counts.add(identify=1)
         return Identification(line, enrolled, best[:limit], nobody, in_use)
 
@@ -290,7 +380,7 @@ class Service:
                         f"{len(vector)}; use one network for all"
                     )
         store.enrol(name, vector, replace=replace)
-        self.recorder.other("enrol", in_use, key=key, template=name)
+        self.recorder.template("enrol", in_use, name, key=key)
         self.counts.add(enrol=1)
 
     def delete(self, name: str, *, key: str = "") -> bool:
@@ -298,7 +388,7 @@ class Service:
         self.recorder.check()
         if not self.storage().delete(name):
             return False
-        self.recorder.other("delete", self._in_use, key=key, template=name)
+        self.recorder.template("delete", self._in_use, name, key=key)
         self.counts.add(delete=1)
         return True
 
@@ -324,8 +414,6 @@ class Service:
             raise ParameterError("there is no storage here; serve with --database PATH")
         return self.store
 
-    # ---------------------------------------------------------------- the rest
-
     @property
     def has_keys(self) -> bool:
         """Whether requests need a key."""
@@ -337,34 +425,15 @@ class Service:
             return Key("", frozenset({"admin"}))
         return self._ring.who(presented) if presented else None
 
-    def status(self) -> dict[str, Any]:
-        """Return live counters, and what monitoring said last."""
-        verdict = self.monitor.verdict
-        return {
-            **self.counts.numbers(),
-            "model": self._in_use.digest,
-            "method": self._in_use.model.name,
-            "dimension": self._in_use.dimension,
-            "started_at": datetime.fromtimestamp(self.started, UTC).isoformat(),
-            "uptime_seconds": time.time() - self.started,
-            "trail_waiting": self.recorder.waiting,
-            "trail_failures": self.recorder.failures,
-            "monitored": self.monitor.watch is not None,
-            "recalibration_due": None if verdict is None else verdict.due,
-            "monitor": None if verdict is None else verdict.words,
-        }
-
     def close(self) -> None:
         """Write what waits, keep what the watch has seen, and let go of the store."""
-        store = self.store
-        if store is None:
-            return
         if not self.recorder.close():
-            lost = self.recorder.waiting
+            lost = len(self.recorder)
             _log.error("%d decisions that were answered could not be recorded, and are lost", lost)
-        self.monitor.save(store)
-        self.store = None
-        store.close()
+        store, self.store = self.store, None
+        if store is not None:
+            self.monitor.save()
+            store.close()
 
 
 def _open_embedder(settings: ServiceSettings) -> Embedder | None:
@@ -373,15 +442,6 @@ def _open_embedder(settings: ServiceSettings) -> Embedder | None:
     from faircal.production.serving.pictures import Embedder
 
     return Embedder(settings.network, settings.detector, settings.preset, settings.max_picture)
-
-
-def _check_network(embedder: Embedder | None, in_use: ModelInUse) -> None:
-    if embedder is None or in_use.dimension in (None, embedder.dimension):
-        return
-    raise ParameterError(
-        f"--network {embedder.name}: gives {embedder.dimension}-d embeddings, the model takes "
-        f"{in_use.dimension}-d ones; use the network the model was made for"
-    )
 
 
 def _stacked(left: Vector, right: Vector) -> Vector:

@@ -1,22 +1,159 @@
-"""Results: of one pair, of a batch of pairs, and of one face among all enrolled."""
+"""The model in use, and what it says: of one pair, of many, and of one face among all enrolled."""
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from faircal._base.errors import DataError, ModelFileError, ParameterError
+from faircal.calibrators.prior import SHARE_FIGURE, shift_prior
+from faircal.data import Embeddings, Groups
+from faircal.data.columns import UNKNOWN
+from faircal.methods import Method
+from faircal.methods.classifier import FairCalClassifier
+from faircal.methods.modelfile import read_model
 from faircal.model import OperatingPoint
-from faircal.production.scoring.judging import Judged
-from faircal.production.serving.model_in_use import ModelInUse
+from faircal.production.scoring.judging import Judge, Judged
 
 Rows = NDArray[np.intp]
+Float64 = NDArray[np.float64]
+Vector = NDArray[np.float32]
+
+#: Vectors that a model that takes any dimension is tried out with.
+_ANY_DIMENSION = 128
+
+
+@dataclass(frozen=True, eq=False)
+class ModelInUse:
+    """A model in use: read once, tried out, and only ever replaced as a whole.
+
+    A request takes one, and keeps it until it has answered.
+
+    Attributes
+    ----------
+    judge : Judge
+    digest : str
+        SHA-256 of the file.
+    calibrated_at, prior : float
+        Share of genuine pairs of the fit, and that probabilities are given for.
+    """
+
+    judge: Judge
+    digest: str
+    calibrated_at: float
+    prior: float
+
+    @classmethod
+    def read(
+        cls, path: Path, point: OperatingPoint | None = None, prior: float | None = None
+    ) -> ModelInUse:
+        """Read a model file and judge one pair with it, so that it works for sure, and is warm.
+
+        `point` and `prior` are in place of the model's own operating point and share.
+        """
+        model, blob = read_model(path)
+        if isinstance(model, FairCalClassifier):
+            raise ModelFileError(
+                f"{path}: expected a model of pairs, found one of a classifier; "
+                "fit one with 'faircal fit'"
+            )
+        if SHARE_FIGURE not in model.diagnostics_.figures:
+            raise ModelFileError(
+                f"{path}: does not say at which share of genuine pairs it was fitted, "
+                "as older ones don't; fit it again"
+            )
+        try:
+            judge = Judge.of(model, point, prior)
+        except ParameterError as error:
+            raise ModelFileError(f"{path}: {error}") from error
+        share = judge.calibrated_at
+        in_use = cls(
+            judge, hashlib.sha256(blob).hexdigest(), share, share if prior is None else prior
+        )
+        in_use.try_out()
+        return in_use
+
+    @property
+    def model(self) -> Method:
+        """The method."""
+        return self.judge.model
+
+    @cached_property
+    def dimension(self) -> int | None:
+        """Length of the embeddings; None where the model takes any."""
+        return None if self.judge.space is None else self.judge.space.dimension
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether the groups of both images must come with each pair."""
+        return bool(self.model.needs.groups_to_apply)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """The model card as JSON."""
+        from faircal.report.card import card_facts
+
+        return card_facts(self.model)
+
+    def at(self, prior: float | None) -> ModelInUse:
+        """Return the same with probabilities for another share of genuine pairs."""
+        return self if prior is None or prior == self.prior else replace(self, prior=prior)
+
+    def compare(
+        self, embeddings: Embeddings, left: Rows, right: Rows, groups: Groups | None = None
+    ) -> Judged:
+        """Judge pairs of rows of `embeddings`; probabilities are for the share `prior`."""
+        if self.needs_groups and groups is None:
+            raise DataError(
+                f"method {self.model.name} needs the groups of both images; "
+                "give left_group and right_group"
+            )
+        judged = self.judge(embeddings, left, right, groups)
+        given = self.calibrated_at if self.judge.prior is None else self.judge.prior
+        if self.prior == given:
+            return judged
+        # Not by another judge: that would have to get ready anew for every request.
+        shifted = shift_prior(judged.probability, calibrated_at=given, prior=self.prior)
+        same = self.judge.point.decide(judged.score, shifted)
+        return replace(judged, probability=shifted, same=same)
+
+    def embeddings(self, vectors: NDArray[Any]) -> Embeddings:
+        """Return vectors, shape (n, d), float16 or float32, as the model takes them."""
+        space = self.judge.space
+        return Embeddings(vectors, True if space is None else space.normalize)
+
+    def try_out(self) -> None:
+        """Judge a pair of noise; a model that can't is refused now, not at the first request."""
+        wide = self.dimension or _ANY_DIMENSION
+        vectors = np.random.default_rng(0).standard_normal((2, wide)).astype(np.float32)
+        groups = pair_groups(["?"], ["?"]) if self.needs_groups else None
+        judged = self.compare(self.embeddings(vectors), np.array([0]), np.array([1]), groups)
+        if not np.isfinite(judged.probability).all():
+            raise ModelFileError("the model gives no probability to a pair; fit it again")
+
+
+def pair_groups(left: Sequence[str | None], right: Sequence[str | None]) -> Groups:
+    """Return the groups of pairs by name; None is unknown.
+
+    Examples
+    --------
+    >>> pair_groups(["A", None], ["B", "A"]).left
+    array([ 0, -1], dtype=int32)
+    """
+    names = tuple(sorted({name for name in (*left, *right) if name is not None}))
+    code = {None: UNKNOWN} | {name: i for i, name in enumerate(names)}
+    sides = [np.array([code[name] for name in side], dtype=np.int32) for side in (left, right)]
+    return Groups(names, sides[0], sides[1])
 
 
 def new_id() -> str:
@@ -41,13 +178,15 @@ class Verification:
         The decision at `point`.
     point : OperatingPoint
     clusters : (int, int), optional
-        Regions of embedding space that the two images lie in; None where the model knows none.
+        Regions of embedding space that the two images lie in; None where the model has none.
     outside : (bool, bool), optional
         Whether each lies outside the population that the model was calibrated on.
     model : str
         Digest of the model file.
     prior : float
         Share of genuine pairs that `probability` holds for.
+    left_id, right_id : str, optional
+        Templates that the embeddings are of.
     """
 
     id: str
@@ -61,34 +200,26 @@ class Verification:
     outside: tuple[bool, bool] | None
     model: str
     prior: float
+    left_id: str | None = None
+    right_id: str | None = None
 
     @classmethod
-    def of(cls, judged: Judged, point: OperatingPoint, model: str, prior: float) -> Verification:
+    def of(
+        cls, judged: Judged, in_use: ModelInUse, left_id: str | None, right_id: str | None
+    ) -> Verification:
         """Return what `judged` says of its only pair, whose images are its only two."""
         places = judged.places
         return cls(
             new_id(),
-            float(judged.similarity[0]),
-            float(judged.score[0]),
-            float(judged.probability[0]),
-            float(judged.log_likelihood_ratio[0]),
-            bool(judged.same[0]),
-            point,
-            None if places is None else (int(places.cluster[0]), int(places.cluster[1])),
-            None if places is None else (bool(places.outside[0]), bool(places.outside[1])),
-            model,
-            prior,
+            **_numbers(judged, 0),
+            point=in_use.judge.point,
+            clusters=None if places is None else (int(places.cluster[0]), int(places.cluster[1])),
+            outside=None if places is None else (bool(places.outside[0]), bool(places.outside[1])),
+            model=in_use.digest,
+            prior=in_use.prior,
+            left_id=left_id,
+            right_id=right_id,
         )
-
-    @property
-    def decision(self) -> str:
-        """``same`` or ``different``."""
-        return "same" if self.same else "different"
-
-    @property
-    def out_of_population(self) -> bool | None:
-        """Whether either image lies outside; None where nobody can tell."""
-        return None if self.outside is None else any(self.outside)
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer to a request."""
@@ -99,14 +230,25 @@ class Verification:
             "probability": self.probability,
             "log_likelihood_ratio": self.log_likelihood_ratio,
             "same": self.same,
-            "decision": self.decision,
+            "decision": "same" if self.same else "different",
             "operating_point": point_json(self.point),
             "clusters": self.clusters,
             "outside": self.outside,
-            "out_of_population": self.out_of_population,
+            "out_of_population": None if self.outside is None else any(self.outside),
             "model": self.model,
             "prior": self.prior,
         }
+
+
+def _numbers(judged: Judged, row: int) -> dict[str, Any]:
+    """Return what is said of one pair of many, as numbers of Python."""
+    return {
+        "similarity": float(judged.similarity[row]),
+        "score": float(judged.score[row]),
+        "probability": float(judged.probability[row]),
+        "log_likelihood_ratio": float(judged.log_likelihood_ratio[row]),
+        "same": bool(judged.same[row]),
+    }
 
 
 def point_json(point: OperatingPoint) -> dict[str, Any]:
@@ -188,23 +330,11 @@ def image_numbers(vectors: NDArray[Any]) -> NDArray[np.int64]:
     return (numbers >> np.uint64(2)).astype(np.int64)
 
 
-Float64 = NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class IdentificationCandidate:
-    """One who may be meant.
+    """One who may be meant: the template, what is said of the pair, and of all enrolled.
 
-    Attributes
-    ----------
-    id : str
-        Of the template.
-    similarity, score, probability, log_likelihood_ratio : float
-        Of the pair: probe and template, as in a verification.
-    same : bool
-        The decision on the pair at the operating point.
-    posterior : float
-        Probability that this one, among all enrolled, is who was seen.
+    `posterior` is the probability that this one, among all enrolled, is who came.
     """
 
     id: str
@@ -269,15 +399,7 @@ def rank_candidates(
     )
     order = np.lexsort([-judged.similarity, -judged.score])
     candidates = [
-        IdentificationCandidate(
-            names[i],
-            float(judged.similarity[i]),
-            float(judged.score[i]),
-            float(judged.probability[i]),
-            float(judged.log_likelihood_ratio[i]),
-            bool(judged.same[i]),
-            float(likely[i]),
-        )
+        IdentificationCandidate(names[i], **_numbers(judged, i), posterior=float(likely[i]))
         for i in order
     ]
     return candidates, nobody

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from faircal._version import __version__
 from faircal.production.serving.access import Access
-from faircal.production.serving.bodies import BodyReader
+from faircal.production.serving.bodies import BodyReader, Refused
 from faircal.production.serving.page.answer import answer, live, one_in, rule, sentence
 from faircal.production.serving.page.form import (
     CARD,
@@ -35,7 +35,6 @@ from faircal.production.serving.page.form import (
     groups_needed,
     read_form,
 )
-from faircal.production.serving.problems import Refused
 from faircal.production.serving.service import Service
 
 __all__ = ["page_router"]

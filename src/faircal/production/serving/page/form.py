@@ -16,10 +16,9 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from faircal._base.errors import DataError, ParameterError, StorageError, StorageFullError
-from faircal.production.serving.model_in_use import ModelInUse
-from faircal.production.serving.service import Service, Vector
+from faircal.production.serving.service import Service
 from faircal.production.serving.store.records import LONGEST_ID, MOST_DIMENSIONS
-from faircal.production.serving.verification import Verification
+from faircal.production.serving.verification import ModelInUse, Vector, Verification
 
 #: Beyond it the length of an embedding is no number in 32 bits.
 _MOST_SQUARE = float(np.finfo(np.float32).max)

@@ -1,1 +1,140 @@
-"""What the service answers, one file a subject."""
+"""What all routes share: access, readers of bodies, and threads for what takes time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from starlette.responses import Response
+
+from faircal._base.errors import FairCalError
+from faircal.production.serving.access import Access
+from faircal.production.serving.bodies import JSON, LARGE, BodyReader, Refused, answer_to, kind_of
+from faircal.production.serving.bodies import parse as parse_json
+from faircal.production.serving.fields import PictureBytes, TemplateRef, check_length
+from faircal.production.serving.metrics import Metrics
+from faircal.production.serving.store import Store
+from faircal.production.serving.verification import ModelInUse, Vector
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from faircal.production.serving.service import Service
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Bytes of a request that is not a batch and has no pictures; 16,000-d vectors fit.
+_SMALL = 1024 * 1024
+#: Batches that are read or judged at a time, in bodies of the largest size.
+_BODIES = 6
+#: Requests that are no batches, of the largest size, whose bodies are read at a time.
+_SINGLES = 64
+#: Threads for what computes, and for what waits for the database.
+_HEAVY, _WAITING = 2, 8
+#: Calls that such threads do or have yet to do; more would only wait for nothing.
+_MOST_CALLS = 256
+
+
+class RouteContext:
+    """Between HTTP and the service."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        settings = service.settings
+        self.access, self.metrics = Access(service), Metrics(service)
+        #: Of batches.
+        self.reader = BodyReader(_BODIES * settings.max_body)
+        # Two pictures in base64, four letters for three bytes.
+        pictures = 2 * (settings.max_picture * 4 // 3 + 4) if service.takes_pictures else 0
+        self._small = min(_SMALL + pictures, max(settings.max_body, 1))
+        # Of their own: slow batches must not keep single pairs out.
+        self._singles = BodyReader(_SINGLES * self._small)
+        # Two kinds of threads: a database that does not answer must not hold up what computes.
+        self._heavy = _WorkerThreads(_HEAVY, "faircal-work")
+        self._waiting = _WorkerThreads(_WAITING, "faircal-store")
+
+    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what takes the processor's time off the event loop."""
+        return await self._heavy.call(partial(function, *args, **kwargs))
+
+    async def ask(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what may wait for the database off the event loop."""
+        return await self._waiting.call(partial(function, *args, **kwargs))
+
+    async def json(self, request: Request) -> dict[str, Any]:
+        """Return the JSON object that a request brings which is not a batch."""
+        kind_of(request, JSON)
+        async with self._singles.body(request, self._small) as body:
+            if len(body) <= LARGE:  # no thread is worth some hundred microseconds
+                return parse_json(body)
+            return await self.work(parse_json, body)
+
+    def store(self) -> Store:
+        """Return the store; refuse where there is none."""
+        if self.service.store is None:
+            raise Refused(409, "no_storage", "there is no storage here; serve with --database PATH")
+        return self.service.store
+
+    async def vector(
+        self, side: Vector | TemplateRef | PictureBytes, where: str, in_use: ModelInUse
+    ) -> Vector:
+        """Return the embedding that one side of a pair stands for, of the length of the model.
+
+        Nothing is waited for where it is an embedding already.
+        """
+        if isinstance(side, TemplateRef):
+            vectors = await self.ask(self.store().vectors, [side.id])
+            if side.id not in vectors:
+                raise Refused(404, "template", "no such template; enrol it first", where)
+            return vectors[side.id]
+        if isinstance(side, PictureBytes):
+            try:
+                side = await self.work(self.service.embed, side.data)
+            except FairCalError as error:
+                raise answer_to(error, where) from error
+        check_length(len(side), where, in_use.dimension)
+        return side
+
+    def close(self) -> None:
+        """End the threads, after what they do now."""
+        self._heavy.pool.shutdown(cancel_futures=True)
+        self._waiting.pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _WorkerThreads:
+    """Threads, and how many calls they have been given and not done; for one event loop."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        self.pool = ThreadPoolExecutor(threads, name)
+        self._calls = 0
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Have a thread call `function`; refuse where too many calls are before it."""
+        if self._calls >= _MOST_CALLS:
+            raise Refused(
+                503,
+                "busy",
+                "too many requests wait here already; try again in a moment",
+                Retry_After="1",
+            )
+        self._calls += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self.pool, function)
+        finally:
+            self._calls -= 1
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return an answer in JSON."""
+    body = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(
+        body.encode("utf-8", "backslashreplace"),  # a model file's names may be half characters
+        status,
+        dict(headers or {}),
+        media_type="application/json",
+    )

@@ -11,6 +11,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import asdict, fields
+from itertools import islice
 from typing import Any
 
 from fastapi import APIRouter
@@ -19,21 +20,19 @@ from starlette.responses import Response, StreamingResponse
 
 from faircal._base.errors import FairCalError
 from faircal.metrics.results import without_nan
-from faircal.production.serving.bodies import only
-from faircal.production.serving.fields import flag, query_text, query_whole, template_id
-from faircal.production.serving.model_in_use import ModelInUse
-from faircal.production.serving.problems import Refused
-from faircal.production.serving.routes.context import RouteContext, answer
-from faircal.production.serving.routes.schemas import (
-    DECISION,
-    DECISIONS,
-    FEEDBACK,
-    GET,
-    OPEN,
+from faircal.production.serving.audit_trail import pairs_of, trail_lines
+from faircal.production.serving.bodies import Refused
+from faircal.production.serving.fields import (
+    LABEL,
     RELOAD,
+    ROUTES,
+    query_text,
+    query_whole,
+    template_id,
 )
-from faircal.production.serving.store.base import Store
+from faircal.production.serving.routes import RouteContext, answer
 from faircal.production.serving.store.records import Decision
+from faircal.production.serving.verification import ModelInUse
 
 #: Seconds within which the database must answer.
 PATIENCE = 2.0
@@ -43,12 +42,12 @@ def health_router(context: RouteContext) -> APIRouter:
     """Return the routes for supervisors; the first two ask for no key."""
     router, service = APIRouter(tags=["health"]), context.service
 
-    @router.get("/healthz", openapi_extra=OPEN, summary="Is it alive?")
+    @router.get("/healthz", openapi_extra=ROUTES["open"], summary="Is it alive?")
     async def healthz(request: Request) -> Response:  # noqa: ARG001
         """Answer, which is all that can be asked of it."""
         return answer({"status": "alive"})
 
-    @router.get("/readyz", openapi_extra=OPEN, summary="Can it decide?")
+    @router.get("/readyz", openapi_extra=ROUTES["open"], summary="Can it decide?")
     async def readyz(request: Request) -> Response:  # noqa: ARG001
         """Say whether decisions can be made and recorded now; 503 where not."""
         try:
@@ -62,7 +61,7 @@ def health_router(context: RouteContext) -> APIRouter:
             raise _not_ready(str(error)) from error
         return answer({"status": "ready"})
 
-    @router.get("/metrics", openapi_extra=GET, summary="Numbers for Prometheus")
+    @router.get("/metrics", openapi_extra=ROUTES["get"], summary="Numbers for Prometheus")
     async def metrics(request: Request) -> Response:
         """Return counters; open where the service has no keys, else any key will do."""
         context.access.admit(request, None)
@@ -73,20 +72,20 @@ def health_router(context: RouteContext) -> APIRouter:
 
 
 def _not_ready(message: str) -> Refused:
-    return Refused(503, "not_ready", message, headers={"Retry-After": "2"})
+    return Refused(503, "not_ready", message, Retry_After="2")
 
 
 def model_router(context: RouteContext) -> APIRouter:
     """Return the routes of the model and its monitoring."""
     router, service = APIRouter(tags=["model"]), context.service
 
-    @router.get("/v1/model", openapi_extra=GET, summary="The model's card")
+    @router.get("/v1/model", openapi_extra=ROUTES["get"], summary="The model's card")
     async def model(request: Request) -> Response:
         """Tell what the model is, where it is from, and where it decides."""
         context.access.admit(request, None)
         return answer(await context.work(_about, service.in_use))
 
-    @router.post("/v1/model", openapi_extra=RELOAD, summary="Read the model file again")
+    @router.post("/v1/model", openapi_extra=ROUTES["reload"], summary="Read the model file again")
     async def reload(request: Request) -> Response:
         """Use the model file as it is now; requests under way end with the old one.
 
@@ -94,16 +93,16 @@ def model_router(context: RouteContext) -> APIRouter:
         make sure that it is this one. One that can't be used is refused, and the old one stays.
         """
         context.access.admit(request, "admin")
-        body = await context.json(request)
-        only(body, "path")
-        if body.get("path") not in (None, str(service.settings.model)):
+        path = RELOAD.read(await context.json(request))["path"]
+        # A key must not have the service read any file it likes: models come from who runs it.
+        if path not in (None, str(service.settings.model)):
             raise Refused(
                 403, "path", "the service reads the file that it was started with only", "path"
             )
         swapped = await context.work(service.reload)
         return answer({"swapped": swapped, "model": service.in_use.digest})
 
-    @router.get("/v1/monitor", openapi_extra=GET, summary="Does the model still fit?")
+    @router.get("/v1/monitor", openapi_extra=ROUTES["get"], summary="Does the model still fit?")
     async def monitor(request: Request) -> Response:
         """Tell whether pairs in use are what the model was calibrated for."""
         context.access.admit(request, None)
@@ -139,21 +138,18 @@ def decisions_router(context: RouteContext) -> APIRouter:
     """Return the routes of the audit trail."""
     router, service = APIRouter(tags=["decisions"]), context.service
 
-    @router.post("/v1/feedback", openapi_extra=FEEDBACK, summary="Tell how it was")
+    @router.post("/v1/feedback", openapi_extra=ROUTES["feedback"], summary="Tell how it was")
     async def feedback(request: Request) -> Response:
         """Tell whether the pair of a decision was genuine; monitoring checks calibration by it."""
         context.access.admit(request, "verify")
-        body = await context.json(request)
-        only(body, "decision", "genuine")
+        label = LABEL.read(await context.json(request))
         context.store()
-        name = template_id(body.get("decision"), "decision")
-        genuine = flag(body, "genuine")
-        line = await context.ask(service.feedback, name, genuine)
+        line = await context.ask(service.feedback, label["decision"], label["genuine"])
         if line is None:
             raise _unknown()
-        return answer({"decision": line.id, "genuine": genuine})
+        return answer({"decision": line.id, "genuine": label["genuine"]})
 
-    @router.get("/v1/decisions", openapi_extra=DECISIONS, summary="The audit trail")
+    @router.get("/v1/decisions", openapi_extra=ROUTES["decisions"], summary="The audit trail")
     async def decisions(request: Request) -> Response:
         """Return lines of the audit trail, oldest first.
 
@@ -161,57 +157,40 @@ def decisions_router(context: RouteContext) -> APIRouter:
         a line, and all lines come: it is what `faircal monitor` reads.
         """
         context.access.admit(request, "admin")
+        store = context.store()
         # A pair of a batch stands for the batch: what an export ended with is where to go on.
-        store, after = (
-            context.store(),
-            (query_text(request, "after") or "").partition(".")[0] or None,
-        )
+        after = (query_text(request, "after") or "").partition(".")[0] or None
         await context.ask(service.recorder.flush, 2.0)
         if request.query_params.get("format") == "csv":
             limit = query_whole(request, "limit", _ALL, _ALL)
-            lines = service.recorder.lines(store, after, limit, whole=True)
-            first = await context.ask(_some, lines)  # a store that is away is told in time
+            lines = trail_lines(store, after, limit, by_pair=True)
+            # Before the answer begins: a store that is away must not become half a file.
+            first = await context.ask(_some, lines)
             return StreamingResponse(_csv(first, lines), media_type="text/csv; charset=utf-8")
         limit = query_whole(request, "limit", 100, _MOST_LINES)
-        listed = await context.ask(_listed, context, store, after, limit)
+        lines = trail_lines(store, after, limit)
+        listed = [_decision_json(line) for line in await context.ask(list, lines)]
         following = listed[-1]["id"] if len(listed) == limit else None
         return answer({"decisions": listed, "next": following})
 
-    @router.get("/v1/decisions/{name}", openapi_extra=DECISION, summary="One line, or a batch")
+    @router.get(
+        "/v1/decisions/{name}", openapi_extra=ROUTES["named"], summary="One line, or a batch"
+    )
     async def decision(request: Request) -> Response:
         """Return one decision; for a batch, those of all its pairs."""
         context.access.admit(request, "admin")
         store, name = context.store(), template_id(request.path_params["name"], "decision")
-        lines = await context.ask(_one, context, store, name)
-        if not lines:
+        line = await context.ask(store.decision, name)
+        if line is None:
             raise _unknown()
-        return answer({"decisions": lines})
+        lines = await context.ask(list, pairs_of(store, line))
+        return answer({"decisions": [_decision_json(each) for each in lines]})
 
     return router
 
 
 def _some(lines: Iterator[Decision]) -> list[Decision]:
-    part = []
-    for line in lines:
-        part.append(line)
-        if len(part) >= _MOST_LINES:
-            break
-    return part
-
-
-def _listed(
-    context: RouteContext, store: Store, after: str | None, limit: int
-) -> list[dict[str, Any]]:
-    return [_decision_json(each) for each in context.service.recorder.lines(store, after, limit)]
-
-
-def _one(context: RouteContext, store: Store, name: str) -> list[dict[str, Any]]:
-    line = store.decision(name)
-    return (
-        []
-        if line is None
-        else [_decision_json(each) for each in context.service.recorder.pairs(line)]
-    )
+    return list(islice(lines, _MOST_LINES))
 
 
 def _decision_json(decision: Decision) -> dict[str, Any]:
@@ -223,20 +202,16 @@ def _csv(first: list[Decision], rest: Iterator[Decision]) -> Iterator[str]:
     yield ",".join(_NAMES) + "\r\n"
     while first:
         text = io.StringIO()
-        csv.writer(text).writerows(_row(line) for line in first)
+        rows = (_decision_json(line) for line in first)
+        csv.writer(text).writerows([_cell(row[name]) for name in _NAMES] for row in rows)
         yield text.getvalue()
         first = _some(rest)
-
-
-def _row(decision: Decision) -> list[Any]:
-    values = _decision_json(decision)
-    return [_cell(values[name]) for name in _NAMES]
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
-    # A spreadsheet would run what begins so.
+    # Ids are data of strangers, and a spreadsheet would run what begins so.
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t" and value else value
 
 

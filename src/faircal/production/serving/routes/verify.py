@@ -3,64 +3,108 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from faircal.production.serving import fields
-from faircal.production.serving.batch_arrow import (
-    groups_in,
-    prior_in,
-    read_table,
-    side_of,
-    write_batch,
-)
-from faircal.production.serving.batch_json import BatchSide, join_sides, read_batch
-from faircal.production.serving.bodies import ARROW, JSON, kind_of, only, parse
-from faircal.production.serving.fields import query_text, query_whole
-from faircal.production.serving.model_in_use import ModelInUse
-from faircal.production.serving.problems import Refused
-from faircal.production.serving.routes.context import RouteContext, answer
-from faircal.production.serving.routes.schemas import (
-    BATCH,
-    ENROL,
-    IDENTIFY,
-    LIST,
-    NAME,
-    VERIFY,
-    VERIFY_TEMPLATE,
-)
-from faircal.production.serving.service import Service, Vector
+from faircal.production.serving import batches, fields
+from faircal.production.serving.batches import PairBatch
+from faircal.production.serving.bodies import ARROW, JSON, Refused, kind_of, parse
+from faircal.production.serving.fields import ROUTES, TemplateRef
+from faircal.production.serving.routes import RouteContext, answer
+from faircal.production.serving.service import Service
 from faircal.production.serving.store.records import TemplateInfo
-from faircal.production.serving.verification import BatchVerification, new_id, point_json
-
-if TYPE_CHECKING:
-    from faircal.data import Groups
-
+from faircal.production.serving.verification import ModelInUse, Vector, new_id, point_json
 
 #: Length of embeddings that JSON has room for where the model does not tell.
 _COMMON = 512
-_FIELDS = ("left", "right", "left_group", "right_group", "prior")
+#: Templates of one list.
+_MOST_LISTED = 1000
 
 
-def judged(
+def verify_router(context: RouteContext) -> APIRouter:
+    """Return the routes that judge pairs."""
+    router, service = APIRouter(tags=["verify"]), context.service
+
+    @router.post("/v1/verify", openapi_extra=ROUTES["verify"], summary="Judge one pair")
+    async def verify(request: Request) -> Response:
+        """Say of two faces whether they are of one person, and how likely that is.
+
+        `probability` holds for the share of genuine pairs in `prior`; `log_likelihood_ratio` (nats)
+        for any. The decision is made at `operating_point`; one on the score does not depend on
+        `prior`.
+        """
+        key = context.access.admit(request, "verify")
+        values = fields.PAIR.read(await context.json(request))
+        in_use, sides = service.in_use, [values["left"], values["right"]]
+        left = await context.vector(sides[0], "left", in_use)
+        right = await context.vector(sides[1], "right", in_use)
+        ids = [side.id if isinstance(side, TemplateRef) else None for side in sides]
+        return answer(_judged(service, in_use, values, (left, right), key.name, *ids))
+
+    @router.post("/v1/verify/batch", openapi_extra=ROUTES["batch"], summary="Judge many pairs")
+    async def verify_batch(request: Request) -> Response:
+        """Judge many pairs at once, in JSON or as an Arrow stream.
+
+        The answer is of the same kind unless `Accept` names the other one. Its `id` names the
+        batch in the audit trail, `ID.0`, `ID.1`, … its pairs, for feedback.
+        """
+        key = context.access.admit(request, "verify")
+        kind = kind_of(request, JSON, ARROW)
+        accept = request.headers.get("accept", "")
+        answer_kind = ARROW if ARROW in accept else JSON if JSON in accept else kind
+        most = service.settings.max_pairs
+
+        def read(body: bytearray, in_use: ModelInUse) -> PairBatch:
+            if kind == ARROW:
+                return batches.from_arrow(body, most)
+            return batches.from_json(parse(body, most, in_use.dimension or _COMMON), most)
+
+        def judge(pairs: PairBatch, in_use: ModelInUse) -> bytes:
+            embeddings, left, right = pairs.join(in_use)
+            batch = service.verify_many(
+                embeddings,
+                left,
+                right,
+                groups=pairs.groups,
+                prior=pairs.prior,
+                key=key.name,
+                left_ids=pairs.left.templates,
+                right_ids=pairs.right.templates,
+                in_use=in_use,
+            )
+            return (batches.to_arrow if answer_kind == ARROW else batches.to_json)(batch)
+
+        async with context.reader.body(request, service.settings.max_body) as body:
+            in_use = service.in_use  # now: the body may have been long in coming
+            pairs = await context.work(read, body, in_use)
+            if names := {*pairs.left.ids, *pairs.right.ids}:
+                vectors = await context.ask(context.store().vectors, list(names))
+                pairs = pairs._replace(
+                    left=pairs.left.enrolled(vectors), right=pairs.right.enrolled(vectors)
+                )
+            return Response(await context.work(judge, pairs, in_use), media_type=answer_kind)
+
+    return router
+
+
+def _judged(
     service: Service,
-    body: dict[str, Any],
+    in_use: ModelInUse,
+    values: dict[str, Any],
     pair: tuple[Vector, Vector],
     key: str,
-    in_use: ModelInUse,
     left_id: str | None = None,
     right_id: str | None = None,
 ) -> dict[str, Any]:
     """Judge a pair, with the groups and the share that a body asks for; return the answer."""
     verified = service.verify(
         *pair,
-        left_group=fields.text(body, "left_group"),
-        right_group=fields.text(body, "right_group"),
-        prior=fields.share(body, "prior"),
+        left_group=values["left_group"],
+        right_group=values["right_group"],
+        prior=values["prior"],
         key=key,
         left_id=left_id,
         right_id=right_id,
@@ -71,119 +115,11 @@ def judged(
     return {**verified.as_json(), "recalibration_due": due}
 
 
-def verify_router(context: RouteContext) -> APIRouter:
-    """Return the routes that judge pairs."""
-    router, service = APIRouter(tags=["verify"]), context.service
-
-    @router.post("/v1/verify", openapi_extra=VERIFY, summary="Judge one pair")
-    async def verify(request: Request) -> Response:
-        """Say of two faces whether they are of one person, and how likely that is.
-
-        `probability` holds for the share of genuine pairs in `prior`; `log_likelihood_ratio` (nats)
-        for any. The decision is made at `operating_point`; one on the score does not depend on
-        `prior`.
-        """
-        key = context.access.admit(request, "verify")
-        body = await context.json(request)
-        only(body, *_FIELDS)
-        in_use = service.in_use
-        sides = [fields.side(body.get(s), s, in_use.dimension) for s in ("left", "right")]
-        ids = [side.id if isinstance(side, fields.TemplateRef) else None for side in sides]
-        # Nothing is awaited where both are embeddings: no thread is worth a quarter millisecond.
-        left, right = [
-            side if isinstance(side, np.ndarray) else await context.vector(side, name)
-            for name, side in zip(("left", "right"), sides, strict=True)
-        ]
-        return answer(judged(service, body, (left, right), key.name, in_use, *ids))
-
-    @router.post("/v1/verify/batch", openapi_extra=BATCH, summary="Judge many pairs")
-    async def verify_batch(request: Request) -> Response:
-        """Judge many pairs at once, in JSON or as an Arrow stream.
-
-        The answer is of the same kind unless `Accept` names the other one. Its `id` names the
-        batch in the audit trail, `ID.0`, `ID.1`, … its pairs, for feedback.
-        """
-        key = context.access.admit(request, "verify")
-        kind = kind_of(request, JSON, ARROW)
-        async with context.reader.body(request, service.settings.max_body) as body:
-            in_use = service.in_use
-            read = _from_arrow if kind == ARROW else _from_json
-            parts = await context.work(read, body, service.settings.max_pairs, in_use.dimension)
-            left, right, groups, prior = parts
-            if left.ids or right.ids:
-                vectors = await context.ask(context.store().vectors, list({*left.ids, *right.ids}))
-                left, right = left.enrolled(vectors), right.enrolled(vectors)
-            accept = request.headers.get("accept", "")
-            answer_kind = ARROW if ARROW in accept else JSON if JSON in accept else kind
-
-            def judge() -> bytes:
-                batch = _judged(context, in_use, left, right, groups, prior, key.name)
-                return write_batch(batch) if answer_kind == ARROW else _as_json(batch)
-
-            return Response(await context.work(judge), media_type=answer_kind)
-
-    return router
-
-
-Made = tuple[BatchSide, BatchSide, "Groups | None", float | None]
-
-
-def _from_json(body: bytearray, max_pairs: int, dimension: int | None) -> Made:
-    return read_batch(parse(body, max_pairs, dimension or _COMMON), max_pairs)
-
-
-def _from_arrow(body: bytearray, max_pairs: int, dimension: int | None) -> Made:  # noqa: ARG001
-    table = read_table(body, max_pairs)
-    return side_of(table, "left"), side_of(table, "right"), groups_in(table), prior_in(table)
-
-
-def _judged(
-    context: RouteContext,
-    in_use: ModelInUse,
-    left: BatchSide,
-    right: BatchSide,
-    groups: Groups | None,
-    prior: float | None,
-    key: str,
-) -> BatchVerification:
-    embeddings, i, j = join_sides(left, right, in_use.dimension, in_use.normalize)
-    return context.service.verify_many(
-        embeddings,
-        i,
-        j,
-        groups=groups,
-        prior=prior,
-        key=key,
-        left_ids=left.templates,
-        right_ids=right.templates,
-        in_use=in_use,
-    )
-
-
-def _as_json(batch: BatchVerification) -> bytes:
-    from pydantic_core import to_json
-
-    answer: dict[str, Any] = {
-        "id": batch.id,
-        "pairs": len(batch),
-        "model": batch.model,
-        "prior": batch.prior,
-        "operating_point": point_json(batch.point),
-    }
-    for name, values in batch.columns().items():
-        answer[name] = None if values is None else values.tolist()
-    return to_json(answer)
-
-
-#: Templates of one list, and candidates of one identification.
-_MOST_LISTED, _MOST_CANDIDATES = 1000, 100
-
-
 def templates_router(context: RouteContext) -> APIRouter:
     """Return the routes that enrol, list, delete and compare templates."""
     router, service = APIRouter(tags=["templates"]), context.service
 
-    @router.post("/v1/templates", status_code=201, openapi_extra=ENROL, summary="Enrol")
+    @router.post("/v1/templates", status_code=201, openapi_extra=ROUTES["enrol"], summary="Enrol")
     async def enrol(request: Request) -> Response:
         """Keep a template; when the answer comes it is on disk.
 
@@ -191,35 +127,34 @@ def templates_router(context: RouteContext) -> APIRouter:
         unless `replace` is true.
         """
         key = context.access.admit(request, "enrol")
-        body = await context.json(request)
-        only(body, "id", "embedding", "image", "replace")
-        context.store()
-        replace = fields.flag(body, "replace", False)
-        name = fields.template_id(body["id"], "id") if "id" in body else new_id()
-        probe = fields.probe(body, service.in_use.dimension)
-        vector = await context.vector(probe, "image")
-        await context.ask(service.enrol, name, vector, replace=replace, key=key.name)
-        info = await context.ask(context.store().info, name)
-        return answer(_template_json(info) if info is not None else {"id": name}, 201)
+        values = fields.ENROLMENT.read(await context.json(request))
+        store, name = context.store(), values["id"] or new_id()
+        vector = await context.vector(*fields.probe(values), service.in_use)
+        await context.ask(service.enrol, name, vector, replace=values["replace"], key=key.name)
+        info = await context.ask(store.info, name)
+        # Somebody may have deleted it meanwhile.
+        return answer({"id": name} if info is None else _template_json(info), 201)
 
-    @router.get("/v1/templates", openapi_extra=LIST, summary="List templates")
+    @router.get("/v1/templates", openapi_extra=ROUTES["templates"], summary="List templates")
     async def templates(request: Request) -> Response:
         """List templates in the order of their ids; vectors are never told."""
         context.access.admit(request, "enrol")
-        after = query_text(request, "after")
-        limit = query_whole(request, "limit", 100, _MOST_LISTED)
+        after = fields.query_text(request, "after")
+        limit = fields.query_whole(request, "limit", 100, _MOST_LISTED)
         store = context.store()
         listed = await context.ask(store.templates, after, limit)
-        following = listed[-1].id if len(listed) == limit else None
         return answer(
             {
                 "templates": [_template_json(each) for each in listed],
-                "next": following,
+                "next": listed[-1].id if len(listed) == limit else None,
                 "count": await context.ask(store.count),
             }
         )
 
-    @router.get("/v1/templates/{name:path}", openapi_extra=NAME, summary="Tell of a template")
+    # An id may have slashes in it, which are the path's.
+    path, named = "/v1/templates/{name:path}", ROUTES["named"]
+
+    @router.get(path, openapi_extra=named, summary="Tell of a template")
     async def template(request: Request) -> Response:
         """Say when a template was enrolled; its vector is never told."""
         context.access.admit(request, "enrol")
@@ -228,9 +163,7 @@ def templates_router(context: RouteContext) -> APIRouter:
             raise _unknown()
         return answer(_template_json(info))
 
-    @router.delete(
-        "/v1/templates/{name:path}", status_code=204, openapi_extra=NAME, summary="Delete"
-    )
+    @router.delete(path, status_code=204, openapi_extra=named, summary="Delete")
     async def delete(request: Request) -> Response:
         """Delete a template and overwrite its bytes."""
         key = context.access.admit(request, "enrol")
@@ -241,22 +174,23 @@ def templates_router(context: RouteContext) -> APIRouter:
 
     # The id may itself end in "/verify": it is whatever lies between.
     @router.post(
-        "/v1/templates/{name:path}/verify",
-        openapi_extra=VERIFY_TEMPLATE,
+        path + "/verify",
+        openapi_extra=ROUTES["verify_template"],
         summary="Judge a face against a template",
     )
     async def verify_template(request: Request) -> Response:
         """Say whether a face is of the person who is enrolled under an id."""
         key = context.access.admit(request, "verify")
-        body = await context.json(request)
-        only(body, "embedding", "image", "left_group", "right_group", "prior")
+        values = fields.AGAINST_TEMPLATE.read(await context.json(request))
         name, in_use = _named(request), service.in_use
-        enrolled = await context.vector(fields.TemplateRef(name), "template")
-        probe = await context.vector(fields.probe(body, in_use.dimension), "image")
-        result = judged(service, body, (enrolled, probe), key.name, in_use, name)
+        enrolled = await context.vector(TemplateRef(name), "template", in_use)
+        probe = await context.vector(*fields.probe(values), in_use)
+        result = _judged(service, in_use, values, (enrolled, probe), key.name, name)
         return answer({**result, "template": name})
 
-    @router.post("/v1/identify", openapi_extra=IDENTIFY, summary="Who of those enrolled is it?")
+    @router.post(
+        "/v1/identify", openapi_extra=ROUTES["identify"], summary="Who of those enrolled is it?"
+    )
     async def identify(request: Request) -> Response:
         """Rank those enrolled by how likely a face is of them.
 
@@ -267,17 +201,13 @@ def templates_router(context: RouteContext) -> APIRouter:
         The most similar templates (1,000 or more) are judged, those left out count as LR 0.
         """
         key = context.access.admit(request, "verify")
-        body = await context.json(request)
-        only(body, "embedding", "image", "limit", "enrolled_prior")
+        values = fields.IDENTIFICATION.read(await context.json(request))
         context.store()
-        limit = fields.whole_number(body, "limit", 5, _MOST_CANDIDATES)
-        share = fields.share(body, "enrolled_prior")
-        in_use = service.in_use
-        probe = await context.vector(fields.probe(body, in_use.dimension), "image")
+        share, in_use = values["enrolled_prior"], service.in_use
         result = await context.ask(
             service.identify,
-            probe,
-            limit=limit,
+            await context.vector(*fields.probe(values), in_use),
+            limit=values["limit"],
             enrolled_prior=0.5 if share is None else share,
             key=key.name,
             in_use=in_use,
@@ -289,8 +219,8 @@ def templates_router(context: RouteContext) -> APIRouter:
                 "nobody": result.nobody,
                 "enrolled": result.enrolled,
                 "enrolled_prior": 0.5 if share is None else share,
-                "operating_point": point_json(result.in_use.judge.point),
-                "model": result.in_use.digest,
+                "operating_point": point_json(in_use.judge.point),
+                "model": in_use.digest,
             }
         )
 
@@ -298,11 +228,7 @@ def templates_router(context: RouteContext) -> APIRouter:
 
 
 def _template_json(info: TemplateInfo) -> dict[str, Any]:
-    return {
-        "id": info.id,
-        "enrolled_at": info.enrolled_at.isoformat(),
-        "dimension": info.dimension,
-    }
+    return {**asdict(info), "enrolled_at": info.enrolled_at.isoformat()}
 
 
 def _named(request: Request) -> str:

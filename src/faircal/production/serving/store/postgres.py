@@ -20,7 +20,7 @@ from faircal._base.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from faircal.production.serving.store.base import StatementResult, Store
+from faircal.production.serving.store import StatementResult, Store
 from faircal.production.serving.store.records import check_limit, check_vector, tables
 
 try:

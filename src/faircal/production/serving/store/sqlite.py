@@ -20,7 +20,7 @@ from faircal._base.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from faircal.production.serving.store.base import Store
+from faircal.production.serving.store import Store
 from faircal.production.serving.store.records import SCHEMA, tables
 
 #: "FCal": how `file` and we know our databases from others.
