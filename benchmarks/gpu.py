@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 import faircal
-from faircal.compute import CPU, Engine, _torch_pairs
+from faircal.compute import CPU, Engine, _torch_kernels
 from faircal.compute.device import TorchEngine
 from faircal.compute.kmeans import KMeansResult
 
@@ -103,8 +103,10 @@ def bench_pairs(bench: Bench) -> None:
         name, vectors = np.dtype(dtype).name, base.astype(dtype)
         there, (left, right) = engine.put(vectors), torch.from_numpy(rows).to(engine.device)
         read = 2 * size.pairs * size.dimension * vectors.itemsize
-        fused = bench.seconds(lambda t=there, a=left, b=right: _torch_pairs.dots(t, a, b))
-        plain = bench.seconds(lambda t=there, a=left, b=right: _torch_pairs.gathered_dots(t, a, b))
+        fused = bench.seconds(lambda t=there, a=left, b=right: _torch_kernels.dots(t, a, b))
+        plain = bench.seconds(
+            lambda t=there, a=left, b=right: _torch_kernels.gathered_dots(t, a, b)
+        )
         whole = bench.seconds(lambda v=vectors: engine.pair_dots(v, *rows), 5)
         what = f"pair scores, {size.images:,} × {size.dimension} {name}"
         exact = vectors[rows[0, few]].astype(np.float64) * vectors[rows[1, few]]

@@ -62,9 +62,7 @@ WITH_TORCH = {
     f"faircal.methods.training.{name}"
     for name in ("comparison", "debiasing", "networks", "session")
 } | {"faircal.embedding.facenet", "faircal.embedding.mtcnn"}
-WITH_TORCH |= {
-    f"faircal.compute.{name}" for name in ("_torch_kmeans", "_torch_logistic", "_torch_pairs")
-}
+WITH_TORCH |= {f"faircal.compute.{name}" for name in ("_torch_kernels", "_torch_kmeans")}
 
 HOOK = f"""
 import sys

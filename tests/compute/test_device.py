@@ -14,9 +14,8 @@ torch = pytest.importorskip("torch")
 from faircal._base.errors import DataError, MissingExtraError, ParameterError  # noqa: E402
 from faircal.compute import (  # noqa: E402
     CPU,
+    _torch_kernels,
     _torch_kmeans,
-    _torch_logistic,
-    _torch_pairs,
     device,
     kmeans,
 )
@@ -165,7 +164,7 @@ class TestPairs:
         left, right = rng.integers(30, size=(2, 101)).astype(np.int32)
         whole = engine.pair_dots(vectors, left, right)
         monkeypatch.setattr(device, "_PAIRS", 10)
-        monkeypatch.setattr(_torch_pairs, "_GATHERED", 24)
+        monkeypatch.setattr(_torch_kernels, "_GATHERED", 24)
         np.testing.assert_array_equal(engine.pair_dots(vectors, left, right), whole)
 
     def test_no_pairs(self, engine):
@@ -186,11 +185,13 @@ class TestPairs:
 
     @NO_GPU
     def test_the_fused_kernel_is_used_and_agrees(self, rng):
-        assert _torch_pairs._has_fused(torch.device("cuda"))
+        assert _torch_kernels._has_fused(torch.device("cuda"))
         engine = TorchEngine("cuda")
         vectors = engine.put(rng.normal(size=(1000, 512)).astype(np.float32))
         rows = torch.randint(0, 1000, (2, 10_001), device="cuda")
-        fused, plain = (f(vectors, *rows) for f in (_torch_pairs.dots, _torch_pairs.gathered_dots))
+        fused, plain = (
+            f(vectors, *rows) for f in (_torch_kernels.dots, _torch_kernels.gathered_dots)
+        )
         torch.testing.assert_close(fused, plain, rtol=0, atol=1e-4)
 
 
@@ -465,7 +466,7 @@ class TestLogistic:
         target, theta, which = rng.random(5000), rng.normal(size=(3, 3)), np.arange(3)
         sums = engine.logistic_sums(features, target, np.ones(5000), starts)
         whole = sums(theta, which)
-        monkeypatch.setattr(_torch_logistic, "_BLOCKS", 3)
+        monkeypatch.setattr(_torch_kernels, "_BLOCKS", 3)
         for one, other in zip(sums(theta, which), whole, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
 

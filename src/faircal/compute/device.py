@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, MissingExtraError, ParameterError
 from faircal._base.registry import device_kind, short
-from faircal.compute.engine import Then, check_rows, follow
+from faircal.compute.engine import Engine, Then, check_rows, follow
 from faircal.compute.kmeans import KMeansResult
 from faircal.compute.logistic import Sums
 from faircal.compute.threads import each
@@ -66,8 +66,8 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
-class TorchEngine:
-    """The heavy steps on one device.
+class TorchEngine(Engine):
+    """The heavy work on one device.
 
     Parameters
     ----------
@@ -131,11 +131,7 @@ class TorchEngine:
         right: NDArray[np.integer],
         then: Then | None = None,
     ) -> Float64:
-        """Return the cosines of rows `left` and `right`, clipped to [−1, 1], shape (m,).
-
-        As `pair_dots`, with the lengths of all rows of `vectors` in `norms`, shape (n,). `then`
-        is called, in several threads, with each block of pairs and their cosines.
-        """
+        """Return the cosines of rows of `vectors`, which stay on the device: see `pair_dots`."""
         out = np.empty(len(left), dtype=np.float64)
         lengths = self.put(norms)
         for part, dots, rows in self._dots(vectors, left, right):
@@ -148,13 +144,13 @@ class TorchEngine:
         self, vectors: NDArray[Any], left: NDArray[np.integer], right: NDArray[np.integer]
     ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor]]:
         """Give pairs part by part, with their inner products and their rows, on the device."""
-        from faircal.compute import _torch_pairs
+        from faircal.compute import _torch_kernels
 
         _check_vectors(vectors)
         there = self.put(vectors)
         for part in _parts(len(left), _PAIRS):
             rows = self._rows(left[part], right[part], len(vectors))
-            yield part, _torch_pairs.dots(there, rows[0], rows[1]), rows
+            yield part, _torch_kernels.dots(there, rows[0], rows[1]), rows
 
     def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> KMeansResult:
         """Return the best of some starts of K-means, which run side by side; see `Engine`.
@@ -187,24 +183,8 @@ class TorchEngine:
     def logistic_sums(
         self, features: Float64, target: Float64, mass: Float64, starts: NDArray[np.integer]
     ) -> Sums:
-        """Return the function that sums loss, gradient and Hessian over the points of each set.
-
-        Parameters
-        ----------
-        features : ndarray of shape (m, n)
-            Points of all sets, one set after the other.
-        target, mass : ndarray of shape (n,)
-            Wanted probabilities and weights.
-        starts : ndarray of shape (K + 1,)
-            Set k has the points from ``starts[k]`` to ``starts[k + 1]``.
-
-        Returns
-        -------
-        callable
-            From parameters (k, m + 1), the intercept last, and the numbers (k,) of their sets to
-            the sets' log-loss (k,), its gradient (k, m + 1) and its Hessian (k, m + 1, m + 1).
-        """
-        from faircal.compute._torch_logistic import LogisticSums
+        """Return what sums the loss of many regressions; the points stay on the device."""
+        from faircal.compute._torch_kernels import LogisticSums
 
         there = [self._copy(np.asarray(a, dtype=np.float64)) for a in (features, target, mass)]
         return LogisticSums(there[0], there[1], there[2], starts)

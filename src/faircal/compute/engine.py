@@ -1,16 +1,15 @@
-"""What can be asked of the processor and of a GPU alike, and the processor's answers."""
+"""What can be asked of the processor and of a GPU alike, as the processor does it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
-from faircal._base.jobs import Progress, silent
 from faircal.compute import kernels
 from faircal.compute import kmeans as lloyd
 from faircal.compute.kmeans import KMeansResult
@@ -35,8 +34,11 @@ def follow(scores: Float64, then: Then | None) -> None:
         each(lambda block: then(block, scores[block]), len(scores), _BLOCK)
 
 
-class Engine(Protocol):
-    """Does the heavy work; NumPy arrays in and out."""
+class Engine:
+    """Does the heavy work on the processor; `TorchEngine` does the same on a GPU.
+
+    NumPy arrays go in and come out.
+    """
 
     def cosines(
         self,
@@ -46,42 +48,18 @@ class Engine(Protocol):
         right: Rows,
         then: Then | None = None,
     ) -> Float64:
-        """Return the cosine of rows `left` and `right` of `vectors`, clipped to [−1, 1].
+        """Return the cosines of rows `left` and `right` of `vectors`, clipped to [−1, 1], (m,).
 
-        `then` is called, in several threads, with each block of pairs and their cosines.
+        Parameters
+        ----------
+        vectors : ndarray of shape (n, d), float16 or float32
+        norms : ndarray of shape (n,)
+            The lengths of its rows.
+        left, right : ndarray of shape (m,), integer
+            From 0 to n − 1.
+        then : callable, optional
+            Called, in several threads, with each block of pairs and their cosines.
         """
-
-    def assign(self, vectors: Float32, centers: Float32) -> NDArray[np.int32]:
-        """Return the nearest of `centers` for each row of `vectors`."""
-
-    def logistic_sums(
-        self, features: Float64, target: Float64, mass: Float64, starts: NDArray[np.int64]
-    ) -> Sums:
-        """Return what sums the loss of many regressions; see `faircal.compute.logistic`."""
-
-    def kmeans(
-        self,
-        points: Float32,
-        n_clusters: int,
-        *,
-        n_init: int,
-        rng: np.random.Generator,
-        max_iter: int,
-        shift: float,
-        progress: Progress = silent,
-    ) -> KMeansResult:
-        """Return the best of `n_init` starts of K-means; see `faircal.compute.kmeans`."""
-
-
-class _Processor:
-    def cosines(
-        self,
-        vectors: NDArray[Any],
-        norms: Float32,
-        left: Rows,
-        right: Rows,
-        then: Then | None = None,
-    ) -> Float64:
         out = np.empty(len(left))
         # The kernels want plain arrays: one that is memory-mapped is a kind of its own to them.
         array = vectors.view(np.ndarray)
@@ -97,15 +75,18 @@ class _Processor:
         return out
 
     def assign(self, vectors: Float32, centers: Float32) -> NDArray[np.int32]:
+        """Return the nearest of `centers` (K, d) for each row of `vectors` (n, d), shape (n,)."""
         return Nearest.of(centers)(vectors)
+
+    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> KMeansResult:
+        """Return the best of some starts of K-means; see `faircal.compute.kmeans`."""
+        return lloyd.kmeans(points, n_clusters, **options)
 
     def logistic_sums(
         self, features: Float64, target: Float64, mass: Float64, starts: NDArray[np.int64]
     ) -> Sums:
+        """Return what sums the loss of many regressions; see `faircal.compute.logistic`."""
         return logistic_sums(features, target, mass, starts)
-
-    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> KMeansResult:
-        return lloyd.kmeans(points, n_clusters, **options)
 
 
 def _checked(rows: Rows, n: int) -> Rows:
@@ -200,4 +181,4 @@ class Nearest:
         return np.asarray((products - (self.exact * self.exact).sum(axis=1) / 2).argmax(axis=1))
 
 
-CPU: Engine = _Processor()
+CPU = Engine()
