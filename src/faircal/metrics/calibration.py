@@ -1,4 +1,8 @@
-"""How far probabilities are from observed frequencies: KS, ECE, Brier, NLL, reliability."""
+"""How far probabilities are from observed frequencies: KS, ECE, Brier, NLL, reliability.
+
+Each takes probabilities in [0, 1] and labels, arrays of shape (n_pairs,), or a `Ranking` that holds
+both. Metrics are floats; of an empty ranking they are NaN.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +32,10 @@ def ks(
 
     Parameters
     ----------
-    probability : array-like of float in [0, 1], shape (n_pairs,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `probability` is a ranking.
     ties : {"blocks", "order"}, default "blocks"
         ``blocks`` takes the maximum over the ends of blocks of equal probabilities, so that the
         order of the pairs does not matter. ``order`` takes it over every pair, equal ones in the
         order of the input, as the paper's code does.
-
-    Returns
-    -------
-    float
-        NaN for an empty ranking.
 
     Examples
     --------
@@ -101,9 +97,6 @@ def reliability(
 
     Parameters
     ----------
-    probability : array-like of float in [0, 1], shape (n_pairs,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `probability` is a ranking.
     n_bins : int, default 10
         The paper's code takes 10 for RFW and 25 for BFW.
     binning : {"mass", "width"}, default "mass"
@@ -113,10 +106,6 @@ def reliability(
         that the order of the pairs does not matter.
         ``width``: the intervals ``(i/n_bins, (i+1)/n_bins]``, the first one with its 0; some may
         be empty.
-
-    Returns
-    -------
-    Reliability
 
     Examples
     --------
@@ -160,18 +149,8 @@ def ece(
 
     Parameters
     ----------
-    probability : array-like of float in [0, 1], shape (n_pairs,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `probability` is a ranking.
-    n_bins : int, default 10
-        The paper's code takes 10 for RFW and 25 for BFW.
-    binning : {"mass", "width"}, default "mass"
-        Bins of equal mass or of equal width; see `reliability`.
-
-    Returns
-    -------
-    float
-        NaN for an empty ranking.
+    n_bins, binning
+        As for `reliability`.
 
     Examples
     --------
@@ -191,18 +170,10 @@ def brier(
 
     Parameters
     ----------
-    probability : array-like of float in [0, 1], shape (n_pairs,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `probability` is a ranking.
     of : {"label", "correctness"}, default "label"
         ``label``: the mean of (y − c)². ``correctness``: the formula printed in the paper, the
         mean of (1[ŷ = y] − c)² with ŷ = [c ≥ 0.5]. It takes c for the confidence in ŷ, so
         the two differ where c < 0.5.
-
-    Returns
-    -------
-    float
-        NaN for an empty ranking.
 
     Examples
     --------
@@ -231,17 +202,9 @@ def nll(
 
     Parameters
     ----------
-    probability : array-like of float in [0, 1], shape (n_pairs,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `probability` is a ranking.
     eps : float, default 2.2e-16
         Probabilities are clipped to [eps, 1 − eps], so that one certain mistake costs a finite
         −log(eps), about 36, rather than everything.
-
-    Returns
-    -------
-    float
-        NaN for an empty ranking.
 
     Examples
     --------

@@ -112,16 +112,6 @@ def decompose_classes(
 ) -> tuple[Decomposition, ...]:
     """Split the score of each class against the rest into three; `decompose` is their sum.
 
-    Parameters
-    ----------
-    probabilities : array-like of float in [0, 1], shape (n_rows, n_classes)
-    codes : array-like of int, shape (n_rows,)
-    score : {"brier", "ovr_nll"}, default "brier"
-
-    Returns
-    -------
-    tuple of Decomposition, one per class
-
     Examples
     --------
     >>> parts = decompose_classes([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]], [0, 2])
@@ -138,19 +128,12 @@ def decompose_binary(
     genuine: npt.ArrayLike | None = None,
     score: Literal["brier", "ovr_nll"] = "brier",
 ) -> Decomposition:
-    """Split the score of one probability per row into three.
+    """Split the score of one probability per row, or of a `Ranking`, into three.
 
     Parameters
     ----------
-    probability : array-like of float in [0, 1], shape (n_rows,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_rows,), optional
-        Left out when `probability` is a ranking.
     score : {"brier", "ovr_nll"}, default "brier"
         `brier` or `nll`: there is one class, and the rest.
-
-    Returns
-    -------
-    Decomposition
 
     Examples
     --------

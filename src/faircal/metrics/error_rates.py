@@ -1,4 +1,7 @@
-"""Error rates: ROC and DET curves, AUROC, thresholds for a wanted rate, rates at a threshold."""
+"""Error rates: ROC and DET curves, AUROC, thresholds for a wanted rate, rates at a threshold.
+
+Rates and thresholds may be numbers or arrays; results have their shape.
+"""
 
 from __future__ import annotations
 
@@ -73,17 +76,6 @@ def roc(ranking: Ranking, *, upper: float = 1.0) -> Roc:
 def det(ranking: Ranking, *, upper: float = 1.0) -> Det:
     """Return the detection error trade-off: the ROC curve with FNR = 1 − TPR.
 
-    Parameters
-    ----------
-    ranking : Ranking
-    upper : float, default 1.0
-        As in `roc`.
-
-    Returns
-    -------
-    Det
-        `fpr`, `fnr` and `thresholds`, each of shape (n_distinct + 1,).
-
     Examples
     --------
     >>> det(Ranking.of([0.9, 0.6, 0.1], [1, 0, 1])).fnr
@@ -96,18 +88,8 @@ def det(ranking: Ranking, *, upper: float = 1.0) -> Det:
 def auroc(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = None) -> float:
     """Return the area under the full ROC curve, by trapezoids.
 
-    It is the probability that a genuine pair scores above an imposter pair, ties counting half.
-
-    Parameters
-    ----------
-    scores : array-like of float, shape (n_pairs,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `scores` is a ranking.
-
-    Returns
-    -------
-    float
-        NaN when a class is absent.
+    It is the probability that a genuine pair scores above an imposter pair, ties counting half; NaN
+    when a class is absent. Scores and labels, arrays of shape (n_pairs,), may come as a `Ranking`.
 
     Examples
     --------
@@ -130,18 +112,7 @@ def auroc(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = None)
 def tpr_at_fpr(ranking: Ranking, rates: npt.ArrayLike) -> FloatArray:
     """Return the TPR at given FPRs, interpolated linearly on the ROC curve.
 
-    Where several points share an FPR, the highest TPR counts.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    rates : array-like of float
-        False positive rates in [0, 1].
-
-    Returns
-    -------
-    ndarray of float64, of the shape of `rates`
-        NaN when a class is absent.
+    Where several points share an FPR, the highest TPR counts; NaN when a class is absent.
 
     Examples
     --------
@@ -182,19 +153,8 @@ def _from_zero(counts: IntArray, total: int) -> FloatArray:
 def threshold_at_fpr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
     """Return the thresholds at given FPRs, interpolated linearly on the ROC curve.
 
-    Parameters
-    ----------
-    ranking : Ranking
-    rates : array-like of float
-        False positive rates in [0, 1].
-    upper : float, default 1.0
-        Threshold of the curve's artificial first point, see `roc`. It matters only below the FPR
-        at which the highest score is an imposter's.
-
-    Returns
-    -------
-    ndarray of float64, of the shape of `rates`
-        NaN without imposters.
+    NaN without imposters. `upper`, the threshold of the curve's artificial first point (see `roc`),
+    matters only below the FPR at which the highest score is an imposter's.
 
     Examples
     --------
@@ -211,18 +171,7 @@ def threshold_at_fpr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1
 def threshold_at_fnr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
     """Return the thresholds at given FNRs: interpolated over TPR, at 1 − rate, on the ROC curve.
 
-    Parameters
-    ----------
-    ranking : Ranking
-    rates : array-like of float
-        False negative rates in [0, 1].
-    upper : float, default 1.0
-        Threshold of the curve's artificial first point, see `roc`.
-
-    Returns
-    -------
-    ndarray of float64, of the shape of `rates`
-        NaN without genuine pairs.
+    NaN without genuine pairs; `upper` is as for `threshold_at_fpr`.
 
     Examples
     --------
@@ -240,20 +189,8 @@ def fpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0)
     """Return the FPR at given thresholds, interpolated linearly between the scores.
 
     At a score of the ranking it is the counted rate; between two scores it is a fraction of a
-    pair, which keeps small groups comparable. `rates_at_threshold` only counts.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    at : array-like of float
-        Thresholds; NaN gives NaN.
-    upper : float, default 1.0
-        Where the rate reaches 0 above the largest score; see `roc`.
-
-    Returns
-    -------
-    ndarray of float64, of the shape of `at`
-        NaN without imposters.
+    pair, which keeps small groups comparable. `rates_at_threshold` only counts. A threshold of NaN
+    gives NaN, and so do no imposters; above the largest score the rate reaches 0 at `upper`.
 
     Examples
     --------

@@ -1,8 +1,10 @@
 """How unequal error rates are over groups, as standards and test laboratories report it.
 
-All of these take the groups' rates at one threshold that every group shares. Some look at one rate
-(`gap`, `max_min`, `max_geomean`, `gini`), some at both (`fdr`, `ir`, `garbe`). Each works on the
-last axis, so that a thousand resamples cost one call. Three rules hold for all:
+All of these take the groups' rates at one threshold that every group shares, shape (..., n_groups),
+and give one number for each set of groups, shape (...): a thousand resamples cost one call. Some
+look at one rate (`gap`, `max_min`, `max_geomean`, `gini`), some at both (`fdr`, `ir`, `garbe`). In
+those α is the weight of the false positives: a choice of what errors cost, which the data cannot
+say; 0.5 takes both alike. Three rules hold for all:
 
 - a group without a rate (NaN) is left out;
 - with fewer than two groups left there is nothing to compare: NaN;
@@ -27,16 +29,6 @@ from faircal.metrics.ranking import FloatArray
 
 def gap(rates: npt.ArrayLike) -> FloatArray:
     """Return the highest rate less the lowest.
-
-    Parameters
-    ----------
-    rates : array-like of float, shape (..., n_groups)
-        One error rate per group, here and in the other measures.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-        One number for one set of groups.
 
     Examples
     --------
@@ -112,18 +104,6 @@ def fdr(fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5) -> FloatArra
     rates (de Freitas Pereira and Marcel, 2021). As false positive rates are set low, α = 0.5 makes
     it a matter of false negatives almost alone; it hardly leaves 1.
 
-    Parameters
-    ----------
-    fpr, fnr : array-like of float, shape (..., n_groups)
-        The groups' rates at one threshold.
-    alpha : float, default 0.5
-        Weight of the false positives, here and in `ir` and `garbe`: a choice of what errors cost,
-        which the data cannot say. 0.5 takes both alike.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-
     Examples
     --------
     >>> fdr([[0.01, 0.03]], [[0.2, 0.1]]).round(6)
@@ -139,18 +119,7 @@ def ir(
     """Return NIST's inequity rate; 1 is fair.
 
     ``IR = A^α · B^β``, A and B being `max_min` of false positive and false negative rates (Grother,
-    2021).
-
-    Parameters
-    ----------
-    fpr, fnr : array-like of float, shape (..., n_groups)
-    alpha : float, default 0.5
-    beta : float, optional
-        1 − α by default.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
+    2021); β is 1 − α unless told.
 
     Examples
     --------
@@ -170,15 +139,6 @@ def garbe(fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5) -> FloatAr
 
     ``GARBE = α A + (1 − α) B``, A and B being the `gini` of false positive and false negative rates
     (Howard et al., 2022). It keeps to [0, 1] and bears rates of 0 in some groups.
-
-    Parameters
-    ----------
-    fpr, fnr : array-like of float, shape (..., n_groups)
-    alpha : float, default 0.5
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
 
     Examples
     --------
@@ -233,17 +193,7 @@ for _measure in (
 def unfairness(fpr: npt.ArrayLike, fnr: npt.ArrayLike, alpha: float = 0.5) -> dict[str, FloatArray]:
     """Return every measure of `FAIRNESS`, named as in the ``metric`` column of the results.
 
-    Parameters
-    ----------
-    fpr, fnr : array-like of float, shape (..., n_groups)
-        The groups' rates at one threshold.
-    alpha : float, default 0.5
-        Weight of the false positives where both rates count.
-
-    Returns
-    -------
-    dict of str to ndarray of float64, shape (...)
-        First those of each rate (``fpr_gap``, …, ``fnr_gap``, …), then those of both.
+    First those of each rate (``fpr_gap``, …, ``fnr_gap``, …), then those of both.
 
     Examples
     --------

@@ -2,7 +2,10 @@
 
 Forensic laboratories and speaker recognition measure in `cllr`. It weighs genuine and imposter
 pairs alike however many there are of each, and it splits in two: what the scores can't tell
-(`min_cllr`), and what is lost as they are badly calibrated (`calibration_loss`).
+(`min_cllr`), and what is lost as they are badly calibrated (`calibration_loss`, 0 or more).
+
+Each takes probabilities in [0, 1] and labels, arrays of shape (n_pairs,), or a `Ranking` that holds
+both; where a class is absent it is NaN.
 """
 
 from __future__ import annotations
@@ -64,25 +67,17 @@ def cllr(
 
     ``Cllr = ½ mean over genuine pairs of log₂(1 + e^−λ) + ½ mean over imposters of log₂(1 + e^λ)``
     with the log-likelihood ratio λ. 0 is perfect, 1 is what no evidence at all (λ = 0) costs, and
-    above 1 the probabilities mislead.
+    above 1 the probabilities mislead. A certain mistake costs some 50 bits, not everything: see
+    `log_likelihood_ratio`.
 
     Parameters
     ----------
-    probability : array-like of float in [0, 1], shape (n_pairs,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `probability` is a ranking.
     prior : float, optional
         The share of genuine pairs that the probabilities were made for: that of the calibration
         data where it is known. The share among these pairs unless told, which is right only for
         pairs drawn like the calibration data; one group of them is not, so pass it for groups.
     of : {"probability", "llr"}, default "probability"
         ``llr``: the numbers are log-likelihood ratios (nats) already, and no prior is needed.
-
-    Returns
-    -------
-    float
-        NaN when a class is absent. A certain mistake costs some 50 bits, not everything: see
-        `log_likelihood_ratio`.
 
     Examples
     --------
@@ -116,20 +111,13 @@ def min_cllr(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = No
 
     The map is isotonic regression (pool adjacent violators) of the labels on the scores. Equal
     scores stay together. Where a stretch at an end is all of one class, its ratio is infinite and
-    costs those pairs nothing; no other pair is there, so the cost is always finite. As the map
-    knows the answers, few pairs make it too small.
+    costs those pairs nothing; no other pair is there, so the cost is always finite, from 0, where a
+    threshold parts the classes, to 1. As the map knows the answers, few pairs make it too small.
 
     Parameters
     ----------
-    scores : array-like of float, shape (n_pairs,), or Ranking
+    scores : array-like of float, or Ranking
         Scores or probabilities: only their order counts.
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `scores` is a ranking.
-
-    Returns
-    -------
-    float
-        From 0, where a threshold parts the classes, to 1. NaN when a class is absent.
 
     Examples
     --------
@@ -158,16 +146,8 @@ def calibration_loss(
 
     Parameters
     ----------
-    probability : array-like of float in [0, 1], shape (n_pairs,), or Ranking
-    genuine : array-like of bool or 0/1, shape (n_pairs,), optional
-        Left out when `probability` is a ranking.
     prior : float, optional
         As in `cllr`.
-
-    Returns
-    -------
-    float
-        0 or more; NaN when a class is absent.
 
     Examples
     --------
