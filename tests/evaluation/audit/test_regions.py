@@ -12,8 +12,12 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset
 from faircal.data.folds import people_of
 from faircal.evaluation.audit import region_search, regions
-from faircal.evaluation.audit.region_search import split_people, usable_resolutions
-from faircal.evaluation.audit.region_tests import HalfOfPeople, _WeightSums
+from faircal.evaluation.audit.region_search import (
+    HalfOfPeople,
+    _WeightSums,
+    split_people,
+    usable_resolutions,
+)
 from faircal.evaluation.audit.regions import (
     RegionRow,
     distinct,

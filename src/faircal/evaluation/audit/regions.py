@@ -24,12 +24,12 @@ from faircal.evaluation.audit.pairs import check_threshold
 from faircal.evaluation.audit.region_search import (
     PEOPLE_EACH,
     QUESTIONS,
+    Bools,
     RegionCandidate,
     RegionSearch,
     split_people,
     usable_resolutions,
 )
-from faircal.evaluation.audit.region_tests import Bools
 from faircal.metrics import Ranking, threshold_at_fpr
 from faircal.metrics.intervals.dyadic import Float64
 from faircal.metrics.results import read_rows
