@@ -1,9 +1,9 @@
-"""Small pictures as inline SVG, without Matplotlib: histograms of scores, bars side by side.
+"""Small pictures as inline SVG, without Matplotlib: histograms of scores, bars, points.
 
-They stand in pages: text and axes take the colour of the text around them, fills are seen on light
-and on dark and by people who see few colours, and what differs in colour differs in its outline,
-too. No style, script or id is in them, so they can stand in any page, as often as wanted. All text
-is escaped; each says in words what it shows.
+They stand in pages of services and monitoring, which need no extra. Text and axes take the colour
+of the text around them, fills are seen on light and on dark and by people who see few colours, and
+what differs in colour differs in its outline, too. No style, script or id is in them, so they can
+stand in any page, as often as wanted. All text is escaped; each says in words what it shows.
 """
 
 from __future__ import annotations
@@ -22,14 +22,24 @@ Float64 = NDArray[np.float64]
 FIRST, SECOND, GREY = "#0072B2", "#D55E00", "#767676"
 #: Width of a letter at 12 px, roughly.
 LETTER = 6.6
-_FONT = 'font-family="system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif"'
+_FONT = "system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif"
 
 
 class Stroke(NamedTuple):
-    """How a series is drawn."""
+    """How a series is drawn: its colour, and dashes, or None for a line without."""
 
     colour: str
-    dash: str = ""
+    dash: str | None = None
+
+    def fill(self, opacity: float) -> dict[str, object]:
+        """Return the attributes of an area with this outline."""
+        return {
+            "fill": self.colour,
+            "fill_opacity": f"{opacity}",
+            "stroke": self.colour,
+            "stroke_width": "1.6",
+            "stroke_dasharray": self.dash,
+        }
 
 
 #: Of two series the second is outlined with dashes, wherever they are.
@@ -38,10 +48,36 @@ PAIR_LOOKS = (Stroke(FIRST), Stroke(SECOND, "5 3"))
 CHANGE_LOOKS = (Stroke(GREY, "5 3"), Stroke(FIRST))
 
 
+def element(name: str, content: str = "", /, **attributes: object) -> str:
+    """Return an element; None leaves an attribute out, and places have one decimal.
+
+    >>> element("line", x1=1.25, stroke_width="2", stroke_dasharray=None)
+    '<line x1="1.2" stroke-width="2"/>'
+    """
+    written = "".join(
+        f' {key.replace("_", "-")}="{f"{value:.1f}" if isinstance(value, float) else value}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", *, bold: bool = False) -> str:
+    """Write words at a place, escaped."""
+    look = {"fill": "currentColor", "font_weight": "600" if bold else None}
+    return element("text", escape(words), x=float(x), y=float(y), text_anchor=anchor, **look)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, **look: object) -> str:
+    """Draw a line in the colour of the text, unless another is given."""
+    ends = {"x1": float(x1), "y1": float(y1), "x2": float(x2), "y2": float(y2)}
+    return element("line", **ends, **{"stroke": "currentColor", **look})
+
+
 class Frame:
     """Two axes in a picture of `width` times `height`, with room above for lines of text.
 
-    `above` is how many: a legend is the first.
+    `above` is how many: a legend is the first. The vertical axis is of shares.
     """
 
     def __init__(
@@ -58,45 +94,27 @@ class Frame:
 
     def across(self, value: float) -> float:
         """Return where a value lies from left to right; what is beyond the ends is at them."""
-        low, high = self.x
-        part = (min(max(value, low), high) - low) / ((high - low) or 1)
-        return self.left + part * (self.right - self.left)
+        return self.left + _part(value, self.x) * (self.right - self.left)
 
     def up(self, value: float) -> float:
         """Return where a value lies from top to bottom."""
-        low, high = self.y
-        part = (min(max(value, low), high) - low) / ((high - low) or 1)
-        return self.bottom - part * (self.bottom - self.top)
+        return self.bottom - _part(value, self.y) * (self.bottom - self.top)
 
-    def axes(
-        self,
-        x_label: str,
-        y_label: str,
-        *,
-        percent: bool = False,
-        x_percent: bool = False,
-        x_whole: bool = False,
-        x_ticks: Mapping[float, str] | None = None,
-    ) -> str:
+    def axes(self, x_label: str, y_label: str, x_ticks: Mapping[float, str]) -> str:
         """Draw ticks, thin lines and the names of both axes."""
-        if x_ticks is None:
-            x_ticks = {at: number(at, x_percent) for at in ticks(*self.x, whole=x_whole)}
         parts = []
         for value in ticks(*self.y):
             y = self.up(value)
-            parts.append(line(self.left, y, self.right, y, 0.18))
-            parts.append(text(self.left - 6, y + 4, number(value, percent), "end"))
+            parts.append(line(self.left, y, self.right, y, stroke_opacity="0.18"))
+            parts.append(text(self.left - 6, y + 4, number(value, percent=True), "end"))
         for value, words in x_ticks.items():
             x = self.across(value)
-            parts.append(line(x, self.bottom, x, self.bottom + 4, 0.6))
+            parts.append(line(x, self.bottom, x, self.bottom + 4, stroke_opacity="0.6"))
             parts.append(text(x, self.bottom + 17, words, "middle"))
-        parts.append(line(self.left, self.bottom, self.right, self.bottom, 0.6))
-        middle = (self.left + self.right) / 2
-        parts.append(text(middle, self.bottom + 35, x_label, "middle"))
-        y = (self.top + self.bottom) / 2
-        parts.append(
-            f'<g transform="translate(12 {y:.1f}) rotate(-90)">{text(0, 0, y_label, "middle")}</g>'
-        )
+        parts.append(line(self.left, self.bottom, self.right, self.bottom, stroke_opacity="0.6"))
+        parts.append(text((self.left + self.right) / 2, self.bottom + 35, x_label, "middle"))
+        turned = f"translate(12 {(self.top + self.bottom) / 2:.1f}) rotate(-90)"
+        parts.append(element("g", text(0, 0, y_label, "middle"), transform=turned))
         return "".join(parts)
 
     def steps(self, edges: Float64, values: Float64, look: Stroke) -> str:
@@ -106,50 +124,40 @@ class Frame:
             y = self.up(value)
             path.append(f"L{self.across(start):.1f} {y:.1f}L{self.across(end):.1f} {y:.1f}")
         path.append(f"L{self.across(edges[-1]):.1f} {self.bottom:.1f}")
-        dash = f' stroke-dasharray="{look.dash}"' if look.dash else ""
-        return (
-            f'<path d="{"".join(path)}" fill="{look.colour}" fill-opacity="0.22" '
-            f'stroke="{look.colour}" stroke-width="1.6"{dash}/>'
-        )
+        return element("path", d="".join(path), **look.fill(0.22))
 
     def rule(self, name: str, value: float, row: int) -> str:
         """Draw an upright line, with its name and value in a row of text above."""
-        x = self.across(value)
-        right = x > (self.left + self.right) / 2
-        y = 15.0 + 16 * row
-        dash = ' stroke-dasharray="2 3"' if row > 1 else ""
-        return (
-            f'<line x1="{x:.1f}" y1="{y - 10:.1f}" x2="{x:.1f}" y2="{self.bottom:.1f}" '
-            f'stroke="currentColor" stroke-width="2"{dash}/>'
-            + text(
-                x + (-6 if right else 6),
-                y,
-                f"{name} {value:.2f}",
-                "end" if right else "start",
-                bold=row == 1,
-            )
-        )
+        x, y = self.across(value), 15.0 + 16 * row
+        dash = "2 3" if row > 1 else None
+        # Words stand on the side where there is room.
+        side, anchor = (-6, "end") if x > (self.left + self.right) / 2 else (6, "start")
+        upright = line(x, y - 10, x, self.bottom, stroke_width="2", stroke_dasharray=dash)
+        return upright + text(x + side, y, f"{name} {value:.2f}", anchor, bold=row == 1)
 
-    def legend(self, names: Sequence[str], looks: Sequence[Stroke]) -> str:
-        """Draw the names of the series with their looks, above."""
-        parts, x = [], 6.0
-        for look, name in zip(looks, names, strict=False):
-            dash = f' stroke-dasharray="{look.dash}"' if look.dash else ""
-            parts.append(
-                f'<rect y="5" x="{x:.1f}" width="18" height="11" fill="{look.colour}" '
-                f'fill-opacity="0.4" stroke="{look.colour}" stroke-width="1.6"{dash}/>'
-            )
-            parts.append(text(x + 24, 15, name))
-            x += 24 + LETTER * len(name) + 22
-        return "".join(parts)
+
+def legend(names: Sequence[str], looks: Sequence[Stroke]) -> str:
+    """Draw the names of the series with their looks, above."""
+    parts, x = [], 6.0
+    for look, name in zip(looks, names, strict=False):
+        parts.append(element("rect", y="5", x=x, width="18", height="11", **look.fill(0.4)))
+        parts.append(text(x + 24, 15, name))
+        x += 24 + LETTER * len(name) + 22
+    return "".join(parts)
 
 
 def picture(title: str, words: str, drawn: Sequence[str], width: int, height: float) -> str:
     """Put what is drawn into an ``<svg>`` that says what it shows."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height:g}" '
-        f'width="{width}" height="{height:g}" font-size="12" {_FONT}>'
-        f"<title>{escape(title)}</title><desc>{escape(words)}</desc>{''.join(drawn)}</svg>"
+    return element(
+        "svg",
+        f"<title>{escape(title)}</title><desc>{escape(words)}</desc>{''.join(drawn)}",
+        xmlns="http://www.w3.org/2000/svg",
+        role="img",
+        viewBox=f"0 0 {width} {height:g}",
+        width=width,
+        height=f"{height:g}",
+        font_size="12",
+        font_family=_FONT,
     )
 
 
@@ -167,6 +175,7 @@ def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
     step = next(size * by for by in (1, 2, 2.5, 5, 10) if size * by >= raw * 0.999)
     if whole:
         step = max(1.0, float(round(step)))
+    # Rounding must not lose the ends; adding 0 turns -0 to 0.
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(i * step, 12) + 0.0 for i in range(first, last + 1)]
 
@@ -178,23 +187,6 @@ def number(value: float, percent: bool = False) -> str:
     ('12.3 %', '0.5')
     """
     return f"{100 * value:.3g} %" if percent else f"{value:.4g}"
-
-
-def text(x: float, y: float, words: str, anchor: str = "start", *, bold: bool = False) -> str:
-    """Write words at a place, escaped."""
-    weight = ' font-weight="600"' if bold else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor"{weight}>'
-        f"{escape(words)}</text>"
-    )
-
-
-def line(x1: float, y1: float, x2: float, y2: float, opacity: float) -> str:
-    """Draw a thin line."""
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-        f'stroke="currentColor" stroke-opacity="{opacity}"/>'
-    )
 
 
 def score_histogram(
@@ -211,15 +203,7 @@ def score_histogram(
 ) -> str:
     """Draw where genuine and imposter pairs score, each as shares of its own kind.
 
-    Parameters
-    ----------
-    edges : array-like of shape (n_bins + 1,)
-    genuine_counts, imposter_counts : array-like of shape (n_bins,)
-    mark, threshold : float, optional
-        A pair's score, and where decisions are made: lines with their names.
-    title : str
-    x_label : str
-    width, height : int
+    `mark` is a pair's score, `threshold` where decisions are made: lines with their names.
 
     Examples
     --------
@@ -260,18 +244,19 @@ def histogram(
     >>> histogram([0, 1], {"then": [3]}, title="One bin").count("<path")
     1
     """
-    at = np.asarray(edges, np.float64)
+    at, rules = np.asarray(edges, np.float64), marks or {}
     shares = {name: _share(counts) for name, counts in series.items()}
     top = max((float(part.max(initial=0)) for part in shares.values()), default=0.0) or 1.0
-    frame = Frame((at[0], at[-1]), (0.0, top), width, height, 1 + len(marks or {}))
-    drawn = [frame.axes(x_label, "share of pairs", percent=True, x_ticks=x_ticks)]
+    frame = Frame((at[0], at[-1]), (0.0, top), width, height, 1 + len(rules))
+    shown = {value: number(value) for value in ticks(*frame.x)} if x_ticks is None else x_ticks
+    drawn = [frame.axes(x_label, "share of pairs", shown)]
     for look, part in zip(looks, shares.values(), strict=False):
         drawn.append(frame.steps(at, part, look))
-    drawn.append(frame.legend(list(shares), looks))
-    for row, (name, value) in enumerate((marks or {}).items(), start=1):
+    drawn.append(legend(list(shares), looks))
+    for row, (name, value) in enumerate(rules.items(), start=1):
         drawn.append(frame.rule(name, value, row))
     words = [_spread(name, at, part, x_ticks is None) for name, part in shares.items()]
-    words += [f"{name}: {value:.2f}." for name, value in (marks or {}).items()]
+    words += [f"{name}: {value:.2f}." for name, value in rules.items()]
     return picture(title, " ".join(words), drawn, width, height)
 
 
@@ -282,47 +267,34 @@ def bars(
     title: str,
     width: int = 480,
 ) -> str:
-    """Draw bars that lie: for each name one of each series, its value written at the end.
-
-    Parameters
-    ----------
-    names : sequence of str
-    series : mapping of str to sequence of float
-        By name of the series, a share for each of `names`.
-    title : str
-    width : int
+    """Draw bars that lie: for each name one of each series, its share written at the end.
 
     Examples
     --------
     >>> drawn = bars(["A"], {"then": [0.25], "now": [0.5]}, title="Clusters")
-    >>> "50 %" in drawn, drawn.count("<rect x=")
+    >>> "50 %" in drawn, drawn.count('height="12"')
     (True, 2)
     """
     count = len(series)
     room = min(0.4 * width, LETTER * max((len(name) for name in names), default=0) + 12)
+    letters = max(int((room - 12) / LETTER), 4)
     most = max((max(values, default=0.0) for values in series.values()), default=0.0) or 1.0
-    scale = (width - room - 62) / most
-    step, thick, drawn = 14 * count + 8, 12, []
+    step, drawn, words = 14 * count + 8, [], []
     for row, name in enumerate(names):
         top = 26 + row * step
-        drawn.append(text(room - 8, top + 7 * count + 4, _cut(name, room), "end"))
+        short = name if len(name) <= letters else name[: letters - 1] + "…"
+        drawn.append(text(room - 8, top + 7 * count + 4, short, "end"))
         for i, (look, values) in enumerate(zip(CHANGE_LOOKS, series.values(), strict=False)):
-            y, long = top + 14 * i, max(scale * values[row], 0.8)
-            dash = f' stroke-dasharray="{look.dash}"' if look.dash else ""
-            drawn.append(
-                f'<rect x="{room:.1f}" y="{y:.1f}" width="{long:.1f}" height="{thick}" '
-                f'fill="{look.colour}" fill-opacity="0.55" stroke="{look.colour}"{dash}/>'
-            )
+            y = float(top + 14 * i)
+            # None is a hair's breadth: else its outline would not be there.
+            long = max((width - room - 62) / most * values[row], 0.8)
+            place = {"x": room, "y": y, "width": long, "height": "12"}
+            drawn.append(element("rect", **place, **look.fill(0.55)))
             drawn.append(text(room + long + 5, y + 10, number(values[row], percent=True)))
-    height = 30 + step * len(names)
-    drawn.append(Frame((0, 1), (0, 1), width, height).legend(list(series), CHANGE_LOOKS))
-    words = [
-        f"{name}: "
-        + ", ".join(f"{key} {number(values[row], True)}" for key, values in series.items())
-        + "."
-        for row, name in enumerate(names)
-    ]
-    return picture(title, " ".join(words), drawn, width, height)
+        said = ", ".join(f"{key} {number(values[row], True)}" for key, values in series.items())
+        words.append(f"{name}: {said}.")
+    drawn.append(legend(list(series), CHANGE_LOOKS))
+    return picture(title, " ".join(words), drawn, width, 30 + step * len(names))
 
 
 def points(
@@ -341,20 +313,10 @@ def points(
     width: int = 480,
     height: int = 230,
 ) -> str:
-    """Draw shares as points with what they may be, over the numbers that they belong to.
+    """Draw shares `y` as points with their intervals, over the numbers that they belong to.
 
-    Parameters
-    ----------
-    x, y : sequence of float
-        `y` are shares.
-    title, x_label, y_label : str
-    low, high : sequence of float, optional
-        Ends of intervals.
-    level : float, optional
-        What was expected: a dashed line. With `diagonal` it is the line of ``y = x``, and both
-        axes go from 0 to 1.
-    diagonal, x_percent, x_whole : bool
-    width, height : int
+    A dashed line is at `level`, what was expected; with `diagonal` it is the line of ``y = x``,
+    and both axes go from 0 to 1.
 
     Examples
     --------
@@ -362,32 +324,31 @@ def points(
     >>> drawn.count("<circle")
     2
     """
-    ends = list(high if high is not None else y)
-    top = 1.0 if diagonal else 1.08 * max([*ends, *y, level or 0.0, 1e-3])
-    across = (0.0, 1.0) if diagonal else _wide(x)
-    frame = Frame(across, (0.0, top), width, height)
-    drawn = [frame.axes(x_label, y_label, percent=True, x_percent=x_percent, x_whole=x_whole)]
+    ends = list(zip(low, high, strict=True)) if low is not None and high is not None else []
+    top = 1.0 if diagonal else 1.08 * max([*(end for _, end in ends), *y, level or 0.0, 1e-3])
+    frame = Frame((0.0, 1.0) if diagonal else _wide(x), (0.0, top), width, height)
+    shown = {at: number(at, x_percent) for at in ticks(*frame.x, whole=x_whole)}
+    drawn = [frame.axes(x_label, y_label, shown)]
+    said = [] if level is None else [f"Expected: {number(level, True)}."]
     if diagonal or level is not None:
         first, last = (0.0, 1.0) if diagonal else (level or 0.0, level or 0.0)
-        drawn.append(
-            f'<line x1="{frame.left:.1f}" y1="{frame.up(first):.1f}" x2="{frame.right:.1f}" '
-            f'y2="{frame.up(last):.1f}" stroke="{GREY}" stroke-width="1.6" stroke-dasharray="5 3"/>'
-        )
+        look = {"stroke": GREY, "stroke_width": "1.6", "stroke_dasharray": "5 3"}
+        drawn.append(line(frame.left, frame.up(first), frame.right, frame.up(last), **look))
     for i, (at, value) in enumerate(zip(x, y, strict=True)):
-        here = frame.across(at)
-        if low is not None and high is not None:
-            drawn.append(
-                f'<line x1="{here:.1f}" y1="{frame.up(low[i]):.1f}" x2="{here:.1f}" '
-                f'y2="{frame.up(high[i]):.1f}" stroke="{FIRST}" stroke-width="2"/>'
-            )
-        drawn.append(f'<circle cx="{here:.1f}" cy="{frame.up(value):.1f}" r="4" fill="{FIRST}"/>')
-    said = [] if level is None else [f"Expected: {number(level, True)}."]
-    said += [
-        f"{number(at, x_percent)}: {number(value, True)}"
-        + (f" ({number(low[i], True)} to {number(high[i], True)})." if low and high else ".")
-        for i, (at, value) in enumerate(zip(x, y, strict=True))
-    ]
+        here, between = frame.across(at), ""
+        if ends:
+            down, up = map(frame.up, ends[i])
+            drawn.append(line(here, down, here, up, stroke=FIRST, stroke_width="2"))
+            between = f" ({number(ends[i][0], True)} to {number(ends[i][1], True)})"
+        drawn.append(element("circle", cx=here, cy=frame.up(value), r="4", fill=FIRST))
+        said.append(f"{number(at, x_percent)}: {number(value, True)}{between}.")
     return picture(title, " ".join(said), drawn, width, height)
+
+
+def _part(value: float, ends: tuple[float, float]) -> float:
+    """Return where a value lies between two ends, from 0 to 1."""
+    low, high = ends
+    return (min(max(value, low), high) - low) / ((high - low) or 1)
 
 
 def _wide(x: Sequence[float]) -> tuple[float, float]:
@@ -413,8 +374,3 @@ def _spread(name: str, edges: Float64, shares: Float64, plain: bool) -> str:
     low = edges[int(np.searchsorted(grown, 0.05))]
     high = edges[min(int(np.searchsorted(grown, 0.95)) + 1, len(edges) - 1)]
     return f"{name}: nine in ten between {low:.2f} and {high:.2f}."
-
-
-def _cut(name: str, room: float) -> str:
-    most = max(int((room - 12) / LETTER), 4)
-    return name if len(name) <= most else name[: most - 1] + "…"
