@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, least_people
-from faircal.metrics.results import GLOBAL, Condition
+from faircal.metrics.results import GLOBAL
 from faircal.report.changes import changes
 from faircal.report.findings import (
     TRIALS,
@@ -28,7 +28,7 @@ from faircal.report.findings import (
     people,
 )
 from faircal.report.store import REFERENCE, ResultKey, ResultsFolder, Variant
-from faircal.report.wording import listing, percent, percentage_points, ranged, rate_text, times
+from faircal.report.wording import listing, percent, ranged, rate_text, times
 
 ERRORS = {
     "fpr": "False matches (two strangers taken for one person)",
@@ -235,8 +235,8 @@ def _sure(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]) 
     if any(each.overall.trials is None for each in rates):
         sentences.append("No intervals can be given: there are no counts of pairs in this folder.")
     elif any(not math.isnan(each.overall.low) for each in rates):
-        sentences += [*_intervals(store), *_apart(rates), *_least_sure(rates)]
-    return [*sentences, *_sizes(rates), *_people(store, attribute, names), *_folds(points)]
+        sentences += [*_intervals(store), *_apart(rates)]
+    return [*sentences, *_people(store, attribute, names)]
 
 
 def _intervals(store: ResultsFolder) -> Iterator[str]:
@@ -270,18 +270,6 @@ def _intervals(store: ResultsFolder) -> Iterator[str]:
         )
 
 
-def _least_sure(rates: Sequence[RatesByGroup]) -> Iterator[str]:
-    """Name the group whose rate of false matches is known worst, of those that are told."""
-    shown = rates[0].reportable if rates else {}
-    widths = {g: rate.high - rate.low for g, rate in shown.items() if not math.isnan(rate.low)}
-    if len(widths) > 1:
-        group = max(widths, key=widths.__getitem__)
-        yield (
-            f"Least sure of the false-match rates told is that of {group}: anything from "
-            f"{percent(shown[group].low)} to {percent(shown[group].high)} fits the data."
-        )
-
-
 def _apart(rates: Sequence[RatesByGroup]) -> Iterator[str]:
     """Say when groups are called different, where any two were compared."""
     compared = [len(each.reportable) for each in rates if each.worst is not None]
@@ -291,24 +279,6 @@ def _apart(rates: Sequence[RatesByGroup]) -> Iterator[str]:
             f"to hold for all groups at once (up to {max(compared)} here), since the worst and the "
             "best are picked after looking; “at least” compares the near ends of these."
         )
-
-
-def _sizes(rates: Sequence[RatesByGroup]) -> Iterator[str]:
-    """Say how large the groups are that were compared, the same for every feature."""
-    sentences = []
-    for each in rates[:2]:  # of the first feature
-        sizes = {group: rate.trials for group, rate in each.reportable.items() if rate.trials}
-        if len(sizes) > 1:
-            low, high = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-            trials = TRIALS[each.metric]
-            about = "" if sizes[low] == sizes[high] else "about "
-            sentences.append(
-                f"{about}{sizes[low]:,} {trials} each"
-                if sizes[high] < 1.02 * sizes[low]
-                else f"from {sizes[low]:,} ({low}) to {sizes[high]:,} ({high}) {trials}"
-            )
-    if sentences:
-        yield f"The groups compared have {' and '.join(sentences)}."
 
 
 def _people(store: ResultsFolder, attribute: str, names: Sequence[str]) -> Iterator[str]:
@@ -332,21 +302,6 @@ def _people(store: ResultsFolder, attribute: str, names: Sequence[str]) -> Itera
         yield "The data does not say who is in the pairs, so the number of people is not known."
 
 
-def _folds(points: Sequence[RatesAtPoint]) -> Iterator[str]:
-    """Say how far the rates vary from fold to fold."""
-    for point in points:
-        front = f"{point.feature}: " if len(points) > 1 else ""
-        rates = point.rates["fpr"]
-        if rates.worst is None or rates.best is None or rates.worst == rates.best:
-            continue
-        ends = [(group, rates.reportable[group].spread) for group in (rates.worst, rates.best)]
-        if not any(math.isnan(spread) for _, spread in ends):
-            varied = " and ".join(
-                f"{percentage_points(spread)} for {group}" for group, spread in ends
-            )
-            yield f"{front}From fold to fold false matches vary by {varied} (standard deviation)."
-
-
 def limits(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]) -> list[str]:
     """Say what a run cannot tell of the groups of `attribute`; `points` is what it speaks of."""
     return [
@@ -354,11 +309,7 @@ def limits(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint])
         *_withheld(points),
         *_few_people(store, attribute),
         *_in_no_group(store, attribute),
-        *_uncalibrated(store),
-        *_tied(store, attribute, points),
-        *_by_model(store),
-        *_chosen_on_test(store, points),
-        *_drawn(store),
+        *_of_scores(store, points),
         *_scope(store),
     ]
 
@@ -401,62 +352,30 @@ def _in_no_group(store: ResultsFolder, attribute: str) -> Iterator[str]:
             )
 
 
-def _uncalibrated(store: ResultsFolder) -> Iterator[str]:
+def _of_scores(store: ResultsFolder, points: Sequence[RatesAtPoint]) -> Iterator[str]:
+    """Say what scores and threshold leave open."""
+    settings = store.run.get("settings", {})
     if not any(row.metric == "ks" for row in store.results.rows):
         yield "There are scores and no probabilities, so none can be checked (no calibration)."
-
-
-def _chosen_on_test(store: ResultsFolder, points: Sequence[RatesAtPoint]) -> Iterator[str]:
-    chosen = [p for p in points if p.condition and p.rates["fpr"].overall.trials != 0]
-    if chosen and store.run.get("settings", {}).get("threshold_on") != "calibration":
+    if store.kind == "audit" and settings.get("model"):
+        yield (
+            "The scores come from a model of faircal. Where it was fitted on pairs or people of "
+            "this data, it looks better here than it will be on others."
+        )
+    chosen = any(p.condition and p.rates["fpr"].overall.trials != 0 for p in points)
+    if chosen and settings.get("threshold_on") != "calibration":
         yield (
             "The threshold was chosen on the same pairs that it is tested on. That is optimistic: "
             "one that is set beforehand, as in use, may miss the wanted rate."
         )
 
 
-def _tied(store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]) -> Iterator[str]:
-    """Say where no threshold gives the wanted rate, since many pairs have the same score."""
-    for point in points:
-        wanted = Condition.of(point.condition).wanted("fpr")
-        if wanted is None or math.isnan(point.threshold):
-            continue
-        sources = [
-            source
-            for source in store.curves.sources
-            if (source.feature, source.attribute) == (point.feature, attribute)
-        ]
-        if not sources:
-            continue
-        overall = store.curves.get(source=sources[0])
-        above = float(overall.fpr[overall.fpr <= wanted].max(initial=0.0))
-        below = float(overall.fpr[overall.fpr > wanted].min(initial=1.0))
-        if below - above > wanted / 2 and (below - above) * overall.n_imposter >= 3:
-            yield (
-                f"Many pairs have the same score: no threshold gives {percent(wanted)}, only "
-                f"{percent(above)} or {percent(below)}. Rates there are estimates between the two."
-            )
-
-
-def _by_model(store: ResultsFolder) -> Iterator[str]:
-    model = store.run.get("settings", {}).get("model")
-    if store.kind == "audit" and model:
-        yield (
-            "The scores come from a model of faircal. Where it was fitted on pairs or people of "
-            "this data, it looks better here than it will be on others."
-        )
-
-
 def _scope(store: ResultsFolder) -> Iterator[str]:
+    for note in store.run.get("notes", []):
+        if str(note).startswith("folds drawn") and store.kind != "audit":
+            yield f"F{str(note)[1:]}."
     many = len(store.results.features)
     yield (
         f"One dataset and {'one system' if many == 1 else f'{many} systems'} were measured: this "
         "says nothing about other people, pictures or systems. It does not say why groups differ."
     )
-
-
-def _drawn(store: ResultsFolder) -> Iterator[str]:
-    """Give the note on folds that were drawn and not given, as a sentence."""
-    for note in store.run.get("notes", []):
-        if str(note).startswith("folds drawn") and store.kind != "audit":
-            yield f"F{str(note)[1:]}."
