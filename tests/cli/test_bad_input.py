@@ -126,13 +126,6 @@ def as_parquet(path: str, **columns: object) -> Spoil:
     return spoil
 
 
-def as_npz(**arrays: object) -> Spoil:
-    """Put an NPZ archive in place of the embeddings."""
-    return several(
-        remove("faces/embeddings.npy"), lambda: np.savez("faces/embeddings.npz", **arrays)
-    )
-
-
 IMAGES, PAIRS, VECTORS = "faces/images.csv", "faces/pairs.csv", "faces/embeddings.npy"
 MODEL = "faircal.faircal"
 FIT = "fit faces --clusters 3 --out m.faircal"
@@ -378,9 +371,9 @@ FOLDER = [
     Case(
         "embeddings twice",
         "check faces",
-        "embeddings.npy and embeddings.npz",
+        "embeddings.npy and embeddings are both there",
         "keep one",
-        text("faces/embeddings.npz", "x"),
+        several(lambda: Path("faces/embeddings").mkdir(), text("faces/embeddings/one.npy", "x")),
     ),
     Case(
         "embeddings: empty folder",
@@ -451,41 +444,6 @@ FOLDER = [
         "embed these images again",
         array(VECTORS, value_at(2, np.nan)),
         prints=True,
-    ),
-    Case(
-        "embeddings: NPZ is no archive",
-        "check faces",
-        "faces/embeddings.npz: cannot be read",
-        "numpy.savez",
-        several(remove(VECTORS), text("faces/embeddings.npz", "PK\x03\x04 nothing")),
-    ),
-    Case(
-        "embeddings: NPZ cut off",
-        "check faces",
-        "faces/embeddings.npz: cannot be read",
-        "numpy.savez",
-        several(as_npz(a=np.ones((24, 4))), cut("faces/embeddings.npz", 400)),
-    ),
-    Case(
-        "embeddings: NPZ is an NPY",
-        "check faces",
-        "faces/embeddings.npz: cannot be read",
-        "numpy.savez",
-        lambda: Path(VECTORS).rename("faces/embeddings.npz"),
-    ),
-    Case(
-        "embeddings: NPZ without arrays",
-        "check faces",
-        "faces/embeddings.npz: expected one array per network",
-        "add them",
-        as_npz(),
-    ),
-    Case(
-        "embeddings: NPZ with a short array",
-        "check faces",
-        "faces/embeddings.npz: expected 24 rows",
-        "same order",
-        as_npz(a=np.ones((3, 4))),
     ),
     Case(
         "dataset.json: not JSON",
@@ -611,41 +569,6 @@ TABLE = [
         "scores.parquet: cannot be read",
         "export it again",
         cut("scores.parquet", 500),
-    ),
-    Case(
-        "table: NPZ of unequal lengths",
-        "audit t.npz --out a",
-        "t.npz: cannot be read",
-        "export it again",
-        lambda: np.savez("t.npz", genuine=[1, 0], score=[0.5]),
-    ),
-    Case(
-        "table: NPZ of matrices",
-        "check t.npz",
-        "t.npz: cannot be read",
-        "export it again",
-        lambda: np.savez("t.npz", genuine=np.eye(2), score=np.eye(2)),
-    ),
-    Case(
-        "table: NPZ of a number",
-        "check t.npz",
-        "t.npz: cannot be read",
-        "export it again",
-        lambda: np.savez("t.npz", genuine=1, score=0.5),
-    ),
-    Case(
-        "table: NPZ of objects",
-        "check t.npz",
-        "t.npz: cannot be read",
-        "export it again",
-        lambda: np.savez("t.npz", genuine=np.array([None, 1]), score=[0.5, 0.1]),
-    ),
-    Case(
-        "table: NPZ is text",
-        "check t.npz",
-        "t.npz: cannot be read",
-        "export it again",
-        text("t.npz", "genuine,score\n1,0.5\n"),
     ),
     Case("score range reversed", f"{AUDIT} --score-range 1,-1", "score_range", "low < high"),
     Case("score range of words", f"{AUDIT} --score-range a,b", "--score-range", "such as 0,100"),

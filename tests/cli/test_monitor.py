@@ -395,7 +395,7 @@ REFUSED = {
         ["column 'score'", "expected numbers, found string"],
     ),
     "nothing there": (lambda home: "nowhere.parquet", ["nowhere.parquet: no such file"]),
-    "no table": (lambda home: "model.faircal", ["expected a .csv, .parquet or .npz file"]),
+    "no table": (lambda home: "model.faircal", ["expected a .csv or .parquet file"]),
 }
 
 

@@ -69,15 +69,6 @@ def test_one_file_per_network(folder, faces):
         load(folder, features=["arc"])
 
 
-def test_npz_of_networks(folder, faces):
-    expected = load(folder).scores
-    (folder / "embeddings.npy").unlink()
-    np.savez(folder / "embeddings.npz", b=faces.vectors, a=faces.vectors[:, :2])
-    data = load(folder)
-    assert set(data.features) == {"a", "b"}
-    np.testing.assert_array_equal(data.select("b").scores, expected)
-
-
 def test_folder_with_scores_only(folder):
     pairs = pacsv.read_csv(folder / "pairs.csv")
     scores = np.linspace(0, 100, pairs.num_rows)
@@ -212,22 +203,14 @@ def write(tmp_path):
         path = tmp_path / f"table.{suffix}"
         if suffix == "csv":
             pacsv.write_csv(pa.table(columns), path)
-        elif suffix == "parquet":
-            pq.write_table(pa.table(columns), path)
         else:
-            np.savez(
-                path,
-                **{
-                    key: np.array(["" if v is None else v for v in values])
-                    for key, values in columns.items()
-                },
-            )
+            pq.write_table(pa.table(columns), path)
         return path
 
     return make
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_score_table(suffix, write):
     data = load(write(suffix, TABLE))
     assert data.name == "table"
@@ -381,9 +364,7 @@ def test_drawn_folds_are_drawn_again(faces, tmp_path):
     np.testing.assert_array_equal(again.pairs.fold, data.pairs.fold)
 
 
-@pytest.mark.parametrize(
-    "name", ["images.parquet", "pairs.parquet", "embeddings.npz", "embeddings"]
-)
+@pytest.mark.parametrize("name", ["images.parquet", "pairs.parquet", "embeddings"])
 def test_a_second_of_one_thing_is_refused(faces, tmp_path, name):
     (tmp_path / name).touch()
     data = Dataset(embeddings=faces.vectors, pairs=faces.pairs, attributes=faces.images)

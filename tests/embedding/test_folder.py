@@ -537,7 +537,7 @@ def test_an_interrupted_run_leaves_the_folder_usable(data, root, means, marked):
     assert list(load(data).features) == ["first"]
 
 
-@pytest.mark.parametrize("name", ["embeddings.npy", "embeddings.npz"])
+@pytest.mark.parametrize("name", ["embeddings.npy"])
 def test_embeddings_without_a_name(data, root, means, marked, name):
     (data / name).write_bytes(b"x")
     before = snapshot(data)

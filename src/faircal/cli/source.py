@@ -16,7 +16,7 @@ from faircal.cli.options import parse_assignments
 #: What the argument DATA may be.
 DATA_HELP = (
     "A dataset folder (images, pairs, embeddings), as 'faircal import', 'embed', 'pairs' and "
-    "'simulate' write it; or a table of scores (.csv, .parquet, .npz)."
+    "'simulate' write it; or a table of scores (.csv, .parquet)."
 )
 
 

@@ -32,10 +32,8 @@ from faircal.data.tables import (
     find_table,
     is_table,
     open_npy,
-    read_npz,
     read_table,
     require_columns,
-    unreadable,
     write_csv,
 )
 from faircal.data.types import Embeddings, Fault, Images
@@ -61,7 +59,7 @@ def load(
     ----------
     path : path
         A folder with ``images``, ``pairs`` and embeddings, or one table with ``genuine`` and
-        scores (``.csv``, ``.parquet``, ``.npz``, or a folder of ``part-*.parquet`` files).
+        scores (``.csv``, ``.parquet``, or a folder of ``part-*.parquet`` files).
     features : sequence of str, optional
         Which networks (embedding files, score columns) to read; all unless told.
     normalize : bool
@@ -225,38 +223,23 @@ def _read_embeddings(
     folder: Path, features: Sequence[str] | None, normalize: bool, device: str
 ) -> dict[str, tuple[Path, Embeddings]]:
     """Return each feature's file and embeddings; empty where the folder has none."""
-    single = [folder / f"embeddings{end}" for end in (".npy", ".npz")]
-    several = folder / "embeddings"
-    # Where all names begin with a point, the first embedding is under way.
-    inside = [path.name for path in several.iterdir()] if several.is_dir() else [".none"]
-    named = not inside or any(not name.startswith(".") for name in inside)
-    here = [path for path in single if path.exists()] + ([several] if named else [])
-    if len(here) > 1:
-        names = " and ".join(path.name for path in here)
-        raise DataError(f"{folder}: {names} are both there; keep one of them")
-    arrays: dict[str, tuple[Path, Any]] = {}
-    if named:
-        arrays = {path.stem: (path, open_npy(path)) for path in sorted(several.glob("*.npy"))}
-        if not arrays:
+    single, several = folder / "embeddings.npy", folder / "embeddings"
+    files: dict[str, Path] = {}
+    if several.is_dir():
+        files = {path.stem: path for path in sorted(several.glob("*.npy"))}
+        # Where all names begin with a point, the first embedding is under way.
+        names = [path.name for path in several.iterdir()]
+        if not files and not (names and all(name.startswith(".") for name in names)):
             raise DataError(f"{several}: expected one .npy file per network, found none; add them")
-    elif here and here[0].suffix == ".npy":
-        arrays = {DEFAULT_FEATURE: (here[0], open_npy(here[0]))}
-    elif here:
-        arrays = {name: (here[0], array) for name, array in _read_arrays(here[0]).items()}
-    chosen = choose(arrays, features, str(folder), "embeddings") if arrays else []
+    if files and single.exists():
+        raise DataError(f"{folder}: embeddings.npy and embeddings are both there; keep one of them")
+    files = files or ({DEFAULT_FEATURE: single} if single.exists() else {})
+    chosen = choose(files, features, str(folder), "embeddings") if files else []
     return {
-        name: (path, Embeddings.of(array, str(path), normalize, device))
+        name: (path, Embeddings.of(open_npy(path), str(path), normalize, device))
         for name in chosen
-        for path, array in [arrays[name]]
+        for path in [files[name]]
     }
-
-
-def _read_arrays(path: Path) -> dict[str, Any]:
-    with unreadable(path, "save it again with numpy.savez"):
-        arrays = read_npz(path)
-    if not arrays:
-        raise DataError(f"{path}: expected one array per network, found none; add them")
-    return arrays
 
 
 # -------------------------------------------------------------- score tables
@@ -335,7 +318,7 @@ def write_dropped(folder: Path, dropped: Mapping[str, str], before: pa.Table | N
 def _check_free(folder: Path, several: bool) -> None:
     """Raise where a file of another format would stand beside ours and make two of one thing."""
     embeddings = "embeddings.npy" if several else "embeddings"
-    for name in ("images.parquet", "pairs.parquet", "embeddings.npz", embeddings):
+    for name in ("images.parquet", "pairs.parquet", embeddings):
         if (folder / name).exists():
             raise DataError(
                 f"{folder}: {name} is there already, and a dataset has one of each; "

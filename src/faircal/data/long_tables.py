@@ -23,7 +23,6 @@ from faircal.data.tables import (
     check_shape,
     csv_options,
     is_index,
-    read_table,
     table_files,
     unreadable,
 )
@@ -72,12 +71,12 @@ class TableFile(ABC):
 
 
 def open_table(path: Path) -> TableFile:
-    """Open a ``.csv``, ``.parquet`` or ``.npz`` table; what `read_table` refuses is refused."""
+    """Open a ``.csv`` or ``.parquet`` table; what `read_table` refuses is refused."""
     check_kind(path)
-    kinds = {".csv": _Csv, ".parquet": _Parquet, ".npz": _Npz}
-    kind = _Parquet if path.is_dir() else kinds[path.suffix]  # Spark calls folders *.csv, too
+    # Spark calls folders *.csv, too.
+    kind = _Csv if path.suffix == ".csv" and not path.is_dir() else _Parquet
     with unreadable(path):
-        table: TableFile = kind(path)  # type: ignore[abstract]
+        table: TableFile = kind(path)
     check_shape(table.schema.names, table.n_rows, path)
     table.schema = pa.schema([field for field in table.schema if not is_index(field.name)])
     return table
@@ -127,19 +126,6 @@ class _Parquet(TableFile):
                     skipped = min(start, len(batch))
                     start -= skipped
                     yield pa.Table.from_batches([batch]).slice(skipped).select(columns)
-
-
-class _Npz(TableFile):
-    """A table that can only be read at once."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._table = read_table(path)
-        self.schema = self._table.schema
-        self.n_rows = self._table.num_rows
-
-    def _pieces(self, columns: Sequence[str], start: int) -> Iterator[pa.Table]:
-        yield self._table.select(columns).slice(start)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class PairFiles:
         target, data = out.resolve(), self.path.resolve()
         inside = target.parent in (data, data / "embeddings") and target.exists()
         read = inside and target.stem in ("images", "pairs", "embeddings", "dataset")
-        read |= inside and target.suffix in (".npy", ".npz")
+        read |= inside and target.suffix == ".npy"
         if read or target in (data, *(path.resolve() for path in others)):
             raise ParameterError(f"--out {out}: is read by this command; choose another path")
 

@@ -26,7 +26,7 @@ from faircal.data.columns import Column, is_missing
 
 #: Columns that are read as text, so that an id such as ``007`` stays what it is.
 ID_COLUMNS = ("image_id", "left", "right", "identity", "left_identity", "right_identity")
-TABLE_SUFFIXES = (".csv", ".parquet", ".npz")
+TABLE_SUFFIXES = (".csv", ".parquet")
 #: A longer table is written as Parquet: it is smaller, and read many times faster.
 MOST_CSV_ROWS = 1_000_000
 #: What reading a damaged file raises.
@@ -120,7 +120,7 @@ def check_alike(parts: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
 
 
 def read_table(path: Path) -> pa.Table:
-    """Read a ``.csv``, ``.parquet`` or ``.npz`` (one 1-d array a column) table.
+    """Read a ``.csv`` or ``.parquet`` table.
 
     A folder of Parquet files is one, too; see `parts_of`.
     """
@@ -132,10 +132,8 @@ def read_table(path: Path) -> pa.Table:
             table = pa.concat_tables([table for _, table in read])
         elif path.suffix == ".csv":
             table = _read_csv(path)
-        elif path.suffix == ".parquet":
-            table = pq.read_table(path)
         else:
-            table = pa.table(read_npz(path))
+            table = pq.read_table(path)
     check_shape(table.column_names, table.num_rows, path)
     return without_index(table)
 
@@ -148,7 +146,7 @@ def check_kind(path: Path) -> None:
     if path.is_dir():
         raise DataError(f"{path}: expected a table, found a folder; give the path of a file")
     if path.suffix not in TABLE_SUFFIXES:
-        raise DataError(f"{path}: expected a .csv, .parquet or .npz file; convert it first")
+        raise DataError(f"{path}: expected a .csv or .parquet file; convert it first")
 
 
 def check_shape(names: Sequence[str], n_rows: int, path: Path) -> None:

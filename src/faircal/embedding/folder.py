@@ -228,12 +228,12 @@ def embed_folder(
 
 def _check_free(data: Path, target: Path, restart: bool) -> None:
     """Raise where there are embeddings that ours would replace, or stand beside."""
-    for other in (data / "embeddings.npy", data / "embeddings.npz"):
-        if other.exists():
-            raise DataError(
-                f"{other} is there already, without a name; move it to embeddings/<name>.npy, or "
-                "choose another folder"
-            )
+    other = data / "embeddings.npy"
+    if other.exists():
+        raise DataError(
+            f"{other} is there already, without a name; move it to embeddings/<name>.npy, or "
+            "choose another folder"
+        )
     if target.exists() and not restart:
         raise DataError(
             f"{target} is there already; give the embeddings another --name, or embed again with "

@@ -125,18 +125,14 @@ def test_scores_of_a_folder(spark, tmp_path):
         open_pairs(spark, folder)
 
 
-@pytest.mark.parametrize("name", ["scores.csv", "a b [1] 100%/scores.parquet", "npz"])
+@pytest.mark.parametrize("name", ["scores.csv", "a b [1] 100%/scores.parquet"])
 def test_a_score_table(spark, tmp_path, name):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     if name.endswith("csv"):
         pacsv.write_csv(scores(empty=pa.nulls(N), at=[datetime.time(10, 1)] * N), path)
-    elif name.endswith("parquet"):
-        pq.write_table(scores(), path)
     else:
-        path = tmp_path / "scores.npz"
-        of = scores(score=np.random.default_rng(1).random(N).astype(np.float16))
-        np.savez(path, **{name: of[name].to_numpy() for name in ("genuine", "score", "fold")})
+        pq.write_table(scores(), path)
     same(open_pairs(spark, path), path)
 
 
