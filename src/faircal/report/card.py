@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,27 @@ from faircal.methods import Method, load_model
 from faircal.methods.classifier import FairCalClassifier
 from faircal.model import one_line
 from faircal.report.card_facts import card_facts
+from faircal.report.cells import markdown_rows
 from faircal.report.rendering import render, resource
 from faircal.report.svg import score_histogram
 from faircal.report.wording import percent
 
 __all__ = ["ModelCard", "card_facts", "card_html", "card_markdown", "model_card"]
 
-#: What would be markup, or a table's border, in a text that data or a file brings.
+#: What would be markup, or a table's border; not ``_``, which many names have and is read as it is.
 _MARKUP = re.compile(r"([\\`*\[\]#|~])")
+#: Letters of a text that are shown, whatever a file says.
+_LONGEST = 2000
+_COUNTS = ("pairs", "genuine", "imposters", "images", "people", "rows", "classes", "units")
+#: What is measured at an operating point; rates have intervals.
+_RATES = {"fpr": "False-positive rate", "fnr": "False-negative rate"}
+_MEASURED = {
+    "people": "People",
+    "imposters": "Imposter pairs",
+    "fpr": _RATES["fpr"],
+    "genuine": "Genuine pairs",
+    "fnr": _RATES["fnr"],
+}
 
 
 @dataclass(frozen=True)
@@ -76,11 +90,35 @@ def card_markdown(model: Method | FairCalClassifier, *, file: str | Path | None 
     >>> print(card_markdown(faircal.Baseline().fit(cal)).splitlines()[0])
     # Model card: Baseline
     """
-    facts = card_facts(model, file=file)
-    lines = [f"# Model card: {_md(facts['model']['title'])}"]
+    facts = _clean(card_facts(model, file=file))
+    texts = [f"# Model card: {_md(facts['model']['title'])}"]
     for part in parts_of(facts):
-        lines += ["", f"## {part.title}", *_section(part)]
-    return "\n".join(lines) + "\n"
+        texts += [f"## {part.title}", *map(_md, part.words)]
+        if part.points:
+            texts.append("\n".join(f"- {_md(point)}" for point in part.points))
+        if part.facts:
+            texts.append(_rows(("", ""), part.facts, "---"))
+        for table in part.tables:
+            texts += [f"### {_md(table.title)}", _rows(table.columns, table.rows, "---:")]
+    return "\n\n".join(texts) + "\n"
+
+
+def _rows(columns: Sequence[str], rows: Sequence[Sequence[str]], side: str) -> str:
+    """Return a table in Markdown, its columns but the first on one side."""
+    rule = ["---", *[side] * (len(columns) - 1)]
+    lines = [map(_md, columns), rule, *(map(_md, row) for row in rows)]
+    return markdown_rows(lines).rstrip()
+
+
+def _md(text: str) -> str:
+    r"""Return text that is no markup, in Markdown or in the HTML that may be made of it.
+
+    Examples
+    --------
+    >>> print(_md("a|b <script> *c*"))
+    a\|b &lt;script&gt; \*c\*
+    """
+    return _MARKUP.sub(r"\\\1", escape(text, quote=False))
 
 
 def card_html(model: Method | FairCalClassifier, *, file: str | Path | None = None) -> str:
@@ -92,7 +130,7 @@ def card_html(model: Method | FairCalClassifier, *, file: str | Path | None = No
     file : path, optional
         As for `card_markdown`.
     """
-    facts = card_facts(model, file=file)
+    facts = _clean(card_facts(model, file=file))
     return render(
         "card.html",
         title=facts["model"]["title"],
@@ -121,46 +159,16 @@ def _chart(scores: Mapping[str, Any] | None) -> Markup | None:
     )
 
 
-def _section(part: CardSection) -> Iterator[str]:
-    for text in part.words:
-        yield from ("", _md(text))
-    if part.points:
-        yield from ("", *(f"- {_md(point)}" for point in part.points))
-    if part.facts:
-        yield from ("", *_lines(("", ""), part.facts))
-    for table in part.tables:
-        yield from ("", f"### {_md(table.title)}", "", *_table(table))
+def _clean(value: Any) -> Any:
+    """Return facts with every text on one line, printable and not too long: a file may be hostile.
 
-
-def _table(table: Sheet) -> Iterator[str]:
-    return _lines(table.columns, table.rows)
-
-
-def _lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(_md, columns))} |"
-    # Names to the left, numbers to the right; of facts both are words.
-    right = "---:" if any(columns) else "---"
-    yield f"| {' | '.join(['---', *[right] * (len(columns) - 1)])} |"
-    for row in rows:
-        yield f"| {' | '.join(map(_md, row))} |"
-
-
-def _md(text: str) -> str:
-    r"""Return text that is no markup, in Markdown or in the HTML that may be made of it.
-
-    Examples
-    --------
-    >>> print(_md("a|b <script> *c*"))
-    a\|b &lt;script&gt; \*c\*
+    Markdown and HTML then only have to escape.
     """
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _MARKUP.sub(r"\\\1", escaped)
-
-
-#: Letters of a text that are shown, whatever a file says.
-_LONGEST = 2000
-_COUNTS = ("pairs", "genuine", "imposters", "images", "people", "rows", "classes", "units")
-_RATES = {"fpr": "False-positive rate", "fnr": "False-negative rate"}
+    if isinstance(value, dict):
+        return {one_line(key, _LONGEST): _clean(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return one_line(value, _LONGEST) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
@@ -178,21 +186,24 @@ class CardSection:
 
     key: str
     title: str
-    words: tuple[str, ...] = ()
-    points: tuple[str, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
-    tables: tuple[Sheet, ...] = ()
+    words: Sequence[str] = ()
+    points: Sequence[str] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    tables: Sequence[Sheet] = ()
 
 
 def parts_of(facts: Mapping[str, Any]) -> list[CardSection]:
     """Return the sections of a card in the order in which they are read."""
+    use = facts["intended_use"]
+    unsaid = "Nobody has said what it is for: 'faircal fit --intended-use TEXT' does."
+    limits = facts["limits"]
     return [
         _what(facts["model"]),
-        _use(facts["intended_use"]),
+        CardSection("use", "Intended use", [use or unsaid]),
         _population(facts["population"]),
-        *_deciding(facts["operating_point"]),
-        _listed("limits", "Limits", facts["limits"], "The file says of none."),
-        _listed("scope", "Not for", facts["out_of_scope"], ""),
+        _deciding(facts["operating_point"]),
+        CardSection("limits", "Limits", [] if limits else ["The file says of none."], limits),
+        CardSection("scope", "Not for", points=facts["out_of_scope"]),
         _diagnostics(facts["diagnostics"]),
         _provenance(facts["provenance"]),
         *([_file(facts["file"])] if facts["file"] else []),
@@ -200,31 +211,23 @@ def parts_of(facts: Mapping[str, Any]) -> list[CardSection]:
 
 
 def _what(model: Mapping[str, Any]) -> CardSection:
-    facts = [("Method", f"{model['title']} ({model['method']})"), ("For", model["kind"])]
+    facts = {"Method": f"{model['title']} ({model['method']})", "For": model["kind"]}
     if "classes" in model:
-        features = model["features"]
-        named = features if isinstance(features, int) else ", ".join(features)
-        facts += [
-            ("Classes", ", ".join(model["classes"])),
-            ("Features", named),
-            ("Clusters", model["clusters"]),
-            ("Shrinkage in use", model["shrinkage"]),
-        ]
+        facts |= {
+            "Classes": model["classes"],
+            "Features": model["features"],
+            "Clusters": model["clusters"],
+            "Shrinkage in use": model["shrinkage"],
+        }
     else:
-        facts += [
-            ("Scores between", " and ".join(f"{end:g}" for end in model["score_range"])),
-            ("Embeddings", "needed" if model["needs_embeddings"] else "not needed"),
-            ("Attributes in use", "needed" if model["needs_attributes_in_use"] else "never asked"),
-        ]
-    parameters = [(key, value) for key, value in model["parameters"].items()]
+        facts |= {
+            "Scores between": " and ".join(f"{end:g}" for end in model["score_range"]),
+            "Embeddings": "needed" if model["needs_embeddings"] else "not needed",
+            "Attributes in use": "needed" if model["needs_attributes_in_use"] else "never asked",
+        }
     return CardSection(
-        "what", "What it is", (_text(model["what"]),), facts=_facts([*facts, *parameters])
+        "what", "What it is", [model["what"]], facts=_facts(facts | model["parameters"])
     )
-
-
-def _use(text: str) -> CardSection:
-    missing = "Nobody has said what it is for: 'faircal fit --intended-use TEXT' does."
-    return CardSection("use", "Intended use", (_text(text) or missing,))
 
 
 def _population(population: Mapping[str, Any]) -> CardSection:
@@ -233,16 +236,12 @@ def _population(population: Mapping[str, Any]) -> CardSection:
     if population["simulated"]:
         words.append("The people are simulated: nothing here is about real ones.")
     order = [*(name for name in _COUNTS if name in counts), *sorted(set(counts) - set(_COUNTS))]
-    facts = [(name.capitalize(), counts[name]) for name in order]
+    facts = {name.capitalize(): counts[name] for name in order}
     if scores is not None and scores["clusters"]:
-        facts.append(("Clusters of images", scores["clusters"]))
-    return CardSection(
-        "population",
-        "Calibration population",
-        tuple(words),
-        facts=_facts(facts),
-        tables=tuple(_groups(population["groups"], counts)) + tuple(_scores(scores)),
-    )
+        facts["Clusters of images"] = scores["clusters"]
+    tables = [*_groups(population["groups"], counts), *_scores(scores)]
+    title = "Calibration population"
+    return CardSection("population", title, words, facts=_facts(facts), tables=tables)
 
 
 def _groups(groups: Mapping[str, Mapping[str, int]], counts: Mapping[str, Any]) -> Iterator[Sheet]:
@@ -251,32 +250,27 @@ def _groups(groups: Mapping[str, Mapping[str, int]], counts: Mapping[str, Any]) 
         unit = "Sides of pairs"
     for attribute, of in groups.items():
         everything = max(sum(of.values()), 1)
-        rows = tuple(
-            (_text(name), f"{count:,}", percent(count / everything)) for name, count in of.items()
-        )
-        yield Sheet(f"Groups by {_text(attribute)}", (_text(attribute), unit, "Share"), rows)
+        rows = tuple((name, f"{n:,}", percent(n / everything)) for name, n in of.items())
+        yield Sheet(f"Groups by {attribute}", (attribute, unit, "Share"), rows)
 
 
 def _scores(scores: Mapping[str, Any] | None) -> Iterator[Sheet]:
     if scores is not None:
+        kinds = ("genuine", "imposter")
         rows = tuple(
-            (f"{100 * float(part):g} %", *(_cosine(of[kind]) for kind in ("genuine", "imposter")))
+            (f"{100 * float(part):g} %", *(_number(of[kind], ".3f") for kind in kinds))
             for part, of in scores["quantiles"].items()
         )
         columns = ("Of the pairs", "Genuine", "Imposter")
         yield Sheet("Similarity that calibration pairs have at most", columns, rows)
 
 
-def _cosine(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _deciding(point: Mapping[str, Any] | None) -> Iterator[CardSection]:
+def _deciding(point: Mapping[str, Any] | None) -> CardSection:
     if point is None:
-        yield CardSection("deciding", "How it decides", ("The likeliest class is the decision.",))
-        return
+        words = ["The likeliest class is the decision."]
+        return CardSection("deciding", "How it decides", words)
     least = _number(point["threshold"])
-    words = [f"A pair counts as genuine where its {_text(point['on'])} is {least} or more."]
+    words = [f"A pair counts as genuine where its {point['on']} is {least} or more."]
     if not point["in_file"]:
         words.append(
             "That is the default: no operating point is in the file. "
@@ -285,24 +279,12 @@ def _deciding(point: Mapping[str, Any] | None) -> Iterator[CardSection]:
     elif point["fpr"] is not None:
         words.append(_rate_in_words(point))
     if point["exceeded"]:
-        names = ", ".join(map(_text, point["exceeded"]))
+        names = ", ".join(point["exceeded"])
         words.append(f"It does not hold in every group: measured above that rate in {names}.")
-    facts = [
-        (name, point[key])
-        for name, key in (
-            ("Found by", "source"),
-            ("Found on", "data"),
-            ("Its SHA-256", "data_sha256"),
-        )
-        if point["in_file"] and point[key]
-    ]
-    yield CardSection(
-        "deciding",
-        "How it decides",
-        tuple(words),
-        facts=_facts(facts),
-        tables=tuple(_measured(point["measured"])),
-    )
+    origin = {"Found by": "source", "Found on": "data", "Its SHA-256": "data_sha256"}
+    given = {name: point[key] for name, key in origin.items() if point["in_file"] and point[key]}
+    tables = list(_measured(point["measured"]))
+    return CardSection("deciding", "How it decides", words, facts=_facts(given), tables=tables)
 
 
 def _rate_in_words(point: Mapping[str, Any]) -> str:
@@ -310,99 +292,84 @@ def _rate_in_words(point: Mapping[str, Any]) -> str:
     if not point["within"]:
         return f"At most {rate} false positives were counted there; no rate is promised."
     sure = f", with {percent(point['confidence'])} confidence" if point["confidence"] else ""
-    return f"Promised false-positive rate: {rate} ({_text(point['within'])}){sure}."
+    return f"Promised false-positive rate: {rate} ({point['within']}){sure}."
 
 
 def _measured(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sheet]:
-    kinds = {
-        "people": "People",
-        "imposters": "Imposter pairs",
-        "fpr": _RATES["fpr"],
-        "genuine": "Genuine pairs",
-        "fnr": _RATES["fnr"],
-    }
-    shown = [key for key in kinds if any(row.get(key) is not None for row in rows)]
-    if rows and shown:
+    shown = [key for key in _MEASURED if any(row.get(key) is not None for row in rows)]
+    if shown:
         yield Sheet(
             "Rates measured there, with intervals",
-            ("Of", *(kinds[key] for key in shown)),
-            tuple(
-                (_text(row.get("name", "")), *(_cell(row, key) for key in shown)) for row in rows
-            ),
+            ("Of", *(_MEASURED[key] for key in shown)),
+            tuple((row.get("name", ""), *(_cell(row, key) for key in shown)) for row in rows),
         )
 
 
 def _cell(row: Mapping[str, Any], key: str) -> str:
     value = row.get(key)
     if key not in _RATES or not _is_number(value):
-        return _number(value)
-    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    known = _is_number(low) and _is_number(high)
-    ends = f" ({_rate(low)} to {_rate(high)})" if known else ""
-    return f"{_rate(value)}{ends}"
+        return _value("–" if value is None else value)
+    ends = [row.get(f"{key}_{end}") for end in ("low", "high")]
+    known = all(map(_is_number, ends))
+    return _rate(value) + (f" ({_rate(ends[0])} to {_rate(ends[1])})" if known else "")
 
 
 def _rate(value: Any) -> str:
     return percent(value) if 0 <= value <= 1 else _number(value)
 
 
-def _listed(key: str, title: str, points: Sequence[str], missing: str) -> CardSection:
-    said = tuple(map(_text, points))
-    return CardSection(key, title, () if said or not missing else (missing,), said)
-
-
 def _diagnostics(diagnostics: Mapping[str, Any]) -> CardSection:
-    notes = tuple(map(_text, diagnostics["notes"]))
-    facts = [(key.replace("_", " "), value) for key, value in diagnostics["figures"].items()]
-    nothing = () if notes or facts else ("Nothing was noted in the fit.",)
-    return CardSection("diagnostics", "Notes and figures of the fit", nothing, notes, _facts(facts))
+    facts = {key.replace("_", " "): value for key, value in diagnostics["figures"].items()}
+    nothing = [] if diagnostics["notes"] or facts else ["Nothing was noted in the fit."]
+    title = "Notes and figures of the fit"
+    return CardSection("diagnostics", title, nothing, diagnostics["notes"], _facts(facts))
 
 
 def _provenance(provenance: Mapping[str, Any] | None) -> CardSection:
     if provenance is None:
-        missing = "The file does not say where it is from: it is of an earlier version, or of a "
-        return CardSection("provenance", "Provenance", (f"{missing}program that did not tell.",))
-    facts = [("Data", provenance["data"]), ("SHA-256 of the data", provenance["data_sha256"])]
-    facts += [("Network", provenance["feature"])] if provenance["feature"] else []
-    facts += [(f"Setting {key}", value) for key, value in provenance["settings"].items()]
-    facts += [(f"Version of {key}", value) for key, value in provenance["versions"].items()]
+        missing = (
+            "The file does not say where it is from: it is of an earlier version, or of a program "
+            "that did not tell."
+        )
+        return CardSection("provenance", "Provenance", [missing])
+    facts = {"Data": provenance["data"], "SHA-256 of the data": provenance["data_sha256"]}
+    facts |= {"Network": provenance["feature"]} if provenance["feature"] else {}
+    facts |= {f"Setting {key}": value for key, value in provenance["settings"].items()}
+    facts |= {f"Version of {key}": value for key, value in provenance["versions"].items()}
     return CardSection("provenance", "Provenance", facts=_facts(facts))
 
 
 def _file(file: Mapping[str, Any]) -> CardSection:
-    facts = [
-        ("Name", file["name"]),
-        ("SHA-256", file["sha256"]),
-        ("Size", f"{file['bytes']:,} bytes"),
-        ("Written by", f"faircal {file['written_by']}"),
-        ("Format", f"{file['format']}, schema {file['schema']}"),
-    ]
+    facts = {
+        "Name": file["name"],
+        "SHA-256": file["sha256"],
+        "Size": f"{file['bytes']:,} bytes",
+        "Written by": f"faircal {file['written_by']}",
+        "Format": f"{file['format']}, schema {file['schema']}",
+    }
     return CardSection("file", "File", facts=_facts(facts))
 
 
-def _facts(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[str, str], ...]:
-    return tuple((_text(name), _value(value)) for name, value in pairs)
+def _facts(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, _value(value)) for name, value in values.items()]
 
 
 def _value(value: Any) -> str:
+    """Return a fact as people read it."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(map(_value, value)) or "none"
-    return _number(value) if _is_number(value) else _text(value)
+    return _number(value) if _is_number(value) else one_line(value, _LONGEST)
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _number(value: Any) -> str:
-    if not _is_number(value):
-        return "–" if value is None else _text(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-
-
-def _text(value: object) -> str:
-    return one_line(value, _LONGEST)
+def _number(value: Any, how: str = ",.6g") -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:{how}}"

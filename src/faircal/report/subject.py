@@ -1,10 +1,11 @@
-"""What a report is about: the words of its page and what it shows, one object a subject.
+"""What a report is about: the words of its page (``subjects.toml``) and what it shows.
 
 Pages, files and the terminal ask it; none of them asks what kind of run it is.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ from faircal.report.classes.words import class_summary
 from faircal.report.explorer import explorer
 from faircal.report.figures import Figure, Panels, standard_figures
 from faircal.report.findings import ReportableResults
+from faircal.report.rendering import resource
 from faircal.report.store import ResultsFolder
 from faircal.report.tables import audit_tables, further_tables, main_tables
 from faircal.report.words import Summary, summary
@@ -80,60 +82,9 @@ def _further_face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     return [*audited, *further_tables(results, attribute)]
 
 
-_FACE_TERMS = {
-    "FPR": (
-        "False-positive or false-match rate: the share of pairs of two different people that are "
-        "taken for the same person."
-    ),
-    "FNR, TPR": (
-        "False-negative or false non-match rate: the share of pairs of one person that are "
-        "missed; TPR is the rest."
-    ),
-    "AUROC": (
-        "The chance that a pair of one person scores higher than a pair of two; 100 is perfect."
-    ),
-    "KS, ECE, Brier": (
-        "How far stated probabilities are from what happens; 0 is perfect. With few pairs they "
-        "are above 0 even for perfect probabilities."
-    ),
-    "AAD, MAD, STD": (
-        "Average and largest absolute deviation of the groups from their mean, and their standard "
-        "deviation: 0 means that all groups fare alike."
-    ),
-    "(1.13–1.71)": (
-        "An interval: where the number could lie as well, had other people been in the data; "
-        "nominally it covers the truth 95 times in 100."
-    ),
-    "Effective people": (
-        "How many people, each in equally many pairs, would tell as much as those who are there."
-    ),
-    "±": "Standard deviation over the folds.",
-}
-
+_TEXTS: dict[str, dict[str, Any]] = tomllib.loads(resource("subjects.toml"))
 FACES = Subject(
-    kinds={
-        "benchmark": "Benchmark of methods",
-        "audit": "Audit of scores",
-        "reproduce": "The paper's experiment, run again",
-    },
-    lead="Who is treated differently by a face-verification system, and by how much.",
-    simulated=(
-        "These figures come from a model of a population, not from people. They show how the "
-        "methods behave; they say nothing about any real system or group."
-    ),
-    everything="All pairs",
-    more="people, every group, equal opportunity, ECE, Brier, fairness measures",
-    terms=_FACE_TERMS,
-    facts=(
-        "pairs",
-        "images",
-        "people",
-        "folds",
-        "attributes",
-        "data_sha256",
-        "wall_time_s",
-        "jobs",
-    ),
+    **_TEXTS["faces"],
     summary=summary,
     main=_face_tables,
     differences=difference_tables,
@@ -141,68 +92,15 @@ FACES = Subject(
     figures=standard_figures,
     explorer=explorer,
 )
-
-
-_CLASS_TERMS = {
-    "Accuracy": "The share of rows whose most probable class is the true one.",
-    "Top-label KS, ECE": (
-        "How far the stated confidence in the most probable class is from how often it is right; "
-        "0 is perfect. With few rows they are above 0 even for perfect probabilities."
-    ),
-    "Class-wise KS, ECE": (
-        "The same for the probability of each class, whether or not it is the most probable; mean "
-        "over the classes."
-    ),
-    "NLL": (
-        "Negative log-likelihood: the mean of −log of the probability stated for the true class; "
-        "lower is better. It rewards both right order and right probabilities."
-    ),
-    "Brier": (
-        "Mean squared distance of the probabilities from what happened, summed over classes, from "
-        "0 (perfect) to 2."
-    ),
-    "AAD, MAD, STD": (
-        "Average and largest absolute deviation of the groups from their mean, and their standard "
-        "deviation: 0 means that all groups fare alike."
-    ),
-    "(1.13–1.71)": (
-        "An interval: where the number could lie as well, had other rows been in the data; "
-        "nominally it covers the truth 95 times in 100."
-    ),
-    "Yardstick": (
-        "A method that must be told each row's group. It shows what could be had with it, and is "
-        "never marked as best."
-    ),
-}
-
-#: What stands over the page, where a run compares calibrations and where it does not.
-_AUDIT, _COMPARISON = "Audit of a classifier", "Comparison of calibrations"
-
 CLASSES = Subject(
-    kinds={"classify": _AUDIT},
-    lead="Whose probabilities and predictions a classifier gets wrong, and by how much.",
-    simulated=(
-        "These figures come from a model, not from a real classifier. They show how the methods "
-        "behave; they say nothing about any real system or group."
-    ),
-    everything="All rows",
-    more="every group, the parts of the Brier score, every class",
-    terms=_CLASS_TERMS,
-    facts=("rows", "units", "classes", "folds", "attributes", "data_sha256", "wall_time_s", "jobs"),
+    **_TEXTS["classes"],
     summary=class_summary,
     main=class_tables,
     differences=class_differences,
     further=further_class_tables,
     figures=class_figures,
 )
-COMPARED_CLASSES = replace(
-    CLASSES,
-    kinds={"classify": _COMPARISON},
-    lead=(
-        "Whose probabilities and predictions a classifier gets wrong, by how much, and what "
-        "calibrating them changes."
-    ),
-)
+COMPARED_CLASSES = replace(CLASSES, **_TEXTS["compared_classes"])
 #: What an audit measures: a table's probabilities, and those of a model.
 _AUDITED = ("", "uncalibrated", "faircal")
 
