@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal.compute import kernels
 from faircal.compute import kmeans as lloyd
-from faircal.compute.kmeans import KMeansResult
-from faircal.compute.logistic import Sums, logistic_sums
+from faircal.compute.logistic import logistic_sums
 from faircal.compute.threads import each, one_blas_thread
 
 Float32 = NDArray[np.float32]
@@ -78,15 +77,10 @@ class Engine:
         """Return the nearest of `centers` (K, d) for each row of `vectors` (n, d), shape (n,)."""
         return Nearest.of(centers)(vectors)
 
-    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> KMeansResult:
-        """Return the best of some starts of K-means; see `faircal.compute.kmeans`."""
-        return lloyd.kmeans(points, n_clusters, **options)
-
-    def logistic_sums(
-        self, features: Float64, target: Float64, mass: Float64, starts: NDArray[np.int64]
-    ) -> Sums:
-        """Return what sums the loss of many regressions; see `faircal.compute.logistic`."""
-        return logistic_sums(features, target, mass, starts)
+    #: The best of some starts of K-means; see `faircal.compute.kmeans`.
+    kmeans = staticmethod(lloyd.kmeans)
+    #: What sums the loss of many regressions; see `faircal.compute.logistic`.
+    logistic_sums = staticmethod(logistic_sums)
 
 
 def _checked(rows: Rows, n: int) -> Rows:

@@ -7,7 +7,7 @@ depends on that set alone: neither threads nor the other sets change a digit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,17 +49,19 @@ def logistic_sums(features: Floats, target: Floats, mass: Floats, starts: Ints) 
     upper = np.triu_indices(m + 1)
 
     def hits_of(block: _PointBlock) -> Floats:
-        part = slice(block.start, block.stop)
-        hits = target[part] * mass[part]
-        return block.sums(np.stack([*(hits * x for x in features[:, part]), hits]))
+        hits = target[block.points] * mass[block.points]
+        return np.stack([*(hits * x for x in features[:, block.points]), hits])
 
-    n_sets = len(starts) - 1
-    reached = _by_set(hits_of, starts, np.arange(n_sets), m + 1)
+    # Σ y·x: what the targets add to the gradient does not depend on the coefficients.
+    reached = _by_set(hits_of, starts, np.arange(len(starts) - 1), m + 1)
 
     def sums(theta: Floats, which: Ints) -> tuple[Floats, Floats, Floats]:
         def rows(block: _PointBlock) -> Floats:
-            part = slice(block.start, block.stop)
-            return block.sums(_terms(features[:, part], mass[part], block.spread(theta)))
+            own = list(theta[block.sets[0]])
+            if len(block.sets) > 1:  # each coefficient for every point
+                lengths = np.diff(np.append(block.firsts, block.points.stop))
+                own = [np.repeat(column, lengths) for column in theta[block.sets].T]
+            return _terms(features[:, block.points], mass[block.points], own)
 
         total = _by_set(rows, starts, which, m + 2 + len(upper[0]))
         loss = total[:, 0] - np.einsum("kj,kj->k", theta, reached[which])
@@ -103,58 +105,51 @@ def _terms(features: Floats, mass: Floats, theta: list[Floats]) -> Floats:
     return rows
 
 
-class _PointBlock:
+class _PointBlock(NamedTuple):
     """Neighbouring sets, or a part of a large one, whose points fit into the cache."""
 
-    def __init__(self) -> None:
-        self.sets: list[int] = []  # positions among the sets asked for
-        self.bounds: list[int] = []
-        self.start = self.stop = -1
-
-    def takes(self, start: int, stop: int) -> bool:
-        """Whether the entries from `start` on follow those that are here, and fit in."""
-        return start == self.stop and stop - self.start <= _BLOCK
-
-    def append(self, k: int, start: int, stop: int) -> None:
-        if not self.sets:
-            self.start = start
-        self.sets.append(k)
-        self.bounds.append(start)
-        self.stop = stop
-
-    def spread(self, theta: Floats) -> list[Floats]:
-        """Return each coefficient of `theta` (n_sets, m + 1) for every point, or for all."""
-        if len(self.sets) == 1:
-            return list(theta[self.sets[0]])
-        lengths = np.diff(np.append(self.bounds, self.stop))
-        return [np.repeat(column, lengths) for column in theta[self.sets].T]
-
-    def sums(self, rows: Floats) -> Floats:
-        """Sum `rows` (n_rows, n_points) over the points of each set."""
-        at = np.asarray(self.bounds) - self.start
-        return np.asarray(np.add.reduceat(rows, at, axis=1).T, dtype=np.float64)
+    sets: list[int]  # positions among the sets asked for
+    firsts: list[int]  # where the points of each begin
+    points: slice
 
 
 def _blocks(starts: Ints, which: Ints) -> Iterator[_PointBlock]:
     """Cut the points of the sets `which` into blocks; how a set is cut depends on it alone."""
-    block = _PointBlock()
-    ends = zip(starts[which].tolist(), starts[which + 1].tolist(), strict=True)
-    for k, (first, end) in enumerate(ends):
-        for start in range(first, end, _BLOCK):
-            stop = min(start + _BLOCK, end)
-            if block.sets and not block.takes(start, stop):
-                yield block
-                block = _PointBlock()
-            block.append(k, start, stop)
-    if block.sets:
-        yield block
+    sets: list[int] = []
+    firsts: list[int] = []
+    end = -1
+    bounds = zip(starts[which].tolist(), starts[which + 1].tolist(), strict=True)
+    for k, (first, last) in enumerate(bounds):
+        for start in range(first, last, _BLOCK):
+            stop = min(start + _BLOCK, last)
+            # A block goes on as long as points follow each other, and fit in.
+            if sets and not (start == end and stop - firsts[0] <= _BLOCK):
+                yield _PointBlock(sets, firsts, slice(firsts[0], end))
+                sets, firsts = [], []
+            sets.append(k)
+            firsts.append(start)
+            end = stop
+    if sets:
+        yield _PointBlock(sets, firsts, slice(firsts[0], end))
 
 
-def _by_set(work: Callable[[_PointBlock], Floats], starts: Ints, which: Ints, width: int) -> Floats:
-    """Add up what `work` gives for each block, (len(which), width); in order, on all cores."""
+def _by_set(
+    rows_of: Callable[[_PointBlock], Floats], starts: Ints, which: Ints, width: int
+) -> Floats:
+    """Sum over the points of each set what `rows_of` gives for them, (width, n_points) a block.
+
+    Blocks are worked on by all cores and added up in order: (len(which), width).
+    """
     blocks = list(_blocks(starts, which))
     total = np.zeros((len(which), width))
-    done = each(lambda part: [work(block) for block in blocks[part]], len(blocks), _AT_ONCE)
+
+    def work(part: slice) -> list[Floats]:
+        return [
+            np.add.reduceat(rows_of(block), np.asarray(block.firsts) - block.points.start, axis=1).T
+            for block in blocks[part]
+        ]
+
+    done = each(work, len(blocks), _AT_ONCE)
     for block, sums in zip(blocks, (one for part in done for one in part), strict=True):
         np.add.at(total, block.sets, sums)
     return total
