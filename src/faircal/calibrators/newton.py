@@ -329,6 +329,7 @@ class NewtonSearch:
 
     def __init__(self, mass: Floats, fraction: Floats, reach: Floats, *, intercept: bool) -> None:
         self._mass, self._fraction, self._intercept = mass, fraction, intercept
+        self._scale = fraction * (1.0 - fraction)  # the natural size of a gradient
         self._reach, self._m = reach, reach.shape[1] - 1
 
     def run(self, rough: Sums, exact: Sums, which: Ints) -> tuple[Floats, Ints]:
@@ -354,7 +355,13 @@ class NewtonSearch:
         spread = np.empty((len(self._mass), self._m + 1, self._m + 1))
         # At p = 1/2 the Hessian is a quarter of the features' second moments.
         spread[which] = 4.0 * self._at(rough, np.zeros_like(theta[which]), which).hessian
-        which = which[_smallest(self._part(spread[which])) > COLLINEAR]
+        # Features that are all but collinear are left to `fit_nonnegative`: their smallest
+        # eigenvalue, with the diagonal scaled to one, is rounding error.
+        second = spread[which] if self._intercept else spread[which, :-1, :-1]
+        size = np.sqrt(np.diagonal(second, axis1=1, axis2=2))
+        unit = 1.0 / np.where(size > 0, size, 1.0)
+        least = np.linalg.eigvalsh(second * unit[:, :, None] * unit[:, None, :])[:, 0]
+        which = which[least > COLLINEAR]
         start = theta.copy()
         near = self._descend(rough, theta, which, spread, AVERAGED_TOLERANCE)
         # Averaged points may be easier to tell apart than the points: then they are no help.
@@ -377,7 +384,7 @@ class NewtonSearch:
             # What Newton's step promises, −gᵀd, and how far the gradient is from an optimum's.
             gain = -np.einsum("kj,kj->k", at.gradient, step)
             left = self._residual(at, spread)
-            met = np.maximum(gain, left) <= tolerance * self._scale(at.which)
+            met = np.maximum(gain, left) <= tolerance * self._scale[at.which]
             met[met] = self._curvature(at.take(met), spread) >= CURVED
             met &= (np.abs(step) * self._reach[at.which]).sum(axis=1) <= SETTLED
             fitted.append(at.which[met])
@@ -447,13 +454,6 @@ class NewtonSearch:
         least = np.linalg.eigvalsh(root @ hessian @ root.transpose(0, 2, 1))[:, 0]
         return np.asarray(least, dtype=np.float64)
 
-    def _scale(self, which: Ints) -> Floats:
-        return self._fraction[which] * (1.0 - self._fraction[which])
-
-    def _part(self, matrices: Floats) -> Floats:
-        """Leave the intercept out of `matrices` where there is none."""
-        return matrices if self._intercept else matrices[:, :-1, :-1]
-
 
 def _solve(matrices: Floats, right: Floats, free: npt.NDArray[np.bool_]) -> Floats:
     """Solve a small system a set, in the free coordinates; the others come out as zero."""
@@ -467,12 +467,3 @@ def _solve(matrices: Floats, right: Floats, free: npt.NDArray[np.bool_]) -> Floa
     scaled[~np.isfinite(scaled).all(axis=(1, 2))] = eye * np.nan
     solution = np.linalg.solve(scaled, (right * unit)[:, :, None])[:, :, 0]
     return np.asarray(solution * unit, dtype=np.float64)
-
-
-def _smallest(matrices: Floats) -> Floats:
-    """Return the smallest eigenvalue of each matrix, its diagonal scaled to one."""
-    size = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
-    unit = 1.0 / np.where(size > 0, size, 1.0)
-    return np.asarray(
-        np.linalg.eigvalsh(matrices * unit[:, :, None] * unit[:, None, :])[:, 0], dtype=np.float64
-    )
