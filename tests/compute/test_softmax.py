@@ -89,6 +89,25 @@ def test_classes_that_can_be_told_apart_end_finite():
     assert value(rows, theta) < 1e-8
 
 
+def test_a_step_that_is_far_too_long_is_cut_at_once():
+    """Where every row is certain there is no curvature, and Newton's step has no sense of scale."""
+    tried = []
+
+    class Watched(SoftmaxRows):
+        def sums(self, theta, *, second):
+            tried.append(theta)
+            return super().sums(theta, second=second)
+
+    z = np.array([[30.0, -30.0]])
+    rows = Watched(Scalar(2), np.repeat(z, 4, axis=0), np.array([0, 0, 0, 1]))
+    found = fit(rows, Pull(np.ones(1), np.zeros(1)), np.ones(1))
+    start, first, second = tried[:3]
+    assert rows.reach(first - start) > 1e6
+    assert 0 < rows.reach(second - start) <= 40.0
+    # A quarter of the rows are of the other class: 60 θ are the log-odds of ¾.
+    assert found[0] == pytest.approx(np.log(3) / 60)
+
+
 def test_a_form_and_its_matrix_belong_together():
     for form in (kind(3) for kind in FORMS):
         theta = np.arange(1.0, form.size + 1)

@@ -9,7 +9,8 @@ import pytest
 
 import faircal
 from faircal.evaluation.audit import ScoredPairs
-from faircal.evaluation.audit.rates import rates_at
+from faircal.evaluation.audit.rates import imposter_matrix, rates_at
+from faircal.metrics import wilson
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +68,52 @@ def test_one_class_only():
     assert row.fpr == 0.25
     assert math.isnan(row.fnr)
     assert row.fnr_lacking.startswith("only 0 pairs: not enough data")
+
+
+class TestMatrix:
+    @pytest.mark.parametrize("identities", [True, False])
+    def test_counts_are_what_masks_give(self, pairs, identities):
+        given = {k: v for k, v in pairs.items() if identities or not k.endswith("identity")}
+        audit = faircal.audit(**given, threshold=0.7)
+        rows = [
+            row
+            for row in imposter_matrix(ScoredPairs.of(**given), audit)
+            if row.condition in ("", "threshold=0.7")
+        ]
+        assert [(row.left_group, row.right_group) for row in rows] == [
+            ("few", "few"),
+            ("few", "many"),
+            ("many", "many"),
+        ]
+        for row in rows:
+            both = np.sort(pairs["groups"], axis=1) == sorted((row.left_group, row.right_group))
+            score = pairs["score"][both.all(axis=1) & ~pairs["genuine"]]
+            assert (row.imposters, row.errors) == (len(score), (score >= 0.7).sum())
+            assert row.fpr == row.errors / row.imposters
+
+    def test_pairs_of_two_groups_without_people_are_independent(self, pairs):
+        given = {key: pairs[key] for key in ("genuine", "score", "groups")}
+        audit = faircal.audit(**given, threshold=0.7)
+        across = [
+            row
+            for row in imposter_matrix(ScoredPairs.of(**given), audit)
+            if row.left_group != row.right_group
+        ]
+        assert across
+        for row in across:
+            assert (row.low, row.high) == wilson(row.errors, row.imposters)
+            assert math.isnan(row.effective_people)
+
+    def test_people_make_the_interval_wider(self, pairs):
+        audit = faircal.audit(**pairs, threshold=0.7)
+        across = [
+            row
+            for row in imposter_matrix(ScoredPairs.of(**pairs), audit)
+            if row.left_group != row.right_group
+        ]
+        assert across
+        for row in across:
+            low, high = wilson(row.errors, row.imposters)
+            assert row.high - row.low > high - low
+            assert row.low <= row.fpr <= row.high
+            assert row.effective_people < 90
