@@ -3,13 +3,7 @@
 import numpy as np
 import pytest
 
-from faircal.production.monitoring.counts import (
-    CountTables,
-    PairCodes,
-    Shares,
-    TableShape,
-    buckets_of,
-)
+from faircal.production.monitoring.counts import Counts, Shares, buckets_of
 
 
 def test_buckets_are_even_and_the_same_for_the_same_number():
@@ -91,10 +85,8 @@ def test_images_vary_with_people_and_with_how_they_were_paired(people, within):
         right = np.where(rng.random(pairs) < within, same, right)
         sides = np.stack([left, right])
         buckets = buckets_of(sides, 64)
-        unknown = np.full((2, pairs), -1)
-        codes = PairCodes(unknown, group[sides], unknown, unknown[0] + 1)
-        counted = CountTables.of(codes, buckets, unknown[0] + 1, 1, TableShape(1, 4, 64))
-        shares = counted.block(0).shares("clusters")
+        counted = Counts.of(group[sides], buckets, np.zeros(pairs, np.int64), (1, 64, 4))
+        shares = counted.block(0).shares()
         shown = np.bincount(group[sides].ravel(), minlength=4) / (2 * pairs)
         np.testing.assert_allclose(shares.share, shown)
         found.append(shares.share)

@@ -121,7 +121,7 @@ def test_pairs_one_by_one_are_counted_like_a_batch(use):
     batch.add(seen)
     for row in range(2000):
         single.add(cut(seen, slice(row, row + 1)))
-    np.testing.assert_array_equal(batch.get_state()["part"], single.get_state()["part"])
+    np.testing.assert_array_equal(batch.get_state()["pairs.part"], single.get_state()["pairs.part"])
 
 
 def test_the_state_is_small_and_has_nothing_by_pair(use):
@@ -255,7 +255,12 @@ def test_a_state_of_another_watch_is_refused(use):
     watch = Watch.of(use.model)
     watch.add(cut(use.seen, slice(0, 1200)))
     state = watch.get_state()
-    spoilt = [{}, {**state, "version": 9}, {**state, "pairs": 7}, {**state, "part": np.zeros(3)}]
-    for bad in (*spoilt, {key: value for key, value in state.items() if key != "ladder.blocks"}):
+    spoilt = [
+        {},
+        {**state, "version": 9},
+        {**state, "pairs.count": 7},
+        {**state, "pairs.part": np.zeros(3)},
+    ]
+    for bad in (*spoilt, {key: value for key, value in state.items() if key != "pairs.blocks"}):
         with pytest.raises(DataError, match="new watch"):
             Watch.restore(use.model, bad)

@@ -48,7 +48,7 @@ def test_it_goes_on_where_it_was():
     for block in blocks[:17]:
         straight.add(block[None].copy(), 1)
         before.add(block[None].copy(), 1)
-    after = WindowLadder.restore(2, 1, before.count, before.part, before.get_state())
+    after = WindowLadder.restore(2, 1, before.get_state())
     for block in blocks[17:]:
         one, other = straight.add(block[None].copy(), 1), after.add(block[None].copy(), 1)
         assert [look.end for look in one] == [look.end for look in other]
@@ -56,12 +56,12 @@ def test_it_goes_on_where_it_was():
             np.testing.assert_array_equal(mine.counts, theirs.counts)
 
 
-@pytest.mark.parametrize("key", ["kept", "done", "blocks"])
+@pytest.mark.parametrize("key", ["count", "blocks"])
 def test_a_state_that_does_not_hold_together_is_refused(key):
     ladder = WindowLadder(2, 1)
     for _ in range(6):
         ladder.add(np.ones((1, 2), np.int64), 1)
     state = ladder.get_state()
-    state[key] = state[key] + 2 if key == "done" else state[key][:-1]
+    state[key] = state[key] + 2 if key == "count" else state[key][:-1]
     with pytest.raises(ValueError, match="fit"):
-        WindowLadder.restore(2, 1, ladder.count, ladder.part, state)
+        WindowLadder.restore(2, 1, state)

@@ -17,9 +17,11 @@ from faircal._base.errors import ParameterError
 from faircal.model import Population
 from faircal.production.monitoring.counts import (
     FEWEST_BUCKETS,
-    CountTables,
     Float64,
+    Int64,
     Shares,
+    Tables,
+    class_tables,
 )
 
 #: Where nobody is identified, people may be as few as one in so many of calibration's.
@@ -138,10 +140,10 @@ class Reference:
 
     def __init__(self, population: Population) -> None:
         self.population = population
-        classes = [CountTables.of_class(population, genuine) for genuine in (0, 1)]
+        classes = [class_tables(population, genuine) for genuine in (0, 1)]
         ways = list(_WAYS)[: 1 + population.stratified]
         self.by_class = {
-            name: SharesByClass(*(tables.shares(name) for tables in classes))
+            name: SharesByClass(*(tables[name].shares() for tables in classes))
             for name in (*ways, "clusters", "outside")
         }
 
@@ -193,14 +195,15 @@ class UseWindow:
     """Counts of pairs in use, and the calibration that they are compared with."""
 
     reference: Reference
-    tables: CountTables
+    tables: Tables
+    identified: Int64
     tolerance: Tolerance
 
     @cached_property
     def identified_by(self) -> str:
         """Who is identified of most pairs: ``people``, ``images``, or ``nobody``."""
-        counts = self.tables.identified
-        people, images, nobody = (counts / max(counts.sum(), 1)).tolist()
+        shares = self.identified / max(self.identified.sum(), 1)
+        people, images, nobody = shares.tolist()
         if nobody > _LACKING:
             return "nobody"
         return "images" if images > _LACKING or people == 0 else "people"
@@ -208,10 +211,10 @@ class UseWindow:
     @cached_property
     def _score_fits(self) -> dict[str, _ScoreFit]:
         """Scores in bins of all pairs, and in those of strata where most pairs' are known."""
-        everything, in_strata = self.tables.ranked.sum(axis=1).tolist()
-        by_stratum = self.reference.population.stratified and 2 * in_strata > everything
+        in_strata = self.tables["scores"].pairs.sum()
+        by_stratum = bool(2 * in_strata > self.tables["all_scores"].pairs.sum())
         return {
-            name: _ScoreFit.of(self.tables.shares(name), self.reference.by_class[name])
+            name: _ScoreFit.of(self.tables[name].shares(), self.reference.by_class[name])
             for name in list(_WAYS)[: 1 + by_stratum]
         }
 
@@ -222,12 +225,8 @@ class UseWindow:
 
     def covers(self, name: str) -> bool:
         """Whether ``scores``, ``clusters`` or ``outside`` are known of most pairs."""
-        pairs = {
-            "scores": self.tables.ranked[0],
-            "clusters": self.tables.place_pairs,
-            "outside": self.tables.outside_pairs,
-        }
-        return bool(2 * pairs[name].sum() >= self.tables.ranked[0].sum())
+        everything = self.tables["all_scores"].pairs.sum()
+        return name == "scores" or bool(2 * self.tables[name].pairs.sum() >= everything)
 
     def compare(self, name: str) -> WindowComparison:
         """Compare ``scores``, ``clusters`` or ``outside``."""
@@ -258,13 +257,13 @@ class UseWindow:
         expected = self.reference.mixed("clusters", self.share_genuine)
         least = _TINY / len(expected.share)
         by = np.diag(0.5 / np.sqrt(np.maximum(expected.share, least)))
-        observed = self.tables.shares("clusters")
+        observed = self.tables["clusters"].shares()
         return self._distance("clusters", observed, expected, by, self.tolerance.clusters)
 
     def _outside(self) -> WindowComparison:
         """Compare the share of images outside; fewer than in calibration is no fault."""
         expected = self.reference.mixed("outside", self.share_genuine)
-        observed = self.tables.shares("outside")
+        observed = self.tables["outside"].shares()
         by = np.array([[0.0, 1.0]])
         compared = self._distance("outside", observed, expected, by, self.tolerance.outside)
         if observed.share[1] > expected.share[1]:

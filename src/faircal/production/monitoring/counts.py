@@ -11,6 +11,7 @@ genuine; of use it is a stretch of time.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -147,43 +148,78 @@ def _between(joint: Float64, share: Float64) -> Float64:
 # ---------------------------------------------------------------------------- counting
 
 
-class PairCodes(NamedTuple):
-    """Where pairs are counted: n pairs, and −1 for what is unknown of one.
+class Counts(NamedTuple):
+    """Counts of one quantity in B bins; an axis of blocks may be before.
 
     Attributes
     ----------
-    rank : ndarray of shape (2, n)
-        Bin of the score: in bins of all pairs, and in those of the pair's stratum.
-    region, outside : ndarray of shape (2, n)
-        Of left and right image: where it lies, and whether (0 or 1) out of the population.
-    identified : ndarray of shape (n,)
-        0 where people are identified, 1 where images are, 2 where neither is.
+    buckets : ndarray of shape (G, B)
+        By bucket: of scores pairs, in the buckets of both people; of images images.
+    pairs : ndarray of shape (B,) or (2, B, B)
+        Of scores pairs by bin; of images pairs by the bins of left and right: those of one bucket,
+        then those of two.
     """
 
-    rank: Int64
-    region: Int64
-    outside: Int64
-    identified: Int64
+    buckets: Int64
+    pairs: Int64
 
     @classmethod
-    def of(
-        cls,
-        population: Population,
-        score: Float64,
-        cluster: Int64,
-        outside: Int64,
-        identified: Int64,
-    ) -> PairCodes:
-        """Place pairs by the bins, regions and strata of a population; `cluster` is (2, n)."""
-        placed = (cluster >= 0).all(axis=0)
-        region = np.full(cluster.shape, -1, np.int64)
-        region[:, placed] = population.region[cluster[:, placed]]
-        rank = np.full(cluster.shape, -1, np.int64)
-        rank[0] = np.searchsorted(population.ranked_edges[0], score, side="right")
-        if population.stratified:
-            stratum = population.stratum[region[0, placed], region[1, placed]]
-            rank[1, placed] = rank_by_stratum(population.ranked_edges, stratum, score[placed])
-        return cls(rank, region, outside, identified)
+    def of(cls, code: Int64, bucket: Int64, block: Int64, shape: tuple[int, int, int]) -> Counts:
+        """Count pairs by `block` (n,), `bucket` (2, n) and `code`; −1 is left out.
+
+        Codes are bins of scores, (1, n), or of both images, (2, n). `shape` is how many blocks,
+        buckets and bins there are.
+        """
+        blocks, buckets, bins = shape
+        rows = np.flatnonzero((code >= 0).all(axis=0))
+        code, bucket, block = code[:, rows], bucket[:, rows], block[rows]
+        two = bucket[0] != bucket[1]
+        cells = (block * buckets + bucket) * bins + code
+        if len(code) == 1:  # a pair is counted once where both people are of one bucket
+            touched = np.concatenate([cells[0], cells[1][two]])
+            pairs = _tally(block * bins + code[0], blocks, bins)
+        else:
+            touched = cells.ravel()
+            joint = ((block * 2 + two) * bins + code[0]) * bins + code[1]
+            pairs = _tally(joint, blocks, 2, bins, bins)
+        return cls(_tally(touched, blocks, buckets, bins), pairs)
+
+    def block(self, number: int) -> Counts:
+        """Return those of one block."""
+        return Counts(self.buckets[number], self.pairs[number])
+
+    def shares(self) -> Shares:
+        """Return the shares of bins, and how they vary."""
+        of = Shares.of_pairs if self.pairs.ndim == 1 else Shares.of_images
+        return of(self.buckets, self.pairs)
+
+
+def _tally(cells: Int64, blocks: int, *shape: int) -> Int64:
+    size = blocks * int(np.prod(shape))
+    return np.bincount(cells, minlength=size).reshape(blocks, *shape)
+
+
+def code_pairs(
+    population: Population, score: Float64, cluster: Int64, outside: Int64
+) -> dict[str, Int64]:
+    """Return by quantity where pairs are counted, (1, n) or (2, n); −1 where that is unknown.
+
+    Parameters
+    ----------
+    population : Population
+        Whose bins, regions and strata those are.
+    score : ndarray of shape (n,)
+    cluster, outside : ndarray of shape (2, n)
+        Of left and right image; −1 where unknown.
+    """
+    placed = (cluster >= 0).all(axis=0)
+    region, in_stratum = np.full(cluster.shape, -1), np.full((1, len(score)), -1)
+    region[:, placed] = population.region[cluster[:, placed]]
+    if population.stratified:
+        stratum = population.stratum[region[0, placed], region[1, placed]]
+        in_stratum[0, placed] = rank_by_stratum(population.ranked_edges, stratum, score[placed])
+    in_all = np.searchsorted(population.ranked_edges[0], score, side="right")[None]
+    return dict(zip(QUANTITIES, (in_all, in_stratum, region, outside), strict=True))
 
 
 def rank_by_stratum(edges: Float64, stratum: Int64, score: Float64) -> Int64:
@@ -195,150 +231,60 @@ def rank_by_stratum(edges: Float64, stratum: Int64, score: Float64) -> Int64:
     return bins
 
 
-class CountTables(NamedTuple):
-    """Counts of pairs: S bins of scores, R regions, G buckets; an axis of blocks may be before.
-
-    Attributes
-    ----------
-    ranked : ndarray of shape (2, S)
-        Pairs by score: in bins of all pairs, and in those of their strata.
-    ranked_buckets : ndarray of shape (2, G, S)
-        The same, in the buckets of both people.
-    place_buckets : ndarray of shape (G, R)
-        Images by region.
-    place_pairs : ndarray of shape (2, R, R)
-        Pairs by the regions of left and right: of one bucket, then of two.
-    outside_buckets, outside_pairs : ndarray of shape (G, 2), (2, 2, 2)
-        The same by whether images are outside.
-    identified : ndarray of shape (3,)
-        Pairs of which people, only images, nothing is identified.
-    """
-
-    ranked: Int64
-    ranked_buckets: Int64
-    place_buckets: Int64
-    place_pairs: Int64
-    outside_buckets: Int64
-    outside_pairs: Int64
-    identified: Int64
-
-    @classmethod
-    def of(
-        cls, pairs: PairCodes, bucket: Int64, block: Int64, blocks: int, shape: TableShape
-    ) -> CountTables:
-        """Count pairs in the `blocks` that `block` (n,) names; `bucket` is (2, n)."""
-        ranks = [
-            _count_pairs(block[rows], bucket[:, rows], rank[rows], blocks, shape)
-            for rank in pairs.rank
-            for rows in [np.flatnonzero(rank >= 0)]
-        ]
-        places, outside = (
-            _count_images(block[rows], bucket[:, rows], code[:, rows], blocks, shape.buckets, bins)
-            for code, bins in ((pairs.region, shape.regions), (pairs.outside, 2))
-            for rows in [np.flatnonzero((code >= 0).all(axis=0))]
-        )
-        return cls(
-            np.stack([counts for counts, _ in ranks], axis=1),
-            np.stack([by_bucket for _, by_bucket in ranks], axis=1),
-            *places,
-            *outside,
-            _tally(block * 3 + pairs.identified, blocks, 3),
-        )
-
-    @classmethod
-    def of_class(cls, population: Population, genuine: int) -> CountTables:
-        """Return what was counted of one class of calibration: 0 imposter, 1 genuine."""
-        return cls(
-            population.ranked_counts[:, genuine],
-            population.ranked_buckets[:, genuine],
-            population.place_buckets[genuine],
-            population.place_pairs[genuine],
-            population.outside_buckets[genuine],
-            population.outside_pairs[genuine],
-            np.zeros(3, np.int64),
-        )
-
-    def block(self, number: int) -> CountTables:
-        """Return the tables of one block."""
-        return CountTables(*(table[number] for table in self))
-
-    def flat(self) -> Int64:
-        """Return blocks as rows of numbers, (blocks, size), which `TableShape.cut` undoes."""
-        return np.concatenate([table.reshape(len(table), -1) for table in self], axis=1)
-
-    def shares(self, quantity: str) -> Shares:
-        """Return the shares in one block of one of `QUANTITIES`."""
-        if quantity == "clusters":
-            return Shares.of_images(self.place_buckets, self.place_pairs)
-        if quantity == "outside":
-            return Shares.of_images(self.outside_buckets, self.outside_pairs)
-        way = QUANTITIES.index(quantity)
-        return Shares.of_pairs(self.ranked_buckets[way], self.ranked[way])
+Tables = dict[str, Counts]
 
 
-class TableShape(NamedTuple):
-    """How many bins of scores, regions and buckets there are."""
+class Layout(NamedTuple):
+    """How many bins of scores, regions and buckets there are: where counts of a block stand."""
 
     bins: int
     regions: int
     buckets: int = BUCKETS
 
     @classmethod
-    def in_use(cls, population: Population) -> TableShape:
+    def in_use(cls, population: Population) -> Layout:
         """Return that of pairs in use."""
         return cls(population.ranked_counts.shape[2], len(population.stratum))
 
+    def tables(self, codes: dict[str, Int64], bucket: Int64, block: Int64, blocks: int) -> Tables:
+        """Count pairs by quantity; see `Counts.of`."""
+        bins = (self.bins, self.bins, self.regions, 2)
+        return {
+            name: Counts.of(codes[name], bucket, block, (blocks, self.buckets, b))
+            for name, b in zip(QUANTITIES, bins, strict=True)
+        }
+
     @property
-    def tables(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of each of `CountTables`."""
-        bins, regions, buckets = self
-        return (
-            (2, bins),
-            (2, buckets, bins),
-            (buckets, regions),
-            (2, regions, regions),
-            (buckets, 2),
-            (2, 2, 2),
-            (3,),
-        )
+    def _shapes(self) -> list[tuple[int, ...]]:
+        by_bucket = [(self.buckets, b) for b in (self.bins, self.bins, self.regions, 2)]
+        pairs = [(self.bins,)] * 2 + [(2, b, b) for b in (self.regions, 2)]
+        return [shape for both in zip(by_bucket, pairs, strict=True) for shape in both]
 
     @property
     def size(self) -> int:
-        """Counts in a block."""
-        return sum(int(np.prod(shape)) for shape in self.tables)
+        """Numbers in a block, with the three of `identified`."""
+        return sum(map(math.prod, self._shapes)) + 3
 
-    def cut(self, counts: Int64) -> CountTables:
-        """Cut the numbers of a block, of shape (size,), into tables."""
-        ends = np.cumsum([np.prod(shape) for shape in self.tables])[:-1]
-        parts = np.split(counts, ends)
-        return CountTables(
-            *(part.reshape(shape) for part, shape in zip(parts, self.tables, strict=True))
-        )
+    def flat(self, tables: Tables, identified: Int64) -> Int64:
+        """Return counts of blocks as rows, (blocks, size), which `cut` undoes."""
+        every = [each for counts in tables.values() for each in counts] + [identified]
+        return np.concatenate([each.reshape(len(each), -1) for each in every], axis=1)
 
-
-def _tally(cells: Int64, blocks: int, *shape: int) -> Int64:
-    size = blocks * int(np.prod(shape))
-    return np.bincount(cells, minlength=size).reshape(blocks, *shape)
-
-
-def _count_pairs(
-    block: Int64, bucket: Int64, rank: Int64, blocks: int, shape: TableShape
-) -> tuple[Int64, Int64]:
-    """Count pairs by bin, and by bucket and bin: in the buckets of both people."""
-    two = bucket[0] != bucket[1]
-    cells = (block * shape.buckets + bucket) * shape.bins + rank
-    touched = np.concatenate([cells[0], cells[1][two]])
-    counts = _tally(block * shape.bins + rank, blocks, shape.bins)
-    return counts, _tally(touched, blocks, shape.buckets, shape.bins)
+    def cut(self, row: Int64) -> tuple[Tables, Int64]:
+        """Return the counts of a block, and pairs by who is identified."""
+        ends = np.cumsum([math.prod(shape) for shape in self._shapes])
+        *parts, identified = np.split(row, ends)
+        every = [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        tables = map(Counts, every[::2], every[1::2])
+        return dict(zip(QUANTITIES, tables, strict=True)), identified
 
 
-def _count_images(
-    block: Int64, bucket: Int64, code: Int64, blocks: int, buckets: int, bins: int
-) -> tuple[Int64, Int64]:
-    """Count images by bucket and bin, and pairs by one bucket or two and both bins."""
-    two = bucket[0] != bucket[1]
-    joint = ((block * 2 + two) * bins + code[0]) * bins + code[1]
-    return (
-        _tally(((block * buckets + bucket) * bins + code).ravel(), blocks, buckets, bins),
-        _tally(joint, blocks, 2, bins, bins),
-    )
+def class_tables(population: Population, genuine: int) -> Tables:
+    """Return what was counted of one class of calibration: 0 imposter, 1 genuine."""
+    of = population
+    return {
+        "all_scores": Counts(of.ranked_buckets[0, genuine], of.ranked_counts[0, genuine]),
+        "scores": Counts(of.ranked_buckets[1, genuine], of.ranked_counts[1, genuine]),
+        "clusters": Counts(of.place_buckets[genuine], of.place_pairs[genuine]),
+        "outside": Counts(of.outside_buckets[genuine], of.outside_pairs[genuine]),
+    }

@@ -24,11 +24,11 @@ from faircal.production.monitoring.counts import (
     CALIBRATION_BUCKETS,
     QUANTITIES,
     Bool,
-    CountTables,
+    Counts,
     Float64,
     Int64,
-    PairCodes,
-    TableShape,
+    Layout,
+    code_pairs,
 )
 from faircal.production.monitoring.pairs_in_use import number_of
 from faircal.production.monitoring.placing import CalibrationPlaces, place_pairs
@@ -81,29 +81,26 @@ def survey(
         )  # fmt: skip
     bare = _without_counts(taken, placed)
     nowhere = np.full((2, len(taken.score)), -1)
-    codes = PairCodes.of(
+    codes = code_pairs(
         bare,
         taken.score,
         nowhere if placed is None else placed.cluster,
         nowhere if placed is None else placed.outside.astype(np.int64),
-        np.zeros(len(taken.score), np.int64),
     )
-    shape = TableShape(BINS, len(bare.stratum), CALIBRATION_BUCKETS)
-    counts, by_image = (
-        CountTables.of(codes, each, taken.genuine.astype(np.int64), 2, shape)
-        for each in (bucket, image_bucket)
-    )
+    layout, kind = Layout(BINS, len(bare.stratum), CALIBRATION_BUCKETS), taken.genuine.astype(int)
+    counts, by_image = (layout.tables(codes, each, kind, 2) for each in (bucket, image_bucket))
     quantities = QUANTITIES if placed is not None else QUANTITIES[:1]
-    effects = {name: _effect(name, counts, by_image) for name in quantities}
+    effects = {name: _effect(counts[name], by_image[name]) for name in quantities}
     effects.setdefault("scores", effects["all_scores"])
+    ways = (counts["all_scores"], counts["scores"])
     population = replace(
         bare,
-        ranked_counts=np.ascontiguousarray(counts.ranked.swapaxes(0, 1)),
-        ranked_buckets=np.ascontiguousarray(counts.ranked_buckets.swapaxes(0, 1)),
-        place_buckets=counts.place_buckets,
-        place_pairs=counts.place_pairs,
-        outside_buckets=counts.outside_buckets,
-        outside_pairs=counts.outside_pairs,
+        ranked_counts=np.stack([way.pairs for way in ways]),
+        ranked_buckets=np.stack([way.buckets for way in ways]),
+        place_buckets=counts["clusters"].buckets,
+        place_pairs=counts["clusters"].pairs,
+        outside_buckets=counts["outside"].buckets,
+        outside_pairs=counts["outside"].pairs,
         counted_by=taken.counted_by,
         people=people,
         effects={key: round(value, 4) for key, value in effects.items()},
@@ -157,14 +154,14 @@ def _limits(values: Float64) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
-def _effect(name: str, people: CountTables, images: CountTables) -> float:
+def _effect(people: Counts, images: Counts) -> float:
     """Return how many times larger variances are over people than over images, at least 1.
 
     The larger of the two classes counts.
     """
     worst = 1.0
     for kind in range(2):
-        over, under = (tables.block(kind).shares(name) for tables in (people, images))
+        over, under = (counts.block(kind).shares() for counts in (people, images))
         by = np.tri(len(over.share))
         least = float(np.trace(under.covariance(by)))
         if least > 0:

@@ -15,7 +15,7 @@ from faircal.methods import Method
 from faircal.model import Population
 from faircal.production.monitoring import calibration
 from faircal.production.monitoring.comparing import Reference, Tolerance, UseWindow
-from faircal.production.monitoring.counts import BUCKETS, CountTables, PairCodes, TableShape
+from faircal.production.monitoring.counts import BUCKETS, Layout, code_pairs
 from faircal.production.monitoring.findings import NAMES, Finding, Verdict, finding, summary
 from faircal.production.monitoring.pairs_in_use import PairsInUse
 from faircal.production.monitoring.windows import ENDLESS, CountedWindow, WindowLadder
@@ -24,7 +24,7 @@ State = dict[str, NDArray[Any] | float | int | str]
 
 #: Pairs, and labels, in the smallest block.
 BLOCK, LABELS = 500, 50
-_VERSION = 1
+_VERSION = 2
 
 
 class Watch:
@@ -79,9 +79,9 @@ class Watch:
             raise ParameterError(f"false_alarms: expected a rate between 0 and 1, found {rate!r}")
         self.population, self.false_alarms = population, float(rate)
         self.tolerance, self.in_order = tolerance or Tolerance(), in_order
-        self._reference, self._shape = Reference(population), TableShape.in_use(population)
+        self._reference, self._layout = Reference(population), Layout.in_use(population)
         block, labels = (BLOCK, LABELS) if in_order else (ENDLESS, ENDLESS)
-        self._pairs = WindowLadder(self._shape.size, block)
+        self._pairs = WindowLadder(self._layout.size, block)
         self._labels = WindowLadder(calibration.SIZE, labels)
         #: By name of what is watched, the look that counts.
         self._windows: dict[str, CountedWindow] = {}
@@ -122,20 +122,20 @@ class Watch:
         if not len(pairs):
             return
         start, size, n = self.pairs, self._pairs.block, len(pairs)
-        codes = PairCodes.of(
+        codes = code_pairs(
             self.population,
             np.asarray(pairs.score, np.float64),
             pairs.sides("cluster"),
             pairs.sides("outside"),
-            pairs.identified(),
         )
         # Pairs that came together get places in time by chance: a batch that is sorted by group or
         # label must not look like a change.
         block = (start + np.random.default_rng(start).permutation(n)) // size - start // size
         blocks = (start + n - 1) // size - start // size + 1
-        buckets = pairs.buckets(start, BUCKETS)
-        counted = CountTables.of(codes, buckets, block, blocks, self._shape).flat()
-        for window in self._pairs.add(counted, n):
+        tables = self._layout.tables(codes, pairs.buckets(start, BUCKETS), block, blocks)
+        identified = np.bincount(block * 3 + pairs.identified(), minlength=3 * blocks)
+        rows = self._layout.flat(tables, identified.reshape(blocks, 3))
+        for window in self._pairs.add(rows, n):
             self._look(window)
         if pairs.genuine is not None:
             self.feedback(*pairs.labels())
@@ -180,7 +180,7 @@ class Watch:
 
     def use_window(self, window: CountedWindow) -> UseWindow:
         """Return a window of pairs beside what it is compared with."""
-        return UseWindow(self._reference, self._shape.cut(window.counts), self.tolerance)
+        return UseWindow(self._reference, *self._layout.cut(window.counts), self.tolerance)
 
     def _look(self, window: CountedWindow) -> None:
         in_use = self.use_window(window)
@@ -224,19 +224,15 @@ class Watch:
         """Return all that `restore` needs: arrays of counts and a few numbers, nothing by pair."""
         state: State = {
             "version": _VERSION,
-            "pairs": self.pairs,
-            "labels": self.labels,
             "false_alarms": self.false_alarms,
             "in_order": int(self.in_order),
-            "part": self._pairs.part,
-            "label_part": self._labels.part,
         }
         tolerance = {key: float(value) for key, value in asdict(self.tolerance).items()}
         state |= prefixed("tolerance", tolerance)
-        state |= prefixed("ladder", self._pairs.get_state())
-        state |= prefixed("label_ladder", self._labels.get_state())
+        state |= prefixed("pairs", self._pairs.get_state())
+        state |= prefixed("labels", self._labels.get_state())
         for name, window in self._windows.items():
-            state |= prefixed(f"record.{name}", window.get_state())
+            state |= prefixed(f"window.{name}", window.get_state())
         return state
 
     @classmethod
@@ -262,21 +258,15 @@ class Watch:
             raise ValueError("another version")
         tolerance = Tolerance(**unprefixed("tolerance", state))
         watch = cls(population, float(state["false_alarms"]), tolerance, bool(state["in_order"]))
-        for name, prefix in (("pairs", ""), ("labels", "label_")):
+        for name in ("pairs", "labels"):
             ladder: WindowLadder = getattr(watch, f"_{name}")
-            restored = WindowLadder.restore(
-                ladder.size,
-                ladder.block,
-                int(state[name]),
-                state[f"{prefix}part"],
-                unprefixed(f"{prefix}ladder", state),
-            )
-            setattr(watch, f"_{name}", restored)
+            kept = unprefixed(name, state)
+            setattr(watch, f"_{name}", WindowLadder.restore(ladder.size, ladder.block, kept))
         for name in NAMES:
-            kept = unprefixed(f"record.{name}", state)
-            if kept:
+            looked_at = unprefixed(f"window.{name}", state)
+            if looked_at:
                 size = watch._labels.size if name == "calibration" else watch._pairs.size
-                watch._windows[name] = CountedWindow.restore(kept, size)
+                watch._windows[name] = CountedWindow.restore(looked_at, size)
         return watch
 
 

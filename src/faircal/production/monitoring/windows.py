@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircal.production.monitoring.counts import Int64
 
@@ -138,31 +137,30 @@ class WindowLadder:
                 return
             block = kept[-2] + kept[-1]
 
-    def get_state(self) -> dict[str, NDArray[np.integer]]:
-        """Return arrays of all full blocks that are kept."""
+    def get_state(self) -> dict[str, Any]:
+        """Return what `restore` needs: a number, and counts of blocks."""
         kept = [block for level in self.levels for block in level]
         rows = np.array(kept, np.int64).reshape(len(kept), self.size)
+        small = rows.max(initial=0) < 2**31
         return {
-            "blocks": rows.astype(np.int32) if rows.max(initial=0) < 2**31 else rows,
-            "kept": np.array([len(level) for level in self.levels], np.int64),
-            "done": np.array([self.done], np.int64),
+            "count": self.count,
+            "part": self.part,
+            "blocks": rows.astype(np.int32) if small else rows,
         }
 
     @classmethod
-    def restore(
-        cls, size: int, block: int, count: int, part: Any, state: Mapping[str, Any]
-    ) -> WindowLadder:
+    def restore(cls, size: int, block: int, state: Mapping[str, Any]) -> WindowLadder:
         """Undo `get_state`; `ValueError` where it does not hold together."""
         ladder = cls(size, block)
-        ladder.count, ladder.done = count, int(state["done"][0])
-        ladder.part = np.array(part, np.int64).reshape(size)
+        ladder.count = int(state["count"])
+        ladder.part = np.array(state["part"], np.int64).reshape(size)
+        ladder.done = ladder.count // block
         rows = np.asarray(state["blocks"]).astype(np.int64).reshape(-1, size)
         at = 0
-        for level, kept in enumerate(np.asarray(state["kept"]).tolist()):
-            if kept != min(ladder.done >> level, IN_WINDOW):
-                raise ValueError("blocks do not fit their number")
+        for level in range(min(ladder.done.bit_length(), _MOST_LEVELS)):
+            kept = min(ladder.done >> level, IN_WINDOW)
             ladder.levels.append(list(rows[at : at + kept]))
             at += kept
-        if at != len(rows) or (rows < 0).any() or ladder.done != count // block:
+        if at != len(rows) or (rows < 0).any():
             raise ValueError("blocks do not fit their number")
         return ladder
