@@ -1,14 +1,13 @@
-"""Telling a model where it is from: data, population, intended use, limits."""
+"""Telling a model where it is from: data, intended use, limits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircal._base.errors import NotFittedError, ParameterError
 from faircal._base.jobs import Progress, silent
@@ -22,6 +21,11 @@ from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE
 from faircal.metrics.results import versions
 from faircal.model import About, Provenance
 from faircal.production.monitoring.population import SampledPairs
+
+#: People of calibration, and images of a group whose people nobody knows, that are no longer few.
+_FEW_PEOPLE, _FEW_IMAGES = 100, 100
+#: Names in a sentence.
+_NAMED = 6
 
 
 class CountedRemotePairs(SampledPairs, Protocol):
@@ -37,160 +41,12 @@ class CountedRemotePairs(SampledPairs, Protocol):
         """Return what tells whether this is the same data as another time."""
 
 
-@dataclass
-class CalibrationCounts:
-    """Who is in the pairs."""
+class _DataFacts(NamedTuple):
+    """What is known of calibration data; `unit` is what `groups` count."""
 
-    pairs: int = 0
-    genuine: int = 0
-    images: int | None = None
-    people: int | None = None
-    groups: dict[str, AttributeCounts] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, data: Dataset | PairStream | CountedRemotePairs, progress: Progress
-    ) -> CalibrationCounts:
-        """Count; of a folder's pairs the images are shared by all parts."""
-        if isinstance(data, Dataset | PairStream):
-            summary = DataSummary.of(data, "counting calibration pairs", progress)
-        else:
-            summary = data.summary
-        counts = cls(summary.pairs, summary.genuine)
-        if data.images is not None and len(summary.used):
-            counts._add_images(data.images, summary.images)
-        else:
-            counts.people = len(summary.names) if summary.names else None
-            counts.groups = summary.sides
-        counts.groups = {
-            name: of for name, of in counts.groups.items() if 0 < len(of.images) <= MOST_COUNTED
-        }
-        return counts
-
-    def _add_images(self, images: Any, used: NDArray[np.intp]) -> None:
-        self.images = len(used)
-        identity = images.identity
-        whom = None if identity is None or not identity.names else identity.take(used)
-        self.people = None if whom is None else len(np.unique(whom[whom >= 0]))
-        for name, column in images.attributes.items():
-            if len(column.names) > MOST_COUNTED:
-                continue
-            self.groups[name] = of = AttributeCounts.of(column, column.take(used))
-            if whom is not None:
-                for code, value in enumerate(column.names):
-                    theirs = whom[(column.take(used) == code) & (whom >= 0)]
-                    of.people[value] = len(np.unique(theirs))
-
-    def counts(self) -> dict[str, int | None]:
-        """Return the numbers by name."""
-        return {
-            "pairs": self.pairs,
-            "genuine": self.genuine,
-            "imposters": self.pairs - self.genuine,
-            "images": self.images,
-            "people": self.people,
-        }
-
-
-#: People of calibration, and images of a group whose people nobody knows, that are no longer few.
-_FEW_PEOPLE, _FEW_IMAGES = 100, 100
-#: Names in a sentence.
-_NAMED = 6
-
-
-def limits_of_pairs(
-    model: Method, feature: str, counted: CalibrationCounts, simulated: bool
-) -> Iterator[str]:
-    """Say what a model of pairs can't do, and what nobody can tell of it."""
-    if simulated:
-        yield "The people are simulated: nothing of this holds for real ones."
-    yield from _of_method(model, feature)
-    yield from _of_people(counted.people)
-    if not counted.groups:
-        yield (
-            "No attribute came with the data: who its people were, and whether groups are "
-            "treated alike, can't be told."
-        )
-    unit = "images" if counted.images is not None else "sides of pairs"
-    for name, of in counted.groups.items():
-        yield from _of_group(name, of, unit)
-    yield from _of_counts(model, counted)
-
-
-def limits_of_rows(groups: dict[str, AttributeCounts], classes: dict[str, int]) -> Iterator[str]:
-    """Say what a calibrated classifier can't do; `classes` are rows by class."""
-    yield "It calibrates the probabilities of one classifier; those of another mean nothing to it."
-    for name, of in groups.items():
-        yield from _of_group(name, of, "rows")
-    few = _listing(f"{name} ({n})" for name, n in classes.items() if n < FEWEST_PEOPLE)
-    if few:
-        yield f"Fewer than {FEWEST_PEOPLE} rows of the class {few}."
-
-
-def _of_method(model: Method, feature: str) -> Iterator[str]:
-    if feature:
-        yield f"Made for embeddings or scores of “{feature}”; those of another network are strange."
-    if model.needs.groups_to_apply:
-        attribute = getattr(model, "attribute_", None) or "an attribute"
-        yield f"In use it must be told {attribute} of both images of every pair."
-    if model.yardstick:
-        yield "A yardstick for studies: it uses what a deployment must not ask for."
-    rate = model.get_params(deep=False).get("target_fpr")
-    if model.fitted_to_rate and rate is not None:
-        yield f"Fitted to a false-positive rate of {_percent(rate)}; at others groups may differ."
-
-
-def _of_people(people: int | None) -> Iterator[str]:
-    if people is None:
-        yield "Nobody knows who is in the images: how many people this rests on can't be told."
-    elif people < _FEW_PEOPLE:
-        yield f"It rests on {people} people, which are few: others may differ from them."
-
-
-def _of_group(name: str, of: AttributeCounts, of_what: str) -> Iterator[str]:
-    missing = [value for value, count in of.images.items() if not count]
-    if missing:
-        yield f"{name}: nobody of {_listing(missing)} was among the calibration pairs."
-    if of.people:
-        few = {value: n for value, n in of.people.items() if n < FEWEST_PEOPLE}
-        unit, least = "people", FEWEST_PEOPLE
-    else:
-        few = {value: n for value, n in of.images.items() if n < _FEW_IMAGES}
-        unit, least = of_what, _FEW_IMAGES
-    named = _listing(f"{value} ({few[value]})" for value in few if value not in missing)
-    if named:
-        yield f"{name}: fewer than {least} {unit} of {named}; what holds for them can't be told."
-    everything = sum(of.images.values()) + of.unknown
-    if of.unknown:
-        yield f"{name} is not known of {_percent(of.unknown / everything)} of the {of_what}."
-
-
-def _of_counts(model: Method, counted: CalibrationCounts) -> Iterator[str]:
-    share = model.diagnostics_.figures.get(SHARE_FIGURE, counted.genuine / max(counted.pairs, 1))
-    yield (
-        f"Probabilities hold where {_percent(share)} of the pairs are genuine, as in calibration; "
-        "where the share is another, they must be moved to it (--prior)."
-    )
-    imposters = counted.pairs - counted.genuine
-    # With none among n, 3 / n is the most that the rate can be with 95 % confidence.
-    if imposters and 3 / imposters < 1:
-        yield (
-            f"Its {imposters:,} imposter pairs can't show a false-positive rate below about "
-            f"{_percent(3 / imposters)}."
-        )
-
-
-def _listing(names: Iterable[str]) -> str:
-    every = list(names)
-    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
-    return ", ".join(every[:_NAMED]) + more
-
-
-def _percent(share: float) -> str:
-    """Print a fraction as percent, with two digits that count at least."""
-    near = min(share, 1 - share)
-    digits = max(1, -1 - math.floor(math.log10(near))) if near > 0 else 0
-    return f"{100 * share:.{digits}f} %"
+    counts: dict[str, int | None]
+    groups: dict[str, AttributeCounts]
+    unit: str
 
 
 def describe(
@@ -239,9 +95,17 @@ def describe(
     if isinstance(model, FairCalClassifier):
         if not isinstance(data, ClassifierRows):
             raise ParameterError("expected the Labelled rows that the classifier was fitted on")
-        facts = _of_rows(model, data)
+        model._check_fitted()
+        facts, simulated = _of_rows(data), False
+        own_limits = limits_of_rows(facts, data)
     else:
-        facts = _of_pairs(model, data, progress)
+        if isinstance(data, ClassifierRows):
+            raise ParameterError("expected the Dataset or PairStream that the model was fitted on")
+        if not model._fitted:
+            raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
+        facts = _of_pairs(data, progress)
+        simulated = bool(data.provenance.get("simulated", False))
+        own_limits = limits_of_pairs(model, facts, data.feature, simulated)
     provenance = Provenance(
         data=data.name,
         data_sha256=data.hash()
@@ -249,52 +113,159 @@ def describe(
         else data.fingerprint(),
         feature=getattr(data, "feature", ""),
         counts=facts.counts,
-        groups=facts.groups,
-        simulated=facts.simulated,
+        groups={name: of.images for name, of in facts.groups.items()},
+        simulated=simulated,
         settings=_plain(settings or {}),
         versions=versions(),
         intended_use=intended_use,
-        limits=(*limits, *facts.limits),
+        limits=(*limits, *own_limits),
     )
     model.about_ = replace(model.about_, provenance=provenance)
     return model.about_
 
 
-class _DataFacts(NamedTuple):
-    """What is known of calibration data."""
+def _of_pairs(data: Dataset | PairStream | CountedRemotePairs, progress: Progress) -> _DataFacts:
+    """Count who is in pairs; of a folder's pairs the images are shared by all parts."""
+    if isinstance(data, Dataset | PairStream):
+        summary = DataSummary.of(data, "counting calibration pairs", progress)
+    else:
+        summary = data.summary
+    counts: dict[str, int | None] = {
+        "pairs": summary.pairs,
+        "genuine": summary.genuine,
+        "imposters": summary.pairs - summary.genuine,
+        "images": None,
+        "people": len(summary.names) if summary.names else None,
+    }
+    if data.images is None or not len(summary.used):
+        return _DataFacts(counts, _counted(summary.sides), "sides of pairs")
+    used, identity = summary.images, data.images.identity
+    whom = None if identity is None or not identity.names else identity.take(used)
+    counts["images"] = len(used)
+    counts["people"] = None if whom is None else len(np.unique(whom[whom >= 0]))
+    groups = {}
+    for name, column in data.images.attributes.items():
+        if len(column.names) <= MOST_COUNTED:
+            codes = column.take(used)
+            groups[name] = of = AttributeCounts.of(column, codes)
+            if whom is not None:
+                for code, value in enumerate(column.names):
+                    of.people[value] = len(np.unique(whom[(codes == code) & (whom >= 0)]))
+    return _DataFacts(counts, _counted(groups), "images")
 
-    counts: Mapping[str, int | None]
-    groups: Mapping[str, Mapping[str, int]]
-    simulated: bool
-    limits: tuple[str, ...]
+
+def _counted(groups: Mapping[str, AttributeCounts]) -> dict[str, AttributeCounts]:
+    """Leave out attributes that have no value, or so many that they are no groups."""
+    return {name: of for name, of in groups.items() if 0 < len(of.images) <= MOST_COUNTED}
 
 
-def _of_pairs(model: Method, data: Any, progress: Progress) -> _DataFacts:
-    if isinstance(data, ClassifierRows):
-        raise ParameterError("expected the Dataset or PairStream that the model was fitted on")
-    if not model._fitted:
-        raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
-    counted = CalibrationCounts.of(data, progress)
-    simulated = bool(data.provenance.get("simulated", False))
-    limits = tuple(limits_of_pairs(model, data.feature, counted, simulated))
-    groups = {name: of.images for name, of in counted.groups.items()}
-    return _DataFacts(counted.counts(), groups, simulated, limits)
-
-
-def _of_rows(model: FairCalClassifier, data: ClassifierRows) -> _DataFacts:
-    model._check_fitted()
+def _of_rows(data: ClassifierRows) -> _DataFacts:
+    """Count rows of a classifier."""
     units = None if data.identity is None else len(np.unique(data.identity.apart))
     counts = {"rows": len(data), "classes": len(data.classes), "units": units}
     groups = {
-        name: AttributeCounts.of(column, column.codes)
-        for name, column in data.attributes.items()
-        if 0 < len(column.names) <= MOST_COUNTED
+        name: AttributeCounts.of(column, column.codes) for name, column in data.attributes.items()
     }
+    return _DataFacts(counts, _counted(groups), "rows")
+
+
+# ---------------------------------------------------------------------------- limits
+
+
+def limits_of_pairs(
+    model: Method, facts: _DataFacts, feature: str, simulated: bool
+) -> Iterator[str]:
+    """Say what a model of pairs can't do, and what nobody can tell of it."""
+    people = facts.counts["people"]
+    if simulated:
+        yield "The people are simulated: nothing of this holds for real ones."
+    if feature:
+        yield (
+            f"Made for embeddings or scores of “{feature}”; those of another network mean nothing "
+            "to it."
+        )
+    if model.needs.groups_to_apply:
+        attribute = getattr(model, "attribute_", None) or "an attribute"
+        yield f"In use it must be told {attribute} of both images of every pair."
+    if model.yardstick:
+        yield "A yardstick for studies: it uses what a deployment must not ask for."
+    rate = model.get_params(deep=False).get("target_fpr")
+    if model.fitted_to_rate and rate is not None:
+        yield f"Fitted to a false-positive rate of {_percent(rate)}; at others groups may differ."
+    if people is None:
+        yield "Nobody knows who is in the images: how many people this rests on can't be told."
+    elif people < _FEW_PEOPLE:
+        yield f"It rests on {people} people, which are few: others may differ from them."
+    if not facts.groups:
+        yield (
+            "No attribute came with the data: who its people were, and whether groups are "
+            "treated alike, can't be told."
+        )
+    yield from _of_groups(facts)
+    yield from _of_counts(model, facts)
+
+
+def limits_of_rows(facts: _DataFacts, data: ClassifierRows) -> Iterator[str]:
+    """Say what a calibrated classifier can't do."""
+    yield "It calibrates the probabilities of one classifier; those of another mean nothing to it."
+    yield from _of_groups(facts)
     codes = np.empty(0, np.int64) if data.codes is None else data.codes
     each = np.bincount(codes, minlength=len(data.classes)).tolist()
     classes = dict(zip(data.classes, each, strict=True))
-    limits = tuple(limits_of_rows(groups, classes))
-    return _DataFacts(counts, {name: of.images for name, of in groups.items()}, False, limits)
+    few = _listing(f"{name} ({n})" for name, n in classes.items() if n < FEWEST_PEOPLE)
+    if few:
+        yield f"Fewer than {FEWEST_PEOPLE} rows of the class {few}."
+
+
+def _of_groups(facts: _DataFacts) -> Iterator[str]:
+    """Say which groups are missing, small or unknown."""
+    for name, of in facts.groups.items():
+        missing = [value for value, count in of.images.items() if not count]
+        if missing:
+            yield f"{name}: nobody of {_listing(missing)} was among the calibration pairs."
+        unit, least, counts = (
+            ("people", FEWEST_PEOPLE, of.people)
+            if of.people
+            else (facts.unit, _FEW_IMAGES, of.images)
+        )
+        few = [(value, n) for value, n in counts.items() if n < least and value not in missing]
+        if few:
+            named = _listing(f"{value} ({n})" for value, n in few)
+            yield (
+                f"{name}: fewer than {least} {unit} of {named}; what holds for them can't be told."
+            )
+        if of.unknown:
+            share = of.unknown / (sum(of.images.values()) + of.unknown)
+            yield f"{name} is not known of {_percent(share)} of the {facts.unit}."
+
+
+def _of_counts(model: Method, facts: _DataFacts) -> Iterator[str]:
+    """Say what share of genuine pairs probabilities hold for, and which rates are out of reach."""
+    pairs, imposters = facts.counts["pairs"] or 0, facts.counts["imposters"] or 0
+    share = model.diagnostics_.figures.get(SHARE_FIGURE, (pairs - imposters) / max(pairs, 1))
+    yield (
+        f"Probabilities hold where {_percent(share)} of the pairs are genuine, as in calibration; "
+        "where the share is another, they must be moved to it (--prior)."
+    )
+    # With none among n, 3 / n is the most that the rate can be with 95 % confidence.
+    if imposters and 3 / imposters < 1:
+        yield (
+            f"Its {imposters:,} imposter pairs can't show a false-positive rate below about "
+            f"{_percent(3 / imposters)}."
+        )
+
+
+def _listing(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
+    return ", ".join(every[:_NAMED]) + more
+
+
+def _percent(share: float) -> str:
+    """Print a fraction as percent, with two digits that count at least."""
+    near = min(share, 1 - share)
+    digits = max(1, -1 - math.floor(math.log10(near))) if near > 0 else 0
+    return f"{100 * share:.{digits}f} %"
 
 
 def _plain(value: Any) -> Any:
