@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 
 import faircal
 from faircal._base.files import file_digest
-from faircal.production.onnx.checking import run
+from faircal.production.onnx.export import run
 
 
 def words(*more, model="faircal.faircal", out="m.onnx"):
@@ -72,7 +72,7 @@ def test_bad_input(change, said, world, run_here, monkeypatch):
         rng.dirichlet([1, 1], 50), rng.integers(2, size=50), features=rng.normal(size=(50, 2))
     ).save("classifier.faircal")
     if "trained" in change.get("model", ""):
-        monkeypatch.setattr("faircal.production.onnx.checking.load_method", lambda _: _trained())
+        monkeypatch.setattr("faircal.production.onnx.export.load_method", lambda _: _trained())
         Path("trained.faircal").touch()
     done = run_here(words(**change))
     assert (done.code, len(done.err.splitlines())) == (2, 1)

@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logit
 
-from faircal._base.errors import MissingExtraError, NotFittedError, ParameterError
-from faircal._base.files import atomic_path
+from faircal._base.errors import (
+    MissingExtraError,
+    ModelFileError,
+    NotFittedError,
+    ParameterError,
+)
+from faircal._base.files import atomic_path, check_file, existing, file_digest
+from faircal._base.registry import short
 from faircal._version import __version__
-from faircal.calibrators.prior import SHARE_FIGURE, check_share
+from faircal.calibrators.prior import SHARE_FIGURE, check_share, shift_prior
+from faircal.data import Embeddings, Groups
 from faircal.data.dataset import COSINE_RANGE
-from faircal.methods import Method
+from faircal.methods import Method, load_method
 from faircal.methods.clusters import model_centers, model_space
 from faircal.methods.modelfile import encode
 from faircal.methods.prior import fitted_share
 from faircal.metrics.calibration import NLL_EPS
-from faircal.production.onnx.graph import Graph, GraphValue, Node, Port
+from faircal.production.onnx.graph import Graph, GraphValue
 from faircal.production.onnx.methods import PAIRS, PairInputs, Said, build_of
 
-if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, ValueInfoProto
+Feed = dict[str, NDArray[Any]]
 
-
-#: Version of ONNX's operations, and of its files: onnxruntime reads both since 1.14.
-OPSET, FORMAT = 18, 8
 #: More than this an ONNX file cannot hold.
 MOST_BYTES = 2**31 - 2**20
 
@@ -45,73 +48,12 @@ def check_installed() -> None:
         ) from error
 
 
-def to_onnx(graph: Graph, name: str, words: str, metadata: Mapping[str, str]) -> ModelProto:
-    """Return a graph as ONNX knows it, checked.
-
-    Parameters
-    ----------
-    graph : Graph
-    name, words : str
-        What it is, in a word and in a sentence.
-    metadata : mapping from str to str
-    """
-    check_installed()
-    from onnx import checker, helper, numpy_helper
-
-    if graph.size > MOST_BYTES:
-        raise ParameterError(
-            f"the maps of the model make a graph of {graph.size / 1e9:.1f} GB, and an ONNX file "
-            "holds 2: fit with another calibrator (beta keeps three numbers a map)"
-        )
-    model = helper.make_model(
-        helper.make_graph(
-            [_node(node) for node in graph.nodes],
-            name,
-            [_port(port) for port in graph.inputs],
-            [_port(port) for port in graph.outputs],
-            [numpy_helper.from_array(array, key) for key, array in graph.arrays.items()],
-        ),
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=FORMAT,
-        producer_name="faircal",
-        producer_version=__version__,
-        doc_string=words,
-    )
-    helper.set_model_props(model, dict(metadata))
-    checker.check_model(model, full_check=True)
-    return model
-
-
-def write(model: ModelProto, path: Path) -> None:
-    """Write an ONNX file; it appears whole or not at all. The same graph gives the same bytes."""
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(model.SerializeToString(deterministic=True))
-
-
-def _node(node: Node) -> NodeProto:
-    from onnx import helper
-
-    settings: dict[str, Any] = {
-        key: _element(value) if isinstance(value, np.dtype) else value
-        for key, value in node.settings.items()
-    }
-    return helper.make_node(node.operation, node.inputs, node.outputs, node.outputs[0], **settings)
-
-
-def _port(port: Port) -> ValueInfoProto:
-    from onnx import helper
-
-    return helper.make_tensor_value_info(
-        port.name, _element(port.kind), port.shape, doc_string=port.meaning
-    )
-
-
-def _element(kind: np.dtype[Any]) -> int:
-    from onnx import helper
-
-    return int(helper.np_dtype_to_tensor_dtype(kind))
-
-
+#: How far apart probabilities of the graph and of the model may be.
+TOLERANCE = 1e-5
+#: Length of made-up embeddings where the model takes any.
+_DIMENSION = 128
+#: Pairs that the graph is asked about at a time.
+_BATCH = 10_000
 #: Above so many bytes a graph is called large.
 LARGE = 200_000_000
 #: What of a model's provenance goes into the graph's metadata.
@@ -191,12 +133,19 @@ def export_onnx(
     metadata = _metadata(model, pairs, share, prior, model_sha256)
     words = f"{model.title} of faircal: from the embeddings of two images to P(genuine)"
     target = Path(path)
-    write(to_onnx(graph, "faircal", words, metadata), target)
+    if graph.size > MOST_BYTES:
+        raise ParameterError(
+            f"the maps of the model make a graph of {graph.size / 1e9:.1f} GB, and an ONNX file "
+            "holds 2: fit with another calibrator (beta keeps three numbers a map)"
+        )
+    onnx = graph.to_model("faircal", words, metadata)
+    with atomic_path(target) as temporary:  # the same graph gives the same bytes
+        temporary.write_bytes(onnx.SerializeToString(deterministic=True))
     return Exported(
         target,
         target.stat().st_size,
-        {port.name: port.meaning for port in graph.inputs},
-        {port.name: port.meaning for port in graph.outputs},
+        {port.name: port.doc_string for port in graph.inputs},
+        {port.name: port.doc_string for port in graph.outputs},
         metadata,
         tuple(notes),
     )
@@ -301,3 +250,154 @@ def _metadata(
         for key, value in facts.items()
         if value is not None
     }
+
+
+# ------------------------------------------------------------------ graph against model
+
+
+@dataclass(frozen=True)
+class ExportAgreement:
+    """How far apart the probabilities of a graph and of its model are.
+
+    Attributes
+    ----------
+    pairs : int
+        That both were asked about.
+    largest : float
+        The largest difference.
+    """
+
+    pairs: int
+    largest: float
+
+    @property
+    def fine(self) -> bool:
+        """Whether the graph is right."""
+        return self.largest <= TOLERANCE
+
+
+def check_export(
+    model: Method,
+    path: str | Path,
+    *,
+    prior: float | None = None,
+    pairs: int = 10_000,
+    random_state: int = 0,
+) -> ExportAgreement:
+    """Ask a graph and its model about the same made-up pairs, of people alike and unlike.
+
+    Parameters
+    ----------
+    model : Method
+    path : str or Path
+        What `export_onnx` wrote for it.
+    prior : float, optional
+        That it was written for.
+    pairs : int
+    random_state : int
+    """
+    rng = np.random.default_rng(random_state)
+    space, vectors = model_space(model), made_up(model, pairs, rng)
+    left, right = np.arange(2 * pairs).reshape(2, -1)
+    feed: Feed = {"left": vectors[left], "right": vectors[right]}
+    groups = None
+    if model.needs.groups_to_apply:
+        names: tuple[str, ...] = getattr(model, "groups_", ())
+        one, other = rng.integers(-1, len(names), (2, pairs))
+        other = np.where(rng.random(pairs) < 0.7, one, other)
+        groups = Groups(names, one.astype(np.int32), other.astype(np.int32))
+        feed |= {"left_group": one, "right_group": other}
+    embeddings = Embeddings(vectors, space is None or space.normalize)
+    expected = model.compare(embeddings, left, right, groups).probability
+    share = share_of(model)
+    if prior is not None and share is not None:
+        expected = shift_prior(expected, calibrated_at=share, prior=prior)
+    (probability,) = run(path, feed, "probability")
+    apart = np.abs(np.asarray(probability, np.float64) - expected)
+    return ExportAgreement(pairs, float(apart.max()))
+
+
+def made_up(model: Method, pairs: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Return vectors of `pairs` left images and then of as many right ones, (2 · pairs, d).
+
+    They lie around the centres of the model's clusters; cosines are anything up to 1.
+    """
+    space, centers = model_space(model), model_centers(model)
+    d = _DIMENSION if space is None else space.dimension
+    vectors = rng.standard_normal((2 * pairs, d), dtype=np.float32) / np.float32(np.sqrt(d))
+    if centers is not None:
+        vectors += centers[rng.integers(len(centers), size=2 * pairs)]
+    alike = rng.random((pairs, 1), dtype=np.float32)
+    vectors[pairs:] = alike * vectors[:pairs] + (1 - alike) * vectors[pairs:]
+    return vectors
+
+
+def run(path: str | Path, feed: Feed, *outputs: str) -> list[NDArray[Any]]:
+    """Return outputs of a graph by onnxruntime on the processor, on one thread."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtraError(
+            "running a graph needs onnxruntime, which is not installed: pip install 'faircal[onnx]'"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # what goes wrong, we say
+    starts = range(0, max(len(feed["left"]), 1), _BATCH)
+    try:
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+        parts = [
+            session.run(outputs, {key: rows[start : start + _BATCH] for key, rows in feed.items()})
+            for start in starts
+        ]
+    except Exception as error:  # onnxruntime has no root of its errors
+        raise ModelFileError(
+            f"{path}: cannot be run by onnxruntime {onnxruntime.__version__} ({short(error)}); "
+            "upgrade it"
+        ) from error
+    return [np.concatenate(several) for several in zip(*parts, strict=True)]
+
+
+def export_model(
+    model: str | Path, out: str | Path, *, prior: float | None = None
+) -> tuple[Exported, ExportAgreement | None]:
+    """Write a model file as one ONNX graph, once graph and model agree on made-up pairs.
+
+    Parameters
+    ----------
+    model : path
+        Model file.
+    out : path
+        File to write.
+    prior : float, optional
+        Share of genuine pairs that probabilities are for; that of the fit unless given.
+
+    Returns
+    -------
+    Exported
+    ExportAgreement or None
+        None where onnxruntime is not installed, and nothing was asked.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> faircal.export_model("m.faircal", "m.onnx")  # doctest: +SKIP
+    """
+    out = Path(out)
+    check_file(out)
+    fitted = load_method(existing(model))
+    digest = file_digest(Path(model))
+    with atomic_path(out) as temporary:
+        written = export_onnx(fitted, temporary, prior=prior, model_sha256=digest)
+        try:
+            agreement = check_export(fitted, temporary, prior=prior)
+        except MissingExtraError:
+            agreement = None
+        if agreement is not None and not agreement.fine:
+            raise ModelFileError(
+                f"{out}: not written: probabilities of graph and model differ by "
+                f"{agreement.largest:.1g}; report it"
+            )
+    return replace(written, path=out), agreement

@@ -1,16 +1,21 @@
 """A graph of operations, written as NumPy is: values have operators, and nothing is worked out yet.
 
-What comes of it are names and numbers only; `faircal.production.onnx.export` makes an ONNX file of
-them. Operations are those of ONNX, under their names.
+Operations are those of ONNX, under their names. The package onnx is needed as soon as one is added.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from faircal._version import __version__
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, ValueInfoProto
 
 Array = NDArray[Any]
 Kind = np.dtype[Any]
@@ -18,26 +23,10 @@ Kind = np.dtype[Any]
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 WHOLE, TRUTH = np.dtype(np.int64), np.dtype(np.bool_)
 
+#: Version of ONNX's operations, and of its files: onnxruntime reads both since 1.14.
+OPSET, FORMAT = 18, 8
 #: Arrays up to so many numbers are kept once, however often they are asked for.
 _SMALL = 16
-
-
-class Node(NamedTuple):
-    """One operation: its ONNX name, what goes in, what comes out, its settings."""
-
-    operation: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    settings: dict[str, Any]
-
-
-class Port(NamedTuple):
-    """An input or output: its name, its kind of number, and its shape, where known."""
-
-    name: str
-    kind: Kind
-    shape: tuple[int | str, ...]
-    meaning: str
 
 
 @dataclass(eq=False)
@@ -49,15 +38,15 @@ class Graph:
     >>> graph = Graph()
     >>> x = graph.input("x", DOUBLE, ("n",), "any number")
     >>> graph.output("y", 2 * x + 1, ("n",), "a larger one")
-    >>> [node.operation for node in graph.nodes]
+    >>> [node.op_type for node in graph.nodes]
     ['Mul', 'Add', 'Identity']
     """
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[NodeProto] = field(default_factory=list)
     arrays: dict[str, Array] = field(default_factory=dict)
-    inputs: list[Port] = field(default_factory=list)
-    outputs: list[Port] = field(default_factory=list)
-    _known: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
+    inputs: list[ValueInfoProto] = field(default_factory=list)
+    outputs: list[ValueInfoProto] = field(default_factory=list)
+    _kept: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -68,43 +57,95 @@ class Graph:
         self, name: str, kind: Kind, shape: tuple[int | str, ...], meaning: str
     ) -> GraphValue:
         """Declare an input; a length that is not known beforehand has a name."""
-        self.inputs.append(Port(name, kind, shape, meaning))
+        self.inputs.append(_port(name, kind, shape, meaning))
         return GraphValue(self, name, kind)
 
     def output(
         self, name: str, value: GraphValue, shape: tuple[int | str, ...], meaning: str
     ) -> None:
         """Declare an output."""
-        self.nodes.append(Node("Identity", (value.name,), (name,), {}))
-        self.outputs.append(Port(name, value.kind, shape, meaning))
+        self._add("Identity", (value.name,), name)
+        self.outputs.append(_port(name, value.kind, shape, meaning))
 
     def constant(self, numbers: Any, kind: Kind | None = None) -> GraphValue:
         """Return an array, or one number, that is part of the graph."""
         array = np.ascontiguousarray(numbers, dtype=kind).reshape(np.shape(numbers))
         small = array.size <= _SMALL
         key = (array.dtype.name, array.shape, array.tobytes() if small else b"")
-        name = self._known.get(key) if small else None
+        name = self._kept.get(key) if small else None
         if name is None:
             name = f"array_{len(self.arrays)}"
             self.arrays[name] = array
             if small:
-                self._known[key] = name
+                self._kept[key] = name
         return GraphValue(self, name, array.dtype)
 
     def op(
         self, operation: str, *inputs: GraphValue, kind: Kind | None = None, **settings: Any
     ) -> GraphValue:
-        """Add an operation with one output, of the kind of its first input unless told."""
-        return self.ops(operation, *inputs, kinds=(kind or inputs[0].kind,), **settings)[0]
+        """Add an operation, whose output is of the kind of its first input unless given."""
+        name = f"{operation.lower()}_{len(self.nodes)}"
+        self._add(operation, tuple(value.name for value in inputs), name, **settings)
+        return GraphValue(self, name, kind or inputs[0].kind)
 
-    def ops(
-        self, operation: str, *inputs: GraphValue, kinds: tuple[Kind, ...], **settings: Any
-    ) -> tuple[GraphValue, ...]:
-        """Add an operation with an output of each of `kinds`."""
-        start = f"{operation.lower()}_{len(self.nodes)}"
-        names = (start, *(f"{start}_{i}" for i in range(1, len(kinds))))
-        self.nodes.append(Node(operation, tuple(value.name for value in inputs), names, settings))
-        return tuple(GraphValue(self, name, kind) for name, kind in zip(names, kinds, strict=True))
+    def _add(self, operation: str, inputs: tuple[str, ...], output: str, **settings: Any) -> None:
+        from onnx import helper
+
+        self.nodes.append(helper.make_node(operation, inputs, (output,), output, **settings))
+
+    def to_model(self, name: str, words: str, metadata: Mapping[str, str]) -> ModelProto:
+        """Return the graph as ONNX keeps it, checked; `name` and `words` say what it is."""
+        from onnx import checker, helper, numpy_helper
+
+        arrays = [numpy_helper.from_array(array, key) for key, array in self.arrays.items()]
+        model = helper.make_model(
+            helper.make_graph(self.nodes, name, self.inputs, self.outputs, arrays),
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=FORMAT,
+            producer_name="faircal",
+            producer_version=__version__,
+            doc_string=words,
+        )
+        helper.set_model_props(model, dict(metadata))
+        checker.check_model(model, full_check=True)
+        return model
+
+
+def _port(name: str, kind: Kind, shape: tuple[int | str, ...], meaning: str) -> ValueInfoProto:
+    from onnx import helper
+
+    element = _element(kind)
+    return helper.make_tensor_value_info(name, element, shape, doc_string=meaning)
+
+
+def _element(kind: Kind) -> int:
+    """Return ONNX's number of a kind of numbers."""
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(kind))
+
+
+def _binary(
+    operation: str, kind: Kind | None = None, *, reflected: bool = False
+) -> Callable[[GraphValue, Any], GraphValue]:
+    """Return a method that adds an operation on a value and another one, or an array."""
+
+    def method(self: GraphValue, other: Any) -> GraphValue:
+        values = (self, self._like(other))
+        return self.graph.op(operation, *(values[::-1] if reflected else values), kind=kind)
+
+    method.__doc__ = f"Return ONNX's {operation} of this and another value."
+    return method
+
+
+def _unary(operation: str) -> Callable[[GraphValue], GraphValue]:
+    """Return a method that adds an operation on a value."""
+
+    def method(self: GraphValue) -> GraphValue:
+        return self.graph.op(operation, self)
+
+    method.__doc__ = f"Return ONNX's {operation} of this value."
+    return method
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,86 +159,23 @@ class GraphValue:
     #: An array before an operator leaves it to us, rather than going through its own numbers.
     __array_ufunc__ = None
 
-    def _with(self, operation: str, other: Any, kind: Kind | None = None) -> GraphValue:
-        return self.graph.op(operation, self, self._like(other), kind=kind)
-
-    def _before(self, operation: str, other: Any) -> GraphValue:
-        return self.graph.op(operation, self._like(other), self)
+    __add__, __radd__ = _binary("Add"), _binary("Add", reflected=True)
+    __sub__, __rsub__ = _binary("Sub"), _binary("Sub", reflected=True)
+    __mul__, __rmul__ = _binary("Mul"), _binary("Mul", reflected=True)
+    __truediv__, __rtruediv__ = _binary("Div"), _binary("Div", reflected=True)
+    __matmul__, __and__ = _binary("MatMul"), _binary("And")
+    __lt__, __le__ = _binary("Less", TRUTH), _binary("LessOrEqual", TRUTH)
+    __gt__, __ge__ = _binary("Greater", TRUTH), _binary("GreaterOrEqual", TRUTH)
+    __neg__, __invert__ = _unary("Neg"), _unary("Not")
+    equals, least, most = _binary("Equal", TRUTH), _binary("Min"), _binary("Max")
+    exp, log = _unary("Exp"), _unary("Log")
 
     def _like(self, other: Any) -> GraphValue:
         return other if isinstance(other, GraphValue) else self.graph.constant(other, self.kind)
 
-    def __add__(self, other: Any) -> GraphValue:
-        return self._with("Add", other)
-
-    def __radd__(self, other: Any) -> GraphValue:
-        return self._before("Add", other)
-
-    def __sub__(self, other: Any) -> GraphValue:
-        return self._with("Sub", other)
-
-    def __rsub__(self, other: Any) -> GraphValue:
-        return self._before("Sub", other)
-
-    def __mul__(self, other: Any) -> GraphValue:
-        return self._with("Mul", other)
-
-    def __rmul__(self, other: Any) -> GraphValue:
-        return self._before("Mul", other)
-
-    def __truediv__(self, other: Any) -> GraphValue:
-        return self._with("Div", other)
-
-    def __rtruediv__(self, other: Any) -> GraphValue:
-        return self._before("Div", other)
-
-    def __matmul__(self, other: Any) -> GraphValue:
-        return self._with("MatMul", other)
-
-    def __neg__(self) -> GraphValue:
-        return self.graph.op("Neg", self)
-
-    def __lt__(self, other: Any) -> GraphValue:
-        return self._with("Less", other, TRUTH)
-
-    def __le__(self, other: Any) -> GraphValue:
-        return self._with("LessOrEqual", other, TRUTH)
-
-    def __gt__(self, other: Any) -> GraphValue:
-        return self._with("Greater", other, TRUTH)
-
-    def __ge__(self, other: Any) -> GraphValue:
-        return self._with("GreaterOrEqual", other, TRUTH)
-
-    def equals(self, other: Any) -> GraphValue:
-        """Say where numbers are the same."""
-        return self._with("Equal", other, TRUTH)
-
-    def __and__(self, other: GraphValue) -> GraphValue:
-        return self._with("And", other)
-
-    def __invert__(self) -> GraphValue:
-        return self.graph.op("Not", self)
-
-    def least(self, other: Any) -> GraphValue:
-        """Return the smaller of each two."""
-        return self._with("Min", other)
-
-    def most(self, other: Any) -> GraphValue:
-        """Return the larger of each two."""
-        return self._with("Max", other)
-
     def clipped(self, low: float, high: float) -> GraphValue:
         """Return what is kept between two numbers; what becomes of NaN is not said."""
         return self.most(low).least(high)
-
-    def exp(self) -> GraphValue:
-        """Return e to the power of each."""
-        return self.graph.op("Exp", self)
-
-    def log(self) -> GraphValue:
-        """Return the natural logarithm of each."""
-        return self.graph.op("Log", self)
 
     def sum(self, axis: int) -> GraphValue:
         """Return sums along an axis, which goes."""
@@ -227,7 +205,7 @@ class GraphValue:
 
     def cast(self, kind: Kind) -> GraphValue:
         """Return numbers of another kind."""
-        return self.graph.op("Cast", self, kind=kind, to=kind)
+        return self.graph.op("Cast", self, kind=kind, to=_element(kind))
 
     def where(self, yes: Any, no: Any) -> GraphValue:
         """Return `yes` where this is true and `no` where not; one of both is a value."""

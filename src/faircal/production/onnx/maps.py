@@ -98,6 +98,7 @@ def set_maps(graph: Graph, calibrators: SetCalibrators) -> Maps:
     return make_maps(graph, [calibrators.fallback if one is None else one for one in maps])
 
 
+@exports_maps(BetaCalibrator, TemperatureCalibrator, PlattCalibrator)
 class LogisticMaps(Maps):
     """sigmoid(slopes · terms + intercept), with a row of coefficients for each set."""
 
@@ -119,40 +120,17 @@ class LogisticMaps(Maps):
             eta = term * slope + eta
         return eta
 
-    @abstractmethod
     def _terms(self, score: GraphValue) -> tuple[GraphValue, ...]:
         """Return what the slopes are multiplied with, each (n,)."""
-
-    def _within(self, score: GraphValue) -> GraphValue:
-        """Return z, the score mapped onto [0, 1], a little away from both ends."""
+        kind = type(self.fitted[0])
+        if kind is PlattCalibrator:
+            return (score,)
         low, high = self.score_range
-        return ((score - low) / (high - low)).clipped(EPS, 1.0 - EPS)
-
-
-@exports_maps(BetaCalibrator)
-class BetaMaps(LogisticMaps):
-    """log z and −log(1 − z)."""
-
-    def _terms(self, score: GraphValue) -> tuple[GraphValue, ...]:
-        z = self._within(score)
+        # z is the score mapped onto [0, 1], a little away from both ends.
+        z = ((score - low) / (high - low)).clipped(EPS, 1.0 - EPS)
+        if kind is TemperatureCalibrator:
+            return (z.log() - (1.0 - z).log(),)  # the logit
         return z.log(), -(1.0 - z).log()
-
-
-@exports_maps(TemperatureCalibrator)
-class TemperatureMaps(LogisticMaps):
-    """The logit of z."""
-
-    def _terms(self, score: GraphValue) -> tuple[GraphValue, ...]:
-        z = self._within(score)
-        return (z.log() - (1.0 - z).log(),)
-
-
-@exports_maps(PlattCalibrator)
-class PlattMaps(LogisticMaps):
-    """The score itself."""
-
-    def _terms(self, score: GraphValue) -> tuple[GraphValue, ...]:
-        return (score,)
 
 
 class TableMaps(Maps):
