@@ -268,12 +268,12 @@ def apply(model: Path, rows: LabelledFiles, out: Path, as_json: bool) -> None:
 
     Next: 'faircal classify audit OUT' where there are labels.
     """
-    from faircal.workflows.classify import class_names, classify_apply
+    from faircal.workflows.classify import classify_apply
 
     with progress_bars() as update:
         fitted, data = classify_apply(model, rows, out, progress=update)
     if as_json:
-        print_json({"out": str(out), "rows": len(data), "classes": class_names(fitted)})
+        print_json({"out": str(out), "rows": len(data), "classes": list(map(str, fitted.classes_))})
     else:
         click.echo(str(out))
 

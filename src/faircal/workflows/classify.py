@@ -19,7 +19,6 @@ from faircal.calibrators.classes import CLASS_CALIBRATORS
 from faircal.data import ClassifierRows, load_classifier_rows
 from faircal.data.tables import decoded, write_csv, write_parquet
 from faircal.evaluation.classes import audit_classes, write_class_audit
-from faircal.evaluation.classes.audit import Made
 from faircal.evaluation.classes.methods import (
     CLASS_METHODS,
     UNCALIBRATED,
@@ -36,6 +35,7 @@ from faircal.production.describe import describe
 from faircal.report.writing import WrittenReport, make_report
 
 Float64 = NDArray[np.float64]
+Features = NDArray[np.float32]
 
 _NO_GROUPS = "only global figures: the table has no attribute of text; name one with --attribute"
 
@@ -79,12 +79,8 @@ class LabelledFiles:
             return load_classifier_rows(**asdict(self), need_labels=need_labels)
 
     def check_kept(self, out: Path, *others: Path) -> None:
-        """Raise where `out` is a file that is read: the table, a part, or one of `others`."""
-        target, table = out.resolve(), self.path.resolve()
-        read = {path.resolve() for path in (self.path, Path(self.features), *others)}
-        parts = ("rows", "probabilities", "features", "dataset")
-        inside = target.parent == table and target.exists() and target.stem in parts
-        if inside or target in read:
+        """Raise where `out` is a file that is read."""
+        if out.resolve() in {path.resolve() for path in (self.path, Path(self.features), *others)}:
             raise ParameterError(f"--out {out}: is read by this command; choose another path")
 
     @property
@@ -135,12 +131,15 @@ def classify_fit(
             f"--clusters {clusters}: expected at most the {len(data)} rows of {rows.path}; "
             "use fewer"
         )
-    model = FairCalClassifier(
-        n_clusters=clusters, calibrator=calibrator, shrinkage=shrinkage, random_state=seed
-    )
+    settings: dict[str, Any] = {
+        "n_clusters": clusters,
+        "calibrator": calibrator,
+        "shrinkage": shrinkage,
+        "random_state": seed,
+    }
     names = np.array(data.classes)
     progress(f"fitting on {len(data)} rows", 0, 1, "")
-    model.fit_calibration(
+    model = FairCalClassifier(**settings).fit_calibration(
         data.probabilities,
         names[data.codes],
         features=features,
@@ -149,14 +148,7 @@ def classify_fit(
         units=data.units,
         progress=progress,
     )
-    settings = {"n_clusters": clusters, "shrinkage": shrinkage, "random_state": seed}
-    describe(
-        model,
-        data,
-        intended_use=intended_use,
-        limits=limits,
-        settings={**settings, "calibrator": calibrator},
-    )
+    describe(model, data, intended_use=intended_use, limits=limits, settings=settings)
     model.save(out)
     return model, data
 
@@ -179,10 +171,21 @@ def classify_apply(
     check_table_name(out)
     check_file(out)
     rows.check_kept(out, model)
-    fitted = load_classifier(model)
+    fitted = _load_classifier(model)
     data = rows.load(progress, need_labels=False)
     with step(progress, "calibrating"):
-        table = _applied(fitted, data, model)
+        probabilities, features = _calibrated(fitted, data, model)
+        columns: dict[str, Any] = dict(
+            zip((f"p_{name}" for name in fitted.classes_), probabilities.T, strict=True)
+        )
+        columns["predicted"] = fitted.classes_.astype(str)[probabilities.argmax(axis=1)]
+        columns["cluster"] = fitted.clusters(features)
+        named = {"label": data.label, "identity": data.identity}
+        columns |= {name: decoded(column) for name, column in named.items() if column is not None}
+        columns |= {} if data.fold is None else {"fold": data.fold}
+        others = sorted(data.attributes.keys() - columns.keys())
+        columns |= {name: decoded(data.attributes[name]) for name in others}
+        table = pa.table(columns)
     if out.suffix == ".csv":
         write_csv(out, table)
     else:
@@ -221,32 +224,28 @@ def classify_audit(
     """
     started, rows, out = time.perf_counter(), LabelledFiles.of(rows), Path(out)
     check_folder(out)
-    model = None if model is None else Path(model)
-    fitted = None if model is None else load_classifier(model)
+    fitted = None if model is None else _load_classifier(Path(model))
     data = rows.load(progress)
-    chosen = attribute_of(data, attribute)
+    chosen = _attribute(data, attribute)
+    settings: dict[str, Any] = {"model": model, "model_sha256": None}
     probabilities: Any = data.probabilities
     made, notes = {}, []
     if fitted is not None and model is not None:
+        settings["model_sha256"] = file_digest(Path(model))
         with step(progress, "calibrating"):
-            classes = class_names(fitted)
-            order = [classes.index(name) for name in data.classes]
-            calibrated = _calibrated(fitted, data, model)[:, order]
-            probabilities = {UNCALIBRATED: probabilities, "faircal": calibrated}
-        name = fitted.calibrator if isinstance(fitted.calibrator, str) else "custom"
-        made["faircal"] = Made(name, str(fitted.n_clusters_), str(fitted.random_state))
+            calibrated, _ = _calibrated(fitted, data, Path(model))
+        order = np.array([list(fitted.classes_.astype(str)).index(name) for name in data.classes])
+        probabilities = {UNCALIBRATED: probabilities, "faircal": calibrated[:, order]}
+        calibrator = fitted.calibrator if isinstance(fitted.calibrator, str) else "custom"
+        made["faircal"] = _made(calibrator, fitted.n_clusters_, fitted.random_state)
         origin = fitted.about_.provenance
         if origin is not None and origin.data_sha256 == data.hash():
             notes.append(
                 f"{model} was fitted on these very rows: its figures are too good; "
                 "measure it on others"
             )
-    settings = {
-        "model": model,
-        "model_sha256": None if model is None else file_digest(model),
-    }
-    run = {"settings": settings, "notes": notes}
-    _measure(rows, data, chosen, probabilities, out, run, started, made, progress)
+    record = {"settings": settings, "notes": notes}
+    _measure(rows, data, chosen, probabilities, out, record, made, started, progress)
     return make_report(out, all_files=all_files, progress=progress)
 
 
@@ -289,7 +288,7 @@ def classify_benchmark(
     check_folder(out)
     CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
     data = rows.load(progress)
-    chosen = attribute_of(data, attribute)
+    chosen = _attribute(data, attribute)
     names, left_out = served(data, tuple(methods), chosen)
     held = folds_of(data, folds, seed)
     settings: dict[str, Any] = {
@@ -301,21 +300,24 @@ def classify_benchmark(
     probabilities = out_of_fold(
         data, names, attribute=chosen, folds=held, progress=progress, **settings
     )
-    run = {
+    record = {
         "settings": {"methods": list(names), **settings},
         "left_out": left_out,
         "folds": list(held.names),
         "notes": list(held.notes),
     }
     made = {
-        name: Made(
-            calibrator, str(clusters) if CLASS_METHODS[name].needs_features else "", str(seed)
-        )
+        name: _made(calibrator, clusters if CLASS_METHODS[name].needs_features else "", seed)
         for name in names
         if name != UNCALIBRATED
     }
-    _measure(rows, data, chosen, probabilities, out, run, started, made, progress)
+    _measure(rows, data, chosen, probabilities, out, record, made, started, progress)
     return make_report(out, progress=progress)
+
+
+def _made(calibrator: str, clusters: int | str, seed: int) -> dict[str, str]:
+    """Return how probabilities were made, as ``results.csv`` says it."""
+    return {"calibrator": calibrator, "clusters": str(clusters), "seed": str(seed)}
 
 
 def _measure(
@@ -324,9 +326,9 @@ def _measure(
     attribute: str | None,
     probabilities: Any,
     out: Path,
-    run: Mapping[str, Any],
+    record: Mapping[str, Any],
+    made: Mapping[str, Mapping[str, str]],
     started: float,
-    made: Mapping[str, Made],
     progress: Progress,
 ) -> None:
     """Measure probabilities, by method where there are several, and write the results."""
@@ -346,21 +348,20 @@ def _measure(
             for name in audit.methods
             if name in CLASS_METHODS
         }
-        audit.intervals()  # worked out once, here, so that the time is all of it
-        record = {
-            **run,
+        run = {
+            **record,
             **({"methods": methods} if methods else {}),
-            "settings": {"attribute": attribute, **rows.columns, **run["settings"]},
-            "notes": [*run["notes"], *([_NO_GROUPS] if attribute is None else [])],
+            "settings": {"attribute": attribute, **rows.columns, **record["settings"]},
+            "notes": [*record["notes"], *([_NO_GROUPS] if attribute is None else [])],
             "data_sha256": data.hash(),
             "data_sha256_of": "values",
             "wall_time_s": round(time.perf_counter() - started, 3),
         }
-        write_class_audit(out, audit, record)
+        write_class_audit(out, audit, run)
         write_clusters(out, [])  # of a benchmark that was here before
 
 
-def attribute_of(data: ClassifierRows, named: str | None) -> str | None:
+def _attribute(data: ClassifierRows, named: str | None) -> str | None:
     """Return the attribute to group by: the one named, or the only one; None where there is none.
 
     One that is not in the data, or has no groups, is an error.
@@ -382,7 +383,7 @@ def attribute_of(data: ClassifierRows, named: str | None) -> str | None:
     return attribute
 
 
-def load_classifier(path: Path) -> FairCalClassifier:
+def _load_classifier(path: Path) -> FairCalClassifier:
     """Read a model file of `classify_fit`; one of face pairs is an error."""
     model: Any = load_model(path)
     if not isinstance(model, FairCalClassifier):
@@ -393,18 +394,16 @@ def load_classifier(path: Path) -> FairCalClassifier:
     return model
 
 
-def class_names(model: FairCalClassifier) -> tuple[str, ...]:
-    """Return the classes of a model, as text."""
-    return tuple(str(name) for name in model.classes_)
-
-
-def _calibrated(model: FairCalClassifier, data: ClassifierRows, path: Path) -> Float64:
-    """Return the model's probabilities, in the order of the model's classes; checks the data."""
-    classes = class_names(model)
+def _calibrated(
+    model: FairCalClassifier, data: ClassifierRows, path: Path
+) -> tuple[Float64, Features]:
+    """Return the model's probabilities, in the order of its classes, and the features it takes."""
+    classes = tuple(map(str, model.classes_))
     if set(classes) != set(data.classes):
+        ours, theirs = (", ".join(names[:6]) for names in (data.classes, classes))
         raise DataError(
-            f"{data.name}: expected the classes of {path} ({_few(classes)}), found "
-            f"{_few(data.classes)}; use the table's own model or rename its columns"
+            f"{data.name}: expected the classes of {path} ({theirs}), found {ours}; "
+            "use the table's own model or rename its columns"
         )
     features = data.features_as(model.feature_names_, str(path))
     expected = model.cluster_centers_.shape[1]
@@ -413,26 +412,4 @@ def _calibrated(model: FairCalClassifier, data: ClassifierRows, path: Path) -> F
             f"{data.name}: expected {expected} features, as {path} was fitted on, found "
             f"{features.shape[1]}; give the same ones"
         )
-    return model.calibrate(data.ordered(classes), features=features)
-
-
-def _few(names: tuple[str, ...], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
-
-
-def _applied(model: FairCalClassifier, data: ClassifierRows, path: Path) -> pa.Table:
-    """Return the calibrated rows, with what they have besides features."""
-    probabilities, classes = _calibrated(model, data, path), class_names(model)
-    columns: dict[str, Any] = {f"p_{name}": probabilities[:, i] for i, name in enumerate(classes)}
-    best = pa.array(probabilities.argmax(axis=1))
-    columns["predicted"] = pa.DictionaryArray.from_arrays(best, list(classes)).dictionary_decode()
-    columns["cluster"] = model.clusters(data.features_as(model.feature_names_, str(path)))
-    if data.label is not None:
-        columns["label"] = decoded(data.label)
-    if data.identity is not None:
-        columns["identity"] = decoded(data.identity)
-    if data.fold is not None:
-        columns["fold"] = data.fold
-    for name in sorted(data.attributes.keys() - columns.keys()):
-        columns[name] = decoded(data.attributes[name])
-    return pa.table(columns)
+    return model.calibrate(data.ordered(classes), features=features), features
