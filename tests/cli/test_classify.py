@@ -335,19 +335,17 @@ def test_names_cannot_steer_the_terminal(rows, run_here):
     assert "\x1b" not in done.out
 
 
-def test_an_archive_of_arrays_end_to_end(rows, run_here, run_command):
+def test_matrices_end_to_end(rows, run_here, run_command):
     table = made()
-    np.savez(
-        rows / "rows.npz",
-        probs=np.stack([table[f"p_{name}"] for name in CLASSES], axis=1).astype(np.float32),
-        labels=np.array([CLASSES.index(name) for name in table["label"]]),
-        features=np.load(rows / "vectors.npy"),
-        sex=np.array(table["sex"]),
-    )
-    run_here(["classify", "fit", "rows.npz", "--out", "n.faircal", *QUICK])
+    p = np.stack([table[f"p_{name}"] for name in CLASSES], axis=1).astype(np.float32)
+    np.save(rows / "p.npy", p)
+    labels = [CLASSES.index(name) for name in table["label"]]
+    pacsv.write_csv(pa.table({"label": labels, "sex": table["sex"]}), rows / "plain.csv")
+    read = ("plain.csv", "--probabilities", "p.npy", "--features", "vectors.npy")
+    run_here(["classify", "fit", *read, "--out", "n.faircal", *QUICK])
     assert faircal.load_model("n.faircal").classes_.tolist() == ["0", "1", "2"]
     done = run_command(
-        *("classify", "benchmark", "rows.npz", "--folds", "2", "--methods", "global,faircal"),
+        *("classify", "benchmark", *read, "--folds", "2", "--methods", "global,faircal"),
         *(*QUICK, "--out", "b", "--json"),
         cwd=rows,
         figures=False,

@@ -1,4 +1,4 @@
-"""The rows of a classifier: tables and archives, and what is wrong with them."""
+"""The rows of a classifier: tables, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,8 @@ def written(tmp_path, monkeypatch):
     def write(columns, name="rows.csv"):
         if name.endswith(".csv"):
             pacsv.write_csv(pa.table(columns), name)
-        elif name.endswith(".parquet"):
-            pq.write_table(pa.table(columns), name)
         else:
-            np.savez(name, **columns)
+            pq.write_table(pa.table(columns), name)
         return name
 
     return write
@@ -69,29 +67,6 @@ def test_a_table(columns, written, name):
     assert data.fold.tolist() == columns["fold"]
 
 
-def test_an_archive(columns, written):
-    rng = np.random.default_rng(1)
-    arrays = {
-        "probs": rng.dirichlet(np.ones(3), N).astype(np.float32),
-        "labels": np.arange(N) % 3,
-        "features": rng.normal(size=(N, 4)),
-        "sex": np.array(["F", "M"] * 6),
-        "version": np.array(3),  # says nothing of rows
-    }
-    data = load_classifier_rows(written(arrays, "rows.npz"))
-    assert data.classes == ("0", "1", "2")
-    assert data.codes.tolist() == arrays["labels"].tolist()
-    assert data.features.shape == (N, 4)
-    assert list(data.attributes) == ["sex"]
-    assert data.fold is None
-    assert data.units is None
-    named = load_classifier_rows(
-        written({**arrays, "classes": np.array(CLASSES), "labels": np.array(CLASSES * 4)}, "b.npz")
-    )
-    assert named.classes == CLASSES
-    assert named.codes.tolist() == data.codes.tolist()
-
-
 def test_other_names(columns, written):
     renamed = {name.replace("p_", "prob."): values for name, values in columns.items()}
     renamed["truth"], renamed["patient"] = renamed.pop("label"), renamed.pop("identity")
@@ -105,6 +80,12 @@ def test_other_names(columns, written):
     np.save("vectors.npy", np.arange(2.0 * N).reshape(N, 2))
     data = load_classifier_rows(table, features="vectors.npy", **options)
     assert data.features.shape == (N, 2)
+    np.save("p.npy", np.full((N, 3), [0.2, 0.3, 0.5], dtype=np.float32))
+    renamed["truth"] = [0, 1, 2] * (N // 3)
+    data = load_classifier_rows(written(renamed), label="truth", probabilities="p.npy")
+    assert data.classes == ("0", "1", "2")
+    assert data.codes.tolist() == renamed["truth"]
+    np.testing.assert_allclose(data.probabilities[0], [0.2, 0.3, 0.5], rtol=1e-6)
 
 
 @pytest.mark.parametrize("words", [("no", "yes"), ("0", "1"), ("False", "True")])
@@ -213,6 +194,8 @@ def test_bad_tables(columns, written, spoil, place, remedy):
         ({"label": "Label"}, "did you mean label?"),
         ({"probabilities": "probs"}, "name what they begin with by --probabilities"),
         ({"probabilities": ""}, "no columns of probabilities"),
+        ({"probabilities": "short.npy"}, "short.npy: expected 12 rows as in rows.csv, found 3"),
+        ({"probabilities": "gap.npy"}, "gap.npy, row 1: expected class probabilities"),
     ],
 )
 def test_bad_options(columns, written, tmp_path, options, message):
@@ -234,36 +217,7 @@ def test_an_attribute_that_is_not_there(columns, written):
         data.groups("sexe")
 
 
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({}, "found none"),
-        ({"labels": np.arange(4)}, "no columns of probabilities"),
-        ({"probs": np.full((4, 2), 0.5), "labels": np.arange(3)}, "'labels': expected 4 rows"),
-        ({"probs": np.full((4, 2), 0.5), "features": np.ones((3, 2))}, "'features': expected 4"),
-        ({"probs": np.full((4, 2), 0.5)}, "column 'label' is missing"),
-        (
-            {"probs": np.full((4, 2), 0.5), "labels": np.arange(4)},
-            "row 3: label '2' is not among the classes",
-        ),
-        (
-            {"probs": np.full((4, 2), 0.5), "labels": np.arange(4) % 2, "classes": ["a"]},
-            "expected 2 different class names",
-        ),
-        ({"probs": np.full((4, 2), "x"), "labels": np.arange(4) % 2}, "expected a matrix"),
-        ({"probs": np.full((4, 2), 0.5), "p_0": np.ones(4)}, "both in columns"),
-    ],
-)
-def test_bad_archives(written, arrays, message):
-    with pytest.raises(FairCalError, match=r"^[^\n]+$") as error:
-        load_classifier_rows(written(arrays, "rows.npz"))
-    assert message in str(error.value)
-
-
 def test_bad_files(tmp_path):
-    (tmp_path / "rows.npz").write_text("no archive")
-    with pytest.raises(FairCalError, match="cannot be read"):
-        load_classifier_rows(tmp_path / "rows.npz")
     with pytest.raises(FairCalError, match="no such file"):
         load_classifier_rows(tmp_path / "none.csv")
     np.save(tmp_path / "features.npy", np.eye(3))

@@ -64,7 +64,7 @@ def command() -> None:
     features (such as a network's last layer but one) and fits one calibration map a cluster; it
     needs no attribute. Attributes are for measuring.
 
-    A TABLE (.csv, .parquet, .npz) has a row for each input of the classifier. Begin
+    A TABLE (.csv, .parquet) has a row for each input of the classifier. Begin
     with 'faircal classify benchmark', which says whether it helps on your rows.
     """
 
@@ -84,7 +84,7 @@ _row_options = _together(
     argument(
         "table",
         type=click.Path(path_type=Path),
-        help="Rows of a classifier: a .csv, .parquet or .npz file (see Columns of a table).",
+        help="Rows of a classifier: a .csv or .parquet file (see Columns of a table).",
     ),
     option(
         "--label",
@@ -97,8 +97,8 @@ _row_options = _together(
         "--probabilities",
         part=Part.DATA,
         default="p_",
-        metavar="PREFIX",
-        help="What the columns of probabilities begin with; the class follows.",
+        metavar="PREFIX|FILE",
+        help="What the columns of probabilities begin with, the class follows; or an .npy file.",
     ),
     option(
         "--features",

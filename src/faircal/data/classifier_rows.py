@@ -1,7 +1,7 @@
 """The rows of a classifier: class probabilities, labels, features, and who is in which group.
 
 A *row* is one input of a classifier. It has one group, not two sides as a pair of faces has. Rows
-lie in a table or an ``.npz`` file.
+lie in a table or an ``.npz`` rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
-from faircal._base.files import digest, existing
+from faircal._base.files import digest
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
 from faircal.data.class_probabilities import as_probabilities_matrix, label_codes
-from faircal.data.columns import WHOLE, Column, as_arrow, as_floats, first_true, parse_fold
-from faircal.data.tables import open_npy, read_npz, read_table, require_columns, unreadable
+from faircal.data.columns import WHOLE, Column, as_floats, first_true, parse_fold
+from faircal.data.tables import open_npy, read_table, require_columns
 from faircal.data.types import cross
 
 LABEL, PROBABILITIES, FEATURES, IDENTITY, FOLD = "label", "p_", "feature_", "identity", "fold"
@@ -143,7 +143,7 @@ def load_classifier_rows(
     identity: str = IDENTITY,
     need_labels: bool = True,
 ) -> ClassifierRows:
-    r"""Read a classifier's rows: a table, or an ``.npz`` file.
+    r"""Read a classifier's rows: a table, or an ``.npz`` rows.
 
     An ``.npz`` file holds the matrix ``probabilities`` or ``probs``, ``labels`` or ``label``, and
     perhaps the matrix ``features`` and ``classes``, the names of the columns; its other 1-d arrays
@@ -155,9 +155,10 @@ def load_classifier_rows(
     label : str
         The column of true classes.
     probabilities : str
-        What the columns of probabilities begin with; the class is what follows.
+        What the columns of probabilities begin with; the class is what follows. Or an ``.npy``
+        file with a column for each of the classes 0, 1, …
     features : str
-        What the feature columns begin with, their names separated by commas, or an ``.npy`` file.
+        What the feature columns begin with, their names separated by commas, or an ``.npy`` rows.
     identity : str
         The column of the person, patient or unit that a row comes from.
     need_labels : bool
@@ -166,29 +167,29 @@ def load_classifier_rows(
     Examples
     --------
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>> with temprows.TemporaryDirectory() as folder:
     ...     table = Path(folder) / "rows.csv"
     ...     _ = table.write_text("p_no,p_yes,label,sex\n0.9,0.1,no,F\n0.3,0.7,yes,M\n")
     ...     data = load_classifier_rows(table)
     >>> data.classes, data.codes, data.groups("sex").names
     (('no', 'yes'), array([0, 1]), ('F', 'M'))
     """
-    file = _RowFile.read(existing(path))
-    chance, classes, taken = _probabilities(file, probabilities)
-    columns = file.table.column_names
+    rows = _RowTable(str(path), read_table(Path(path)))
+    chance, classes, taken = _probabilities(rows, probabilities)
+    columns = rows.table.column_names
     names = [name for name in (label, *["labels"] * (label == LABEL)) if name in columns]
     label_name = names[0] if names else None
     unit_name = identity if identity in columns or identity != IDENTITY else None
     reserved = {*taken, *filter(None, [label_name, unit_name]), FOLD}
-    vectors, used = _features(file, features, reserved)
+    vectors, used = _features(rows, features, reserved)
     labels = codes = None
     if label_name is not None:
-        labels = file.column(label_name)
+        labels = rows.column(label_name)
         if need_labels:
-            codes = _codes(file, label_name, labels, classes)
+            codes = _codes(rows, label_name, labels, classes)
     elif need_labels:
-        require_columns(file.table, (label,), file.where)
-    attributes, grouping = _attributes(file, {*reserved, *used})
+        require_columns(rows.table, (label,), rows.where)
+    attributes, grouping = _attributes(rows, {*reserved, *used})
     return ClassifierRows(
         name=Path(path).stem,
         probabilities=chance,
@@ -198,42 +199,17 @@ def load_classifier_rows(
         feature_names=used,
         attributes=attributes,
         grouping=grouping,
-        identity=None if unit_name is None else file.column(unit_name),
-        fold=parse_fold(file.table[FOLD], file.where) if FOLD in columns else None,
+        identity=None if unit_name is None else rows.column(unit_name),
+        fold=parse_fold(rows.table[FOLD], rows.where) if FOLD in columns else None,
         label=labels,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _RowFile:
-    """The columns of a file, and its matrices where it is an ``.npz``."""
+class _RowTable(NamedTuple):
+    """The columns of a file, and where they are from."""
 
     where: str
     table: pa.Table
-    matrices: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    classes: tuple[str, ...] | None = None
-
-    @classmethod
-    def read(cls, path: Path) -> _RowFile:
-        """Read a file; all of its arrays must be as long as each other."""
-        if path.suffix != ".npz":
-            return cls(str(path), read_table(path))
-        with unreadable(path):
-            arrays = read_npz(path)
-        named = arrays.pop("classes", None)
-        classes = None if named is None else tuple(map(str, np.ravel(named).tolist()))
-        matrices = {name: array for name, array in arrays.items() if array.ndim == 2}
-        columns = {name: array for name, array in arrays.items() if array.ndim == 1}
-        lengths = [len(array) for array in (*matrices.values(), *columns.values())]
-        if not lengths or not lengths[0]:
-            raise DataError(
-                f"{path}: expected arrays with a row per row, found none; check the export"
-            )
-        for name, array in (matrices | columns).items():
-            _check_length(array, lengths[0], f"{path}, '{name}'", "the other arrays")
-        with unreadable(path):
-            table = pa.table({name: as_arrow(array, name) for name, array in columns.items()})
-        return cls(str(path), table, matrices, classes)
 
     def column(self, name: str) -> Column:
         """Return a column of text, whole numbers, true and false."""
@@ -250,73 +226,61 @@ class _RowFile:
                 matrix[:, i] = values
         return matrix
 
+    def matrix(self, where: str, kind: Any) -> NDArray[Any]:
+        """Return the matrix of an ``.npy`` file, which must have a row per row of the table."""
+        array = open_npy(Path(where))
+        if len(array) != len(self.table):
+            raise DataError(
+                f"{where}: expected {len(self.table)} rows as in {self.where}, found {len(array)}; "
+                "save one row per row of the table, in its order"
+            )
+        if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
+            raise DataError(
+                f"{where}: expected a matrix of numbers with one row per row of the table, found "
+                f"{array.dtype} of shape {array.shape}; save it again"
+            )
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(array, dtype=kind)
+
     def listing(self, most: int = 12) -> str:
-        """Name what there is, for messages."""
-        names = [*self.matrices, *self.table.column_names]
+        """Name the columns, for messages."""
+        names = self.table.column_names
         more = f" and {len(names) - most} more" if len(names) > most else ""
         return ", ".join(names[:most]) + more
 
 
-def _check_length(array: NDArray[Any], n: int, where: str, whose: str) -> None:
-    if len(array) != n:
-        raise DataError(
-            f"{where}: expected {n} rows as in {whose}, found {len(array)}; "
-            "save one row per row of the table, in its order"
-        )
-
-
-def _matrix_of(array: NDArray[Any], where: str, kind: Any) -> NDArray[Any]:
-    """Return an array that has a row per row of the table as `kind`."""
-    if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
-        raise DataError(
-            f"{where}: expected a matrix of numbers with one row per row of the table, found "
-            f"{array.dtype} of shape {array.shape}; save it again"
-        )
-    with np.errstate(over="ignore"):
-        return np.ascontiguousarray(array, dtype=kind)
-
-
 def _probabilities(
-    file: _RowFile, prefix: str
+    rows: _RowTable, named: str
 ) -> tuple[NDArray[np.float64], tuple[str, ...], list[str]]:
     """Return the probabilities, the classes, and the columns that they come from."""
-    names = [name for name in file.table.column_names if name.startswith(prefix) and prefix]
-    usual = ("probabilities", "probs") if prefix == PROBABILITIES else (prefix,)
-    key = next((key for key in usual if key in file.matrices), None)
-    if names and key is not None:
+    if named.endswith(".npy"):
+        matrix = as_probabilities_matrix(rows.matrix(named, np.float64), named, first=1)
+        return matrix, tuple(map(str, range(matrix.shape[1]))), []
+    names = [name for name in rows.table.column_names if name.startswith(named) and named]
+    if not names:
         raise DataError(
-            f"{file.where}: probabilities are both in columns '{prefix}…' and in '{key}'; "
-            "remove one of them"
+            f"{rows.where}: no columns of probabilities '{named}CLASS'; name what they begin "
+            f"with by --probabilities (columns: {rows.listing()})"
         )
-    if not names and key is None:
+    if len(names) < 2:
         raise DataError(
-            f"{file.where}: no columns of probabilities '{prefix}CLASS'; name what they begin "
-            f"with by --probabilities (columns: {file.listing()})"
+            f"{rows.where}: expected probabilities of two classes or more, found one column "
+            f"({names[0]}); add those of the other classes"
         )
-    if key is not None:
-        where = f"{file.where}, '{key}'"
-        matrix = _matrix_of(file.matrices[key], where, np.float64)
-        classes = file.classes or tuple(map(str, range(matrix.shape[1])))
-    else:
-        where, matrix = file.where, file.numbers(names, np.float64)
-        classes = tuple(name.removeprefix(prefix).strip() for name in names)
-    if matrix.shape[1] < 2:
+    classes = tuple(name.removeprefix(named).strip() for name in names)
+    if "" in classes or len(set(classes)) < len(classes):
         raise DataError(
-            f"{where}: expected probabilities of two classes or more, found one column"
-            f"{f' ({names[0]})' if names else ''}; add those of the other classes"
+            f"{rows.where}: columns '{named}…' must each name a class of its own, found "
+            f"{', '.join(names)}; rename them"
         )
-    if "" in classes or len(set(classes)) < len(classes) or len(classes) != matrix.shape[1]:
-        raise DataError(
-            f"{where}: expected {matrix.shape[1]} different class names, one per column of the "
-            f"probabilities, found {', '.join(names or classes[:12])}; rename them"
-        )
-    return as_probabilities_matrix(matrix, where, names=names, first=1), classes, names
+    matrix = rows.numbers(names, np.float64)
+    return as_probabilities_matrix(matrix, rows.where, names=names, first=1), classes, names
 
 
-def _codes(file: _RowFile, name: str, labels: Column, classes: Sequence[str]) -> NDArray[np.int64]:
+def _codes(rows: _RowTable, name: str, labels: Column, classes: Sequence[str]) -> NDArray[np.int64]:
     """Return the rows' classes, which must be two at least."""
-    where = f"{file.where}, column '{name}'"
-    boolean = pa.types.is_boolean(file.table[name].type)
+    where = f"{rows.where}, column '{name}'"
+    boolean = pa.types.is_boolean(rows.table[name].type)
     codes = label_codes(labels, classes, where, boolean=boolean)
     if len(codes) < 2:
         raise DataError(f"{where}: expected two labelled rows or more, found one; add rows")
@@ -329,34 +293,28 @@ def _codes(file: _RowFile, name: str, labels: Column, classes: Sequence[str]) ->
 
 
 def _features(
-    file: _RowFile, named: str, reserved: set[str]
+    rows: _RowTable, named: str, reserved: set[str]
 ) -> tuple[NDArray[np.float32] | None, tuple[str, ...]]:
     """Return the features, where there are any, and the columns that they come from."""
     names: list[str] = []
-    key, where = ("features" if named == FEATURES else named), named
     if named.endswith(".npy"):
-        array = open_npy(Path(named))
-        _check_length(array, len(file.table), where, file.where)
-        vectors = _matrix_of(array, where, np.float32)
-    elif key in file.matrices:
-        where = f"{file.where}, '{key}'"
-        vectors = _matrix_of(file.matrices[key], where, np.float32)
+        where, vectors = named, rows.matrix(named, np.float32)
     else:
-        where, names = file.where, _feature_names(file, named, reserved)
+        where, names = rows.where, _feature_names(rows, named, reserved)
         if not names:
             return None, ()
-        vectors = file.numbers(names, np.float32)
+        vectors = rows.numbers(names, np.float32)
     # One number tells of all in most cases, and takes no second matrix.
     if not np.isfinite(vectors.sum(dtype=np.float64)):
         _check_finite(vectors, where, names)
     return vectors, tuple(names)
 
 
-def _feature_names(file: _RowFile, named: str, reserved: set[str]) -> list[str]:
-    columns = file.table.column_names
+def _feature_names(rows: _RowTable, named: str, reserved: set[str]) -> list[str]:
+    columns = rows.table.column_names
     if "," in named or named in columns:
         names = [name.strip() for name in named.split(",")]
-        require_columns(file.table, names, f"--features, {file.where}")
+        require_columns(rows.table, names, f"--features, {rows.where}")
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise DataError(f"--features: '{twice[0]}' is named more than once; name it once")
@@ -365,8 +323,8 @@ def _feature_names(file: _RowFile, named: str, reserved: set[str]) -> list[str]:
     names = sorted((n for n in columns if n.startswith(named) and n not in reserved), key=_number)
     if not names and named != FEATURES:
         raise DataError(
-            f"{file.where}: no feature columns '{named}…'; name what they begin with, all of "
-            f"them with commas between, or an .npy file (columns: {file.listing()})"
+            f"{rows.where}: no feature columns '{named}…'; name what they begin with, all of "
+            f"them with commas between, or an .npy file (columns: {rows.listing()})"
         )
     return names
 
@@ -380,30 +338,30 @@ def _number(name: str) -> list[Any]:
 def _check_finite(matrix: NDArray[Any], where: str, names: Sequence[str]) -> None:
     """Raise where a number is missing or infinite; `names` are those of the columns."""
     bad = ~np.isfinite(matrix)
-    rows = bad.any(axis=1)
-    if not rows.any():
+    wrong = bad.any(axis=1)
+    if not wrong.any():
         return
-    row = first_true(rows)
+    row = first_true(wrong)
     at = first_true(bad[row])
     column = f"column '{names[at]}'" if names else f"column {at + 1}"
     raise DataError(
-        f"{where}, {column}, {WHOLE.row(rows)}: expected a finite number, found "
-        f"{matrix[row, at]} ({WHOLE.such(int(rows.sum()))}); correct or remove them"
+        f"{where}, {column}, {WHOLE.row(wrong)}: expected a finite number, found "
+        f"{matrix[row, at]} ({WHOLE.such(int(wrong.sum()))}); correct or remove them"
     )
 
 
-def _attributes(file: _RowFile, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
+def _attributes(rows: _RowTable, others: set[str]) -> tuple[dict[str, Column], tuple[str, ...]]:
     """Return what can make groups: text, true and false, and whole numbers of few values."""
     attributes, grouping = {}, []
-    for name in file.table.column_names:
-        values = file.table[name]
+    for name in rows.table.column_names:
+        values = rows.table[name]
         if name in others or not makes_groups(values):
             continue
         number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
         if number and pc.count_distinct(values).as_py() > MOST_GROUPS:
             continue  # a row number, an amount
-        attributes[name] = file.column(name)
+        attributes[name] = rows.column(name)
         if not number and name not in _MADE and 1 < len(attributes[name].names) <= MOST_GROUPS:
             grouping.append(name)
-    require_crossable(attributes, file.where)
+    require_crossable(attributes, rows.where)
     return attributes, tuple(grouping)

@@ -174,14 +174,6 @@ def unreadable(path: Path, remedy: str = "repair or export it again") -> Iterato
         raise DataError(f"{path}: cannot be read ({short(error)}); {remedy}") from error
 
 
-def read_npz(path: Path) -> dict[str, Any]:
-    """Read the arrays of an ``.npz`` file; anything else under that name is a ``ValueError``."""
-    if not zipfile.is_zipfile(path):
-        raise ValueError("not an archive of arrays")
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
-
-
 def open_npy(path: Path) -> NDArray[Any]:
     """Open an ``.npy`` file, at least 1-d; nothing is read yet."""
     with unreadable(existing(path), "save it again with numpy.save"):
