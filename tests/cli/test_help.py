@@ -232,7 +232,6 @@ LISTED = {
     ("serve", "detector"): "faircal.embedding:DETECTORS",
     ("serve", "preset"): "faircal.embedding:PRESETS",
     ("pairs", "imposters"): "faircal.data.pairing:IMPOSTERS",
-    ("import ijbc", "protocol"): "faircal.data.importers.ijbc:PROTOCOLS",
     ("score", "add"): "faircal.production.scoring.table:COLUMNS",
     ("keys add", "scope"): "faircal.production.serving.access:SCOPES",
 }

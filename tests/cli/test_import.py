@@ -154,7 +154,7 @@ def test_bfw_scores(here, run_here):
 def test_ijbc_options(here, run_here):
     words = ["import", "ijbc", "ijbc", "--out"]
     run_here([*words, "one", "--seed", "1"])
-    run_here([*words, "again", "--seed", "1", "--protocol", "covariate"])
+    run_here([*words, "again", "--seed", "1"])
     run_here([*words, "two", "--seed", "2"])
     one, again, two = (Path(name, "images.csv").read_bytes() for name in ("one", "again", "two"))
     assert one == again
@@ -206,8 +206,6 @@ BAD = {
         ("row 2", "'maybe'", "correct or remove"),
     ),
     "BFW empty": ("bfw bfw", rewrite(BFW, ""), (BFW, "export it again")),
-    "IJB-C protocol": ("ijbc ijbc --protocol covariat", None, ("did you mean covariate",)),
-    "IJB-C files of it": ("ijbc ijbc --protocol 1:1", None, ("ijbc_11_G1_G2_matches.csv", "owner")),
     "IJB-C fields": ("ijbc ijbc", rewrite(MATCHES, "0,1\n2,3\n4,5,6\n"), (MATCHES, "3", "two")),
     "IJB-C id": ("ijbc ijbc", rewrite(MATCHES, "0,1\n2,x\n"), (MATCHES, "2", "x")),
     "IJB-C no id": ("ijbc ijbc", rewrite(MATCHES, "0,1\n2,\n"), (MATCHES, "copy")),

@@ -343,97 +343,7 @@ def test_after_all_failed_pairs_can_still_be_read(data, root, means, marked, sav
     assert len(load(data).scores) == 5
 
 
-# -------------------------------------------------------------------- several pictures an image
-
-
-@pytest.fixture
-def templates(data, root, save_picture):
-    """Three images: one of a photo and a video of three frames, one of one picture, one of none."""
-    colours = {
-        "photo.png": (200, 0, 0),
-        "f1.png": (0, 100, 0),
-        "f2.png": (0, 50, 0),
-        "f3.png": (100, 100, 0),
-        "single.png": (30, 60, 0),
-        "nobody.png": BLUE,
-    }
-    for name, colour in colours.items():
-        save_picture(root / name, colour)
-    (data / "images.csv").write_text("image_id,identity\nt1,a\nt2,b\nt3,b\n")
-    (data / "pairs.csv").write_text("left,right,genuine\nt1,t2,0\nt2,t3,1\n")
-    rows = [
-        ("t1", "photo.png", "p"),
-        ("t1", "f1.png", "v"),
-        ("t1", "f2.png", "v"),
-        ("t1", "f3.png", "v"),
-        ("t1", "nobody.png", "v"),
-        ("t2", "single.png", "v"),
-        ("t3", "nobody.png", "w"),
-        ("gone", "photo.png", "p"),
-    ]
-    lines = [",".join(row) for row in rows]
-    (data / "pictures.csv").write_text("image_id,path,medium\n" + "\n".join(lines) + "\n")
-    return data
-
-
-def units(*colours):
-    vectors = np.repeat(np.array(colours, float), 4, axis=1)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-
-
-def test_a_template_is_the_mean_of_its_media(templates, root, means, marked):
-    made = embed_folder(templates, root, means(), marked)
-    assert made.dropped == {"t3": "no face found"}
-    assert (made.pairs, made.dropped_pairs) == (1, 1)
-    photo, f1, f2, f3, single = units(
-        (200, 0, 0), (0, 100, 0), (0, 50, 0), (100, 100, 0), (30, 60, 0)
-    )
-    template = photo + (f1 + f2 + f3) / 3
-    expected = [template / np.linalg.norm(template), single]
-    vectors = np.load(templates / "embeddings/means.npy")
-    np.testing.assert_allclose(vectors, expected, atol=1e-6)
-    assert vectors.dtype == np.float32
-
-
-def test_without_media_each_picture_counts_the_same(templates, root, means, marked):
-    lines = (templates / "pictures.csv").read_text().splitlines()
-    (templates / "pictures.csv").write_text(
-        "".join(line.rpartition(",")[0] + "\n" for line in lines)
-    )
-    embed_folder(templates, root, means(), marked)
-    pictures = units((200, 0, 0), (0, 100, 0), (0, 50, 0), (100, 100, 0))
-    template = pictures.mean(axis=0)
-    vectors = np.load(templates / "embeddings/means.npy")
-    np.testing.assert_allclose(vectors[0], template / np.linalg.norm(template), atol=1e-6)
-
-
-def test_a_medium_that_nobody_names_is_one_of_its_own(templates, root, means, marked):
-    text = (templates / "pictures.csv").read_text()
-    (templates / "pictures.csv").write_text(text.replace("f1.png,v", "f1.png,"))
-    embed_folder(templates, root, means(), marked)
-    photo, f1, f2, f3 = units((200, 0, 0), (0, 100, 0), (0, 50, 0), (100, 100, 0))
-    template = photo + f1 + (f2 + f3) / 2
-    vectors = np.load(templates / "embeddings/means.npy")
-    np.testing.assert_allclose(vectors[0], template / np.linalg.norm(template), atol=1e-6)
-
-
-def test_a_template_has_the_reason_of_what_came_furthest(templates, root, means, marked):
-    text = (templates / "pictures.csv").read_text()
-    (templates / "pictures.csv").write_text(
-        text.replace("t3,nobody.png,w", "t3,not there.png,w\nt3,nobody.png,w")
-    )
-    made = embed_folder(templates, root, means(), marked)
-    assert made.dropped == {"t3": "no face found"}
-
-
-def test_templates_again_after_some_are_gone(templates, root, means, marked):
-    """The list of pictures still names what was dropped."""
-    embed_folder(templates, root, means("first"), marked)
-    made = embed_folder(templates, root, means("second"), marked)
-    assert (made.images, made.dropped) == (2, {})
-    np.testing.assert_array_equal(
-        np.load(templates / "embeddings/first.npy"), np.load(templates / "embeddings/second.npy")
-    )
+# -------------------------------------------------------------------- a list of pictures
 
 
 def test_the_order_of_the_list_of_pictures_does_not_matter(data, root, means, marked):
@@ -447,11 +357,11 @@ def test_the_order_of_the_list_of_pictures_does_not_matter(data, root, means, ma
     np.testing.assert_allclose(made["turned"], made["listed"], rtol=1e-6)
 
 
-def test_an_image_without_a_picture(templates, root, means, marked):
-    text = (templates / "pictures.csv").read_text()
-    (templates / "pictures.csv").write_text(text.replace("t2,single.png,v\n", ""))
+def test_an_image_without_a_picture(data, root, means, marked):
+    lines = "".join(f"{image},{image}\n" for image in list(REDS)[1:])
+    (data / "pictures.csv").write_text(f"image_id,path\n{lines}")
     with pytest.raises(DataError) as caught:
-        embed_folder(templates, root, means(), marked)
+        embed_folder(data, root, means(), marked)
     one_line(caught, "pictures.csv: an image of the images table has no picture")
 
 

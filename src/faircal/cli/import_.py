@@ -182,22 +182,14 @@ def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
 @_layout(
     "Folder with protocols/ and images/.",
     {
-        "The covariate protocol": "faircal import ijbc ~/IJB-C --out ijbc/",
-        "Templates of several pictures": "faircal import ijbc ~/IJB-C --protocol 1:1 "
-        "--out ijbc-templates/",
+        "Pairs, folds and groups": "faircal import ijbc ~/IJB-C --out ijbc/",
+        "The pairs alone": "faircal import ijbc ~/IJB-C --no-pictures --out ijbc/",
     },
-    option(
-        "--protocol",
-        part=Part.DATA,
-        default="covariate",
-        help="covariate (one picture a template) or 1:1 (templates of several pictures, whose "
-        "vectors are averaged).",
-    ),
     _no_pictures,
     seed_option,
 )
 def ijbc(source: Path, no_pictures: bool, **rest: Any) -> Import:
-    """Import IJB-C, its 1:1 protocols.
+    """Import IJB-C, its 1:1 covariate protocol.
 
     Any number of pairs is read in bounded memory. Attributes are skin_tone and gender. IJB-C has no
     folds: subjects are dealt to five, stratified by both attributes; a pair of two folds is

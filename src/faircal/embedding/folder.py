@@ -44,7 +44,6 @@ from faircal.embedding.run import (
     PictureStatus,
     VectorStore,
     fill_store,
-    vectors_of_images,
 )
 from faircal.embedding.weights import require
 
@@ -203,13 +202,12 @@ def embed_folder(
     gallery = read_images(data)
     ids = gallery.images.ids
     _check_sides(data)
-    pictures, owner, medium = _pictures(data, ids.cast(pa.string()), root, gallery.about)
+    pictures = _pictures(data, ids.cast(pa.string()), root, gallery.about)
     record = _record(network, detector)
     settings = {
         **record,
         "root": str(pictures.root.resolve()),
         "paths": list(pictures.paths),
-        "owner": owner.tolist(),
     }
     if pictures.boxes is not None:
         settings["boxes"] = np.nan_to_num(pictures.boxes).tolist()
@@ -217,7 +215,7 @@ def embed_folder(
         data / "embeddings" / f".{name}.partial", settings, len(pictures), restart=restart
     )
     fill_store(pictures, network, detector, store, jobs=jobs, batch=batch, progress=progress)
-    vectors, state = vectors_of_images(store, owner, medium, len(ids))
+    vectors, state = store.result()
     _check_losses(data, name, state)
     if not read_images(data).images.ids.equals(ids):
         raise DataError(f"{data}: its images changed while they were embedded; use --restart")
@@ -275,21 +273,18 @@ def _record(network: Network, detector: Detector) -> dict[str, Any]:
 # ------------------------------------------------------------------ reading
 
 
-def _pictures(
-    data: Path, ids: pa.Array, root: Path, about: Mapping[str, Any]
-) -> tuple[PictureFiles, NDArray[np.intp], NDArray[np.intp]]:
-    """Return the files, the image (its row) and the medium that each belongs to."""
+def _pictures(data: Path, ids: pa.Array, root: Path, about: Mapping[str, Any]) -> PictureFiles:
+    """Return the picture of each image: its id, or what a table ``pictures`` says."""
     if not has_table(data, "pictures"):
         paths = ids.to_pylist()
-        rows = np.arange(len(paths))
-        return PictureFiles(_home(root, paths, about), paths), rows, rows
+        return PictureFiles(_home(root, paths, about), paths)
     where = find_table(data, "pictures")
     table = read_table(where)
     require_columns(table, ("image_id", "path"), str(where))
-    owner = pc.index_in(table["image_id"].cast(pa.string()), value_set=ids)
-    table, owner = table.filter(owner.is_valid()), owner.drop_null()
-    if len(pc.unique(owner)) < len(ids):
+    row = pc.index_in(ids, value_set=table["image_id"].cast(pa.string()).combine_chunks())
+    if row.null_count:
         raise DataError(f"{where}: an image of the images table has no picture; import again")
+    table = table.take(row)
     paths = table["path"].cast(pa.string()).to_pylist()
     boxes = None
     if {"x", "y", "width", "height"} <= set(table.column_names):
@@ -298,17 +293,7 @@ def _pictures(
             for name in ("x", "y", "width", "height")
         )
         boxes = np.stack([x, y, x + width, y + height], axis=1)
-    return PictureFiles(_home(root, paths, about), paths, boxes), np.asarray(owner), _media(table)
-
-
-def _media(table: pa.Table) -> NDArray[np.intp]:
-    """Return a number for each picture's medium (a photo, a video); each its own unless told."""
-    rows = np.arange(len(table))
-    if "medium" not in table.column_names:
-        return rows
-    codes = pc.rank(table["medium"].cast(pa.string()).fill_null(""), tiebreaker="dense")
-    named = np.asarray(table["medium"].is_valid())
-    return np.where(named, np.asarray(codes, dtype=np.intp), len(table) + rows)
+    return PictureFiles(_home(root, paths, about), paths, boxes)
 
 
 def _home(root: Path, paths: list[str], about: Mapping[str, Any]) -> Path:

@@ -51,8 +51,8 @@ class PictureStatus(IntEnum):
 
     @property
     def reason(self) -> str:
-        """Return in words why there is no vector."""
-        return _REASONS[self]
+        """Return in words why there is no vector; nothing where that is not so."""
+        return _REASONS.get(self, "")
 
 
 _REASONS = {
@@ -135,6 +135,18 @@ class VectorStore:
             self.vectors[rows[states == PictureStatus.DONE]] = vectors
         # The state comes last: what is marked as done is there.
         self.state[rows] = states
+
+    def result(self) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+        """Return the vectors and states of all pictures; at least one must have a vector."""
+        state = np.asarray(self.state)
+        if self.vectors is not None and (state == PictureStatus.DONE).any():
+            return self.vectors, state
+        counts = {s.reason: int((state == s).sum()) for s in PictureStatus if s.reason}
+        said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
+        self.remove()
+        raise DataError(
+            f"no picture gave a vector ({said}); try another --detector, or check the network"
+        )
 
     def remove(self) -> None:
         """Remove the folder."""
@@ -318,46 +330,3 @@ class _Worker:
         if box is not None:
             faces = nearest_first(faces, box)
         return cut_face(picture, faces[0], how) if faces else PictureStatus.NO_FACE
-
-
-def vectors_of_images(
-    store: VectorStore, owner: NDArray[np.intp], medium: NDArray[np.intp], n_images: int
-) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """Return the vector and the state of each image.
-
-    An image of several pictures (a template) has the mean of its media, each of which is the mean
-    of its pictures (frames of a video), all of unit length. Without any it has the state of the
-    picture that came furthest.
-    """
-    state = np.asarray(store.state)
-    if store.vectors is None or not (state == PictureStatus.DONE).any():
-        counts = {
-            s.reason: int((state == s).sum()) for s in PictureStatus if s > PictureStatus.DONE
-        }
-        said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
-        store.remove()
-        raise DataError(
-            f"no picture gave a vector ({said}); try another --detector, or check the network"
-        )
-    if len(owner) == n_images:  # one picture each, in whatever order
-        back = np.argsort(owner)
-        in_order = (back == np.arange(n_images)).all()
-        return store.vectors if in_order else store.vectors[back], state[back]
-    done = state == PictureStatus.DONE
-    units = store.vectors[done]
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
-    keys = np.stack([owner[done], medium[done]], axis=1)
-    media, index = np.unique(keys, axis=0, return_inverse=True)
-    means = _means(_means(units, index.ravel(), len(media)), media[:, 0], n_images)
-    best = np.full(n_images, len(PictureStatus), dtype=np.uint8)
-    np.minimum.at(best, owner, state)
-    length = np.linalg.norm(means, axis=1, keepdims=True)
-    best[(length[:, 0] == 0) & (best == PictureStatus.DONE)] = PictureStatus.NO_VECTOR
-    return np.divide(means, length, out=means, where=length > 0), best
-
-
-def _means(vectors: NDArray[Any], index: NDArray[np.intp], n: int) -> NDArray[np.float32]:
-    sums = np.zeros((n, vectors.shape[1]), dtype=np.float32)
-    np.add.at(sums, index, vectors)
-    count = np.bincount(index, minlength=n)[:, None]
-    return np.divide(sums, count, out=sums, where=count > 0)

@@ -110,7 +110,7 @@ def write_bob(path):
 
 
 def write_ijbc(folder):
-    """Write IJB-C, both its 1:1 protocols: five subjects a group, and no real picture."""
+    """Write IJB-C, its covariate protocol: five subjects a group, and no real picture."""
     occlusions = ",".join(f"OCC{i}" for i in range(1, 19))
     header = (
         "TEMPLATE_ID,SUBJECT_ID,FILENAME,SIGHTING_ID,FACE_X,FACE_Y,FACE_WIDTH,FACE_HEIGHT,"
@@ -132,13 +132,6 @@ def write_ijbc(folder):
     pairs = [(2 * s, 2 * s + 1) for s in range(n)]
     pairs += [(t, (t + step) % (2 * n)) for t in range(2 * n) for step in (6, 13, 50)]
     _write(protocols / "ijbc_11_covariate_matches.csv", [f"{a},{b}" for a, b in pairs])
-    third = n // 3
-    for part, name in enumerate(("gallery_G1", "gallery_G2", "probe_mixed")):
-        subjects = range(part * third, (part + 1) * third)
-        rows = [line(subject, subject, shot) for subject in subjects for shot in (0, 1, 2)]
-        _write(protocols / f"ijbc_1N_{name}.csv", [header, *rows])
-    pairs = [(t, t) for t in range(n)] + [(t, (t + 1) % n) for t in range(n)]
-    _write(protocols / "ijbc_11_G1_G2_matches.csv", [f"{a},{b}" for a, b in pairs])
 
 
 def _write(path: Path, lines):

@@ -9,7 +9,6 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from faircal._base.errors import ParameterError
 from faircal.data.importers import ijbc, read_ijbc
 from faircal.data.importers.ijbc import GENDERS, SKIN_TONES
 
@@ -136,9 +135,8 @@ def test_boxes(covariate, save):
         "y",
         "width",
         "height",
-        "medium",
     ]
-    assert made.rows("pictures")[0] == ("1", "img/1.jpg", "4.5", "10", "100.25", "120", "7")
+    assert made.rows("pictures")[0] == ("1", "img/1.jpg", "4.5", "10", "100.25", "120")
     assert len(made.rows("pictures")) == N
 
 
@@ -148,30 +146,6 @@ def test_loads(covariate, save):
     assert len(data.groups().names) == 12
     assert list(data.fold_names) == [1, 2, 3, 4, 5]
     assert data.images.ids.to_pylist() == list(range(1, N + 1))
-
-
-def test_templates_of_several_pictures(write, tmp_path, save):
-    """The 1:1 protocol: galleries and probes in three files, several pictures a template."""
-    subjects = list(SUBJECTS)
-    for name, first in (("gallery_G1", 0), ("gallery_G2", 20), ("probe_mixed", 40)):
-        rows = [HEADER]
-        rows += [
-            f"{subject - 1000},{line(subject, picture)}"
-            for subject in subjects[first : first + 20]
-            for picture in ("img/1.png", "frames/20.png", "frames/21.png")
-        ]
-        write(f"IJB-C/protocols/ijbc_1N_{name}.csv", "\n".join(rows))
-    write("IJB-C/protocols/ijbc_11_G1_G2_matches.csv", "0,0\n20,20\n40,41\n")
-    found = read(tmp_path / "IJB-C", protocol="1:1")
-    made = save(found)
-    assert len(made.rows("images")) == 60
-    assert len(made.rows("pictures")) == 180
-    assert [row[1] for row in made.rows("pictures")[:3]] == [
-        "img/1.png",
-        "frames/20.png",
-        "frames/21.png",
-    ]
-    assert made.about["imported"]["protocol"] == "1:1"
 
 
 def test_protocols_folder_itself(covariate):
@@ -367,27 +341,13 @@ def test_missing_picture(pictured, save):
         "the template list (such as 1)"
     )
     assert made.about["notes"] == [
-        f"1 of {N} pictures were not found (img/1.jpg); 1 templates have none left and are dropped",
+        f"1 of {N} images dropped: picture not found (1)",
         made.about["notes"][1],
         lost,
     ]
     fold = folds_of(found)
     usable = [(str(a), str(b)) for a, b in PAIRS if 1 not in (a, b) and fold[a] == fold[b]]
     assert [row[:2] for row in made.rows("pairs")] == usable
-
-
-def test_template_that_keeps_a_picture(covariate, write, save):
-    rows = [f"{t},{line(1000, f'img/{t}{end}.jpg')}" for t in (1, 2) for end in "ab"]
-    folder = covariate(rows, "1,2\n")
-    for name in ("1a", "1b", "2b"):
-        write(f"IJB-C/images/img/{name}.jpg")
-    made = save(read_ijbc(folder))
-    assert [row[1] for row in made.rows("pictures")] == [
-        f"img/{name}.jpg" for name in ("1a", "1b", "2b")
-    ]
-    assert len(made.rows("images")) == 2
-    assert made.about["notes"][0].endswith("0 templates have none left and are dropped")
-    assert "dropped.csv" not in made.files
 
 
 @pytest.mark.parametrize("gone", ["img", "frames"])
@@ -492,9 +452,9 @@ def test_picture_without_a_name(covariate, write, refused, pictures):
     refused(lambda: read_ijbc(folder, pictures=pictures), LIST, "FILENAME")
 
 
-def test_template_of_two_subjects(covariate, refused):
+def test_template_that_is_listed_twice(covariate, refused):
     folder = covariate([*templates(), f"1,{line(1059, 'img/1.jpg')}"])
-    refused(lambda: read(folder), "protocols", "template 1 ", "more than one subject", "copy")
+    refused(lambda: read(folder), "protocols", "template 1 ", "listed twice", "copy")
 
 
 def test_wrong_number_of_fields(covariate, refused):
@@ -533,12 +493,6 @@ def test_missing_folder(tmp_path, write, refused):
     refused(lambda: read(tmp_path / "none"), "no such", "check")
     write("other/readme.txt")
     refused(lambda: read(tmp_path / "other"), "ijbc_11_covariate_matches.csv", "owners")
-
-
-def test_unknown_protocol(covariate, refused):
-    folder = covariate()
-    words = ("covariat", "did you mean covariate", "1:1")
-    refused(lambda: read(folder, protocol="covariat"), *words, error=ParameterError)
 
 
 def test_random_lists(covariate, save):

@@ -1,9 +1,8 @@
-"""IJB-C: the 1:1 covariate and the 1:1 verification protocol, any number of pairs."""
+"""IJB-C: the 1:1 covariate protocol, any number of pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,13 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from faircal._base.errors import DataError, ParameterError
+from faircal._base.errors import DataError
 from faircal._base.files import existing
 from faircal._base.jobs import Progress, silent
-from faircal._base.registry import check_whole, did_you_mean, short
+from faircal._base.registry import check_whole, short
 from faircal.data.columns import Column, require_filled
 from faircal.data.folds import N_FOLDS, deal_people
-from faircal.data.importers.base import Import, absent, find_home, find_one, first_few
+from faircal.data.importers.base import Import, absent, find_home, find_one, keep_images
 from faircal.data.tables import read_table, require_columns
 
 #: Codes of the metadata.
@@ -39,7 +38,6 @@ _ROWS = pa.schema(
         ("SUBJECT_ID", pa.int64()),
         ("FILENAME", pa.string()),
         *((name, pa.float64()) for name in _BOX),
-        ("SIGHTING_ID", pa.string()),
         ("SKINTONE", pa.string()),
         ("GENDER", pa.string()),
     ]
@@ -48,69 +46,52 @@ _ROWS = pa.schema(
 _BLOCK = 1 << 22
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """The files of a protocol: those that say what a template is made of, and the pair list."""
-
-    templates: tuple[str, ...]
-    matches: str
-
-
-PROTOCOLS = {
-    "covariate": Protocol(
-        ("ijbc_11_covariate_probe_reference.csv",), "ijbc_11_covariate_matches.csv"
-    ),
-    "1:1": Protocol(
-        ("ijbc_1N_gallery_G1.csv", "ijbc_1N_gallery_G2.csv", "ijbc_1N_probe_mixed.csv"),
-        "ijbc_11_G1_G2_matches.csv",
-    ),
-}
+_TEMPLATES = "ijbc_11_covariate_probe_reference.csv"
+_MATCHES = "ijbc_11_covariate_matches.csv"
 
 
 def read_ijbc(
     source: str | Path,
     *,
-    protocol: str = "covariate",
     pictures: bool = True,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Import:
-    """Read a 1:1 protocol of IJB-C.
+    """Read the 1:1 covariate protocol of IJB-C, in which a template is one picture.
 
-    An image is a template: one picture in the covariate protocol, several in the other. IJB-C has
-    no folds. Subjects are dealt to five, stratified by skin tone and gender, heaviest (in
-    templates) first; a pair of two folds is dropped, since no fold could use it.
+    An image is a template. IJB-C has no folds. Subjects are dealt to five, stratified by skin tone
+    and gender, heaviest (in templates) first; a pair of two folds is dropped, since no fold could
+    use it.
 
     Parameters
     ----------
     source : path
         The folder with ``protocols`` (and ``images``).
-    protocol : {"covariate", "1:1"}
     pictures : bool
         Look for the pictures, and drop the pairs of templates that have none.
     seed : int
         For dealing subjects to folds.
     """
     check_whole("seed", seed, 0)
-    if protocol not in PROTOCOLS:
-        raise ParameterError(f"protocol {protocol!r}; {did_you_mean(protocol, PROTOCOLS)}")
-    files = PROTOCOLS[protocol]
     folder = existing(source)
     lists = find_one(folder, ("protocols", "."), "the protocols")
-    matches = find_one(lists, (files.matches,), f"the pair list of protocol {protocol}")
-    rows = pa.concat_tables(
-        [_read_rows(find_one(lists, (name,), "templates")) for name in files.templates]
-    )
+    matches = find_one(lists, (_MATCHES,), "the pair list of the covariate protocol")
+    rows = _read_rows(find_one(lists, (_TEMPLATES,), "templates")).sort_by("TEMPLATE_ID")
     imported = Import("ijbc", "IJB-C", folder, _templates(rows, _facts(lists, rows), str(lists)))
-    imported.pictures = _pictures(rows)
-    imported.options = {"protocol": protocol, "seed": seed}
+    boxes = {new: rows[old] for old, new in _BOX.items()}
+    imported.pictures = pa.table(
+        {"image_id": rows["TEMPLATE_ID"], "path": rows["FILENAME"], **boxes}
+    )
+    imported.options = {"protocol": "covariate", "seed": seed}
     imported.notes += _unknown(imported.images)
     # Before anything is dropped, so that folds don't depend on which pictures are there.
     imported.images = imported.images.append_column("fold", [_deal(imported.images, seed)])
     if pictures:
         paths = imported.pictures["path"].to_pylist()
         imported.home = find_home(folder, ("images", "."), paths)
-        _drop_absent(imported, progress)
+        missing = absent(folder / imported.home, paths, progress)
+        keep_images(imported, ~missing, "picture not found")
+        imported.pictures = imported.pictures.filter(pa.array(~missing))
     imported.pairs = _pairs(matches, imported, progress)
     return imported
 
@@ -159,17 +140,15 @@ def _facts(lists: Path, rows: pa.Table) -> pa.Table:
 
 
 def _templates(rows: pa.Table, facts: pa.Table, where: str) -> pa.Table:
-    """Return one row a template; skin tone and gender are the subject's most frequent ones."""
-    template, index = np.unique(np.asarray(rows["TEMPLATE_ID"]), return_inverse=True)
-    subject, person = np.unique(np.asarray(rows["SUBJECT_ID"]), return_inverse=True)
-    owner = np.empty(len(template), dtype=np.intp)
-    owner[index] = person
-    if (owner[index] != person).any():
-        row = int(np.flatnonzero(owner[index] != person)[0])
+    """Return the images; skin tone and gender are the subject's most frequent ones."""
+    template = np.asarray(rows["TEMPLATE_ID"])  # ascending
+    again = np.flatnonzero(template[1:] == template[:-1])
+    if len(again):
         raise DataError(
-            f"{where}: template {template[index[row]]} has pictures of more than one subject; "
-            "copy the protocol's files again"
+            f"{where}: template {template[again[0]]} is listed twice; expected one picture for each"
+            " template: copy the protocol's files again"
         )
+    subject, owner = np.unique(np.asarray(rows["SUBJECT_ID"]), return_inverse=True)
     columns = {"image_id": template, "identity": subject[owner]}
     about = np.searchsorted(subject, np.asarray(facts["SUBJECT_ID"]))
     ours = np.asarray(facts["SUBJECT_ID"]) == subject[np.minimum(about, len(subject) - 1)]
@@ -177,10 +156,9 @@ def _templates(rows: pa.Table, facts: pa.Table, where: str) -> pa.Table:
         ("skin_tone", "SKINTONE", SKIN_TONES),
         ("gender", "GENDER", GENDERS),
     ):
-        values_given = facts[column].filter(pa.array(ours))
-        columns[name] = _of_subjects(values_given, about[ours], len(subject), values).take(
-            pa.array(owner)
-        )
+        given = facts[column].filter(pa.array(ours))
+        named = _of_subjects(given, about[ours], len(subject), values)
+        columns[name] = named.take(pa.array(owner))
     return pa.table(columns)
 
 
@@ -208,33 +186,6 @@ def _unknown(images: pa.Table) -> list[str]:
         for name in ("skin_tone", "gender")
         if images[name].null_count
     ]
-
-
-def _pictures(rows: pa.Table) -> pa.Table:
-    boxes = {new: rows[old] for old, new in _BOX.items()}
-    columns = {"image_id": rows["TEMPLATE_ID"], "path": rows["FILENAME"], **boxes}
-    return pa.table({**columns, "medium": rows["SIGHTING_ID"]})
-
-
-def _drop_absent(imported: Import, progress: Progress) -> None:
-    """Leave out pictures that are not there, and templates of which none is."""
-    if imported.pictures is None or imported.home is None:
-        return
-    paths = imported.pictures["path"].to_pylist()
-    missing = absent(imported.source / imported.home, paths, progress)
-    if not missing.any():
-        return
-    kept = imported.pictures.filter(pa.array(~missing))
-    left = pc.is_in(imported.images["image_id"], value_set=kept["image_id"].combine_chunks())
-    gone = imported.images["image_id"].filter(pc.invert(left)).to_pylist()
-    imported.pictures, imported.images = kept, imported.images.filter(left)
-    imported.dropped |= dict.fromkeys(map(str, gone), "picture not found")
-    gone_pictures = [path for path, away in zip(paths, missing, strict=True) if away]
-    imported.notes.append(
-        f"{len(gone_pictures):,} of {len(paths):,} pictures were not found "
-        f"({first_few(gone_pictures)}); "
-        f"{len(gone):,} templates have none left and are dropped"
-    )
 
 
 def _deal(images: pa.Table, seed: int) -> NDArray[np.int64]:
