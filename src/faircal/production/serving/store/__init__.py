@@ -1,14 +1,19 @@
-"""Where the service keeps templates and decisions: SQLite in a file, or PostgreSQL."""
+"""Where the service keeps templates, the audit trail and named states: SQLite, or PostgreSQL.
+
+Statements are written once, with ``?`` for values and ``faircal.`` before tables; the databases
+put them in their own way. Values only ever go in as parameters. Templates are also held in memory
+for exact search, and kept in step with the database.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from datetime import datetime
+from contextlib import AbstractContextManager, closing, suppress
+from datetime import UTC, datetime
 from threading import Lock
 from time import sleep
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,10 +36,9 @@ from faircal.production.serving.store.records import (
     check_vector,
     from_decision,
     microseconds,
-    now,
+    moment,
     read_key,
     to_decision,
-    to_info,
 )
 from faircal.production.serving.store.vector_index import INDEX_BLOCK, VectorIndex
 
@@ -84,28 +88,30 @@ def open_store(url: str, key: bytes | None = None) -> Store:
     return SqliteStore(path, key)
 
 
-class StatementResult(Protocol):
-    """What a statement gives: a cursor of either database."""
+class Transaction:
+    """Runs statements of a transaction on a connection.
 
-    @property
-    def rowcount(self) -> int:
-        """How many rows were changed."""
+    Parameters
+    ----------
+    connection : Connection
+        Of either database.
+    dialect : callable
+        Puts a statement as the database has it.
+    **options
+        For each execution.
+    """
 
-    def fetchone(self) -> Any:
-        """Return the next row, None where there is none."""
+    def __init__(self, connection: Any, dialect: Callable[[str], Any], **options: Any) -> None:
+        self.connection, self._dialect, self._options = connection, dialect, options
 
-    def fetchall(self) -> list[Any]:
-        """Return all rows that are left."""
-
-
-class Transaction(Protocol):
-    """Runs statements of a transaction."""
-
-    def __call__(self, statement: str, values: Sequence[Any] = ...) -> StatementResult:
-        """Run a statement with its values."""
+    def __call__(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Run a statement with its values; return its cursor."""
+        return self.connection.execute(self._dialect(statement), values, **self._options)
 
     def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row of values."""
+        with closing(self.connection.cursor()) as cursor:
+            cursor.executemany(self._dialect(statement), rows)
 
 
 _SELECT = f"SELECT {DECISION} FROM faircal.decisions "  # noqa: S608
@@ -157,24 +163,21 @@ class Store(ABC):
     def close(self) -> None:
         """Let go of the database; vectors in memory are overwritten."""
 
-    @property
-    def encrypted(self) -> bool:
-        """Whether templates are encrypted."""
-        return self._cipher is not None
-
     def _one(self, statement: str, values: Sequence[Any]) -> Any:
         with self._reading() as run:
             return run(statement, values).fetchone()
 
-    def introduce(self, run: Transaction) -> None:
-        """Leave version and key in a new database."""
-        put = "INSERT INTO faircal.meta (name, value) VALUES (?, ?)"
-        run(put, ("version", str(SCHEMA).encode()))
-        if self._cipher is not None:
-            run(put, ("key", self._cipher.proof()))
+    def _recognise(self, run: Transaction, where: str, *, new: bool) -> None:
+        """Leave version and key in a new database; raise where one is not of this version and key.
 
-    def recognise(self, run: Transaction, where: str) -> None:
-        """Raise where a database is of another version, or its key is another one."""
+        A key that is told wrong must stop here: with it templates would be mixed that no one key
+        opens.
+        """
+        if new:
+            put = "INSERT INTO faircal.meta (name, value) VALUES (?, ?)"
+            run(put, ("version", str(SCHEMA).encode()))
+            if self._cipher is not None:
+                run(put, ("key", self._cipher.proof()))
         rows = run("SELECT name, value FROM faircal.meta").fetchall()
         meta = {name: bytes(value) for name, value in rows}
         version = meta.get("version", b"?").decode("ascii", "replace")
@@ -184,17 +187,16 @@ class Store(ABC):
                 "use the faircal that made it, or another place"
             )
         proof = meta.get("key")
-        if self._cipher is None and proof is not None:
-            raise StorageError(f"{where}: is encrypted, and no key was given; give its key")
-        if self._cipher is not None and proof is None:
+        if self._cipher is None:
+            if proof is not None:
+                raise StorageError(f"{where}: is encrypted, and no key was given; give its key")
+        elif proof is None:
             raise StorageError(
                 f"{where}: is not encrypted, but a key was given; leave the key out, "
                 "or start a new store with it"
             )
-        if self._cipher is not None and proof is not None and not self._cipher.proves(proof):
+        elif not self._cipher.proves(proof):
             raise StorageError(f"{where}: is encrypted with another key; give that one")
-
-    # ------------------------------------------------------------- templates
 
     @abstractmethod
     def _erase(self) -> None:
@@ -204,15 +206,21 @@ class Store(ABC):
     def _among(self, ids: Sequence[str]) -> Any:
         """Return ids as the parameter of `AMONG`."""
 
+    def _seal(self, plain: bytes, belongs: str) -> bytes:
+        """Return bytes as they are kept: encrypted where there is a key."""
+        return plain if self._cipher is None else self._cipher.encrypt(plain, belongs)
+
+    def _unseal(self, kept: bytes, belongs: str) -> bytes:
+        """Return the bytes that `_seal` was given."""
+        return bytes(kept) if self._cipher is None else self._cipher.decrypt(kept, belongs)
+
     def _pack(self, name: str, vector: NDArray[np.float32]) -> Any:
         """Return a vector as the database keeps it."""
-        raw = vector.astype("<f4").tobytes()
-        return raw if self._cipher is None else self._cipher.encrypt(raw, f"templates:{name}")
+        return self._seal(vector.astype("<f4").tobytes(), f"templates:{name}")
 
     def _unpack(self, name: str, kept: Any) -> NDArray[np.float32]:
         """Return the vector that `_pack` was given."""
-        raw = kept if self._cipher is None else self._cipher.decrypt(kept, f"templates:{name}")
-        return np.frombuffer(raw, "<f4").astype(np.float32)
+        return np.frombuffer(self._unseal(kept, f"templates:{name}"), "<f4").astype(np.float32)
 
     def enrol(self, name: str, vector: ArrayLike, *, replace: bool = False) -> None:
         """Keep a template; `ConflictError` where there is one of this id, unless `replace`."""
@@ -230,7 +238,7 @@ class Store(ABC):
             added = run(
                 "INSERT INTO faircal.templates (id, embedding, dimension, enrolled_at) "
                 "VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-                (name, kept, checked.size, now()),
+                (name, kept, checked.size, microseconds(datetime.now(UTC))),
             )
             if added.rowcount == 0:
                 raise ConflictError(
@@ -278,14 +286,14 @@ class Store(ABC):
     def info(self, name: str) -> TemplateInfo | None:
         """Return what may be told of a template, None where there is none."""
         row = self._one(_INFO + "WHERE id = ?", (name,))
-        return None if row is None else to_info(row)
+        return None if row is None else _to_info(row)
 
     def templates(self, after: str | None = None, limit: int = 100) -> list[TemplateInfo]:
         """Return up to `limit` templates in order of their ids, from the one after `after`."""
         values = (after or "", check_limit(limit))
         with self._reading() as run:
             rows = run(_INFO + "WHERE id > ? ORDER BY id LIMIT ?", values).fetchall()
-        return [to_info(row) for row in rows]
+        return [_to_info(row) for row in rows]
 
     def count(self) -> int:
         """Return how many templates there are."""
@@ -345,8 +353,6 @@ class Store(ABC):
             last = rows[-1][0]
             self._synced = (last, removal)
 
-    # ------------------------------------------- the audit trail, named states
-
     def record(
         self, decisions: Sequence[Decision], states: Mapping[str, bytes] | None = None
     ) -> None:
@@ -403,7 +409,7 @@ class Store(ABC):
                     names = f"SELECT 'batch/' || id || '{end}' {_OLD}"
                     run(f"DELETE FROM faircal.states WHERE name IN ({names})", part)  # noqa: S608
                 rows = f"DELETE FROM faircal.decisions WHERE seq IN (SELECT seq {_OLD})"  # noqa: S608
-                deleted = run(rows, part).rowcount
+                deleted: int = run(rows, part).rowcount
             gone += deleted
             if deleted < part[1]:
                 return gone
@@ -432,16 +438,12 @@ class Store(ABC):
     def _state(self, name: str, value: bytes) -> tuple[str, bytes]:
         """Return the row of a state."""
         check_id(name, "state")
-        return name, value if self._cipher is None else self._cipher.encrypt(
-            value, f"states:{name}"
-        )
+        return name, self._seal(value, f"states:{name}")
 
     def _read_state(self, run: Transaction, name: str) -> bytes | None:
         row = run("SELECT value FROM faircal.states WHERE name = ?", (name,)).fetchone()
-        if row is None:
-            return None
-        return (
-            bytes(row[0])
-            if self._cipher is None
-            else self._cipher.decrypt(row[0], f"states:{name}")
-        )
+        return None if row is None else self._unseal(row[0], f"states:{name}")
+
+
+def _to_info(row: Sequence[Any]) -> TemplateInfo:
+    return TemplateInfo(row[0], moment(row[1]), row[2])

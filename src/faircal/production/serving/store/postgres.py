@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from threading import Lock
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from faircal._base.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from faircal.production.serving.store import StatementResult, Store
+from faircal.production.serving.store import Store, Transaction
 from faircal.production.serving.store.records import check_limit, check_vector, tables
 
 try:
@@ -92,30 +92,16 @@ _TYPES = {
 }
 
 
-class PostgresTransaction:
-    """Runs statements on a connection."""
-
-    def __init__(self, connection: ImpatientConnection) -> None:
-        self.connection = connection
-
-    def __call__(self, statement: str, values: Sequence[Any] = ()) -> StatementResult:
-        """Run a statement with its values."""
-        return cast(
-            StatementResult, self.connection.execute(_in_psycopg(statement), values, binary=True)
-        )
-
-    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row."""
-        with self.connection.cursor() as cursor:
-            cursor.executemany(_in_psycopg(statement), rows)
-
-
 @cache
-def _in_psycopg(statement: str) -> Any:
+def _in_psycopg(statement: str) -> str:
     return statement.replace("?", "%s")
 
 
-def database_name(url: str) -> str:
+def _transaction(connection: ImpatientConnection) -> Transaction:
+    return Transaction(connection, _in_psycopg, binary=True)
+
+
+def _place(url: str) -> str:
     """Return which database a URL means, without its password."""
     try:
         parts = conninfo_to_dict(url)
@@ -124,88 +110,6 @@ def database_name(url: str) -> str:
             "store: expected postgresql://USER@HOST/DATABASE; found something else; check the URL"
         ) from None
     return f"PostgreSQL at {parts.get('host', 'localhost')}"
-
-
-@contextmanager
-def in_our_words(place: str, away: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Say an error of PostgreSQL in our words: its own may hold values."""
-    try:
-        yield
-    except away as error:
-        raise _unavailable(place) from error
-    except psycopg.Error as error:
-        raise _storage_error(place, error) from error
-
-
-def _unavailable(place: str) -> StorageUnavailableError:
-    return StorageUnavailableError(
-        f"{place}: does not answer, or lets nobody in; check server, database, user and password, "
-        "then try again"
-    )
-
-
-def _storage_error(place: str, error: psycopg.Error) -> StorageError:
-    state = error.sqlstate
-    if state == "53100":
-        return StorageFullError(
-            f"{place}: no room left on the server; nothing was written; make room there"
-        )
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return _unavailable(place)
-    return StorageError(
-        f"{place}: {type(error).__name__} ({state}); check the URL, permissions and server log"
-    )
-
-
-def create_tables(url: str, place: str, store: Store) -> None:
-    """Make the tables where there are none; refuse a schema that is not ours, or its key."""
-    with (
-        in_our_words(place),
-        ImpatientConnection.connect(url, connect_timeout=2, autocommit=True) as connection,
-        connection.transaction(),
-    ):
-        connection.patience = LONG
-        run = PostgresTransaction(connection)
-        run("SELECT pg_advisory_xact_lock(?)", (_MAKING,))
-        if not _is_there(run, place):
-            run("CREATE SCHEMA IF NOT EXISTS faircal")
-            kind = "bytea"
-            if not store.encrypted:
-                _require_pgvector(connection, place)
-                kind = "vector"
-            for statement in tables(_TYPES | {"vector": kind}):
-                run(statement)
-            store.introduce(run)
-        store.recognise(run, place)
-
-
-def _is_there(run: PostgresTransaction, place: str) -> bool:
-    """Tell whether our tables are there; raise where others are."""
-    rows = run(
-        "SELECT c.relname FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace "
-        "WHERE s.nspname = 'faircal'"
-    ).fetchall()
-    names = {name for (name,) in rows}
-    if names and not {"meta", "templates", "decisions", "removed", "states"} <= names:
-        raise StorageError(
-            f"{place}: has a schema faircal of another program; give another database"
-        )
-    return bool(names)
-
-
-def _require_pgvector(connection: ImpatientConnection, place: str) -> None:
-    try:
-        with connection.transaction():
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
-        raise StorageError(
-            f"{place}: pgvector is not installed on the server; install it there, "
-            "or give a key (an encrypted store needs none)"
-        ) from error
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise StorageError(
-            f"{place}: pgvector is not in the database; have its owner run CREATE EXTENSION vector"
-        ) from error
 
 
 class PostgresStore(Store):
@@ -219,12 +123,12 @@ class PostgresStore(Store):
 
     def __init__(self, url: str, key: bytes | None = None) -> None:
         super().__init__(key)
-        self.where = database_name(url)
+        self.where = _place(url)
         self._away = False
         self._probing = Lock()
         self._cleaning = Lock()
         self._unclean, self._rested = False, 0.0
-        create_tables(url, self.where, self)
+        self._create_tables(url)
         self._pool = ConnectionPool(
             url,
             connection_class=ImpatientConnection,
@@ -244,6 +148,70 @@ class PostgresStore(Store):
             self.close()
             raise
 
+    def _create_tables(self, url: str) -> None:
+        """Make the tables where there are none; refuse a schema that is not ours, or its key."""
+        with (
+            self._in_our_words(),
+            ImpatientConnection.connect(url, connect_timeout=2, autocommit=True) as connection,
+            connection.transaction(),
+        ):
+            connection.patience = LONG
+            run = _transaction(connection)
+            run("SELECT pg_advisory_xact_lock(?)", (_MAKING,))
+            rows = run(
+                "SELECT c.relname FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace "
+                "WHERE s.nspname = 'faircal'"
+            ).fetchall()
+            names = {name for (name,) in rows}
+            if not names:
+                run("CREATE SCHEMA IF NOT EXISTS faircal")
+                if self._cipher is None:
+                    self._require_pgvector(connection)
+                kind = "vector" if self._cipher is None else "bytea"
+                for statement in tables(_TYPES | {"vector": kind}):
+                    run(statement)
+            elif not {"meta", "templates", "decisions", "removed", "states"} <= names:
+                raise StorageError(
+                    f"{self.where}: has a schema faircal of another program; give another database"
+                )
+            self._recognise(run, self.where, new=not names)
+
+    def _require_pgvector(self, connection: ImpatientConnection) -> None:
+        try:
+            with connection.transaction():
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile) as error:
+            raise StorageError(
+                f"{self.where}: pgvector is not installed on the server; install it there, "
+                "or give a key (an encrypted store needs none)"
+            ) from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StorageError(
+                f"{self.where}: pgvector is not in the database; have its owner run "
+                "CREATE EXTENSION vector"
+            ) from error
+
+    @contextmanager
+    def _in_our_words(self) -> Iterator[None]:
+        """Say an error of PostgreSQL in our words: its own may hold values."""
+        away = (PoolTimeout, PoolClosed, psycopg.OperationalError, psycopg.InterfaceError)
+        try:
+            yield
+        except psycopg.errors.DiskFull as error:
+            raise StorageFullError(
+                f"{self.where}: no room left on the server; nothing was written; make room there"
+            ) from error
+        except away as error:
+            raise StorageUnavailableError(
+                f"{self.where}: does not answer, or lets nobody in; check server, database, user "
+                "and password, then try again"
+            ) from error
+        except psycopg.Error as error:
+            raise StorageError(
+                f"{self.where}: {type(error).__name__} ({error.sqlstate}); check the URL, "
+                "permissions and server log"
+            ) from error
+
     def _configure(self, connection: ImpatientConnection) -> None:
         """Make a new connection ours: durable commits, bounded statements, vectors as arrays."""
         if self._cipher is None:
@@ -253,18 +221,18 @@ class PostgresStore(Store):
         connection.execute(f"SET statement_timeout = {int(LONG * 1000)}")
 
     @contextmanager
-    def _session(self, patient: bool) -> Iterator[PostgresTransaction]:
+    def _session(self, patient: bool) -> Iterator[Transaction]:
         """Give a connection that was just tested."""
         try:
             with (
-                in_our_words(self.where, (PoolTimeout, PoolClosed)),
+                self._in_our_words(),
                 self._turn(),
                 self._pool.connection() as connection,
             ):
                 self._away = False
                 connection.patience = LONG if patient else SHORT
                 try:
-                    yield PostgresTransaction(connection)
+                    yield _transaction(connection)
                 finally:
                     connection.patience = SHORT
         except StorageUnavailableError:
@@ -284,7 +252,7 @@ class PostgresStore(Store):
                 self._probing.release()
 
     @contextmanager
-    def _reading(self, patient: bool = False) -> Iterator[PostgresTransaction]:
+    def _reading(self, patient: bool = False) -> Iterator[Transaction]:
         with self._session(patient) as run:
             if not patient:
                 yield run
@@ -294,7 +262,7 @@ class PostgresStore(Store):
                 yield run
 
     @contextmanager
-    def _writing(self, patient: bool = False) -> Iterator[PostgresTransaction]:
+    def _writing(self, patient: bool = False) -> Iterator[Transaction]:
         with self._session(patient) as run, run.connection.transaction():
             run("SELECT pg_advisory_xact_lock(?)", (_CHANGING,))
             yield run

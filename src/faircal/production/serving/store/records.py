@@ -1,4 +1,4 @@
-"""What a store keeps: templates and decisions, how they become rows, and what may be kept."""
+"""What a store keeps: templates and decisions, as rows, checked, and encrypted at rest."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,7 +45,7 @@ class Decision:
     `key` is the name of the API key; `on` is what the threshold is on, score or probability;
     `genuine` is the truth, where somebody told it afterwards.
     `left_cluster` and `left_outside` say where the left image lies in the model's population, None
-    where it knows none; `prior` is the share of genuine pairs that `probability` holds for.
+    where it has none; `prior` is the share of genuine pairs that `probability` holds for.
     """
 
     id: str
@@ -160,69 +160,40 @@ def moment(count: int) -> datetime:
     return _EPOCH + count * _MICROSECOND
 
 
-def now() -> int:
-    """Return this moment in microseconds."""
-    return microseconds(datetime.now(UTC))
-
-
-def to_info(row: Sequence[Any]) -> TemplateInfo:
-    """Return what a row (id, enrolled_at, dimension) says of a template."""
-    return TemplateInfo(row[0], moment(row[1]), row[2])
-
-
 def from_decision(one: Decision) -> tuple[Any, ...]:
     """Return the row of a decision, in the order of `DECISION`."""
-    return (
-        check_id(one.id, "decision"),
-        microseconds(one.at),
-        one.kind,
-        one.key,
-        one.model,
-        _number(one.score),
-        _number(one.probability),
-        _number(one.threshold),
-        one.on,
-        _flag(one.same),
-        _whole(one.left_cluster),
-        _whole(one.right_cluster),
-        _flag(one.left_outside),
-        _flag(one.right_outside),
-        _number(one.prior),
-        one.left,
-        one.right,
-        _flag(one.genuine),
-    )
+    check_id(one.id, "decision")
+    values = {**vars(one), "at": microseconds(one.at)}
+    return tuple(_plain(values[name]) for name in _FIELDS)
 
 
 def to_decision(row: Sequence[Any]) -> Decision:
     """Return the decision of a row."""
     values = dict(zip(_FIELDS, row, strict=True))
-    flags = {name: _flag(values[name]) for name in _FLAGS}
-    return Decision(**{**values, **flags, "at": moment(values["at"])})
+    for name in _FLAGS:  # numbers in SQLite
+        values[name] = None if values[name] is None else bool(values[name])
+    return Decision(**{**values, "at": moment(values["at"])})
 
 
-def _number(value: float | None) -> float | None:
-    """Return a float that every database keeps alike: no NaN, no NumPy scalar."""
-    return None if value is None or math.isnan(value) else float(value)
-
-
-def _whole(value: int | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _flag(value: Any) -> bool | None:
-    return None if value is None else bool(value)
+def _plain(value: Any) -> Any:
+    """Return a value that every database keeps alike: no NaN, no NumPy scalar."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 #: Bytes of a key, and of a nonce.
 KEY_BYTES, _NONCE_BYTES = 32, 12
 
-#: What the database holds to know its key by.
+#: What the database holds to recognise its key by.
 _CHECK = b"faircal"
 
 
 class TemplateCipher:
-    """Encrypts and decrypts with one key of 32 bytes.
+    """Encryption at rest with one key of 32 bytes: AES-256-GCM, a fresh nonce for every record.
+
+    What a record belongs to (table and id) is authenticated with it, so records can be neither
+    changed nor put in each other's place without it being noticed.
 
     >>> cipher = TemplateCipher(bytes(32))
     >>> cipher.decrypt(cipher.encrypt(b"secret", "templates:anna"), "templates:anna")
@@ -245,7 +216,7 @@ class TemplateCipher:
 
     def encrypt(self, plain: bytes, belongs: str) -> bytes:
         """Return nonce and ciphertext of `plain`, bound to what it belongs to."""
-        nonce = os.urandom(_NONCE_BYTES)
+        nonce = os.urandom(_NONCE_BYTES)  # used twice, it would give two records away
         return nonce + self._aes.encrypt(nonce, plain, belongs.encode())
 
     def decrypt(self, encrypted: bytes, belongs: str) -> bytes:
@@ -261,7 +232,7 @@ class TemplateCipher:
             ) from error
 
     def proof(self) -> bytes:
-        """Return what a database keeps to know this key again."""
+        """Return what a database keeps to recognise this key by."""
         return self.encrypt(_CHECK, "key")
 
     def proves(self, proof: bytes) -> bool:
@@ -275,12 +246,15 @@ class TemplateCipher:
 def read_key(path: str | Path) -> bytes:
     """Read a key from a file: 32 bytes as they are, as 64 hexadecimal digits or as Base64."""
     raw = existing(path).read_bytes()
+    decoders: tuple[Callable[[str], bytes], ...] = (
+        bytes.fromhex,
+        lambda text: base64.b64decode(text, validate=True),
+    )
     if len(raw) == KEY_BYTES:
         return raw
-    text = raw.strip()
-    for decode in (bytes.fromhex, _base64):
+    for decode in decoders:
         try:
-            key = decode(text.decode("ascii"))
+            key = decode(raw.strip().decode("ascii"))
         except (ValueError, binascii.Error):
             continue
         if len(key) == KEY_BYTES:
@@ -289,7 +263,3 @@ def read_key(path: str | Path) -> bytes:
         f"{path}: expected a key of {KEY_BYTES} bytes (raw, 64 hexadecimal digits or Base64); "
         f"make one with: openssl rand -hex {KEY_BYTES} > FILE"
     )
-
-
-def _base64(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)

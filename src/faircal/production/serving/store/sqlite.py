@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from queue import Empty, Full, LifoQueue
 from threading import Lock
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from faircal._base.errors import (
     ParameterError,
@@ -20,7 +20,7 @@ from faircal._base.errors import (
     StorageFullError,
     StorageUnavailableError,
 )
-from faircal.production.serving.store import Store
+from faircal.production.serving.store import Store, Transaction
 from faircal.production.serving.store.records import SCHEMA, tables
 
 #: "FCal": how `file` and we know our databases from others.
@@ -110,13 +110,13 @@ class SqliteStore(Store):
             self._refuse_foreign()
             self._writer.execute("PRAGMA journal_mode = WAL")
         with self._writing() as run:
-            if self._is_empty():
+            new = self._is_empty()
+            if new:
                 for statement in tables(_TYPES):
                     run(statement)
                 run(f"PRAGMA application_id = {_APPLICATION}")
                 run(f"PRAGMA user_version = {SCHEMA}")
-                self.introduce(run)
-            self.recognise(run, str(self.path))
+            self._recognise(run, str(self.path), new=new)
         for end in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 self.path.with_name(self.path.name + end).chmod(0o600)
@@ -188,13 +188,13 @@ class SqliteStore(Store):
             raise StorageUnavailableError(f"{self.path}: {why}; start the service again")
 
     @contextmanager
-    def _reading(self, patient: bool = False) -> Iterator[SqliteTransaction]:  # noqa: ARG002
+    def _reading(self, patient: bool = False) -> Iterator[Transaction]:  # noqa: ARG002
         self._here()
         with self._in_our_words():
             connection = self._reader()
             try:
                 connection.execute("BEGIN")
-                yield SqliteTransaction(connection)
+                yield Transaction(connection, _in_sqlite)
             finally:
                 self._give_back(connection)
 
@@ -223,12 +223,12 @@ class SqliteStore(Store):
                 self._readers.get_nowait().close()
 
     @contextmanager
-    def _writing(self, patient: bool = False) -> Iterator[SqliteTransaction]:  # noqa: ARG002
+    def _writing(self, patient: bool = False) -> Iterator[Transaction]:  # noqa: ARG002
         with self._lock, self._in_our_words():
             self._here()
             self._writer.execute("BEGIN IMMEDIATE")
             try:
-                yield SqliteTransaction(self._writer)
+                yield Transaction(self._writer, _in_sqlite)
                 self._writer.execute("COMMIT")
             except BaseException as error:
                 self._undo(failed=isinstance(error, sqlite3.Error))
@@ -266,21 +266,6 @@ class SqliteStore(Store):
             self._writer.close()
         self._close_readers()
         self._index.clear()
-
-
-class SqliteTransaction:
-    """Runs statements on a connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def __call__(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Run a statement with its values."""
-        return self._connection.execute(_in_sqlite(statement), values)
-
-    def many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row."""
-        self._connection.executemany(_in_sqlite(statement), rows)
 
 
 @cache
