@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -33,10 +33,9 @@ from faircal._base.errors import (
 from faircal.production.serving.store import Store
 from faircal.production.serving.store.records import Decision, Kind
 from faircal.production.serving.verification import (
-    BatchVerification,
     IdentificationCandidate,
     ModelInUse,
-    Verification,
+    Verdicts,
     new_id,
 )
 
@@ -44,7 +43,16 @@ from faircal.production.serving.verification import (
 _PAGE = 500
 #: For "nobody knows" among labels.
 _UNKNOWN = 2
-_PLACES = ("left_cluster", "right_cluster", "left_outside", "right_outside")
+#: What is kept of each pair of a batch, and how; flags are bytes.
+_COLUMNS = {
+    "score": np.float64,
+    "probability": np.float64,
+    "same": np.uint8,
+    "left_cluster": np.int32,
+    "right_cluster": np.int32,
+    "left_outside": np.uint8,
+    "right_outside": np.uint8,
+}
 
 
 @dataclass(frozen=True)
@@ -63,25 +71,32 @@ def _labels_name(decision: str) -> str:
     return f"batch/{decision}/genuine"
 
 
-def pack_batch(batch: BatchVerification) -> bytes:
+def pack_batch(batch: Verdicts) -> bytes:
     """Return the pairs of a batch as bytes: numbers, flags and ids, nothing biometric."""
     columns = batch.columns()
-    arrays: dict[str, NDArray[Any]] = {
-        "score": batch.judged.score,
-        "probability": batch.judged.probability,
-        "same": batch.judged.same.astype(np.uint8),
-    }
-    for name in _PLACES:
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, kind in _COLUMNS.items():
         values = columns[name]
         if values is not None:
-            arrays[name] = values.astype(np.uint8 if name.endswith("outside") else np.int32)
+            arrays[name] = values.astype(kind)
     for side, ids in (("left", batch.left_ids), ("right", batch.right_ids)):
         if ids is not None:
             place = {name: row for row, name in enumerate(dict.fromkeys(ids))}
             # Ids are printable: no line ends within one.
-            arrays[f"{side}_names"] = np.frombuffer("\n".join(place).encode(), dtype=np.uint8)
+            names = "\n".join(map(str, place)).encode()
+            arrays[f"{side}_names"] = np.frombuffer(names, dtype=np.uint8)
             arrays[side] = np.array([place[name] for name in ids], dtype=np.int32)
     return pack({"batch": 1}, arrays)
+
+
+def _pair_values(columns: Mapping[str, NDArray[Any] | None], row: int) -> dict[str, Any]:
+    """Return what a line says of one pair."""
+    values = {}
+    for name, kind in _COLUMNS.items():
+        array = columns.get(name)
+        if array is not None:
+            values[name] = bool(array[row]) if kind is np.uint8 else array[row].item()
+    return values
 
 
 class _RecordedPairs:
@@ -102,22 +117,10 @@ class _RecordedPairs:
     def __getitem__(self, row: int) -> Decision:
         """Return the decision on one pair."""
         arrays = self._arrays
-        fields: dict[str, Any] = {
-            side: names[arrays[side][row]] for side, names in self._names.items()
-        }
-        for name in _PLACES:
-            if name in arrays:
-                value = arrays[name][row]
-                fields[name] = bool(value) if name.endswith("outside") else int(value)
-        return replace(
-            self._decision,
-            id=f"{self._decision.id}.{row}",
-            score=float(arrays["score"][row]),
-            probability=float(arrays["probability"][row]),
-            same=bool(arrays["same"][row]),
-            genuine=_flag(self._labels[row]),
-            **fields,
-        )
+        ids = {side: names[arrays[side][row]] for side, names in self._names.items()}
+        name, genuine = f"{self._decision.id}.{row}", _flag(self._labels[row])
+        values = {**_pair_values(arrays, row), **ids}
+        return replace(self._decision, id=name, genuine=genuine, **values)
 
 
 def _flag(value: int) -> bool | None:
@@ -323,49 +326,32 @@ class Recorder(TrailWriter[Decision | BatchRecord]):
         self._store = store
         self._labelling = threading.Lock()
 
-    def pair(self, verified: Verification, *, key: str) -> None:
-        """Record what was said of a pair."""
-        left_cluster, right_cluster = verified.clusters or (None, None)
-        left_outside, right_outside = verified.outside or (None, None)
-        self._put(
-            Decision(
-                id=verified.id,
-                at=datetime.now(UTC),
-                kind="verify",
-                key=key,
-                model=verified.model,
-                score=verified.score,
-                probability=verified.probability,
-                threshold=verified.point.threshold,
-                on=verified.point.on,
-                same=verified.same,
-                left_cluster=left_cluster,
-                right_cluster=right_cluster,
-                left_outside=left_outside,
-                right_outside=right_outside,
-                prior=verified.prior,
-                left=verified.left_id,
-                right=verified.right_id,
-            )
-        )
-
-    def batch(self, batch: BatchVerification, *, key: str) -> None:
-        """Record what was said of the pairs of a batch."""
+    def verdicts(self, verdicts: Verdicts, *, key: str) -> None:
+        """Record what was said of pairs."""
         if self._store is None:
-            return  # before its pairs are packed for nothing
+            return
+        pair: dict[str, Any] = {}
+        if verdicts.images is None:
+            ids = {"left": verdicts.left_ids, "right": verdicts.right_ids}
+            pair = {side: each[0] for side, each in ids.items() if each is not None}
+            pair |= _pair_values(verdicts.columns(), 0)
         line = Decision(
-            id=batch.id,
+            id=verdicts.id,
             at=datetime.now(UTC),
             kind="verify",
             key=key,
-            model=batch.model,
-            threshold=batch.point.threshold,
-            on=batch.point.on,
-            prior=batch.prior,
+            model=verdicts.model,
+            threshold=verdicts.point.threshold,
+            on=verdicts.point.on,
+            prior=verdicts.prior,
+            **pair,
         )
-        labels = bytes([_UNKNOWN]) * len(batch)
-        states = {_name(batch.id): pack_batch(batch), _labels_name(batch.id): labels}
-        self.put(BatchRecord(line, states), 1 + len(batch) // _PAIRS_A_LINE)
+        if pair:
+            self.put(line)
+            return
+        labels = bytes([_UNKNOWN]) * len(verdicts)
+        states = {_name(line.id): pack_batch(verdicts), _labels_name(line.id): labels}
+        self.put(BatchRecord(line, states), 1 + len(verdicts) // _PAIRS_A_LINE)
 
     def identification(
         self, in_use: ModelInUse, best: IdentificationCandidate | None, *, key: str

@@ -21,10 +21,10 @@ from faircal.production.serving import fields
 from faircal.production.serving.bodies import Refused, only, too_many, unprocessable
 from faircal.production.serving.fields import PAIR_OF_BATCH, check_length, share, template_id
 from faircal.production.serving.verification import (
-    BatchVerification,
     ModelInUse,
     Rows,
     Vector,
+    Verdicts,
     pair_groups,
     point_json,
 )
@@ -367,7 +367,7 @@ def prior_in(table: pa.Table) -> float | None:
     return share(value, "faircal.prior")
 
 
-def to_json(batch: BatchVerification) -> bytes:
+def to_json(batch: Verdicts) -> bytes:
     """Return the answer to a batch in JSON."""
     from pydantic_core import to_json as encoded
 
@@ -384,7 +384,7 @@ def to_json(batch: BatchVerification) -> bytes:
     )
 
 
-def to_arrow(batch: BatchVerification) -> bytes:
+def to_arrow(batch: Verdicts) -> bytes:
     """Return the answer to a batch as an Arrow stream; its metadata tells of all pairs."""
     columns = batch.columns()
     arrays = {

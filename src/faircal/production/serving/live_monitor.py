@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from faircal.methods import Method
 from faircal.production.monitoring import PairsInUse, Verdict, Watch
 from faircal.production.monitoring.pairs_in_use import number_of
 from faircal.production.serving.store import Store
-from faircal.production.serving.verification import BatchVerification, ModelInUse, Verification
+from faircal.production.serving.verification import ModelInUse, Verdicts
 
 if TYPE_CHECKING:
     from faircal.production.serving.service import Service
@@ -56,8 +56,8 @@ class LiveMonitor:
     def __init__(self, false_alarms: float, where: str, store: Store | None) -> None:
         self._false_alarms, self._where, self._store = false_alarms, where, store
         self._lock = threading.Lock()
-        self._singles: deque[Verification] = deque(maxlen=_MOST_WAITING)
-        self._batches: deque[BatchVerification] = deque(maxlen=_MOST_BATCHES)
+        self._singles: deque[Verdicts] = deque(maxlen=_MOST_WAITING)
+        self._batches: deque[Verdicts] = deque(maxlen=_MOST_BATCHES)
         self._digest, self._share = "", 0.5
         self._rng = np.random.default_rng(0)
         self.watch: Watch | None = None
@@ -102,36 +102,33 @@ class LiveMonitor:
             _log.warning("what monitoring had seen before can't be read; it begins anew")
             return None
 
-    def add(self, verified: Verification) -> None:
-        """Put a pair aside."""
+    def add(self, verdicts: Verdicts) -> None:
+        """Put pairs aside."""
         if self.watch is not None:
-            self._singles.append(verified)
-
-    def add_batch(self, batch: BatchVerification) -> None:
-        """Put the pairs of a batch aside."""
-        if self.watch is not None:
-            self._batches.append(batch)
+            (self._singles if verdicts.images is None else self._batches).append(verdicts)
 
     def feed(self) -> None:
         """Let the watch count what was put aside."""
         with self._lock:
-            # A request that began with the model before may end after it was replaced.
-            now = self._digest
-            took = [self._singles.popleft() for _ in range(len(self._singles))]
-            singles = [each for each in took if each.model == now]
-            taken = [self._batches.popleft() for _ in range(len(self._batches))]
-            batches = [each for each in taken if each.model == now]
+            singles, batches = self._taken(self._singles), self._taken(self._batches)
             if self.watch is None:
                 return
             if singles:
-                self.watch.add(_singles_in_use(singles, self._share))
+                parts = [_in_use(each, self._share) for each in singles]
+                self.watch.add(PairsInUse.join(parts))
             sampled = [(batch, self._some(batch)) for batch in batches]
             keep = MOST_PAIRS / max(sum(len(rows) for _, rows in sampled), 1)
             for batch, rows in sampled:
                 counted = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
-                self.watch.add(_batch_in_use(batch, self._share, counted))
+                self.watch.add(_in_use(batch, self._share).take(counted))
 
-    def _some(self, batch: BatchVerification) -> NDArray[np.intp]:
+    def _taken(self, waiting: deque[Verdicts]) -> list[Verdicts]:
+        """Return what waits, and forget it."""
+        taken = [waiting.popleft() for _ in range(len(waiting))]
+        # A request that began with the model before may end after it was replaced.
+        return [each for each in taken if each.model == self._digest]
+
+    def _some(self, batch: Verdicts) -> NDArray[np.intp]:
         """Return pairs of a batch, at random where an image is in more than `MOST_OF_ONE`."""
         rows = np.arange(len(batch))
         if batch.images is None:
@@ -170,40 +167,30 @@ class LiveMonitor:
             _log.warning("what monitoring has seen can't be kept: %s", error)
 
 
-def _singles_in_use(pairs: list[Verification], share: float) -> PairsInUse:
-    def side(name: str, k: int) -> NDArray[Any] | None:
-        values = [getattr(pair, name) for pair in pairs]
-        return None if None in values else np.array([value[k] for value in values])
+def _in_use(verdicts: Verdicts, share: float) -> PairsInUse:
+    """Return pairs as the watch takes them: probabilities at the share of the fit, and people.
 
-    # Each pair may have come with a share of its own.
-    probability = [_unshifted(np.array([each.probability]), each.prior, share) for each in pairs]
-    return PairsInUse(
-        np.array([pair.score for pair in pairs]),
-        np.concatenate(probability),
-        side("clusters", 0),
-        side("clusters", 1),
-        side("outside", 0),
-        side("outside", 1),
-        _people([pair.left_id for pair in pairs]),
-        _people([pair.right_id for pair in pairs]),
-    )
-
-
-def _batch_in_use(batch: BatchVerification, share: float, rows: NDArray[np.intp]) -> PairsInUse:
-    columns = {
-        name: None if values is None else values[rows] for name, values in batch.columns().items()
-    }
-    both = batch.left_ids is not None and batch.right_ids is not None
+    Who is on a side are its templates, else its images: one face held against a thousand makes a
+    thousand pairs that are far from independent.
+    """
+    columns, probability = verdicts.columns(), verdicts.judged.probability
+    if verdicts.prior != share:
+        probability = shift_prior(probability, calibrated_at=verdicts.prior, prior=share)
+    images, people = verdicts.images, []
+    for ids, rows in ((verdicts.left_ids, verdicts.left), (verdicts.right_ids, verdicts.right)):
+        numbers = None if images is None else images[rows]
+        people.append(numbers if ids is None else _people(ids))
+    both = verdicts.left_ids is not None and verdicts.right_ids is not None
     return PairsInUse(
         columns["score"],
-        _unshifted(np.asarray(columns["probability"]), batch.prior, share),
+        probability,
         columns["left_cluster"],
         columns["right_cluster"],
         columns["left_outside"],
         columns["right_outside"],
-        _who(batch.left_ids, batch.images, batch.left, rows),
-        _who(batch.right_ids, batch.images, batch.right, rows),
-        "people" if both else "images",
+        left_person=people[0],
+        right_person=people[1],
+        identified_by="people" if both else "images",
     )
 
 
@@ -219,28 +206,6 @@ def _how_often(numbers: NDArray[np.int64]) -> NDArray[np.intp]:
     earlier = np.empty(len(numbers), dtype=np.intp)
     earlier[order] = np.arange(len(numbers)) - starts
     return earlier
-
-
-def _who(
-    ids: Sequence[str] | None,
-    images: NDArray[np.int64] | None,
-    side: NDArray[np.intp],
-    rows: NDArray[np.intp],
-) -> NDArray[np.int64] | None:
-    """Return who is on a side of pairs: their templates, else their images.
-
-    One face held against a thousand makes a thousand pairs that are far from independent.
-    """
-    if ids is not None:
-        return _people([ids[row] for row in rows])
-    return None if images is None else images[side[rows]]
-
-
-def _unshifted(probability: NDArray[np.float64], prior: float, share: float) -> NDArray[np.float64]:
-    """Return probabilities as the model itself gave them, at the share of its fit."""
-    if prior == share:
-        return probability
-    return shift_prior(probability, calibrated_at=prior, prior=share)
 
 
 def _people(templates: Sequence[str | None]) -> NDArray[np.int64] | None:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from faircal._base.errors import StorageError
-from faircal.production.serving.verification import BatchVerification, Verification
+from faircal.production.serving.verification import Verdicts
 
 if TYPE_CHECKING:
     from faircal.production.serving.service import Service
@@ -65,29 +65,19 @@ class ServiceCounts:
             for name, value in more.items():
                 setattr(self, name, getattr(self, name) + value)
 
-    def count_pair(self, verified: Verification) -> None:
-        """Count a pair."""
-        place = min(int(verified.probability * BINS), BINS - 1)
-        with self._lock:
-            self.pairs += 1
-            self.same += verified.same
-            if verified.outside is not None:
-                self.placed += 1
-                self.outside += any(verified.outside)
-            self.probabilities[place] += 1
-
-    def count_batch(self, batch: BatchVerification) -> None:
-        """Count the pairs of a batch."""
-        place = np.minimum((batch.judged.probability * BINS).astype(np.int64), BINS - 1)
+    def count(self, verdicts: Verdicts) -> None:
+        """Count the pairs of a request."""
+        judged = verdicts.judged
+        place = np.minimum((judged.probability * BINS).astype(np.int64), BINS - 1)
         by_bin = np.bincount(place, minlength=BINS).tolist()
-        outside = batch.outside
         with self._lock:
-            self.batches += 1
-            self.pairs += len(batch)
-            self.same += int(batch.judged.same.sum())
-            if outside is not None:
-                self.placed += len(batch)
-                self.outside += int(outside.sum())
+            self.batches += verdicts.images is not None
+            self.pairs += len(verdicts)
+            self.same += int(judged.same.sum())
+            if judged.places is not None:
+                outside = judged.places.outside
+                self.placed += len(verdicts)
+                self.outside += int((outside[verdicts.left] | outside[verdicts.right]).sum())
             self.probabilities = [a + b for a, b in zip(self.probabilities, by_bin, strict=True)]
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from faircal.calibrators.prior import check_share
 from faircal.data import Embeddings, Groups
 from faircal.model import OperatingPoint
 from faircal.model.operating_point import On
+from faircal.production.scoring.judging import Judged
 from faircal.production.serving.access import Key, KeyRing
 from faircal.production.serving.audit_trail import Recorder
 from faircal.production.serving.live_monitor import LiveMonitor
@@ -25,11 +26,11 @@ from faircal.production.serving.metrics import ServiceCounts
 from faircal.production.serving.store import Store, open_store
 from faircal.production.serving.store.records import Decision
 from faircal.production.serving.verification import (
-    BatchVerification,
     IdentificationCandidate,
     ModelInUse,
     Rows,
     Vector,
+    Verdicts,
     Verification,
     image_numbers,
     new_id,
@@ -302,12 +303,9 @@ class Service:
         groups = None
         if left_group is not None and right_group is not None:
             groups = pair_groups([left_group], [right_group])
-        judged = in_use.compare(in_use.embeddings(_stacked(left, right)), _LEFT, _RIGHT, groups)
-        verified = Verification.of(judged, in_use, left_id, right_id)
-        self.recorder.pair(verified, key=key)
-        self.counts.count_pair(verified)
-        self.monitor.add(verified)
-        return verified
+        embeddings = in_use.embeddings(_stacked(left, right))
+        judged = in_use.compare(embeddings, _LEFT, _RIGHT, groups)
+        return self._keep(in_use, key, judged, _LEFT, _RIGHT, [left_id], [right_id]).pair()
 
     def verify_many(
         self,
@@ -321,27 +319,24 @@ class Service:
         left_ids: Sequence[str] | None = None,
         right_ids: Sequence[str] | None = None,
         in_use: ModelInUse | None = None,
-    ) -> BatchVerification:
+    ) -> Verdicts:
         """Judge pairs of rows of `embeddings`; otherwise as `verify`, ids one for each pair."""
         self.recorder.check()
         in_use = (in_use or self._in_use).at(prior)
         judged = in_use.compare(embeddings, left, right, groups)
-        batch = BatchVerification(
-            new_id(),
-            judged,
-            left,
-            right,
-            in_use.judge.point,
-            in_use.digest,
-            in_use.prior,
-            left_ids,
-            right_ids,
-            image_numbers(embeddings.vectors),
-        )
-        self.recorder.batch(batch, key=key)
-        self.counts.count_batch(batch)
-        self.monitor.add_batch(batch)
-        return batch
+        numbers = image_numbers(embeddings.vectors)
+        return self._keep(in_use, key, judged, left, right, left_ids, right_ids, numbers)
+
+    def _keep(
+        self, in_use: ModelInUse, key: str, judged: Judged, left: Rows, right: Rows, *more: Any
+    ) -> Verdicts:
+        """Record, count and watch what was said of pairs; `more` as in `Verdicts`."""
+        point, digest, prior = in_use.judge.point, in_use.digest, in_use.prior
+        verdicts = Verdicts(new_id(), judged, left, right, point, digest, prior, *more)
+        self.recorder.verdicts(verdicts, key=key)  # first: what can't be recorded is not decided
+        self.counts.count(verdicts)
+        self.monitor.add(verdicts)
+        return verdicts
 
     def identify(
         self,

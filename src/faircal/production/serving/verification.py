@@ -185,8 +185,6 @@ class Verification:
         Digest of the model file.
     prior : float
         Share of genuine pairs that `probability` holds for.
-    left_id, right_id : str, optional
-        Templates that the embeddings are of.
     """
 
     id: str
@@ -200,74 +198,30 @@ class Verification:
     outside: tuple[bool, bool] | None
     model: str
     prior: float
-    left_id: str | None = None
-    right_id: str | None = None
-
-    @classmethod
-    def of(
-        cls, judged: Judged, in_use: ModelInUse, left_id: str | None, right_id: str | None
-    ) -> Verification:
-        """Return what `judged` says of its only pair, whose images are its only two."""
-        places = judged.places
-        return cls(
-            new_id(),
-            **_numbers(judged, 0),
-            point=in_use.judge.point,
-            clusters=None if places is None else (int(places.cluster[0]), int(places.cluster[1])),
-            outside=None if places is None else (bool(places.outside[0]), bool(places.outside[1])),
-            model=in_use.digest,
-            prior=in_use.prior,
-            left_id=left_id,
-            right_id=right_id,
-        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the answer to a request."""
         return {
-            "id": self.id,
-            "score": self.score,
-            "similarity": self.similarity,
-            "probability": self.probability,
-            "log_likelihood_ratio": self.log_likelihood_ratio,
-            "same": self.same,
+            **{name: value for name, value in vars(self).items() if name != "point"},
             "decision": "same" if self.same else "different",
             "operating_point": point_json(self.point),
-            "clusters": self.clusters,
-            "outside": self.outside,
             "out_of_population": None if self.outside is None else any(self.outside),
-            "model": self.model,
-            "prior": self.prior,
         }
-
-
-def _numbers(judged: Judged, row: int) -> dict[str, Any]:
-    """Return what is said of one pair of many, as numbers of Python."""
-    return {
-        "similarity": float(judged.similarity[row]),
-        "score": float(judged.score[row]),
-        "probability": float(judged.probability[row]),
-        "log_likelihood_ratio": float(judged.log_likelihood_ratio[row]),
-        "same": bool(judged.same[row]),
-    }
 
 
 def point_json(point: OperatingPoint) -> dict[str, Any]:
     """Return what an answer says of the operating point."""
-    return {
-        "threshold": point.threshold,
-        "on": point.on,
-        "source": point.source,
-        "fpr": point.fpr,
-        "promised": point.promised,
-    }
+    names = ("threshold", "on", "source", "fpr", "promised")
+    return {name: getattr(point, name) for name in names}
 
 
 @dataclass(frozen=True, eq=False)
-class BatchVerification:
-    """What is said of many pairs; `left` and `right` are their rows in ``judged.places``.
+class Verdicts:
+    """What is said of the pairs of a request, one or many.
 
-    `left_ids` and `right_ids` are the templates of each pair, where its vectors are of some.
-    `images` are numbers of the rows, the same for the same vector in any batch.
+    `left` and `right` are their rows in ``judged.places``; `left_ids` and `right_ids` the templates
+    of each pair, where its vectors are of some. `images` are numbers of the rows, the same for the
+    same vector in any batch; None: this is a single pair, and no batch.
     """
 
     id: str
@@ -277,15 +231,15 @@ class BatchVerification:
     point: OperatingPoint
     model: str
     prior: float
-    left_ids: Sequence[str] | None = None
-    right_ids: Sequence[str] | None = None
+    left_ids: Sequence[str | None] | None = None
+    right_ids: Sequence[str | None] | None = None
     images: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.left)
 
     def columns(self) -> dict[str, NDArray[Any] | None]:
-        """Return the columns of the answer; None where the model knows no population."""
+        """Return the columns of the answer; None where the model has no population."""
         judged, places = self.judged, self.judged.places
         columns: dict[str, NDArray[Any] | None] = {
             "score": judged.score,
@@ -302,13 +256,29 @@ class BatchVerification:
                 columns[f"{side}_{name}"] = None if values is None else values[rows]
         return columns
 
-    @property
-    def outside(self) -> NDArray[np.bool_] | None:
-        """Pairs with an image outside the population, shape (n_pairs,)."""
-        places = self.judged.places
-        if places is None:
-            return None
-        return np.asarray(places.outside[self.left] | places.outside[self.right])
+    def pair(self) -> Verification:
+        """Return what is said of the only pair."""
+        places, left, right = self.judged.places, self.left[0], self.right[0]
+        return Verification(
+            self.id,
+            **_numbers(self.judged, 0),
+            point=self.point,
+            clusters=places and (int(places.cluster[left]), int(places.cluster[right])),
+            outside=places and (bool(places.outside[left]), bool(places.outside[right])),
+            model=self.model,
+            prior=self.prior,
+        )
+
+
+def _numbers(judged: Judged, row: int) -> dict[str, Any]:
+    """Return what is said of one pair of many, as numbers of Python."""
+    return {
+        "similarity": float(judged.similarity[row]),
+        "score": float(judged.score[row]),
+        "probability": float(judged.probability[row]),
+        "log_likelihood_ratio": float(judged.log_likelihood_ratio[row]),
+        "same": bool(judged.same[row]),
+    }
 
 
 def image_numbers(vectors: NDArray[Any]) -> NDArray[np.int64]:
