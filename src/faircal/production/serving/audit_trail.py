@@ -117,9 +117,9 @@ class _RecordedPairs:
     def __getitem__(self, row: int) -> Decision:
         """Return the decision on one pair."""
         arrays = self._arrays
-        ids = {side: names[arrays[side][row]] for side, names in self._names.items()}
         name, genuine = f"{self._decision.id}.{row}", _flag(self._labels[row])
-        values = {**_pair_values(arrays, row), **ids}
+        values = _pair_values(arrays, row)
+        values |= {side: names[arrays[side][row]] for side, names in self._names.items()}
         return replace(self._decision, id=name, genuine=genuine, **values)
 
 
