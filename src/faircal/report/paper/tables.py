@@ -73,6 +73,17 @@ class TableLayout:
             for rate in self.rates
         ]
 
+    def over_folds(self, key: str, column: ColumnSpec) -> TableLayout:
+        """Return the appendix's table of one column, with its spread over folds."""
+        return replace(
+            self,
+            key=key,
+            title=f"{self.title}, {column.name}, over folds",
+            caption=f"{self.caption} Mean ± standard deviation over the folds.",
+            columns=(column,),
+            spreads=True,
+        )
+
     def table(self, matched: Matched) -> Table:
         """Fill the table."""
         blocks = self.blocks(matched)
@@ -115,98 +126,70 @@ def _rate(condition: str) -> str:
 
 
 _MAIN, _IJBC = ("rfw", "bfw"), ("ijbc",)
-_FOLDS = "Mean ± standard deviation over the folds, percent."
+_ACCURACY = TableLayout(
+    "global_performance_beta",
+    _MAIN,
+    "Accuracy",
+    "Area under the ROC curve, and share of genuine pairs accepted at two false-positive "
+    "rates, over all pairs. Percent; higher is better.",
+    ACCURACY,
+)
+_CALIBRATION = TableLayout(
+    "fair_calibration_ks",
+    _MAIN,
+    "Fairness of calibration",
+    "Calibration error (KS) of the groups: their mean, and how far they lie apart "
+    f"({_SPELT}). Percent; lower is better.",
+    (KS_MEAN, *deviations("ks")),
+)
+_EQUALITY = TableLayout(
+    "predictive_equality_at_fpr_beta",
+    _MAIN,
+    "Predictive equality",
+    "How far the FPRs of the groups lie apart at the threshold of two global FPRs "
+    f"({_SPELT}). Percent; lower is better.",
+    deviations("fpr"),
+    FPR_RATES,
+)
+_OPPORTUNITY = TableLayout(
+    "equal_opportunity_at_fnr_beta",
+    _MAIN,
+    "Equal opportunity",
+    _EQUALITY.caption.replace("FPR", "FNR"),
+    deviations("fnr"),
+    FNR_RATES,
+)
+_BY_GROUP = TableLayout(
+    "subgroup_calibration_rfw_ks_ethnicity",
+    ("rfw",),
+    "Calibration error by group",
+    "KS of all pairs and of each group. Percent; lower is better.",
+)
 
-
-_EQUALITY = {
-    "fpr": ("Predictive equality", FPR_RATES),
-    "fnr": ("Equal opportunity", FNR_RATES),
-}
-
-
-def _accuracy(key: str, datasets: tuple[str, ...]) -> TableLayout:
-    caption = (
-        "Area under the ROC curve, and share of genuine pairs accepted at two false-positive "
-        "rates, over all pairs. Percent; higher is better."
-    )
-    return TableLayout(key, datasets, "Accuracy", caption, ACCURACY)
-
-
-def _calibration(key: str, datasets: tuple[str, ...]) -> TableLayout:
-    caption = (
-        "Calibration error (KS) of the groups: their mean, and how far they lie apart "
-        f"({_SPELT}). Percent; lower is better."
-    )
-    columns = (KS_MEAN, *deviations("ks"))
-    return TableLayout(key, datasets, "Fairness of calibration", caption, columns)
-
-
-def _equality(key: str, datasets: tuple[str, ...], metric: str) -> TableLayout:
-    title, rates = _EQUALITY[metric]
-    caption = (
-        f"How far the {metric.upper()}s of the groups lie apart at the threshold of two global "
-        f"{metric.upper()}s ({_SPELT}). Percent; lower is better."
-    )
-    return TableLayout(key, datasets, title, caption, deviations(metric), rates)
-
-
-def _by_group(key: str, dataset: str) -> TableLayout:
-    caption = "KS of all pairs and of each group. Percent; lower is better."
-    return TableLayout(key, (dataset,), "Calibration error by group", caption)
-
-
-def _accuracy_over_folds(key: str, column: ColumnSpec) -> TableLayout:
-    caption = f"{column.name} over all pairs. {_FOLDS} Higher is better."
-    return TableLayout(key, _MAIN, f"{column.name} over folds", caption, (column,), spreads=True)
-
-
-def _calibration_over_folds(column: ColumnSpec) -> TableLayout:
-    key = column.metric.removeprefix("ks_")
-    caption = f"{_DEVIATIONS.get(key, 'mean').capitalize()} of the groups' KS. {_FOLDS} "
-    return TableLayout(
-        f"fair_calibration_ks_{key}",
-        _MAIN,
-        f"Fairness of calibration, {column.name}, over folds",
-        f"{caption}Lower is better.",
-        (column,),
-        spreads=True,
-    )
-
-
-def _equality_over_folds(key: str, metric: str, column: ColumnSpec) -> TableLayout:
-    title, rates = _EQUALITY[metric]
-    over = column.metric.removeprefix(f"{metric}_")
-    caption = (
-        f"{_DEVIATIONS[over].capitalize()} of the groups' {metric.upper()}s at the threshold of "
-        f"two global {metric.upper()}s. {_FOLDS} Lower is better."
-    )
-    name = f"{title}, {column.name}, over folds"
-    return TableLayout(f"{key}_{over}", _MAIN, name, caption, (column,), rates, spreads=True)
-
-
-#: The numeric tables in the paper's order. It labels the last three by FPR; they hold FNRs.
+#: The numeric tables in the paper's order: main text, IJB-C, and the appendix, which has each
+#: column of the main tables again. The paper labels the last three by FPR; they hold FNRs.
 LAYOUTS = (
-    _accuracy("global_performance_beta", _MAIN),
-    _calibration("fair_calibration_ks", _MAIN),
-    _equality("predictive_equality_at_fpr_beta", _MAIN, "fpr"),
-    _by_group("subgroup_calibration_rfw_ks_ethnicity", "rfw"),
-    _by_group("subgroup_calibration_bfw_ks_att", "bfw"),
-    _equality("equal_opportunity_at_fnr_beta", _MAIN, "fnr"),
-    _calibration("fair_calibration_ks_ijbc", _IJBC),
-    _accuracy("global_performance_beta_ijbc", _IJBC),
-    _equality("predictive_equality_at_fpr_beta_ijbc", _IJBC, "fpr"),
+    _ACCURACY,
+    _CALIBRATION,
+    _EQUALITY,
+    _BY_GROUP,
+    replace(_BY_GROUP, key="subgroup_calibration_bfw_ks_att", datasets=("bfw",)),
+    _OPPORTUNITY,
+    replace(_CALIBRATION, key="fair_calibration_ks_ijbc", datasets=_IJBC),
+    replace(_ACCURACY, key="global_performance_beta_ijbc", datasets=_IJBC),
+    replace(_EQUALITY, key="predictive_equality_at_fpr_beta_ijbc", datasets=_IJBC),
     *(
-        _accuracy_over_folds(f"global_performance_beta_{end}", column)
+        _ACCURACY.over_folds(f"global_performance_beta_{end}", column)
         for end, column in zip(("auroc", "1e-3fpr", "1e-2fpr"), ACCURACY, strict=True)
     ),
-    *(_calibration_over_folds(column) for column in (KS_MEAN, *deviations("ks"))),
     *(
-        _equality_over_folds("predictive_equality_at_fpr_beta", "fpr", column)
-        for column in deviations("fpr")
-    ),
-    *(
-        _equality_over_folds("equal_opportunity_at_fpr_beta", "fnr", column)
-        for column in deviations("fnr")
+        layout.over_folds(f"{key}_{column.metric.partition('_')[2]}", column)
+        for layout, key in (
+            (_CALIBRATION, "fair_calibration_ks"),
+            (_EQUALITY, "predictive_equality_at_fpr_beta"),
+            (_OPPORTUNITY, "equal_opportunity_at_fpr_beta"),
+        )
+        for column in layout.columns
     ),
 )
 
