@@ -224,9 +224,3 @@ class TestFacts:
     def test_json(self, which, request):
         facts = card_facts(request.getfixturevalue(which))
         assert json.loads(json.dumps(facts, allow_nan=False)) == facts
-
-    def test_quantiles(self, model, faces):
-        facts = card_facts(model)
-        found = facts["population"]["scores"]["quantiles"]["0.5"]
-        genuine = np.median(faces.scores[faces.genuine])
-        assert found["genuine"] == pytest.approx(genuine, abs=0.02)

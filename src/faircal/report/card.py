@@ -239,7 +239,7 @@ def _population(population: Mapping[str, Any]) -> CardSection:
     facts = {name.capitalize(): counts[name] for name in order}
     if scores is not None and scores["clusters"]:
         facts["Clusters of images"] = scores["clusters"]
-    tables = [*_groups(population["groups"], counts), *_scores(scores)]
+    tables = list(_groups(population["groups"], counts))
     title = "Calibration population"
     return CardSection("population", title, words, facts=_facts(facts), tables=tables)
 
@@ -252,17 +252,6 @@ def _groups(groups: Mapping[str, Mapping[str, int]], counts: Mapping[str, Any]) 
         everything = max(sum(of.values()), 1)
         rows = tuple((name, f"{n:,}", percent(n / everything)) for name, n in of.items())
         yield Sheet(f"Groups by {attribute}", (attribute, unit, "Share"), rows)
-
-
-def _scores(scores: Mapping[str, Any] | None) -> Iterator[Sheet]:
-    if scores is not None:
-        kinds = ("genuine", "imposter")
-        rows = tuple(
-            (f"{100 * float(part):g} %", *(_number(of[kind], ".3f") for kind in kinds))
-            for part, of in scores["quantiles"].items()
-        )
-        columns = ("Of the pairs", "Genuine", "Imposter")
-        yield Sheet("Similarity that calibration pairs have at most", columns, rows)
 
 
 def _deciding(point: Mapping[str, Any] | None) -> CardSection:
@@ -369,7 +358,5 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _number(value: Any, how: str = ",.6g") -> str:
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:{how}}"
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"

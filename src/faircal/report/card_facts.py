@@ -19,9 +19,6 @@ from faircal.methods.classifier import FairCalClassifier
 from faircal.metrics.results import without_nan
 from faircal.model import DEFAULT_POINT, OperatingPoint, Population
 
-#: Parts of all scores at which the card says what they are.
-_QUANTILES = (0.05, 0.5, 0.95)
-
 _NOT_FOR_PAIRS = (
     "Embeddings of another face network, or prepared in another way.",
     "People or pictures unlike those of calibration; 'faircal monitor' tells when that happens.",
@@ -151,23 +148,9 @@ def _of_scores(population: Population | None) -> dict[str, Any] | None:
         "edges": population.score_edges.tolist(),
         "genuine": population.genuine_counts.tolist(),
         "imposter": population.imposter_counts.tolist(),
-        "quantiles": {
-            f"{part:g}": {
-                kind: _quantile(population, kind, part) for kind in ("genuine", "imposter")
-            }
-            for part in _QUANTILES
-        },
         "clusters": len(population.centers),
         "dimension": int(population.centers.shape[1]),
     }
-
-
-def _quantile(population: Population, kind: str, part: float) -> float | None:
-    counts: Any = getattr(population, f"{kind}_counts")
-    if not counts.sum():
-        return None
-    upto = np.concatenate([[0.0], np.cumsum(counts) / counts.sum()])
-    return float(np.interp(part, upto, population.score_edges))
 
 
 def _of_provenance(provenance: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import pytest
 from faircal.evaluation.curves import Curves
 from faircal.metrics.results import ClusterRow, Interval, Member, ResultRow
 from faircal.report.figures import (
-    ClusterComposition,
     ClusterShift,
     GroupRateDots,
     Montage,
@@ -207,38 +206,13 @@ class TestClusters:
         assert (list(drawn["F"].get_xdata()), list(drawn["F"].get_ydata())) == ([3], [0.2])
         assert drawn["F"].get_marker() != drawn["M"].get_marker()
 
-    def test_composition(self):
-        figure = ClusterComposition(*clusters_of(CLUSTERS))
-        assert figure.table.to_pylist() == [
-            {"cluster": "0", "group": "F", "images": 10, "share": 1.0},
-            {"cluster": "0", "group": "M", "images": 0, "share": 0.0},
-            {"cluster": "1", "group": "F", "images": 2, "share": 0.25},
-            {"cluster": "1", "group": "M", "images": 6, "share": 0.75},
-        ]
-        assert "2 without such images are not drawn" in figure.caption
-        assert "F leads 1 with 100 %, M leads 1 with 75 %" in figure.words
-
-    def test_stacks_reach_one_with_hatches(self):
-        ax = ClusterComposition(*clusters_of(CLUSTERS)).plot()
-        first, second = ax.patches
-        assert first.get_data().values.tolist() == [1.0, 0.25]
-        assert second.get_data().values.tolist() == [1.0, 1.0]
-        assert second.get_data().baseline.tolist() == [1.0, 0.25]
-        assert first.get_hatch() != second.get_hatch()
-
-    @pytest.mark.parametrize("kind", [ClusterShift, ClusterComposition])
-    def test_no_groups_and_no_rows(self, kind):
+    def test_no_groups_and_no_rows(self):
         bare = [row for row in CLUSTERS if row.group == "all"]
-        kind(*clusters_of(bare)).plot().figure.draw_without_rendering()
-        nothing = kind([], "fsn")
+        ClusterShift(*clusters_of(bare)).plot().figure.draw_without_rendering()
+        nothing = ClusterShift([], "fsn")
         assert nothing.empty
         assert nothing.words
         nothing.plot().figure.draw_without_rendering()
-
-    def test_composition_without_groups_is_empty(self):
-        bare = [row for row in CLUSTERS if row.group == "all"]
-        assert ClusterComposition(*clusters_of(bare)).empty
-        assert not ClusterShift(*clusters_of(bare)).empty
 
 
 class TestMontage:

@@ -52,8 +52,6 @@ class TestStandard:
             "det",
             "cluster-shift-fsn",
             "cluster-shift-faircal",
-            "cluster-composition-fsn",
-            "cluster-composition-faircal",
             "robustness-methods",
             "robustness-calibrators",
         ]

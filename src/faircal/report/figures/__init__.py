@@ -6,7 +6,7 @@ Matplotlib is needed to draw (``pip install 'faircal[figures]'``), not for table
 from __future__ import annotations
 
 from faircal.report.figures.base import Anything, Figure, FigureScope, Panels, tell_apart
-from faircal.report.figures.clusters import ClusterComposition, ClusterShift, Montage
+from faircal.report.figures.clusters import ClusterShift, Montage
 from faircal.report.figures.curves import DetCurves, FprCurves, RocCurves
 from faircal.report.figures.dots import Differences, GroupRateDots
 from faircal.report.figures.drawing import Drawing, save, svg
@@ -30,14 +30,12 @@ FIGURES: tuple[type[Figure], ...] = (
     RocCurves,
     DetCurves,
     ClusterShift,
-    ClusterComposition,
     RegionDots,
     Robustness,
 )
 
 __all__ = [
     "FIGURES",
-    "ClusterComposition",
     "ClusterShift",
     "DetCurves",
     "Differences",

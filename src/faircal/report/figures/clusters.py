@@ -12,18 +12,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from faircal.metrics.ranking import FloatArray
 from faircal.metrics.results import ALL, ClusterRow, Member
 from faircal.report.figures.base import Anything, Figure, FigureScope, long_table
 from faircal.report.figures.style import (
     RULE,
-    fill_look,
     label,
     marker_look,
-    percent_axis,
     require_matplotlib,
 )
-from faircal.report.wording import method_title, rounded
+from faircal.report.wording import method_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,46 +50,6 @@ class DrawnCluster(NamedTuple):
         return max(self.of_group.values()) / total if total else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class _ClusterFigure(Figure):
-    """A figure of the clusters of one fit.
-
-    Parameters
-    ----------
-    clusters : sequence of DrawnCluster
-        As `read_clusters` gives them.
-    method, fold : str
-        Which fit.
-    """
-
-    clusters: Sequence[DrawnCluster]
-    method: str
-    fold: str = ""
-
-    _size = (7.0, 3.6)
-    _panel_size = (4.6, 3.0)
-
-    @classmethod
-    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
-        """Give the clusters of each method in the last fold."""
-        rows = [row for row in scope.store.clusters if row.feature == scope.feature]
-        fold = rows[-1].fold if rows else ""
-        for method in dict.fromkeys(row.method for row in rows):
-            clusters = read_clusters(rows, method, scope.feature, scope.attribute, fold)
-            yield scope.named(cls(clusters, method, fold), method)
-
-    def _title(self) -> str:
-        return f"{self._about}: {method_title(self.method)}"
-
-    @property
-    def groups(self) -> list[str]:
-        """The groups of the images."""
-        return list(dict.fromkeys(group for cluster in self.clusters for group in cluster.of_group))
-
-    def _fold(self) -> str:
-        return f" Clusters of the run that left fold {self.fold} out." if self.fold else ""
-
-
 def read_clusters(
     rows: Sequence[ClusterRow], method: str, feature: str, attribute: str, fold: str
 ) -> list[DrawnCluster]:
@@ -119,8 +76,15 @@ def read_clusters(
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterShift(_ClusterFigure):
+class ClusterShift(Figure):
     """By how much each cluster's threshold lies above that of all pairs, marked by its group.
+
+    Parameters
+    ----------
+    clusters : sequence of DrawnCluster
+        As `read_clusters` gives them.
+    method, fold : str
+        Which fit.
 
     Examples
     --------
@@ -129,7 +93,30 @@ class ClusterShift(_ClusterFigure):
     ['1', '0']
     """
 
+    clusters: Sequence[DrawnCluster]
+    method: str
+    fold: str = ""
+
     _key, _about = "cluster-shift", "Threshold shift of each cluster"
+    _size = (7.0, 3.6)
+    _panel_size = (4.6, 3.0)
+
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
+        """Give the clusters of each method in the last fold."""
+        rows = [row for row in scope.store.clusters if row.feature == scope.feature]
+        fold = rows[-1].fold if rows else ""
+        for method in dict.fromkeys(row.method for row in rows):
+            clusters = read_clusters(rows, method, scope.feature, scope.attribute, fold)
+            yield scope.named(cls(clusters, method, fold), method)
+
+    def _title(self) -> str:
+        return f"{self._about}: {method_title(self.method)}"
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups of the images."""
+        return list(dict.fromkeys(group for cluster in self.clusters for group in cluster.of_group))
 
     @cached_property
     def shown(self) -> list[DrawnCluster]:
@@ -153,13 +140,14 @@ class ClusterShift(_ClusterFigure):
         """How to read it."""
         unknown = len(self.clusters) - len(self.shown)
         more = f" {unknown} without a known shift are not drawn." if unknown else ""
+        fold = f" Clusters of the run that left fold {self.fold} out." if self.fold else ""
         return (
             "Each mark is a cluster of similar faces: by how much its own decision threshold on "
             "the score lies above (or below) that of all pairs, in order (FSN: at the "
             "false-positive rate it is fitted to; FairCal: where the probability is one half). "
             "Colour and shape tell the group "
             f"that most of its images belong to.{more} One threshold for everybody would be "
-            f"0 for all.{self._fold()}"
+            f"0 for all.{fold}"
         )
 
     def _numbers(self) -> str:
@@ -184,89 +172,6 @@ class ClusterShift(_ClusterFigure):
                 ax.plot(places[mine], shifts[mine], linestyle="", label=label(group), **look)
         ax.set(xlabel="clusters, by shift", ylabel="threshold shift (score)")
         ax.set_xlim(0, len(self.shown) + 1)
-
-
-@dataclass(frozen=True, eq=False)
-class ClusterComposition(_ClusterFigure):
-    """The share of each group among the images of each cluster.
-
-    Examples
-    --------
-    >>> ClusterComposition([DrawnCluster("0", 4, {"F": 3, "M": 1}, 0.0)], "fsn").words[-66:]
-    'F leads 1 with 75 % of their images on average; all together 75 %.'
-    """
-
-    _key, _about = "cluster-composition", "Who is in each cluster"
-
-    @cached_property
-    def shown(self) -> list[DrawnCluster]:
-        """The clusters with images of a group: by their main group, the purest first."""
-        shown = [cluster for cluster in self.clusters if cluster.majority != NO_GROUP]
-        place = {group: i for i, group in enumerate(self.groups)}
-        return sorted(shown, key=lambda cluster: (place[cluster.majority], -cluster.share))
-
-    @cached_property
-    def shares(self) -> FloatArray:
-        """Share of each group in each cluster that is shown, (n_groups, n_clusters)."""
-        counts = np.array([[c.of_group.get(g, 0.0) for c in self.shown] for g in self.groups])
-        return np.asarray(counts / counts.sum(axis=0)) if counts.size else counts
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns `cluster`, `group`, `images`, `share`; clusters in the order of the figure."""
-        return long_table(
-            ("cluster", "group", "images", "share"),
-            (
-                (cluster.name, group, int(cluster.of_group.get(group, 0.0)), float(share))
-                for cluster, column in zip(self.shown, self.shares.T, strict=True)
-                for group, share in zip(self.groups, column, strict=True)
-            ),
-        )
-
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        empty = len(self.clusters) - len(self.shown)
-        more = f" {empty} without such images are not drawn." if empty else ""
-        return (
-            "Each column is a cluster of similar faces: the share of each group among its images, "
-            "those of calibration and test together. "
-            "Clusters stand by the group they have most of, the purest first."
-            f"{more}{self._fold()}"
-        )
-
-    def _numbers(self) -> str:
-        if not self.shown:
-            return "No cluster has images of a known group."
-        said = []
-        for group in self.groups:
-            shares = [cluster.share for cluster in self.shown if cluster.majority == group]
-            if shares:
-                said.append(f"{group} leads {len(shares)} with {rounded(float(np.mean(shares)))}")
-        return (
-            f"Of {len(self.shown)} clusters: {', '.join(said)} of their images on average; all "
-            f"together {rounded(float(np.mean([c.share for c in self.shown])))}."
-        )
-
-    def _draw(self, ax: Axes) -> None:
-        borders = np.arange(len(self.shown) + 1) + 0.5
-        floor = np.zeros(len(self.shown))
-        for index, (group, share) in enumerate(zip(self.groups, self.shares, strict=True)):
-            look = fill_look(index)
-            ax.stairs(
-                floor + share,
-                borders,
-                baseline=floor,
-                fill=True,
-                label=label(group),
-                **look,
-                linewidth=0,
-            )
-            floor = floor + share
-        ax.set(xlim=(0.5, max(len(self.shown), 1) + 0.5), ylim=(0, 1))
-        ax.set(xlabel="clusters, by main group", ylabel="share of images (%)")
-        percent_axis(ax.yaxis)
-        ax.grid(visible=False)
 
 
 #: Pixels of a picture's side, and between two: 25 stand in a square of 4 inches.

@@ -22,8 +22,6 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 #: Six colours by four styles: twelve pairs before one comes again; markers differ throughout.
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "p", "h")
-#: Lines only: dots and circles would make pages ten times as heavy.
-HATCHES = ("", "////", "\\\\\\\\", "xxxx", "----", "||||", "++++", "//", "\\\\", "--", "xx", "||")
 #: The two blues of the paper's violins, one dark and one light in grey print, too.
 GENUINE, IMPOSTER = "#2F5AA8", "#A9D3F0"
 MARK, RULE, FAINT = "#C8102E", "#444444", "#BBBBBB"
@@ -49,7 +47,6 @@ _STYLE: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "lines.linewidth": 1.5,
     "lines.markersize": 4.5,
-    "hatch.linewidth": 0.6,
     "svg.fonttype": "none",
 }
 _LOCK = threading.RLock()
@@ -133,15 +130,6 @@ def line_look(index: int, name: str = "") -> dict[str, Any]:
 def marker_look(index: int) -> dict[str, Any]:
     """Return colour and shape of the i-th marker."""
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
-
-
-def fill_look(index: int) -> dict[str, Any]:
-    """Return colour and hatch of the i-th area."""
-    return {
-        "facecolor": COLOURS[index % len(COLOURS)],
-        "hatch": HATCHES[index % len(HATCHES)],
-        "edgecolor": "white",
-    }
 
 
 def draw_line(ax: Axes, x: Any, y: Any, index: int, name: str) -> None:

@@ -334,7 +334,7 @@ def reproduction(store: ResultsFolder) -> Reproduction:
     """
     matched = Matched.of(store)
     tables = paper_tables(matched)
-    counted, claimed = agreement(matched), claims(matched, store.curves)
+    counted, claimed = agreement(matched), claims(matched)
     measured = {table.key for table in tables.values()}
     missing = [layout.title for layout in layouts(matched.dataset) if layout.key not in measured]
     return Reproduction(

@@ -7,21 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faircal.evaluation.curves import Curves, ScoreSource
 from faircal.metrics.results import ALL
 from faircal.report.paper import published
 from faircal.report.paper.matching import Match, Matched
 from faircal.report.paper.published import FEATURES, METHODS, Quantity
 from faircal.report.paper.tables import ACCURACY, FNR_RATES, FPR_RATES, KS_MEAN, deviations
 from faircal.report.tables import ColumnSpec
-from faircal.report.wording import method_title
 
 FAIRCAL, BASELINE, FSN, ORACLE = "faircal", "baseline", "fsn", "oracle"
 _RIVALS = tuple(method for method in METHODS if method not in (FAIRCAL, ORACLE))
-#: The first group's FPR by the second one's at a global FPR of 5 %, fold 5: what the paper quotes.
-_GROUPS = ("African", "Caucasian")
-_RATIOS = {"facenet-webface": {BASELINE: 14.9, FSN: 1.7, FAIRCAL: 1.2}}
-_RATE = 0.05
 
 
 @dataclass(frozen=True)
@@ -169,7 +163,7 @@ CONTESTS = (
 )
 
 
-def claims(matched: Matched, curves: Curves) -> list[Claim]:
+def claims(matched: Matched) -> list[Claim]:
     """Count the paper's claims on a run; beside that, on the paper's numbers for the dataset.
 
     The best is the one that is best as printed, to two decimals, among the paper's methods but
@@ -184,9 +178,7 @@ def claims(matched: Matched, curves: Curves) -> list[Claim]:
         there = contest.count(papers) if papers is not None and comparable else (None, None)
         text = contest.text + (_among(run) if contest.rivals == _RIVALS else "")
         counted.append(Claim(text, *contest.count(ours), *_if_any(*there)))
-    # Of RFW the introduction quotes two groups' ratio; other data has no such groups.
-    quoted = matched.dataset == "rfw" and set(_GROUPS) <= {group.name for group in matched.groups}
-    return [*counted, _ratio_claim(matched, curves)] if quoted else counted
+    return counted
 
 
 def _if_any(won: int | None, of: int | None) -> tuple[int | None, int | None]:
@@ -200,68 +192,3 @@ def _among(run: Sequence[str]) -> str:
     if len(there) == len(all_of_them):
         return ""
     return f"; among the {len(there)} of the paper's {len(all_of_them)} methods that were run"
-
-
-def _ratio_claim(matched: Matched, curves: Curves) -> Claim:
-    """One group's FPR by another's, at one threshold for all, as the paper quotes it of RFW."""
-    here = {
-        feature.title: {
-            method: fpr_ratio(matched, curves, feature, method)
-            for method in (BASELINE, FSN, FAIRCAL)
-        }
-        for feature in matched.features
-    }
-    text = (
-        "At the threshold of a global FPR of 5 % (last fold), the ratio of the African to the "
-        "Caucasian group's FPR is nearest to 1 with FairCal"
-    )
-    text += "".join(f"; {feature}: {_said(ratios)}" for feature, ratios in here.items())
-    won, of = _count_ratios(here.values())
-    if matched.simulated:
-        return Claim(text, won, of)
-    there = {FEATURES[feature]: ratios for feature, ratios in _RATIOS.items()}
-    text += "".join(f"; the paper, {name}: {_said(ratios)}" for name, ratios in there.items())
-    return Claim(text, won, of, *_if_any(*_count_ratios(there.values())))
-
-
-def _count_ratios(by_feature: Iterable[dict[str, float]]) -> tuple[int, int]:
-    """Count the features for which FairCal's ratio is nearest to 1, as printed."""
-    known = [
-        {method: abs(np.log(round(ratio, 1))) for method, ratio in ratios.items() if ratio >= 0.05}
-        for ratios in by_feature
-    ]
-    judged = [ratios for ratios in known if FAIRCAL in ratios and len(ratios) > 1]
-    won = [ratios for ratios in judged if ratios[FAIRCAL] <= min(ratios.values())]
-    return len(won), len(judged)
-
-
-def _said(ratios: dict[str, float]) -> str:
-    known = [
-        f"{method_title(method)} {ratio:.1f}"
-        for method, ratio in ratios.items()
-        if not np.isnan(ratio)
-    ]
-    return ", ".join(known) or "cannot be said"
-
-
-def fpr_ratio(matched: Matched, curves: Curves, feature: Match, method: str) -> float:
-    """Return one group's FPR by another's; NaN where a group has none, or it isn't known.
-
-    At the threshold of a global FPR of 5 %, on the last fold; FPRs between two counted thresholds
-    are interpolated.
-    """
-    variant = matched.variant(method)
-    if variant is None:
-        return np.nan
-    which = (variant.method, variant.calibrator, variant.clusters)
-    source = ScoreSource(feature.name, *which, attribute=matched.attribute)
-    if source not in curves.sources or not set(_GROUPS) <= set(curves.groups(source)):
-        return np.nan
-    fold = curves.folds[-1]
-    overall = curves.get(source=source, fold=fold).fpr
-    rates = []
-    for group in _GROUPS:
-        own = curves.get(group, source=source, fold=fold)
-        # Thresholds ascend and rates fall: turned round for `interp`.
-        rates.append(np.interp(_RATE, overall[::-1], own.fpr[::-1]) if own.n_imposter else 0.0)
-    return float(rates[0] / rates[1]) if min(rates) > 0 else np.nan
