@@ -71,8 +71,38 @@ def _flatten_list(key: str, things: Sequence[Any]) -> Values:
     return flatten(key, np.array([np.nan if x is None else x for x in things], dtype=np.float64))
 
 
+#: What results have behind their value, and where that stood when intervals had a table apart.
+_WITH_INTERVAL = {
+    **{name: name for name in ("value", "low", "high", "trials", "effective", "level")},
+    "errors": "counted",
+}
+_OF_RATES = ("errors", "trials", "effective")
+
+
+def _as_before(table: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Results as they were written before: values, and the intervals of what is not one fold's."""
+    columns = [*_WITH_INTERVAL, "people", "withheld"]
+    values = [{c: v for c, v in row.items() if c not in columns[1:]} for row in table]
+    intervals = []
+    for row in table:
+        level = row["level"]
+        if level is not None and level == level and row.get("fold", "") in ("", "mean"):
+            where = {c: v for c, v in row.items() if c not in (*columns, "dataset", "seed", "fold")}
+            numbers = {new: row[old] for old, new in _WITH_INTERVAL.items()}
+            if row["metric"] not in ("fpr", "fnr", "tpr", "accuracy"):
+                numbers |= dict.fromkeys((_WITH_INTERVAL[c] for c in _OF_RATES), float("nan"))
+            intervals.append({**where, **numbers})
+    return {"results.csv": values, "intervals.csv": intervals}
+
+
 def rows(key: str, table: Sequence[Mapping[str, Any]]) -> Values:
     """Rows of a table, by the columns that identify them."""
+    if table and "withheld" in table[0] and "metric" in table[0] and "effective" in table[0]:
+        before = _as_before(table)
+        if not key.endswith("results.csv"):  # what a command printed: intervals
+            return rows(key, before["intervals.csv"])
+        front = key.removesuffix("results.csv")
+        return _joined(rows(front + name, part) for name, part in before.items())
     values: Values = {}
     times: dict[str, int] = {}
     for row in table:

@@ -9,27 +9,24 @@ from importlib.metadata import PackageNotFoundError, version
 import pytest
 
 import faircal
+from faircal.metrics.intervals import summarise
 from faircal.metrics.results import (
-    Interval,
-    ResultRow,
-    read_intervals,
+    Result,
+    Results,
     read_results,
     read_run,
-    summarise,
     versions,
-    write_intervals,
     write_results,
     write_run,
 )
 
-ROW = ResultRow("d, with comma", "net", "gst", "beta", "", "0", "1", "e", 'A "q"', "", "ks", 1 / 3)
-INTERVAL = Interval("net", "", "", "", "e", "A", "", "fpr", 0.1, 0.05, 0.2, 3.0, 30, 12.5, 0.95)
+ROW = Result("d, with comma", "net", "gst", "beta", "", "0", "1", "e", 'A "q"', "", "ks", 1 / 3)
 
 
 def test_rows_read_back_exactly(tmp_path):
     rows = [ROW, ROW._replace(value=1e-300), ROW._replace(value=-0.1)]
     write_results(tmp_path, rows)
-    assert read_results(tmp_path) == rows
+    assert repr(read_results(tmp_path)) == repr(rows)
 
 
 def test_undefined_values_read_back_as_nan(tmp_path):
@@ -37,16 +34,26 @@ def test_undefined_values_read_back_as_nan(tmp_path):
     assert math.isnan(read_results(tmp_path)[0].value)
 
 
-def test_intervals_read_back_exactly(tmp_path):
-    assert read_intervals(tmp_path) == []
-    write_intervals(tmp_path, [INTERVAL])
-    assert read_intervals(tmp_path) == [INTERVAL]
+def test_what_is_known_of_a_value_reads_back(tmp_path):
+    more = {"low": 0.05, "high": 0.2, "level": 0.95, "errors": 3.0, "trials": 30.0}
+    row = ROW._replace(**more, people=12.5, effective=20.25, withheld="only 30 pairs, so far")
+    write_results(tmp_path, [row])
+    assert read_results(tmp_path) == [row]
+    assert not row.reportable
+    assert row._replace(withheld="").reportable
 
 
-@pytest.mark.parametrize("content", ["", "feature,group,low,high\nnet,A,0.1,0.2\n"])
-def test_intervals_of_earlier_versions_are_none(tmp_path, content):
-    (tmp_path / "intervals.csv").write_text(content)
-    assert read_intervals(tmp_path) == []
+def test_results_are_looked_up_without_their_folds():
+    values = {"1": 0.1, "2": 0.3, "mean": 0.2, "std": 0.1}
+    rows = [ROW._replace(fold=fold, value=value) for fold, value in values.items()]
+    results = Results([*rows, ROW._replace(fold="mean", group="all", condition="fpr=0.1")])
+    assert results.get(ROW.key).value == 0.2
+    assert results.spread(ROW.key) == 0.1
+    assert ROW.key in results
+    assert ROW.key._replace(metric="ece") not in results
+    assert math.isnan(results.get(ROW.key._replace(metric="ece")).value)
+    assert [row.group for row in results] == [ROW.group, "all"]
+    assert (results.groups("e"), results.rates("fpr")) == ([ROW.group], ["fpr=0.1"])
 
 
 def test_summary_leaves_undefined_folds_out():
@@ -70,18 +77,13 @@ def test_summary_of_nothing_defined_is_undefined():
         ("results.csv", b"\xff\xfe", "line 2: cannot be read"),
         (
             "results.csv",
-            ",".join(ResultRow._fields).encode() + b"\nx,1\n",
+            ",".join(Result._fields).encode() + b"\nx,1\n",
             "line 2: cannot be read",
         ),
         (
             "results.csv",
-            ",".join(ResultRow._fields).encode() + b"\n" + b"x," * 11 + b"high\n",
+            ",".join(Result._fields).encode() + b"\n" + b"x," * 11 + b"high,,,,,,,,\n",
             "could not convert",
-        ),
-        (
-            "intervals.csv",
-            ",".join(Interval._fields).encode() + b"\nx,1\n",
-            "line 2: cannot be read",
         ),
         ("run.json", b"{", "not valid JSON"),
         ("run.json", b"\xff", "not valid JSON"),
@@ -93,7 +95,7 @@ def test_summary_of_nothing_defined_is_undefined():
 )
 def test_spoilt_files(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    read = {"results.csv": read_results, "intervals.csv": read_intervals, "run.json": read_run}
+    read = {"results.csv": read_results, "run.json": read_run}
     with pytest.raises(faircal.DataError, match=message) as caught:
         read[name](tmp_path)
     assert name in str(caught.value)

@@ -12,7 +12,7 @@ from faircal.evaluation.audit.label_noise import LabelNoiseRow, write_noise
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RECORD, REGIONS, RegionRow
 from faircal.evaluation.curves import CURVES, as_table, write_curves
-from faircal.metrics.results import write_intervals, write_results, write_rows, write_run
+from faircal.metrics.results import write_results, write_rows, write_run
 from faircal.report.figures import GroupHeatmap
 from faircal.report.store import ResultsFolder
 from faircal.report.subject import FACES
@@ -50,8 +50,7 @@ def audited(tmp_path):
     def make(arrays, matrix=(), noise=(), threshold=None, **run):
         labels = {"dataset": "d", "feature": "f", "attribute": "a+b"}
         found = faircal.audit(**arrays, **labels, threshold=threshold)
-        write_results(tmp_path, found.rows)
-        write_intervals(tmp_path, found.intervals())
+        write_results(tmp_path, found.results)
         write_curves(tmp_path / CURVES, as_table(found.curves))
         write_rows(tmp_path / MATRIX, MatrixRow, matrix)
         write_noise(tmp_path, noise)
@@ -118,8 +117,8 @@ def test_the_matrix_withholds_what_it_cannot_tell():
     rows = [
         MatrixRow(*at, "x F", "x F", 800, 8, 0.01, 0.005, 0.02, 39),
         MatrixRow(*at, "x F", "y M", 600, 3, 0.005, 0.001, 0.02, 60),
-        MatrixRow(*at, "y M", "y M", 800, 80, 0.1, 0.05, 0.2, 12),
-        MatrixRow(*at, "x F", "y F", 20, 10, 0.5, 0.3, 0.7, 30),
+        MatrixRow(*at, "y M", "y M", 800, 80, 0.1, 0.05, 0.2, 12, "only 12 people"),
+        MatrixRow(*at, "x F", "y F", 20, 10, 0.5, 0.3, 0.7, 30, "only 20 pairs"),
     ]
     figure = GroupHeatmap(rows)
     assert figure.table["fpr"].to_pylist() == [0.01, 0.005]

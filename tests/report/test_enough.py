@@ -16,8 +16,8 @@ from faircal.metrics.intervals.sufficient_data import (
 )
 from faircal.metrics.results import read_run, write_run
 from faircal.report.explorer import explorer
-from faircal.report.findings import Rate, RatesByGroup, effective_people
-from faircal.report.store import ResultsFolder, StoredInterval
+from faircal.report.findings import effective_people
+from faircal.report.store import ResultsFolder
 
 
 def draw(people, pairs, seed):
@@ -93,39 +93,9 @@ class TestRule:
         store = ResultsFolder.read(folder)
         run = read_run(folder)
         run["effective_people_genuine"] = {"global": 90.0, "many": 7.4}
-        own = ResultsFolder(folder, store.results, run, store.curves, [], [], store.intervals)
+        own = ResultsFolder(folder, store.results, run, store.curves, [], [])
         assert effective_people(own, "group", "fnr")["many"] == 7.4
         assert effective_people(own, "group", "fpr")["many"] > 30
-
-
-class TestRates:
-    def test_what_the_run_wrote_is_the_interval(self):
-        rate = Rate("fpr", 0.05, 1000, interval=StoredInterval(0.01, 0.2, 1000, 40))
-        assert (rate.low, rate.high) == (0.01, 0.2)
-
-    def test_at_a_higher_level_it_is_wider_never_narrower(self):
-        rate = Rate("fpr", 0.05, 1000, interval=StoredInterval(0.001, 0.4, 1000, 400))
-        assert rate.ends(0.99) == (0.001, 0.4)  # Wilson of 400 pairs would be narrower
-        loose = Rate("fpr", 0.05, 1000, interval=StoredInterval(0.02, 0.1, 1000, 60))
-        low, high = loose.ends(0.999)
-        assert low < 0.02
-        assert high > 0.1
-
-    def test_a_rate_that_is_seen_as_none_lies_in_its_interval(self):
-        interval = StoredInterval(0.0001, 0.004, 1000, 500)
-        rate = Rate("fpr", 0.0004, 1000, interval=interval).whole_errors()
-        assert (rate.value, rate.low, rate.high) == (0.0, 0.0, 0.004)
-
-    def test_groups_are_told_apart_by_intervals_that_know_people(self):
-        def rates(effective):
-            made = [
-                Rate("fpr", p, 4000, interval=StoredInterval(p / 1.4, p * 1.4, 4000, effective))
-                for p in (0.05, 0.02)
-            ]
-            return RatesByGroup("fpr", made[0], dict(zip("AB", made, strict=True)))
-
-        assert rates(4000).differ is True
-        assert rates(100).differ is False
 
 
 class TestEverywhere:
@@ -190,7 +160,7 @@ class TestEverywhere:
 
     def test_without_effective_people_pairs_decide(self, audited, tmp_path):
         _, folder = audited
-        for name in ("results.csv", "curves.parquet", "intervals.csv", "run.json"):
+        for name in ("results.csv", "curves.parquet", "run.json"):
             (tmp_path / name).write_bytes((folder / name).read_bytes())
         run = read_run(tmp_path)
         del run["effective_people"]

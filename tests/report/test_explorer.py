@@ -14,7 +14,7 @@ from faircal.methods import Baseline, Oracle
 from faircal.metrics import Ranking, rates_at_threshold
 from faircal.metrics.results import GLOBAL
 from faircal.report.explorer import explorer
-from faircal.report.store import Results, ResultsFolder
+from faircal.report.store import LabelledResults, ResultsFolder
 from faircal.report.words import summary
 
 RANGE = (-1.0, 1.0)
@@ -35,7 +35,7 @@ def read_audit(audits, **run):
     """Return the store of audits that nobody wrote down."""
     rows = [row for audit in audits for row in audit.rows]
     curves = sum((audit.curves for audit in audits), start=Curves(()))
-    return ResultsFolder(None, Results(rows), {"kind": "audit", **run}, curves, [], [], [])
+    return ResultsFolder(None, LabelledResults(rows), {"kind": "audit", **run}, curves, [], [])
 
 
 def audited(pairs, threshold=None, **given):
@@ -230,5 +230,5 @@ def test_it_is_small_plain_json(pairs):
 
 def test_without_curves_there_is_nothing_to_explore(pairs):
     store = audited(pairs)
-    bare = ResultsFolder(None, store.results, store.run, Curves(()), [], [], [])
+    bare = ResultsFolder(None, store.results, store.run, Curves(()), [], [])
     assert explorer(bare)["views"] == []

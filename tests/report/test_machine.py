@@ -9,14 +9,14 @@ import pytest
 import faircal
 from faircal import DataError
 from faircal.evaluation.curves import CURVES, as_table, write_curves
-from faircal.metrics.results import write_intervals, write_results, write_run
+from faircal.metrics.results import write_results, write_run
 from faircal.report.machine import audit_record, write_audit_json
 from faircal.report.store import ResultsFolder
 from faircal.report.words import summary
 
 KEYS = [
     *("faircal", "kind", "dataset", "simulated", "pairs", "data_sha256"),
-    *("data_sha256_of", "streamed", "error_bounds", "attribute"),
+    *("data_sha256_of", "streamed", "attribute"),
     *("interval_kind", "level", "operating_points", "summary", "notes", "settings", "versions"),
 ]
 POINT = [
@@ -48,8 +48,7 @@ def audited(tmp_path):
         found = faircal.audit(
             **(arrays() | more), threshold=threshold, dataset="d", feature="f", attribute="group"
         )
-        write_results(tmp_path, found.rows)
-        write_intervals(tmp_path, found.intervals())
+        write_results(tmp_path, found.results)
         write_curves(tmp_path / CURVES, as_table(found.curves))
         run = {
             "kind": "audit",

@@ -177,7 +177,7 @@ def test_the_explorer_has_its_parts_and_its_data(page):
 
 def test_writing_again_changes_neither_results_nor_page(folder, tmp_path, no_figures):
     """Figures are drawn alike each time, too: see their tests."""
-    copy(folder, tmp_path, "results.csv", "run.json", CURVES, "intervals.csv")
+    copy(folder, tmp_path, "results.csv", "run.json", CURVES, "differences.csv")
     write_report(tmp_path)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     write_report(tmp_path)

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from faircal.cli.tables import show
-from faircal.metrics.results import ResultRow
+from faircal.metrics.results import Result
 from faircal.report.cells import Heading, Line, Table, TableValue
-from faircal.report.store import Results
+from faircal.report.store import LabelledResults
 from faircal.report.tables import (
     accuracy_table,
     calibration_table,
@@ -24,7 +24,7 @@ from faircal.report.wording import rate_text
 
 
 def rows(method, value, *, group="global", condition="", metric="auroc", clusters="", std=0.01):
-    base = ResultRow(
+    base = Result(
         "d", "net", method, "beta", clusters, "0", "1", "e", group, condition, metric, value
     )
     return [base, base._replace(fold="mean"), base._replace(fold="std", value=std)]
@@ -47,7 +47,7 @@ def results():
             )
         found += rows(method, ks_mean, group="A", metric="ks")
         found += rows(method, fpr, group="A", metric="fpr", condition="global_fpr=0.01")
-    return Results(found)
+    return LabelledResults(found)
 
 
 def test_the_best_method_is_marked_and_the_yardstick_never(results):
@@ -69,7 +69,7 @@ def test_lower_is_better_for_errors(results):
 
 def test_values_that_print_the_same_are_both_best():
     found = rows("baseline", 0.950001) + rows("faircal", 0.950002)
-    table = accuracy_table(Results(found), "e")
+    table = accuracy_table(LabelledResults(found), "e")
     assert [line.values[0].best for line in table.lines] == [True, True]
 
 
@@ -87,7 +87,7 @@ def test_at_a_fixed_global_rate_no_group_value_is_best(results):
 def test_variants_are_told_apart_only_where_needed():
     found = rows("faircal", 0.9, clusters="10") + rows("faircal", 0.8, clusters="20")
     found += rows("baseline", 0.7)
-    table = accuracy_table(Results(found), "e")
+    table = accuracy_table(LabelledResults(found), "e")
     assert [line.label for line in table.lines] == [
         "FairCal, K = 10",
         "FairCal, K = 20",
@@ -126,12 +126,12 @@ def test_words_in_place_of_a_number():
 def test_undefined_values_print_as_a_dash():
     assert TableValue(float("nan")).text == "–"
     found = rows("baseline", float("nan")) + rows("faircal", 0.9)
-    table = accuracy_table(Results(found), "e")
+    table = accuracy_table(LabelledResults(found), "e")
     assert [line.values[0].best for line in table.lines] == [False, True]
 
 
 def test_without_groups_there_is_one_table():
-    only = Results(rows("baseline", 0.9))
+    only = LabelledResults(rows("baseline", 0.9))
     assert [table.key for table in main_tables(only, "e")] == ["accuracy"]
     assert further_tables(only, "e") == []
 

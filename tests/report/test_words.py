@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from itertools import permutations
-from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
-from scipy.stats import t as student
 
 import faircal
 from faircal.evaluation.curves import CURVES, as_table, write_curves
-from faircal.metrics import wilson
-from faircal.metrics.results import write_intervals, write_results, write_run
-from faircal.report.findings import Rate, RatesByGroup, main_condition
-from faircal.report.store import ResultKey, Results, ResultsFolder
+from faircal.metrics.results import Result, ResultKey, write_results, write_run
+from faircal.report.findings import RatesByGroup, main_condition
+from faircal.report.store import LabelledResults, ResultsFolder
 from faircal.report.words import summary
 
 
@@ -45,8 +43,7 @@ def store_of(tmp_path):
             )
             for f in (run or {}).pop("features", ["f"])
         ]
-        write_results(tmp_path, [row for each in audits for row in each.rows])
-        write_intervals(tmp_path, [row for each in audits for row in each.intervals()])
+        write_results(tmp_path, [row for each in audits for row in each.results])
         curves = [curve for each in audits for curve in each.curves]
         write_curves(tmp_path / CURVES, as_table(curves))
         known = {
@@ -88,12 +85,6 @@ class TestWho:
         assert who[3].endswith("their intervals overlap: the data does not tell them apart.")
         assert "most among B with 12.0 %" in who[3]
         assert len(who) == 4
-
-    def test_at_least_is_of_intervals_that_hold_at_once_and_rounded_down(self):
-        # Two groups: each interval at 97.5 %.
-        low = binomtest(30, 1000).proportion_ci(0.975, method="wilson").low
-        high = binomtest(3, 1000).proportion_ci(0.975, method="wilson").high
-        assert low / high == pytest.approx(1.990, abs=1e-3)  # said to be 1.9
 
     def test_none_at_all_in_the_best_group(self, store_of):
         groups = {"A": (60, 1000, 9, 100), "B": (0, 1000, 9, 100)}
@@ -147,26 +138,6 @@ class TestWho:
         groups = dict.fromkeys("ABC", (10, 1000, 10, 1000))
         who = summary(store_of(counted(groups)), "group").who
         assert who[2].endswith("1.0 % in each group; the data does not tell them apart.")
-
-    def test_of_many_groups_the_extremes_part_by_chance(self):
-        rates = {str(i): Rate("fpr", 0.10, 1000) for i in range(28)}
-        rates |= {"high": Rate("fpr", 0.125, 1000), "low": Rate("fpr", 0.075, 1000)}
-        many = RatesByGroup("fpr", Rate("fpr", 0.1, 30_000), rates)
-        two = RatesByGroup("fpr", many.overall, {name: rates[name] for name in ("high", "low")})
-        assert not many.overlap
-        assert many.differ is False
-        assert two.differ is True
-
-    def test_chance_seldom_tells_equal_groups_apart(self):
-        rng = np.random.default_rng(0)
-        told = 0
-        for _ in range(200):
-            rates = {
-                str(i): Rate("fpr", errors / 2000, 2000)
-                for i, errors in enumerate(rng.binomial(2000, 0.05, 30))
-            }
-            told += bool(RatesByGroup("fpr", Rate("fpr", 0.05, 60_000), rates).differ)
-        assert told <= 10  # 5 %
 
     @pytest.mark.parametrize(("genuine", "lacking"), [(0, "one person"), (1, "strangers")])
     def test_one_class_only(self, store_of, genuine, lacking):
@@ -225,8 +196,11 @@ class TestRelabelling:
     )
     def test_new_names_change_names_only(self, pairs, random):
         names = [f"g{i}" for i in range(len(pairs))]
-        rates = [Rate("fpr", errors / trials, trials) for errors, trials in pairs]
-        overall = Rate("fpr", 0.5, sum(trials for _, trials in pairs))
+        rates = [
+            Result(metric="fpr", value=errors / trials, errors=errors, trials=trials)
+            for errors, trials in pairs
+        ]
+        overall = Result(metric="fpr", value=0.5)
         shuffled = random.sample(range(len(pairs)), len(pairs))
         one = RatesByGroup("fpr", overall, dict(zip(names, rates, strict=True)))
         two = RatesByGroup("fpr", overall, {names[i]: rates[i] for i in shuffled})
@@ -309,15 +283,6 @@ class TestSureAndLimits:
         said = summary(store_of(counted(TOLD_APART), run=run, threshold=None), "group")
         assert "1 % of all pairs of strangers of elsewhere are taken" in said.who[0]
 
-    def test_a_folder_of_old_has_no_counts(self, store_of):
-        store = store_of(counted(TOLD_APART))
-        (store.folder / CURVES).unlink()
-        (store.folder / "intervals.csv").unlink()
-        said = summary(ResultsFolder.read(store.folder), "group")
-        assert said.sure[0].startswith("No intervals can be given")
-        assert "most among A with 3.0 % of pairs of strangers" in said.who[2]
-        assert "10 times as many, with no interval to say how sure" in said.who[2]
-
     def test_never_significant_and_always_a_sentence(self, store_of):
         for text in everything(summary(store_of(counted(TOLD_APART)), "group")):
             assert text.endswith(".")
@@ -336,7 +301,7 @@ class TestBenchmark:
         variant = benchmarked.main_variants["baseline"]
         rates = {
             group: benchmarked.results.value(
-                ResultKey("embedding", variant, self.ATTRIBUTE, group, "global_fpr=0.1", "fpr")
+                ResultKey("embedding", *variant, self.ATTRIBUTE, group, "global_fpr=0.1", "fpr")
             ).mean
             for group in benchmarked.results.groups(self.ATTRIBUTE)
         }
@@ -348,7 +313,7 @@ class TestBenchmark:
         variants = benchmarked.main_variants
 
         def value(method, metric, group="all", condition=""):
-            where = ("embedding", variants[method], self.ATTRIBUTE, group, condition, metric)
+            where = ("embedding", *variants[method], self.ATTRIBUTE, group, condition, metric)
             return 100 * benchmarked.results.value(ResultKey(*where)).mean
 
         name = f"FairCal (K = {variants['faircal'].clusters}, beta)"
@@ -370,10 +335,10 @@ class TestBenchmark:
             row._replace(method="mine") if row.method == "fsn" else row
             for row in benchmarked.results.rows
         ]
-        own = replace(benchmarked, results=Results(rows))
+        own = replace(benchmarked, results=LabelledResults(rows))
         said = summary(own, self.ATTRIBUTE).changes
         variant = own.main_variants["mine"]
-        where = ("embedding", variant, self.ATTRIBUTE, "all", "global_fpr=0.1", "fpr_mad")
+        where = ("embedding", *variant, self.ATTRIBUTE, "all", "global_fpr=0.1", "fpr_mad")
         gap = f"{100 * own.results.value(ResultKey(*where)).mean:.1f} points"
         (text,) = [text for text in said if text.startswith("mine")]
         assert text.startswith(f"mine: the largest gap is {gap}")
@@ -381,13 +346,14 @@ class TestBenchmark:
 
     def test_changes_within_the_spread_over_folds_are_called_so(self, benchmarked, tmp_path):
         """Where the run kept neither intervals nor replicates of its people."""
-        bare = replace(benchmarked, folder=tmp_path, intervals=[])
+        rows = [row._replace(low=math.nan, high=math.nan) for row in benchmarked.results.rows]
+        bare = replace(benchmarked, folder=tmp_path, results=LabelledResults(rows))
         said = {t for t in summary(bare, self.ATTRIBUTE).changes if "(AUROC)" in t}
         assert said
         for method in ("faircal", "fsn"):
             one, base = (
                 bare.results.value(
-                    ResultKey("embedding", variant, self.ATTRIBUTE, "global", "", "auroc")
+                    ResultKey("embedding", *variant, self.ATTRIBUTE, "global", "", "auroc")
                 )
                 for variant in (bare.main_variants[method], bare.main_variants["baseline"])
             )
@@ -406,18 +372,3 @@ class TestBenchmark:
 
     def test_an_audit_changes_nothing(self, store_of):
         assert summary(store_of(counted(TOLD_APART)), "group").changes == []
-
-
-class TestWideIntervals:
-    def test_folds_that_vary_more_than_chance_widen_the_interval(self):
-        calm = Rate("fpr", 0.1, 5000, spread=0.001, folds=5)
-        wild = Rate("fpr", 0.1, 5000, spread=0.03, folds=5)
-        assert (calm.low, calm.high) == pytest.approx(
-            tuple(binomtest(500, 5000).proportion_ci(method="wilson"))
-        )
-        # Variance 0.0009 · 5/4 against 0.09 / 1000: 12.5 times, as if there were 400 pairs; and it
-        # is that of five folds: Student's quantile 2.776 in place of 1.960 leaves 199.3 of them.
-        trials = 400 * (NormalDist().inv_cdf(0.975) / student.ppf(0.975, 4)) ** 2
-        expected = wilson(0.1 * trials, trials)
-        assert round(trials, 1) == 199.3
-        assert (wild.low, wild.high) == pytest.approx(tuple(map(float, expected)))

@@ -16,7 +16,7 @@ from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics.measures import Rankings
 from faircal.metrics.results import read_run, write_run
-from faircal.report import Results, ResultsFolder, make_report
+from faircal.report import LabelledResults, ResultsFolder, make_report
 from faircal.report.paper import reproduction
 
 
@@ -185,7 +185,7 @@ def reproduced(folder, **run):
     """A store of a reproduction that has curves and nothing else of note."""
     found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
     run = {"kind": "reproduce", "paper": "rfw", **run}
-    return ResultsFolder(folder, Results(found.rows), run, found.curves, [], [], [])
+    return ResultsFolder(folder, LabelledResults(found.results), run, found.curves, [], [])
 
 
 def test_pictures_come_from_their_folder_only(tmp_path):
@@ -235,6 +235,6 @@ def test_the_main_variant_is_that_of_the_curves_else_the_nearest(tmp_path):
         (Curves([]), ("faircal", "beta", "90")),
         (Curves(make_curves(rankings, source, (-1.0, 1.0))), ("faircal", "beta", "500")),
     ):
-        store = ResultsFolder(tmp_path, Results(several), {}, curves, [], [], [])
+        store = ResultsFolder(tmp_path, LabelledResults(several), {}, curves, [], [])
         (found,) = store.main_variants.values()
         assert (found.method, found.calibrator, found.clusters) == expected

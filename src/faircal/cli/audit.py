@@ -28,8 +28,9 @@ from faircal.cli.source import engine_options, reads_data, stream_option
 if TYPE_CHECKING:
     from faircal.data import PairFiles
     from faircal.evaluation.audit.label_noise import LabelNoise, LabelNoiseRow
+    from faircal.metrics.results import Result
     from faircal.production.spark.session import SparkEngine
-    from faircal.report.findings import Rate, RatesAtPoint, VariantResults
+    from faircal.report.findings import RatesAtPoint, VariantResults
     from faircal.report.store import ResultsFolder
 
 
@@ -174,7 +175,7 @@ def command(
     noise = [row._asdict() for each in result.label_noise for row in each.rows]
     paths = {name: path for name, path in report.paths.items() if name != "results"}
     if as_json:
-        rows = [row._asdict() for each in result.audits for row in each.intervals()]
+        rows = [row._asdict() for each in result.audits for row in each.rows]
         record = {"report": paths["report"], "files": paths, **audit_record(report.store)}
         print_json({**record, "audit": rows, **({"label_noise": noise} if noise else {})})
         return
@@ -232,13 +233,13 @@ def _show_rates(measured: VariantResults, point: RatesAtPoint) -> None:
     )
 
 
-def _rate(rate: Rate) -> tuple[str, str]:
+def _rate(rate: Result) -> tuple[str, str]:
     from faircal.cli.tables import NONE, interval, percent
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     if rate.reportable:
         return percent(rate.value), interval(rate.low, rate.high)
-    return NONE, NOT_ENOUGH if rate.insufficient_data else NONE
+    return NONE, NOT_ENOUGH if rate.withheld and rate.trials else NONE
 
 
 def _calibration(measured: VariantResults, group: str) -> tuple[str, str]:
@@ -246,7 +247,7 @@ def _calibration(measured: VariantResults, group: str) -> tuple[str, str]:
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     value = measured.value("ks", group)
-    if value.mean == value.mean and measured.insufficient_data("ks", group):
+    if measured.has("ks", group) and measured.result("ks", group).withheld:
         return NONE, NOT_ENOUGH
     return percent(value.mean), interval(value.low, value.high)
 

@@ -130,7 +130,7 @@ def command(run_a: Path, run_b: Path, as_json: bool, **how: Any) -> int:
     compared = compare_runs(run_a, run_b, **how)
     notes(compared.notes)
     if as_json:
-        family = compared.comparisons[0].family
+        family = int(compared.comparisons[0].family)
         print_json(
             {
                 "a": run_a,
@@ -196,14 +196,14 @@ def _title(rows: Sequence[Comparison]) -> str:
 def _cells(row: Comparison) -> list[str]:
     if not row.reportable:
         return ["–"] * 5
-    ends, metric = row.difference, row.metric
-    low, high = (_value(end, metric, "+") for end in (ends.low, ends.high))
+    metric = row.metric
+    low, high = (_value(end, metric, "+") for end in (row.low, row.high))
     return [
         _value(row.a, metric),
         _value(row.b, metric),
-        _value(ends.value, metric, "+"),
+        _value(row.difference, metric, "+"),
         f"{low} to {high}",
-        "<0.001" if row.corrected < 0.001 else f"{row.corrected:.3f}",
+        "<0.001" if row.p_holm < 0.001 else f"{row.p_holm:.3f}",
     ]
 
 

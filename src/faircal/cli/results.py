@@ -74,18 +74,17 @@ def show_report(report: WrittenReport, as_json: bool) -> None:
 
 def _tables(store: ResultsFolder) -> dict[str, list[Table]]:
     """Return the main tables by attribute; of a reproduction with one variant of each method."""
-    from faircal.report.findings import ReportableResults
-    from faircal.report.store import Results, Variant
+    from faircal.report.store import LabelledResults, Variant
     from faircal.report.subject import subject_of
     from faircal.report.tables import main_tables
 
     if store.kind == "classify":
         tables = subject_of(store).tables
         return {attribute: tables(store, attribute) for attribute in store.results.attributes}
-    results: Results = ReportableResults(store)
+    results: LabelledResults = store.reportable
     if store.kind == "reproduce":
         mains = set(store.main_variants.values())
-        results = Results(row for row in results.rows if Variant.of(row) in mains)
+        results = LabelledResults(row for row in results.rows if Variant.of(row) in mains)
     return {attribute: main_tables(results, attribute) for attribute in results.attributes}
 
 
@@ -121,7 +120,7 @@ def _class_record(store: ResultsFolder) -> dict[str, Any]:
     names = ("kind", "dataset", "rows", "classes", "notes", "left_out", "interval_kind", "settings")
     return {
         **{name: run[name] for name in names if name in run},
-        "audit": [row._asdict() for row in store.intervals],
+        "audit": [row._asdict() for row in store.results if row.level == row.level],
         "differences": [row._asdict() for row in store.class_differences],
         "tables": _records(store),
     }

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from faircal._base.errors import ParameterError
-from faircal.metrics.ranking import FloatArray, IntArray, Ranking, as_probabilities
+from faircal.metrics.ranking import BoolArray, FloatArray, IntArray, Ranking, as_probabilities
 
 #: Probabilities are kept this far from 0 and 1 before a logarithm is taken.
 NLL_EPS = float(np.finfo(np.float64).eps)
@@ -217,6 +217,17 @@ def nll(
     c: FloatArray = np.clip(ranking.thresholds, eps, 1 - eps)
     hit, miss = _block_counts(ranking)
     return _mean(-(np.log(c) * hit + np.log1p(-c) * miss), len(ranking))
+
+
+def brier_losses(probability: FloatArray, genuine: BoolArray) -> FloatArray:
+    """Return what each pair adds to the Brier score: (c − y)²."""
+    return np.asarray((probability - genuine) ** 2)
+
+
+def nll_losses(probability: FloatArray, genuine: BoolArray) -> FloatArray:
+    """Return what each pair adds to the NLL: −log of the probability of what happened."""
+    right = np.where(genuine, probability, 1 - probability)
+    return np.asarray(-np.log(np.clip(right, NLL_EPS, 1 - NLL_EPS)))
 
 
 def mass_cuts(n: int, n_bins: int) -> IntArray:

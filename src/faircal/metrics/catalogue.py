@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from faircal._base.registry import Registry
-from faircal.compute.counting import FilledBins
-from faircal.metrics.bounds import auroc_bound, brier_bound, ece_bound, ks_bound, nll_bound
-from faircal.metrics.calibration import brier, ece, ks, nll
+from faircal.metrics.calibration import brier, brier_losses, ece, ks, nll, nll_losses
 from faircal.metrics.error_rates import auroc
-from faircal.metrics.ranking import Ranking
+from faircal.metrics.ranking import BoolArray, FloatArray, Ranking
 
 
 @dataclass(frozen=True)
@@ -32,9 +30,10 @@ class Metric:
         For tables and figures.
     deviations : bool
         Whether the deviations over groups are reported too.
-    bound : callable, optional
-        From the counted bins of a set (`faircal.compute.counting.FilledBins`) to how far the metric
-        of the counts can be from that of the scores; see `faircal.metrics.bounds`.
+    losses : callable, optional
+        From scores or probabilities and labels, each of shape (n_pairs,), to what each pair adds:
+        the metric is their mean, and its interval is made of how they vary with the people. KS,
+        ECE and AUROC are no means and have intervals of their own.
 
     Examples
     --------
@@ -48,16 +47,16 @@ class Metric:
     better: Literal["higher", "lower"]
     title: str
     deviations: bool = False
-    bound: Callable[[FilledBins], float] | None = None
+    losses: Callable[[FloatArray, BoolArray], FloatArray] | None = None
 
 
 METRICS: Registry[Metric] = Registry("metric")
 
 for _metric in (
-    Metric("auroc", auroc, of="score", better="higher", title="AUROC", bound=auroc_bound),
-    Metric("ks", ks, "probability", "lower", "KS", deviations=True, bound=ks_bound),
-    Metric("ece", ece, "probability", "lower", "ECE", deviations=True, bound=ece_bound),
-    Metric("brier", brier, "probability", "lower", "Brier", deviations=True, bound=brier_bound),
-    Metric("nll", nll, of="probability", better="lower", title="NLL", bound=nll_bound),
+    Metric("auroc", auroc, of="score", better="higher", title="AUROC"),
+    Metric("ks", ks, "probability", "lower", "KS", deviations=True),
+    Metric("ece", ece, "probability", "lower", "ECE", deviations=True),
+    Metric("brier", brier, "probability", "lower", "Brier", True, brier_losses),
+    Metric("nll", nll, "probability", "lower", "NLL", losses=nll_losses),
 ):
     METRICS.register(_metric.name, _metric)

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,7 +26,7 @@ from faircal._base.errors import DataError
 from faircal._base.files import atomic_path, existing, write_text
 from faircal._version import __version__
 
-RESULTS, RUN, REPORT, INTERVALS = "results.csv", "run.json", "report.html", "intervals.csv"
+RESULTS, RUN, REPORT = "results.csv", "run.json", "report.html"
 CLUSTERS, MEMBERS, AUDIT = "clusters.csv", "members.csv", "audit.json"
 REPLICATES = "replicates.parquet"
 GLOBAL, ALL = "global", "all"
@@ -34,24 +34,162 @@ AGAIN = "run the benchmark or audit again"
 MEAN, STD = "mean", "std"
 
 
-class ResultRow(NamedTuple):
-    """One value with everything that says what it is; fields that don't apply are empty."""
+class ResultKey(NamedTuple):
+    """Which number of a run: all that names it in ``results.csv`` but data, seed and fold."""
 
-    dataset: str
     feature: str
     method: str
     calibrator: str
     clusters: str
-    seed: str
-    fold: str
     attribute: str
     group: str
     condition: str
     metric: str
-    value: float
 
 
-COLUMNS = ResultRow._fields
+class Result(NamedTuple):
+    """One measured value: what it is of, how sure it is, what was counted, whether to show it.
+
+    The first eleven fields name it; those that don't apply are empty. The rest are its numbers;
+    those that don't apply are NaN.
+
+    Attributes
+    ----------
+    value : float
+        The estimate, a fraction. It is kept whether or not it may be shown.
+    low, high, level : float
+        The ends of its interval, and what that is meant to cover. With a level and no ends there
+        are too few people for an interval.
+    errors, trials : float
+        The pairs or rows that it counts; of a rate also the errors (a fraction where the rate is
+        interpolated between scores; of TPR and accuracy those that are right).
+    people : float
+        Effective people behind these: how many, each in equally many pairs, would tell as much.
+    effective : float
+        How many independent pairs would make a rate as uncertain as it is.
+    withheld : str
+        Why it must not be shown; empty where it may. `faircal.metrics.intervals.sufficient_data`
+        decides, once, where a value is measured.
+    """
+
+    dataset: str = ""
+    feature: str = ""
+    method: str = ""
+    calibrator: str = ""
+    clusters: str = ""
+    seed: str = ""
+    fold: str = ""
+    attribute: str = ""
+    group: str = ""
+    condition: str = ""
+    metric: str = ""
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    level: float = math.nan
+    errors: float = math.nan
+    trials: float = math.nan
+    people: float = math.nan
+    effective: float = math.nan
+    withheld: str = ""
+
+    @property
+    def key(self) -> ResultKey:
+        """What it is of, wherever it was measured."""
+        where = self.feature, self.method, self.calibrator, self.clusters, self.attribute
+        return ResultKey(*where, *self.what)
+
+    @property
+    def what(self) -> tuple[str, str, str]:
+        """Group, condition and metric."""
+        return self.group, self.condition, self.metric
+
+    @property
+    def reportable(self) -> bool:
+        """Whether there is a value, and it may be shown."""
+        return not self.withheld and not math.isnan(self.value)
+
+    def whole_errors(self) -> Result:
+        """Return a rate as sentences give it: less than one error counts as none.
+
+        Rates at a global rate are interpolated between scores, so there can be a part of an error.
+        """
+        return self._replace(value=0.0, low=0.0) if self.errors < 1 - 1e-6 else self
+
+
+#: The columns that every table of results has had from the first; others may be added behind.
+FIRST_COLUMNS = Result._fields[:12]
+
+
+class Results:
+    """Measured values, looked up by what they are of.
+
+    Values by fold are among `rows`; looked up are means over folds, and what has no folds.
+
+    Attributes
+    ----------
+    rows : list of Result
+    dataset : str
+    features, attributes, conditions : list of str
+        In order of appearance.
+
+    Examples
+    --------
+    >>> rows = [Result(fold=fold, group="F", metric="ks", value=v)
+    ...         for fold, v in (("1", 0.1), ("2", 0.3), ("mean", 0.2), ("std", 0.1))]
+    >>> results = Results(rows)
+    >>> results.get(rows[0].key).value, results.spread(rows[0].key), results.groups("")
+    (0.2, 0.1, ['F'])
+    """
+
+    def __init__(self, rows: Iterable[Result]) -> None:
+        self.rows = list(rows)
+        self._by_key: dict[ResultKey, Result] = {}
+        self._spreads: dict[ResultKey, float] = {}
+        # Looked through once: a sweep has hundreds of thousands of rows.
+        features: dict[str, None] = {}
+        conditions: dict[str, None] = {}
+        groups: dict[str, dict[str, None]] = {}  # by attribute
+        for row in self.rows:
+            if row.fold in (MEAN, ""):
+                self._by_key[row.key] = row
+            elif row.fold == STD:
+                self._spreads[row.key] = row.value
+            features[row.feature] = conditions[row.condition] = None
+            groups.setdefault(row.attribute, {})[row.group] = None
+        self.dataset = self.rows[0].dataset if self.rows else ""
+        self.features, self.attributes = list(features), list(groups)
+        self.conditions = list(conditions)
+        self._groups = {
+            attribute: [group for group in names if group not in (GLOBAL, ALL)]
+            for attribute, names in groups.items()
+        }
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a value was measured, be it undefined."""
+        return key in self._by_key
+
+    def __iter__(self) -> Iterator[Result]:
+        """Give every value that can be looked up."""
+        return iter(self._by_key.values())
+
+    def get(self, key: ResultKey) -> Result:
+        """Look a value up; what was not measured is NaN."""
+        return self._by_key.get(key) or Result(**key._asdict(), withheld="not measured")
+
+    def spread(self, key: ResultKey) -> float:
+        """Return the standard deviation over folds; NaN without folds."""
+        return self._spreads.get(key, math.nan)
+
+    def groups(self, attribute: str) -> list[str]:
+        """Return the groups of `attribute`."""
+        return self._groups.get(attribute, [])
+
+    def rates(self, kind: str) -> list[str]:
+        """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
+        return [under for under in self.conditions if Condition.of(under).kind == kind]
+
+
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
@@ -82,35 +220,6 @@ class Condition(NamedTuple):
     def wanted(self, metric: str) -> float | None:
         """Return the rate that is set for `metric` of all pairs; None where it is not set."""
         return self.rate if self.kind == f"global_{metric}" else None
-
-
-class Interval(NamedTuple):
-    """A value and its interval; of a rate also the pairs it counts (a fraction if interpolated).
-
-    `effective` is how many independent pairs would make the rate as uncertain as it is.
-    """
-
-    feature: str
-    method: str
-    calibrator: str
-    clusters: str
-    attribute: str
-    group: str
-    condition: str
-    metric: str
-    value: float
-    low: float
-    high: float
-    counted: float
-    trials: float
-    effective: float
-    level: float
-
-    @classmethod
-    def of(cls, known: Mapping[str, Any], **more: Any) -> Interval:
-        """Make one of named fields; what is not named does not apply and is empty."""
-        empty = {"calibrator": "", "clusters": ""}
-        return cls(**{**empty, **known, **more})
 
 
 class ClusterRow(NamedTuple):
@@ -146,31 +255,16 @@ class Member(NamedTuple):
     distance: float
 
 
-def summarise(rows: Iterable[ResultRow]) -> list[ResultRow]:
-    """Return `rows` with, behind each value's folds, their mean and standard deviation (ddof 0).
-
-    A fold where a value is undefined (NaN) is left out of both; where one is infinite (a ratio to a
-    group without an error) the mean is, and there is no standard deviation.
-    """
-    values: dict[tuple[str, ...], list[ResultRow]] = {}
-    for row in rows:
-        values.setdefault((*row[:6], *row[7:11]), []).append(row)
-    summed: list[ResultRow] = []
-    for folds in values.values():
-        known = np.array([row.value for row in folds if not np.isnan(row.value)])
-        mean = float(known.mean()) if len(known) else np.nan
-        std = float(known.std()) if np.isfinite(mean) else np.nan
-        summed += [*folds, folds[0]._replace(fold=MEAN, value=mean)]
-        summed.append(folds[0]._replace(fold=STD, value=std))
-    return summed
-
-
-def as_table(rows: Iterable[ResultRow]) -> pa.Table:
-    """Return rows as an Arrow table with the columns of ``results.csv``."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
-    types = [pa.string()] * (len(COLUMNS) - 1) + [pa.float64()]
-    arrays = [pa.array(values, kind) for values, kind in zip(columns, types, strict=True)]
-    return pa.table(dict(zip(COLUMNS, arrays, strict=True)))
+def as_table(rows: Iterable[Result]) -> pa.Table:
+    """Return rows as an Arrow table with the columns of ``results.csv``; null: does not apply."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(Result._fields)
+    kinds = {str: pa.string(), float: pa.float64()}
+    types = [kinds[kind] for kind in get_type_hints(Result).values()]
+    arrays = [
+        pa.array(values, kind, from_pandas=i >= len(FIRST_COLUMNS))  # NaN is null there
+        for i, (values, kind) in enumerate(zip(columns, types, strict=True))
+    ]
+    return pa.table(dict(zip(Result._fields, arrays, strict=True)))
 
 
 def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -182,9 +276,10 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return buffer.getvalue()
 
 
-def write_results(folder: Path, rows: Iterable[ResultRow]) -> None:
-    """Write ``results.csv``."""
-    write_text(folder / RESULTS, csv_text(COLUMNS, rows))
+def write_results(folder: Path, rows: Iterable[Result]) -> None:
+    """Write ``results.csv``; what does not apply is empty behind the value."""
+    lines = ([*row[:12], *("" if x != x else x for x in row[12:])] for row in rows)
+    write_text(folder / RESULTS, csv_text(Result._fields, lines))
 
 
 def versions() -> dict[str, str]:
@@ -217,11 +312,6 @@ def write_audit(folder: Path, record: dict[str, Any]) -> Path:
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=str)
     write_text(path, text + "\n")
     return path
-
-
-def write_intervals(folder: Path, intervals: Iterable[Interval]) -> None:
-    """Write ``intervals.csv``; without rows it is removed."""
-    write_rows(folder / INTERVALS, Interval, intervals)
 
 
 class Replicated(NamedTuple):
@@ -289,25 +379,14 @@ def read_replicates(path: Path) -> list[Replicated]:
     return replicates_of(table)
 
 
-def read_results(folder: str | Path) -> list[ResultRow]:
+def read_results(folder: str | Path) -> list[Result]:
     """Read ``results.csv`` of a benchmark or an audit."""
     path = existing(folder) / RESULTS
     if not path.exists():
         raise DataError(
             f"{path}: not found; give the folder that 'faircal benchmark' or 'audit' wrote"
         )
-    return [ResultRow._make(values) for values in _read_csv(path, ResultRow)]
-
-
-def read_intervals(folder: str | Path) -> list[Interval]:
-    """Read ``intervals.csv``; none where there is no such file, or an earlier version's.
-
-    Those have other columns; what they say was not made as intervals are now.
-    """
-    try:
-        return read_rows(Path(folder) / INTERVALS, Interval)
-    except _OtherColumnsError:
-        return []
+    return [Result._make(values) for values in _read_csv(path, Result)]
 
 
 def write_clusters(
@@ -342,15 +421,11 @@ def read_rows(path: Path, kind: type[T]) -> list[T]:
     return [kind(*values) for values in _read_csv(path, kind)] if path.exists() else []
 
 
-class _OtherColumnsError(DataError):
-    """A table has other columns than expected."""
-
-
 def _converted(line: list[str], numbers: list[bool]) -> list[Any]:
     if len(line) != len(numbers):
         raise ValueError(f"expected {len(numbers)} values, found {len(line)}")
     pairs = zip(line, numbers, strict=True)
-    return [float(text) if number else text for text, number in pairs]
+    return [float(text or "nan") if number else text for text, number in pairs]
 
 
 def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
@@ -361,9 +436,7 @@ def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file)
             if tuple(next(reader, ())) != kind._fields:
-                raise _OtherColumnsError(
-                    f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}"
-                )
+                raise DataError(f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}")
             rows.extend(_converted(line, numbers) for line in reader)
     except (ValueError, OSError, csv.Error) as error:
         if isinstance(error, DataError):

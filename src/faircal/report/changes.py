@@ -8,13 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from faircal.evaluation.compare import ComparedRuns, Comparison, GateVerdict, group_title
+from faircal.evaluation.compare import REFERENCE, ComparedRuns, Comparison, GateVerdict, group_title
 from faircal.methods import METHODS
-from faircal.metrics.proportions import gap_by_chance
 from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.findings import VariantResults
-from faircal.report.store import REFERENCE, ResultsFolder
+from faircal.report.store import ResultsFolder
 from faircal.report.wording import (
     listing,
     method_title,
@@ -216,7 +215,7 @@ def _too_small(measured: VariantResults, condition: str) -> list[str]:
     return [
         group
         for group in measured.groups
-        if group in withheld or measured.insufficient_data("ks", group)
+        if group in withheld or measured.result("ks", group).withheld
     ]
 
 
@@ -238,15 +237,11 @@ def _chance(reference: VariantResults, condition: str) -> Iterator[str]:
     """Say how large a gap equal groups would show."""
     if _too_small(reference, condition) or not reference.groups:
         return
-    folds = reference.store.curves.folds
-    counted = [[reference.counts(g, fold) for g in reference.groups] for fold in folds]
-    # Pairs of two groups match less often, so the groups' own rate is above the global one.
-    rate = reference.value("fpr_mean", ALL, condition).mean
-    gaps = [gap_by_chance([counts[1] for counts in fold if counts], rate) for fold in counted]
-    if gaps and not np.isnan(gaps).all():
+    gap = reference.value("fpr_mad_by_chance", ALL, condition).mean
+    if not math.isnan(gap):
         yield (
             "Even groups treated exactly alike would show a largest gap of about "
-            f"{percentage_points(float(np.nanmean(gaps)))} by chance, with so many pairs in a fold."
+            f"{percentage_points(gap)} by chance, with so many pairs in a fold."
         )
 
 
@@ -273,7 +268,7 @@ def difference_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     caption = (
         "Value of each method less that of Baseline, on the same people, in points of percent (NLL "
         "as it is). Bold: better, and told apart from none after correction for all "
-        f"{comparisons[0].family} comparisons (Holm); a star: worse, and told apart."
+        f"{comparisons[0].family:.0f} comparisons (Holm); a star: worse, and told apart."
     )
     return [Table("differences", "Difference to Baseline", caption, headings, lines)]
 
@@ -288,13 +283,12 @@ def _value(compared: Comparison | None) -> TableValue:
         return TableValue(math.nan)
     if not compared.reportable:
         return TableValue(math.nan, says=compared.verdict)
-    ends = compared.difference
     return TableValue(
-        ends.value,
+        compared.difference,
         best=compared.verdict == "better",
         worse=compared.verdict == "worse",
-        low=ends.low,
-        high=ends.high,
+        low=compared.low,
+        high=compared.high,
         unit=unit_of(compared.metric),
         digits=2 if unit_of(compared.metric) > 1 else 4,
     )
@@ -304,10 +298,10 @@ def comparison_words(compared: ComparedRuns, margin: float | None) -> list[str]:
     """Say how to read the values, what was found, and what would have been noticed."""
     comparisons = compared.comparisons
     first = comparisons[0]
-    level = f"{100 * first.difference.level:g} %"
+    level = f"{100 * first.level:g} %"
     return [
         f"Differences are B less A; intervals are {level} ones, of each alone.",
-        f"p is corrected for the {first.family} comparisons that tell anything (Holm).",
+        f"p is corrected for the {first.family:.0f} comparisons that tell anything (Holm).",
         *_counted(comparisons),
         *_noticeable(comparisons),
         *_gate_words(comparisons, compared.gate, margin),

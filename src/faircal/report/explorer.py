@@ -100,8 +100,8 @@ class _View:
         Pairs share people; how much that matters depends on the rate: the least share counts.
         """
         least: dict[tuple[str, str], float] = {}
-        for row in self.store.intervals:
-            of = ScoreSource(*row[:4], attribute=row.attribute)
+        for row in self.store.results:
+            of = ScoreSource(*row.key[:4], attribute=row.attribute)
             if of == source._replace(fold="") and row.trials > 0 and row.effective > 0:
                 key = row.group, "imposter" if row.metric == "fpr" else "genuine"
                 least[key] = min(least.get(key, 1.0), row.effective / row.trials)

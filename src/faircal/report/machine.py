@@ -6,10 +6,9 @@ are fractions. What is undefined or withheld is null, never NaN.
 ``faircal``, ``kind``
     Version of faircal; ``"audit"``.
 ``dataset``, ``simulated``, ``pairs``, ``data_sha256``, ``data_sha256_of``, ``streamed``,
-``error_bounds``, ``attribute``
-    What was audited. The hash is of the data's ``values`` or of its ``files``. Where pairs were
-    ``streamed``, their scores were counted in bins: by no more than this the figures of each metric
-    can be off. `attribute` is null where the data names no groups.
+``attribute``
+    What was audited. The hash is of the data's ``values`` or of its ``files``; `attribute` is null
+    where the data names no groups.
 ``interval_kind``, ``level``
     How the intervals were made, and what they are meant to cover.
 ``operating_points``
@@ -27,7 +26,7 @@ are fractions. What is undefined or withheld is null, never NaN.
         ``fnr``, ``ks``. Each of `fpr` and `fnr` has ``value``, ``low``, ``high``, ``errors`` (a
         fraction where the rate is interpolated), ``trials``, ``enough`` and ``reason``. Without
         enough data (`faircal.metrics.intervals.sufficient_data`) `enough` is false, `reason` a
-        sentence, and value, low and high are null; ``results.csv`` and ``intervals.csv`` keep the
+        sentence, and value, low and high are null; ``results.csv`` keeps the
         raw numbers. `ks` has ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``.
         `fpr` is null at a global false-negative rate, where it is not measured.
     ``over_groups``
@@ -57,9 +56,8 @@ from typing import Any
 from faircal._base.errors import DataError
 from faircal._version import __version__
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.results import ALL, GLOBAL, Condition, without_nan, write_audit
+from faircal.metrics.results import ALL, GLOBAL, Condition, Result, without_nan, write_audit
 from faircal.report.findings import (
-    Rate,
     RatesAtPoint,
     RatesByGroup,
     VariantResults,
@@ -94,7 +92,6 @@ def audit_record(store: ResultsFolder) -> dict[str, Any]:
         "data_sha256": run.get("data_sha256"),
         "data_sha256_of": run.get("data_sha256_of"),
         "streamed": run.get("streamed", False),
-        "error_bounds": run.get("error_bounds"),
         "attribute": attribute or None,
         "interval_kind": run.get("interval_kind"),
         "level": LEVEL,
@@ -153,7 +150,7 @@ def _group(measured: VariantResults, point: RatesAtPoint, group: str) -> dict[st
 def _rate(rates: RatesByGroup | None, group: str) -> dict[str, Any] | None:
     if rates is None:
         return None
-    rate: Rate = rates.overall if group == GLOBAL else rates.groups[group]
+    rate: Result = rates.overall if group == GLOBAL else rates.groups[group]
     shown = rate.reportable
     return {
         "value": rate.value if shown else None,
@@ -162,21 +159,22 @@ def _rate(rates: RatesByGroup | None, group: str) -> dict[str, Any] | None:
         "errors": rate.errors,
         "trials": rate.trials,
         "enough": shown,
-        "reason": rate.reason,
+        "reason": rate.withheld or None,
     }
 
 
 def _ks(measured: VariantResults, group: str) -> dict[str, Any]:
     """Return the calibration error of a group, where probabilities and enough data are there."""
-    ks, trials = measured.value("ks", group), sum(measured.counts(group) or (0, 0))
-    reason = measured.insufficient_data("ks", group)
-    if math.isnan(ks.mean):
-        reason = "no probabilities: calibration cannot be measured" if trials else "no pairs"
+    ks = measured.result("ks", group)
+    reason = ks.withheld or None
+    if math.isnan(ks.value):
+        pairs = sum(measured.counts(group) or (0, 0))
+        reason = "no probabilities: calibration cannot be measured" if pairs else "no pairs"
     return {
-        "value": None if reason else ks.mean,
+        "value": None if reason else ks.value,
         "low": None if reason else ks.low,
         "high": None if reason else ks.high,
-        "trials": trials,
+        "trials": sum(measured.counts(group) or (0, 0)),
         "enough": reason is None,
         "reason": reason,
     }

@@ -14,22 +14,19 @@ from faircal.evaluation.audit.label_noise import LabelNoiseRow, read_noise
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RegionRow, read_record, read_regions
 from faircal.evaluation.benchmark.transfer import MovedRow, read_moved
-from faircal.evaluation.classes import ClassDifference, read_differences
-from faircal.evaluation.compare import ComparedRun, Comparison, differences
+from faircal.evaluation.classes import ClassDifference
+from faircal.evaluation.classes import read_differences as read_class_differences
+from faircal.evaluation.compare import Comparison, read_differences
 from faircal.evaluation.curves import Curves, ScoreSource, read_curves
 from faircal.methods import METHODS
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.results import (
-    ALL,
-    GLOBAL,
-    MEAN,
-    STD,
     ClusterRow,
-    Condition,
-    Interval,
     Member,
-    ResultRow,
+    Result,
+    ResultKey,
+    Results,
     read_clusters,
-    read_intervals,
     read_members,
     read_results,
     read_rows,
@@ -38,8 +35,8 @@ from faircal.metrics.results import (
 from faircal.report.cells import TableValue
 from faircal.report.wording import calibrator_title, method_title, rate_text, unit_of
 
-#: The method that others are compared with.
-REFERENCE = "baseline"
+#: A ratio to a group without an error.
+UNDEFINED = "undefined"
 
 
 class Variant(NamedTuple):
@@ -50,8 +47,8 @@ class Variant(NamedTuple):
     clusters: str
 
     @classmethod
-    def of(cls, row: ResultRow | ScoreSource | Interval) -> Variant:
-        """Return the variant that a row of results, a curve or an interval is of."""
+    def of(cls, row: Result | ScoreSource) -> Variant:
+        """Return the variant that a row of results or a curve is of."""
         return cls(row.method, row.calibrator, row.clusters)
 
     @property
@@ -60,65 +57,19 @@ class Variant(NamedTuple):
         return self.method in METHODS and METHODS[self.method].yardstick
 
 
-class ResultKey(NamedTuple):
-    """Which number of a run: all that names it in ``results.csv`` but the fold."""
-
-    feature: str
-    variant: Variant
-    attribute: str
-    group: str
-    condition: str
-    metric: str
-
-    @classmethod
-    def of(cls, row: ResultRow | Interval) -> ResultKey:
-        """Return what a row of ``results.csv`` or ``intervals.csv`` is of."""
-        where = row.attribute, row.group, row.condition, row.metric
-        return cls(row.feature, Variant.of(row), *where)
-
-
-#: A ratio to a group without an error.
-UNDEFINED = "undefined"
-
-
-class Results:
-    """The rows of a results store, looked up by what they are.
+class LabelledResults(Results):
+    """Results with the methods' titles, as the cells of tables: all numbers, as the paper has them.
 
     Attributes
     ----------
-    rows : list of ResultRow
-    dataset : str
-    features, attributes : list of str
-        In order of appearance.
     variants : list of Variant
         Methods with calibrator and clusters; yardsticks last.
     """
 
-    def __init__(self, rows: Iterable[ResultRow]) -> None:
-        self.rows = list(rows)
-        self._values: dict[ResultKey, float] = {}  # means over folds, and what has no folds
-        self._spreads: dict[ResultKey, float] = {}
-        # Looked through once: a sweep has hundreds of thousands of rows.
-        features: dict[str, None] = {}
-        variants: dict[Variant, None] = {}
-        conditions: dict[str, None] = {}
-        groups: dict[str, dict[str, None]] = {}  # by attribute
-        for row in self.rows:
-            if row.fold in (MEAN, ""):
-                self._values[ResultKey.of(row)] = row.value
-            elif row.fold == STD:
-                self._spreads[ResultKey.of(row)] = row.value
-            features[row.feature] = conditions[row.condition] = None
-            variants[Variant.of(row)] = None
-            groups.setdefault(row.attribute, {})[row.group] = None
-        self.dataset = self.rows[0].dataset if self.rows else ""
-        self.features, self.attributes = list(features), list(groups)
+    def __init__(self, rows: Iterable[Result]) -> None:
+        super().__init__(rows)
+        variants = dict.fromkeys(map(Variant.of, self.rows))
         self.variants = sorted(variants, key=lambda variant: variant.yardstick)
-        self._conditions = list(conditions)
-        self._groups = {
-            attribute: [group for group in names if group not in (GLOBAL, ALL)]
-            for attribute, names in groups.items()
-        }
 
     def label(self, variant: Variant) -> str:
         """Return the variant's name, as long as needed to tell it from the others."""
@@ -135,14 +86,6 @@ class Results:
         title, _, more = self.label(variant).partition(", ")
         return f"{title} ({more})" if more else title
 
-    def groups(self, attribute: str) -> list[str]:
-        """Return the groups of `attribute`."""
-        return self._groups.get(attribute, [])
-
-    def rates(self, kind: str) -> list[str]:
-        """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
-        return [under for under in self._conditions if Condition.of(under).kind == kind]
-
     def caution(self, attribute: str, metric: str, conditions: Sequence[str]) -> str:
         """Say which groups count in numbers over groups, but have not enough data themselves."""
         groups = self.groups(attribute)
@@ -152,7 +95,7 @@ class Results:
                 for group in groups
                 if any(
                     self.value(
-                        ResultKey(feature, variant, attribute, group, condition, metric)
+                        ResultKey(feature, *variant, attribute, group, condition, metric)
                     ).says
                     for feature in self.features
                     for variant in self.variants[:1]
@@ -172,28 +115,30 @@ class Results:
         ]
         return f"{front}{'; '.join(by_rate)}."
 
-    def has(self, key: ResultKey) -> bool:
-        """Whether a value was measured, be it undefined."""
-        return key in self._values
-
     def value(self, key: ResultKey) -> TableValue:
         """Look a value up: mean and std over folds, or the one value of an audit."""
-        mean = self._values.get(key, math.nan)
+        mean = self.get(key).value
         if math.isinf(mean):
             return TableValue(math.nan, says=UNDEFINED)
-        return TableValue(mean, self._spreads.get(key, math.nan), unit=unit_of(key.metric))
+        return TableValue(mean, self.spread(key), unit=unit_of(key.metric))
+
+    def with_interval(self, key: ResultKey) -> TableValue:
+        """Look a value up with its interval, whether or not it may be shown."""
+        value, result = LabelledResults.value(self, key), self.get(key)
+        return value if math.isnan(value.mean) else replace(value, low=result.low, high=result.high)
 
 
-class StoredInterval(NamedTuple):
-    """What a run wrote of how sure a value is: the ends of its interval, and of a rate the trials.
+class ReportableResults(LabelledResults):
+    """Results as people are shown them: with intervals, or that there is not enough data."""
 
-    `effective` is how many independent pairs would make a rate as uncertain as it is.
-    """
+    def __init__(self, results: Results) -> None:
+        vars(self).update(vars(results))  # the same rows, looked through already
 
-    low: float
-    high: float
-    trials: float
-    effective: float
+    def value(self, key: ResultKey) -> TableValue:
+        """Look a value up; NaN that `says` why where it must not be shown."""
+        value = self.with_interval(key)
+        few = self.get(key).withheld and not math.isnan(value.mean)
+        return TableValue(math.nan, says=NOT_ENOUGH) if few else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +148,7 @@ class ResultsFolder:
     Parameters
     ----------
     folder : Path
-    results : Results
+    results : LabelledResults
         ``results.csv``.
     run : dict
         ``run.json``; `kind` is ``"benchmark"``, ``"audit"``, ``"reproduce"`` or ``"classify"``.
@@ -213,23 +158,20 @@ class ResultsFolder:
         ``clusters.csv``.
     members : list of Member
         ``members.csv``.
-    intervals : list of Interval
-        ``intervals.csv``: of a benchmark, those of means over folds of `main_variants`.
     """
 
     folder: Path
-    results: Results
+    results: LabelledResults
     run: dict[str, Any]
     curves: Curves
     clusters: list[ClusterRow]
     members: list[Member]
-    intervals: list[Interval]
 
     @classmethod
     def read(cls, folder: str | Path) -> ResultsFolder:
         """Read a folder of results."""
         home = Path(folder)
-        results = Results(read_results(home))
+        results = LabelledResults(read_results(home))
         if not results.rows:
             raise DataError(f"{home}: results.csv has no rows; run the benchmark or audit again")
         run = read_run(home)
@@ -240,7 +182,6 @@ class ResultsFolder:
             read_curves(home),
             read_clusters(home),
             read_members(home),
-            read_intervals(home),
         )
 
     @property
@@ -269,43 +210,22 @@ class ResultsFolder:
         return {variant.method: chosen[variant.method] for variant in self.results.variants}
 
     @cached_property
-    def _intervals(self) -> dict[ResultKey, StoredInterval]:
-        return {
-            ResultKey.of(row): StoredInterval(row.low, row.high, row.trials, row.effective)
-            for row in self.intervals
-        }
-
-    def interval(self, key: ResultKey) -> StoredInterval | None:
-        """Return how sure a value is, where that was written."""
-        return self._intervals.get(key)
-
-    def with_interval(self, key: ResultKey) -> TableValue:
-        """Look a value up with its interval, whether or not there is data enough for it."""
-        value, interval = self.results.value(key), self.interval(key)
-        if interval is None or math.isnan(value.mean):
-            return value
-        return replace(value, low=interval.low, high=interval.high)
+    def reportable(self) -> ReportableResults:
+        """The results as people are shown them."""
+        return ReportableResults(self.results)
 
     @cached_property
-    def _compared(self) -> dict[str, list[Comparison]]:
-        if self.kind != "benchmark" or len(self.main_variants) < 2:
-            return {}
-        if not ComparedRun.kept(self.folder):
-            return {}
-        run = ComparedRun.of(self.folder, self.run, self.intervals)
-        return {
-            attribute: differences(run, REFERENCE, attribute=attribute)
-            for attribute in self.results.attributes
-        }
+    def _compared(self) -> list[Comparison]:
+        return read_differences(self.folder) if self.kind == "benchmark" else []
 
     def compared(self, attribute: str) -> list[Comparison]:
         """Return how the methods of a benchmark differ from `REFERENCE` on the same people."""
-        return self._compared.get(attribute, [])
+        return [each for each in self._compared if each.attribute == attribute]
 
     @cached_property
     def class_differences(self) -> list[ClassDifference]:
         """``differences.csv`` of a classifier's run: methods on the same rows."""
-        return read_differences(self.folder) if self.kind == "classify" else []
+        return read_class_differences(self.folder) if self.kind == "classify" else []
 
     @cached_property
     def matrix(self) -> list[MatrixRow]:

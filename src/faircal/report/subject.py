@@ -17,7 +17,6 @@ from faircal.report.classes.tables import class_differences, class_tables, furth
 from faircal.report.classes.words import class_summary
 from faircal.report.explorer import explorer
 from faircal.report.figures import Figure, Panels, standard_figures
-from faircal.report.findings import ReportableResults
 from faircal.report.rendering import resource
 from faircal.report.store import ResultsFolder
 from faircal.report.tables import audit_tables, further_tables, main_tables
@@ -73,11 +72,11 @@ class Subject:
 
 
 def _face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
-    return main_tables(ReportableResults(store), attribute)
+    return main_tables(store.reportable, attribute)
 
 
 def _further_face_tables(store: ResultsFolder, attribute: str) -> list[Table]:
-    results = ReportableResults(store)
+    results = store.reportable
     audited = audit_tables(store, results, attribute) if store.kind == "audit" else []
     return [*audited, *further_tables(results, attribute)]
 

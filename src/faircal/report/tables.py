@@ -11,10 +11,10 @@ from faircal.evaluation.audit.label_noise import LabelNoiseRow, over_groups
 from faircal.evaluation.audit.regions import distinct
 from faircal.metrics import METRICS
 from faircal.metrics.fairness import FAIRNESS
-from faircal.metrics.results import ALL, GLOBAL, Condition
+from faircal.metrics.results import ALL, GLOBAL, Condition, ResultKey
 from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.findings import VariantResults, conditions, effective_people, people
-from faircal.report.store import ResultKey, Results, ResultsFolder
+from faircal.report.store import LabelledResults, ResultsFolder
 from faircal.report.wording import metric_title, rate_text
 
 
@@ -30,7 +30,7 @@ class ColumnSpec:
 
 
 def method_table(
-    results: Results,
+    results: LabelledResults,
     attribute: str,
     key: str,
     title: str,
@@ -47,7 +47,7 @@ def method_table(
         [
             results.value(
                 ResultKey(
-                    feature, variant, attribute, column.group, column.condition, column.metric
+                    feature, *variant, attribute, column.group, column.condition, column.metric
                 )
             )
             for feature in results.features
@@ -79,7 +79,7 @@ def mark_best(
                 grid[i][column] = replace(grid[i][column], best=True)
 
 
-def accuracy_table(results: Results, attribute: str) -> Table:
+def accuracy_table(results: LabelledResults, attribute: str) -> Table:
     """The paper's first table: global accuracy."""
     columns = [ColumnSpec("AUROC", "auroc", better="higher")]
     columns += [
@@ -99,7 +99,7 @@ def accuracy_table(results: Results, attribute: str) -> Table:
 _OVER = (("mean", "Mean"), ("aad", "AAD"), ("mad", "MAD"), ("std", "STD"))
 
 
-def calibration_table(results: Results, attribute: str, metric: str = "ks") -> Table:
+def calibration_table(results: LabelledResults, attribute: str, metric: str = "ks") -> Table:
     """The paper's second table: calibration error over groups."""
     title = METRICS[metric].title
     columns = [ColumnSpec(f"{title} {name}", f"{metric}_{key}", group=ALL) for key, name in _OVER]
@@ -115,7 +115,7 @@ def calibration_table(results: Results, attribute: str, metric: str = "ks") -> T
     )
 
 
-def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Table:
+def equality_table(results: LabelledResults, attribute: str, metric: str = "fpr") -> Table:
     """The paper's third table: predictive equality (``fpr``), or equal opportunity (``fnr``)."""
     upper = metric.upper()
     columns = [
@@ -136,7 +136,7 @@ def equality_table(results: Results, attribute: str, metric: str = "fpr") -> Tab
     )
 
 
-def fairness_table(results: Results, attribute: str, condition: str) -> Table:
+def fairness_table(results: LabelledResults, attribute: str, condition: str) -> Table:
     """How unequal groups are at one operating point, as standards and laboratories tell it."""
     columns = [
         ColumnSpec(title, metric, ALL, condition, FAIRNESS[metric.removeprefix(f"{rate}_")].better)
@@ -172,7 +172,9 @@ def fairness_measures() -> list[tuple[str, str, str]]:
     return single + [("", n, m.title) for n, m in FAIRNESS.items() if m.of == "both"]
 
 
-def group_table(results: Results, attribute: str, metric: str, condition: str = "") -> Table:
+def group_table(
+    results: LabelledResults, attribute: str, metric: str, condition: str = ""
+) -> Table:
     """A metric of each group, and of all pairs, by method.
 
     Under a condition the values share a fixed global rate, so none is better than another.
@@ -199,7 +201,7 @@ def group_table(results: Results, attribute: str, metric: str, condition: str = 
 _IN_BITS = ("cllr", "min_cllr")
 
 
-def main_tables(results: Results, attribute: str) -> list[Table]:
+def main_tables(results: LabelledResults, attribute: str) -> list[Table]:
     """The three tables of the paper's main text, as far as they were measured."""
     tables = [accuracy_table(results, attribute)]
     if results.groups(attribute):
@@ -207,7 +209,7 @@ def main_tables(results: Results, attribute: str) -> list[Table]:
     return [table for table in tables if table.measured]
 
 
-def further_tables(results: Results, attribute: str) -> list[Table]:
+def further_tables(results: LabelledResults, attribute: str) -> list[Table]:
     """What the report shows besides the main tables."""
     if not results.groups(attribute):
         return []
@@ -222,7 +224,7 @@ def further_tables(results: Results, attribute: str) -> list[Table]:
     return [table for table in tables if table.measured]
 
 
-def audit_tables(store: ResultsFolder, results: Results, attribute: str) -> list[Table]:
+def audit_tables(store: ResultsFolder, results: LabelledResults, attribute: str) -> list[Table]:
     """What the report of an audit shows besides: of one set of scores, and of who is in them."""
     tables = [people_table(store, attribute)]
     if results.groups(attribute):

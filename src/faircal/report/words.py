@@ -11,23 +11,21 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from faircal.evaluation.compare import REFERENCE
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, least_people
-from faircal.metrics.results import GLOBAL
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, TRIALS, least_people
+from faircal.metrics.results import GLOBAL, Result, ResultKey
 from faircal.report.changes import changes
 from faircal.report.findings import (
-    TRIALS,
-    Rate,
     RatesAtPoint,
     RatesByGroup,
-    ReportableResults,
     VariantResults,
     caution,
     effective_people,
     main_condition,
     people,
 )
-from faircal.report.store import REFERENCE, ResultKey, ResultsFolder, Variant
+from faircal.report.store import ResultsFolder, Variant
 from faircal.report.wording import listing, percent, ranged, rate_text, times
 
 ERRORS = {
@@ -120,10 +118,10 @@ def _calibration(
     store: ResultsFolder, variant: Variant, points: Sequence[RatesAtPoint]
 ) -> Iterator[str]:
     """Say how far stated probabilities are from what happens, in the worst group and the best."""
-    attribute, results = store.results.attributes[0], ReportableResults(store)
+    attribute, results = store.results.attributes[0], store.reportable
     for point in points:
         values = {
-            group: results.value(ResultKey(point.feature, variant, attribute, group, "", "ks"))
+            group: results.value(ResultKey(point.feature, *variant, attribute, group, "", "ks"))
             for group in store.results.groups(attribute)
         }
         errors = {group: value for group, value in values.items() if not math.isnan(value.mean)}
@@ -162,14 +160,14 @@ def _overall(point: RatesAtPoint) -> str:
     sentences = []
     for metric, rates in point.rates.items():
         shown = f"{_told(rates.overall)} of {TRIALS[metric]} {wrong[metric]}"
-        sentences.append(rates.overall.reason or shown)
+        sentences.append(rates.overall.withheld or shown)
     return f"Over all pairs: {' and '.join(sentences)}."
 
 
-def _told(rate: Rate) -> str:
+def _told(rate: Result) -> str:
     """Give a rate with its interval, or say why not."""
-    if rate.reason is not None:
-        return rate.reason
+    if rate.withheld:
+        return rate.withheld
     if math.isnan(rate.low):
         return percent(rate.value)
     return f"{percent(rate.value)} ({percent(rate.low)} to {percent(rate.high)})"
@@ -214,14 +212,14 @@ def _too_few(rates: RatesByGroup) -> list[str]:
     """Name the groups with too few pairs; nothing where no group can have any."""
     withheld = rates.withheld
     if len(withheld) <= _ONE_BY_ONE:
-        return [f"{group}: {rate.reason}." for group, rate in withheld.items()]
+        return [f"{group}: {rate.withheld}." for group, rate in withheld.items()]
     named = listing(f"{group} ({_little(rate)})" for group, rate in withheld.items())
     return [f"{len(withheld)} groups: {NOT_ENOUGH} on {TRIALS[rates.metric]}: {named}."]
 
 
-def _little(rate: Rate) -> str:
+def _little(rate: Result) -> str:
     """Say what a group has too little of, shortly."""
-    what = (rate.reason or "").partition(":")[0].removeprefix("only ")
+    what = rate.withheld.partition(":")[0].removeprefix("only ")
     return what.partition(" of ")[0]
 
 

@@ -21,7 +21,6 @@ from faircal.evaluation.audit import (
     ScoredPairs,
     audit_pairs,
     audit_stream,
-    bounds_note,
     files_digest,
 )
 from faircal.evaluation.audit.label_noise import LabelNoise, label_noise, write_noise
@@ -34,7 +33,6 @@ from faircal.metrics.results import (
     versions,
     without_nan,
     write_clusters,
-    write_intervals,
     write_replicates,
     write_results,
     write_run,
@@ -234,7 +232,7 @@ def _measured_feature(
         method="" if request.model is None else request.model.name,
         **how,
     )
-    audit.intervals()  # worked out once, here, where it shows that it takes its time
+    _ = audit.rows  # worked out once, here, where it shows that it takes its time
     if request.label_noise is None:
         return audit, []
     return audit, [label_noise(pairs, request.label_noise, upper=data.score_range[1], **how)]
@@ -324,9 +322,8 @@ def _of_counts(
         "pairs": auditors[0].shares["pairs"],
         **data,
         "streamed": True,
-        "error_bounds": {audit.feature: audit.worst_bounds() for audit in audits},
     }
-    notes = [*notes, *auditors[0].unknown_note(), *bounds_note(audits)]
+    notes = [*notes, *auditors[0].unknown_note()]
     return AuditResult(audits, source, shares, notes, data)
 
 
@@ -340,7 +337,6 @@ def _write(out: Path, result: AuditResult, request: AuditRequest, wall_time: flo
     folder = output_folder(out)
     write_clusters(folder, [])  # of a benchmark that was here before
     write_results(folder, [row for audit in audits for row in audit.rows])
-    write_intervals(folder, [row for audit in audits for row in audit.intervals()])
     write_curves(folder / CURVES, as_table(curve for audit in audits for curve in audit.curves))
     write_replicates(folder / REPLICATES, [row for audit in audits for row in audit.replicates()])
     write_matrix(folder, result.matrix)

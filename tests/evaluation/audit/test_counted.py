@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from faircal import DataError, ParameterError, audit
 from faircal._base.container import cut, pack, unpack
 from faircal.data import Dataset
-from faircal.evaluation.audit import Auditor, ScoredPairs, bounds_note
+from faircal.evaluation.audit import Auditor, ScoredPairs
 from faircal.methods.base import Output
-from faircal.metrics import METRICS, Metric, auroc
 
 NAMES = np.array(["A", "B", "C", ""])
 
@@ -52,36 +49,17 @@ def same_counts(one, two):
     """Whether nothing differs, to the last digit."""
     assert one.groups == two.groups
     assert one.people == two.people
-    assert one.trials == two.trials
     np.testing.assert_equal(one.measures, two.measures)
-    np.testing.assert_equal(one.error_bounds, two.error_bounds)
-
-
-UNBOUNDED = ("max_min", "max_geomean", "gini", "fdr", "ir", "garbe")
 
 
 def check(found, exact):
-    """Whether a streamed audit keeps its promises towards the exact one."""
+    """Whether a counted audit gives nearly the numbers of the exact one."""
     assert found.groups == exact.groups
     assert found.people == exact.people
-    assert found.trials == exact.trials
-    # What has no bound is left out: Cllr, and of ratios all but those of counted rates.
-    known = [
-        measured
-        for measured in exact.measures
-        if not measured.metric.endswith("cllr")
-        and (not measured.condition or not measured.metric.endswith(UNBOUNDED))
-    ]
-    keys = [measured[:3] for measured in known]
-    assert [measured[:3] for measured in found.measures] == keys
-    assert [bound[:3] for bound in found.error_bounds] == keys
-    for (*key, told), (*_, true), (*_, bound) in zip(
-        found.measures, known, found.error_bounds, strict=True
-    ):
-        if np.isnan(true):
-            assert np.isnan(told)
-        else:
-            assert told == true or abs(told - true) <= bound, key
+    assert [each.what for each in found.measures] == [each.what for each in exact.measures]
+    for one, true in zip(found.measures, exact.measures, strict=True):
+        assert (one.trials, one.group) == pytest.approx((true.trials, true.group), nan_ok=True)
+        assert one.value == pytest.approx(true.value, abs=0.02, rel=0.2, nan_ok=True), one.what
     for one, two in zip(found.curves, exact.curves, strict=True):
         assert one[:3] == two[:3]
         for name in ("edges", "genuine", "imposter"):
@@ -91,7 +69,7 @@ def check(found, exact):
 
 
 @pytest.mark.parametrize("without", [(), ("probability",), ("score",), ("groups",)])
-def test_exact_or_within_the_bounds(without):
+def test_nearly_exact(without):
     sample = {key: value for key, value in draw().items() if key not in without}
     settings = {"threshold": 0.3217, "rates": (0.02, 0.2), "feature": "net", "attribute": "g"}
     check(audited(sample, **settings).finish(), audit(**sample, **settings))
@@ -101,35 +79,9 @@ def test_rates_at_the_threshold_are_exact():
     sample = draw()
     at = float(sample["score"][17])
     found, exact = audited(sample, threshold=at).finish(), audit(**sample, threshold=at)
-    bounds = {bound[:3]: bound.value for bound in found.error_bounds}
     for group in ("global", *exact.groups):
         for metric in ("fpr", "fnr", "tpr"):
             assert found.value(metric, group=group) == exact.value(metric, group=group)
-            assert bounds[group, "", metric] <= 1e-11
-
-
-@settings(max_examples=25)
-@given(
-    st.lists(
-        st.tuples(
-            # Scores closer than 1e-308 make slopes that no double can hold.
-            st.floats(-1, 1, allow_subnormal=False),
-            st.floats(0, 1, allow_subnormal=False),
-            st.booleans(),
-            st.sampled_from("AB"),
-        ),
-        min_size=2,
-        max_size=60,
-    ),
-    st.floats(0.001, 0.9),
-)
-def test_bounds_hold_with_coarse_bins(pairs, rate):
-    score, probability, genuine, groups = map(np.array, zip(*pairs, strict=True))
-    sample = {"genuine": genuine, "score": score, "probability": probability, "groups": groups}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faircal.evaluation.audit.counted._FINE_GROUPS", -1)
-        found = audited(sample, (1,), threshold=0.1, rates=(rate,)).finish()
-    check(found, audit(**sample, threshold=0.1, rates=(rate,)))
 
 
 def test_neither_parts_nor_their_order_change_a_digit():
@@ -261,16 +213,6 @@ def test_parts_of_a_dataset_with_and_without_a_model():
         check(auditor.finish(), exact)
 
 
-def test_worst_bounds_are_by_kind():
-    found = audited(draw(), rates=(0.02, 0.2)).finish()
-    worst = found.worst_bounds()
-    assert set(worst) == {*METRICS, "tpr", "threshold", "fpr", "fnr"}
-    assert worst["ks"] == max(m.value for m in found.error_bounds if m.metric.startswith("ks"))
-    exact = audit(**draw())
-    assert exact.error_bounds == []
-    assert exact.worst_bounds() == {}
-
-
 def test_many_groups_are_counted_coarsely():
     few, many = (Auditor(groups=[f"g{i}" for i in range(n)]) for n in (100, 101))
     for auditor in (few, many):
@@ -278,11 +220,3 @@ def test_many_groups_are_counted_coarsely():
     sizes = [len(auditor._counts["score"].edges) for auditor in (few, many)]
     assert sizes[0] > 60_000
     assert sizes[1] < 2_100
-
-
-def test_the_note_says_which_metric_has_no_bound(monkeypatch):
-    own = Metric("own", auroc, of="score", better="higher", title="Own")
-    monkeypatch.setitem(METRICS._things, "own", own)
-    (note,) = bounds_note([audited(draw()).finish()])
-    assert ", own not known;" in note
-    assert "within inf" not in note

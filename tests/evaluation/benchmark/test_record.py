@@ -60,7 +60,7 @@ def test_who_has_too_few_depends_on_the_attribute(folder):
     (feature,), (variant,) = store.results.features, store.main_variants.values()
     for attribute, few in (("glasses", "no"), ("beard", "yes")):
         measured = VariantResults(store, attribute, feature, variant)
-        too_few = {group for group in ("yes", "no") if measured.insufficient_data("fpr", group)}
+        too_few = {group for group in ("yes", "no") if measured.result("ks", group).withheld}
         assert too_few == {few}
         assert caution(store, attribute, few).startswith("only 12 people")
         assert caution(store, attribute, "no" if few == "yes" else "yes") is None
@@ -68,5 +68,7 @@ def test_who_has_too_few_depends_on_the_attribute(folder):
 
 def test_comparisons_know_it_too(folder):
     run = ComparedRun.read(folder)
-    assert run.people("glasses", "yes", "fpr") > 40
-    assert run.people("beard", "yes", "fpr") <= 12
+    (found,) = (of for key, of in run.estimates.items() if key.attribute == "glasses")
+    assert found["yes", "", "ks"].people > 40
+    (found,) = (of for key, of in run.estimates.items() if key.attribute == "beard")
+    assert found["yes", "", "ks"].people <= 12

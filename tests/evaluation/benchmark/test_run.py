@@ -12,7 +12,8 @@ from faircal.evaluation.benchmark import BenchmarkSettings, run, run_benchmark
 from faircal.evaluation.benchmark.settings import make_plan
 from faircal.methods import METHODS
 from faircal.metrics import Ranking, fpr_at_threshold, ks, threshold_at_fpr, tpr_at_threshold
-from faircal.metrics.results import ResultRow, as_table, summarise
+from faircal.metrics.intervals import summarise
+from faircal.metrics.results import Result, as_table
 
 ATTRIBUTE = "ethnicity+gender"
 FOLDS = 4
@@ -77,7 +78,7 @@ def test_summary_rows_are_mean_and_population_std_over_folds(finished):
 
 def test_summary_by_hand():
     # Attributes share a group's name; one has a single fold, one no value at all.
-    row = ResultRow("d", "f", "m", "beta", "", "0", "1", "gender", "global", "", "ks", 0.1)
+    row = Result("d", "f", "m", "beta", "", "0", "1", "gender", "global", "", "ks", 0.1)
     rows = [row, row._replace(fold="2", value=0.3), row._replace(attribute="age", value=0.7)]
     rows.append(row._replace(attribute="race", value=float("nan")))
     found = {(r.attribute, r.fold): r.value for r in summarise(rows)}
@@ -91,7 +92,7 @@ def test_summary_by_hand():
 def test_a_table_of_no_rows_has_its_columns():
     table = as_table([])
     assert table.num_rows == 0
-    assert tuple(table.column_names) == ResultRow._fields
+    assert tuple(table.column_names) == Result._fields
 
 
 def test_methods_without_clusters_leave_that_field_empty(finished):

@@ -14,7 +14,7 @@ from faircal.evaluation.curves import ScoreSource, read_curves
 from faircal.metrics import DEVIATIONS, ece, ks
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.decomposition import decompose
-from faircal.metrics.results import COLUMNS, read_intervals, read_results, read_run
+from faircal.metrics.results import Result, read_results, read_run
 
 FOUR = [[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]]
 
@@ -112,8 +112,8 @@ def test_the_order_of_rows_changes_no_value():
     groups = np.array(["x", "y"])[codes % 2]
     one = audit_classes(p, codes, groups=groups)
     two = audit_classes(p[order], codes[order], groups=groups[order])
-    for a, b in zip(one.rows, two.rows, strict=True):
-        assert a[:-1] == b[:-1]
+    for a, b in zip(one.measures[""], two.measures[""], strict=True):
+        assert a.what == b.what
         assert a.value == pytest.approx(b.value, abs=1e-12)
 
 
@@ -183,7 +183,7 @@ def test_enough_is_rows_and_units():
 
 def test_the_table_has_the_columns_of_results():
     found = audit_classes(FOUR, [0, 1, 1, 1], groups=list("AABB"), dataset="d", attribute="sex")
-    assert tuple(found.table.column_names) == COLUMNS
+    assert tuple(found.table.column_names) == Result._fields
     assert set(found.table["group"].to_pylist()) == {"global", "A", "B", "all"}
     assert set(found.table["attribute"].to_pylist()) == {"sex"}
     assert set(found.table["fold"].to_pylist()) == {""}
@@ -204,16 +204,17 @@ def write(folder, methods=("one", "two"), **run):
 
 def test_the_folder_holds_what_the_audit_found(tmp_path):
     found = write(tmp_path, settings={"seed": 7}, notes=["drawn"])
-    assert read_results(tmp_path)[0] == found.rows[0]
-    assert len(read_results(tmp_path)) == len(found.rows)
-    kept = {(i.method, i.group, i.condition, i.metric): i for i in read_intervals(tmp_path)}
+    assert repr(read_results(tmp_path)) == repr(found.rows)
+    kept = {(i.method, i.group, i.condition, i.metric): i for i in read_results(tmp_path)}
     row = kept["two", "x", "", "top_ks"]
     assert (row.low, row.high) == found.interval("top_ks", method="two", group="x")
     assert row.value == found.value("top_ks", method="two", group="x")
     rate = kept["one", "global", "", "accuracy"]
     assert (rate.trials, rate.effective) == (300, 300)
-    assert rate.counted == round(300 * rate.value)
-    assert not any(metric.startswith("brier_mis") for *_, metric in kept)
+    assert rate.errors == round(300 * rate.value)
+    part = next(row for key, row in kept.items() if key[3].startswith("brier_mis"))
+    assert np.isnan([part.low, part.level]).all()
+    assert kept["one", "tiny", "", "top_ks"].withheld.startswith("only 3 rows")
     differences = {(d.group, d.metric): d for d in read_differences(tmp_path)}
     told = differences["global", "nll"]
     assert (told.method, told.reference) == ("two", "one")
@@ -246,7 +247,6 @@ def test_writing_again_leaves_nothing_of_before(tmp_path):
     assert read_differences(tmp_path) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "curves.parquet",
-        "intervals.csv",
         "results.csv",
         "run.json",
     ]

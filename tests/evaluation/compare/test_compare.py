@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,18 +17,14 @@ from faircal.evaluation.compare import (
     no_worse,
     non_inferior,
     notes,
-    runs,
+    write_differences,
 )
 from faircal.evaluation.compare.runs import ScoreKey
 from faircal.evaluation.compare.verdicts import improvement_sign
 from faircal.metrics.results import (
-    Interval,
     Replicated,
-    ResultRow,
-    read_intervals,
-    read_replicates,
+    Result,
     read_results,
-    write_intervals,
     write_replicates,
     write_results,
     write_run,
@@ -87,97 +84,22 @@ def test_p_values_are_corrected_for_what_is_told():
     apart = compare(OLD, new, paired=False)
     alone = apart[0].p
     assert 0.025 < alone < 0.05  # told apart by itself, not as one of two
-    assert apart[0].corrected == pytest.approx(2 * alone)
+    assert apart[0].p_holm == pytest.approx(2 * alone)
     assert apart[0].family == 2
     assert apart[0].verdict == "not told apart"
 
 
-def test_too_few_people_give_no_number_and_are_not_counted():
-    old = run("old", m=estimates(F=0.010, few=0.5))
-    new = run("new", m=estimates(F=0.012, few=0.1))
-    found = {each.group: each for each in compare(old, new)}
-    assert found["few"].verdict == "not enough data"
-    assert found["few"].record()["difference"] is None
-    assert found["F"].family == 1
-    assert no_worse([found["few"]]).passed
-    assert not non_inferior([found["few"]], 1.0).passed
-
-
-def rates(metric, value=0.05, trials=5000.0, condition=POINT, groups=("F", "M")):
-    return {
-        (group, condition, metric): Estimate(
-            value, value - 0.01, value + 0.01, noise(group), trials=trials
-        )
-        for group in groups
-    }
-
-
-def verdicts(found, record):
-    """Verdicts by group of two runs with the same record and values."""
-    scored = {ScoreKey("f", "m", "", "", "sex"): found}
-    a, b = (ComparedRun(name, record, scored) for name in "ab")
-    return {(each.group, each.metric): each for each in compare(a, b)}
-
-
-PEOPLE = {"effective_people": {"F": 40.0, "M": 40.0}}
-
-
-class TestTheRuleIsThatOfTheReport:
-    """A value that a report would not tell is not compared."""
-
-    def test_the_fnr_has_the_people_of_genuine_pairs(self):
-        record = PEOPLE | {"effective_people_genuine": {"F": 9.0, "M": 40.0}}
-        found = verdicts(rates("fpr") | rates("fnr"), record)
-        told = {key: each.verdict == "not enough data" for key, each in found.items()}
-        assert told == {
-            ("F", "fpr"): False,
-            ("M", "fpr"): False,
-            ("F", "fnr"): True,
-            ("M", "fnr"): False,
-        }
-        assert found["F", "fnr"].people == 9
-        assert found["F", "fpr"].people == 40
-
-    @pytest.mark.parametrize(("trials", "few"), [(299.0, True), (300.0, False)])
-    def test_pairs_count_at_a_wanted_rate(self, trials, few):
-        found = verdicts(rates("fpr", trials=trials), PEOPLE)
-        assert (found["F", "fpr"].verdict == "not enough data") is few
-
-    def test_people_who_suffice_for_one_rate_do_not_for_a_lower_one(self):
-        few = {"effective_people": {"F": 24.9, "M": 25.0}}
-        found = verdicts(rates("fpr"), few)
-        assert found["F", "fpr"].verdict == "not enough data"
-        assert found["M", "fpr"].verdict == "not told apart"
-        found = verdicts(rates("fpr", condition="global_fpr=0.1"), few)
-        assert found["F", "fpr"].verdict == "not told apart"
-
-    def test_a_calibration_error_needs_a_hundred_pairs_of_both_kinds(self):
-        for trials, few in ((49.0, True), (50.0, False)):
-            counted = rates("fpr", trials=trials) | rates("fnr", trials=trials)
-            found = verdicts(counted | rates("ks", condition="", trials=math.nan), PEOPLE)
-            assert (found["F", "ks"].verdict == "not enough data") is few
-
-    def test_groups_of_the_same_name_have_the_people_of_their_attribute(self):
-        record = {
-            **PEOPLE,
-            "people_by": {
-                "sex": {"effective_people": {"F": 9.0, "M": 40.0}},
-                "age": {"effective_people": {"F": 40.0, "M": 40.0}},
-            },
-        }
-        found = verdicts(rates("fpr"), record)
-        assert found["F", "fpr"].verdict == "not enough data"
-        assert found["M", "fpr"].verdict == "not told apart"
-
-    def test_trials_are_read(self, tmp_path):
-        folder = benchmark(tmp_path / "run")
-        rows = [
-            row._replace(metric="fpr", condition=POINT, trials=250.0)
-            for row in read_intervals(folder)
-        ]
-        write_intervals(folder, rows)
-        (found,) = ComparedRun.read(folder).find("f", "baseline", "sex").values()
-        assert found.trials == 250
+def test_what_may_not_be_shown_is_not_compared_and_people_are_the_fewest_of_both():
+    values = estimates(F=0.01, M=0.012)
+    few = {key: replace(each, people=9.0, withheld="only 9") for key, each in values.items()}
+    known = {key: replace(each, people=40.0) for key, each in values.items()}
+    (one, _) = untold = compare(run("a", m=known), run("b", m=few))
+    assert (one.verdict, one.people, one.family) == ("not enough data", 9, 0)
+    assert one.record()["difference"] is None
+    assert no_worse(untold).passed
+    assert not non_inferior(untold, 1.0).passed
+    (one, _) = compare(run("a", m=known), run("b", m=known))
+    assert (one.verdict, one.people) == ("not told apart", 40)
 
 
 def test_nothing_compared_is_refused_not_passed():
@@ -212,16 +134,12 @@ def test_an_audit_is_not_compared_with_itself():
 def test_gates():
     same = compare(OLD, run("new", m=estimates(F=0.010, M=0.012)), paired=False)
     assert no_worse(same).passed
-    reach = same[0].difference.high
+    reach = same[0].high
     assert reach == pytest.approx(0.00196 * math.sqrt(2), rel=0.01)
     assert non_inferior(same, reach + 1e-4).passed
     assert not non_inferior(same, reach - 1e-4).passed
-    risk = 0.05 / 2  # two comparisons
     z = 2.2414 + 0.8416  # of 1 − 0.025 / 2 and of 0.8
-    assert same[0].difference.detectable(1, risk) == pytest.approx(
-        0.001 * math.sqrt(2) * z, rel=0.02
-    )
-    assert same[0].detectable == same[0].difference.detectable(1, risk)
+    assert same[0].detectable == pytest.approx(0.001 * math.sqrt(2) * z, rel=0.02)
     worse = compare(OLD, run("new", m=estimates(F=0.02, M=0.012)), paired=False)
     assert [each.group for each in no_worse(worse).against] == ["F"]
 
@@ -293,62 +211,39 @@ def benchmark(folder):
     folder.mkdir()
     rng = np.random.default_rng(3)
     common = rng.normal(0, 0.01, 500)
-    intervals, replicates, rows = [], [], []
+    replicates, rows = [], []
     for method, value in (("baseline", 0.90), ("faircal", 0.93)):
         front = ("f", method, "", "", "sex", "global", "", "auroc")
         own = (common + rng.normal(0, 0.002, 500)).astype(np.float32)
         replicates.append(Replicated(*front, value, own))
-        nan = math.nan
-        intervals.append(Interval(*front, value, value - 0.02, value + 0.02, nan, nan, nan, 0.95))
-        rows.append(ResultRow("d", "f", method, "", "", "0", "mean", *front[4:], value))
+        row = Result("d", "f", method, "", "", "0", "mean", *front[4:], value)
+        rows.append(row._replace(low=value - 0.02, high=value + 0.02, level=0.95))
     write_results(folder, rows)
     write_run(folder, {"kind": "benchmark"})
-    write_intervals(folder, intervals)
     write_replicates(folder / "replicates.parquet", replicates)
     return folder
 
 
 def test_differences_to_a_reference(tmp_path):
     folder = benchmark(tmp_path / "run")
-    (found,) = differences(folder)
+    run = ComparedRun.read(folder)
+    (found,) = differences(run)
     assert (found.method_a, found.method_b, found.metric) == ("baseline", "faircal", "auroc")
     assert found.verdict == "better"
-    assert found.difference.high - found.difference.low < 0.02  # either alone is 0.04 wide
-    assert differences(folder, reference="oracle") == []
+    assert found.high - found.low < 0.02  # either alone is 0.04 wide
+    assert differences(run, reference="oracle") == []
+    write_differences(folder, {}, read_results(folder))
+    assert repr(ResultsFolder.read(folder).compared("sex")) == repr([found])
+
+
+def test_replicates_that_are_damaged_or_gone(tmp_path):
+    folder = benchmark(tmp_path / "run")
     damaged = folder / "replicates.parquet"
-    kept = damaged.read_bytes()
-    damaged.write_bytes(kept[:100])
+    damaged.write_bytes(damaged.read_bytes()[:100])
     with pytest.raises(DataError, match=r"replicates.parquet: cannot be read"):
-        differences(folder)
-    with pytest.raises(DataError, match=r"replicates.parquet: cannot be read"):
-        ResultsFolder.read(folder).compared("sex")
+        ComparedRun.read(folder)
     damaged.unlink()
-    assert ResultsFolder.read(folder).compared("sex") == []
-    assert differences(folder) == []
     with pytest.raises(DataError, match=r"no replicates.parquet.* again with this version"):
         ComparedRun.read(folder)
-
-
-def test_a_report_reads_replicates_once_and_no_comparison_reads_results(tmp_path, monkeypatch):
-    folder = benchmark(tmp_path / "run")
-    for name, write, read in (
-        ("results.csv", write_results, read_results),
-        ("intervals.csv", write_intervals, read_intervals),
-    ):
-        rows = read(folder)
-        assert (folder / name).exists()
-        write(folder, [*rows, *(row._replace(attribute="age") for row in rows)])
-    path = folder / "replicates.parquet"
-    rows = read_replicates(path)
-    write_replicates(path, [*rows, *(row._replace(attribute="age") for row in rows)])
-    store, calls = ResultsFolder.read(folder), []
-
-    def counted(path):
-        calls.append(path)
-        return read_replicates(path)
-
-    monkeypatch.setattr(runs, "read_replicates", counted)
-    monkeypatch.setattr(runs, "read_results", lambda home: pytest.fail(f"reads {home}"))
-    assert [len(store.compared(by)) for by in ("sex", "age")] == [1, 1]
-    assert len(calls) == 1
-    ComparedRun.read(folder)
+    write_differences(folder, {}, read_results(folder))
+    assert ResultsFolder.read(folder).compared("sex") == []

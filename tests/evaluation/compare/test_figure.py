@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from faircal.evaluation.compare import Comparison, Estimate, difference
+from faircal.evaluation.compare import Comparison
 from faircal.report.figures.dots import Differences, difference_figures
 
 
 def compared(metric, a, b, verdict="better", method="fsn"):
-    ends = difference(Estimate(a, a - 0.01, a + 0.01), Estimate(b, b - 0.01, b + 0.01))
+    half = 0.01 * 2**0.5
+    ends = (b - a, b - a - half, b - a + half, 0.95, 0.0, float("inf"))
     where = ("f", "sex", "baseline", method, "global", "", metric)
-    return Comparison(*where, a, b, ends, 0.01, 0.02, verdict, 3, 50.0)
+    return Comparison(*where, a, b, *ends, 0.01, 0.02, verdict, 3, 50.0)
 
 
 FOUND = [
@@ -44,5 +43,5 @@ def test_accuracy_and_errors_have_a_panel_each():
 
 
 def test_nothing_told_is_nothing_drawn():
-    untold = [replace(each, verdict="not known") for each in FOUND]
+    untold = [each._replace(verdict="not known") for each in FOUND]
     assert difference_figures(untold, "f") == []

@@ -10,10 +10,11 @@ from scipy import stats
 
 from faircal.data import Groups
 from faircal.evaluation.compare import Estimate, difference, holm
-from faircal.evaluation.compare.paired import common_noise, of_values
+from faircal.evaluation.compare.paired import common_noise, of_results
 from faircal.metrics import gini
 from faircal.metrics.intervals import Uncertainty
 from faircal.metrics.measures import Rankings, at_threshold, measure
+from faircal.metrics.results import Result
 
 
 def noises(r, spread=(1.0, 1.0), n=4000, seed=0):
@@ -103,13 +104,20 @@ def test_holm_is_that_of_statsmodels_rule():
     assert holm([]) == []
 
 
+def result(what, value, low=math.nan, high=math.nan):
+    group, under, metric = what
+    return Result(group=group, condition=under, metric=metric, value=value, low=low, high=high)
+
+
 def test_noise_of_a_number_over_groups_comes_from_the_groups():
     rng = np.random.default_rng(1)
     noise = {(g, "x", "fpr"): rng.normal(0, 0.001, 300).astype(np.float32) for g in "FM"}
-    nan = math.nan
-    values = {("F", "x", "fpr"): (0.02, 0.018, 0.022), ("M", "x", "fpr"): (0.05, 0.048, 0.052)}
-    over = {("all", "x", name): (0.03, nan, nan) for name in ("fpr_gap", "fpr_aad", "fpr_gini")}
-    found = of_values(values | over | {("all", "x", "novel"): (1.0, nan, nan)}, noise)
+    rates = [
+        result(("F", "x", "fpr"), 0.02, 0.018, 0.022),
+        result(("M", "x", "fpr"), 0.05, 0.048, 0.052),
+    ]
+    over = [result(("all", "x", f"fpr_{name}"), 0.03) for name in ("gap", "aad", "gini")]
+    found = of_results([*rates, *over, result(("all", "x", "novel"), 1.0)], noise)
     gap = noise["M", "x", "fpr"] - noise["F", "x", "fpr"]
     assert common_noise(found["all", "x", "fpr_gap"].noise, gap) == pytest.approx(1, abs=1e-4)
     assert found["all", "x", "fpr_aad"].noise == pytest.approx(gap / 2, abs=1e-7)
@@ -150,8 +158,8 @@ def sure(score, genuine, people, slope):
         found, genuine=genuine, people=groups, score=score, probability=probability, replicates=300
     )
     noise = made.replicates(KEYS).T
-    values = {key: (made.values[key], *made.interval(*key)) for key in KEYS}
-    return of_values(values, dict(zip(KEYS, noise, strict=True)))
+    values = [result(key, made.values[key], *made.interval(*key)) for key in KEYS]
+    return of_results(values, dict(zip(KEYS, noise, strict=True)))
 
 
 def test_paired_intervals_cover_and_are_narrower():

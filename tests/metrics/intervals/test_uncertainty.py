@@ -10,9 +10,11 @@ import pytest
 import faircal
 from faircal.evaluation.audit import ScoredPairs
 from faircal.metrics import wilson
-from faircal.metrics.intervals import Uncertainty, ValueInterval, over_folds, value_intervals
+from faircal.metrics.intervals import Uncertainty, with_intervals
 from faircal.metrics.intervals.dyadic import replicates
+from faircal.metrics.intervals.reported import over_folds
 from faircal.metrics.measures import Rankings, at_threshold, measure
+from faircal.metrics.results import Result
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def sure(pairs, found):
 
 def test_every_value_is_within_its_interval(found, sure):
     missing = []
-    for group, condition, metric, value in found:
+    for (group, condition, metric), value in ((each.what, each.value) for each in found):
         low, high = sure.interval(group, condition, metric)
         if metric == "threshold" or not math.isfinite(value):
             continue
@@ -105,11 +107,11 @@ def test_groups_of_few_people_have_no_interval():
 
 
 def test_all_rows(found, sure):
-    rows = value_intervals(sure, found, 0.9)
-    assert [row[:4] for row in rows] == [m for m in found if m.metric != "threshold"]
-    for row in rows:
+    rows = with_intervals(found, sure, 0.9)
+    assert [row.what for row in rows] == [each.what for each in found]
+    for row in (row for row in rows if row.metric != "threshold"):
         rate = row.metric in ("fpr", "fnr", "tpr") and row.group != "all"
-        assert math.isnan(row.trials) != rate
+        assert math.isnan(row.effective) != rate
         if rate:
             assert row.effective <= row.trials
 
@@ -140,7 +142,7 @@ def test_too_few_people_in_the_pairs_that_are_counted():
     assert np.isnan(found.interval("tpr")).all()
     assert np.isnan(found.interval("auroc")).all()
     assert np.isfinite(found.interval("fpr")).all()
-    assert not found.reportable("fnr")
+    assert "effective people" in found.result("fnr").withheld
     assert math.isnan(found.uncertainty.effective_trials("global", "", "fnr"))
 
 
@@ -207,7 +209,7 @@ def test_a_given_threshold_is_not_moved(pairs, found):
 
 
 def test_one_fold_is_as_sure_as_it_was(found, sure):
-    for row in value_intervals(sure, found):
+    for row in with_intervals(found, sure):
         if row.metric == "tpr" or (row.metric == "fpr" and row.value > 0.005):
             again = over_folds([row])
             if row.group != "all":
@@ -215,18 +217,21 @@ def test_one_fold_is_as_sure_as_it_was(found, sure):
                 assert again.high - again.low == pytest.approx(width, rel=0.45), row
 
 
+def value_of(metric, value, low, high):
+    return Result(group="A", metric=metric, value=value, low=low, high=high, level=0.95)
+
+
 class TestOverFolds:
     def rate(self, value, trials, effective):
         low, high = wilson(value * effective, effective)
-        return ValueInterval(
-            "A", "", "fpr", value, float(low), float(high), value * trials, trials, effective
-        )
+        counts = {"errors": value * trials, "trials": trials, "effective": effective}
+        return value_of("fpr", value, float(low), float(high))._replace(**counts)
 
     def test_a_rate_of_equal_folds_counts_them_together(self):
         found = over_folds([self.rate(0.04, 500, 100), self.rate(0.06, 500, 100)])
         low, high = wilson(10, 200)
         assert (found.low, found.high) == pytest.approx((float(low), float(high)))
-        assert (found.value, found.counted, found.trials, found.effective) == (0.05, 50, 1000, 200)
+        assert (found.value, found.errors, found.trials, found.effective) == (0.05, 50, 1000, 200)
 
     def test_a_fold_with_few_trials_counts_as_much_as_any(self):
         found = over_folds([self.rate(0.1, 1000, 1000), self.rate(0.1, 10, 10)])
@@ -234,8 +239,8 @@ class TestOverFolds:
 
     def test_other_values(self):
         folds = [
-            ValueInterval("A", "", "auroc", 0.9, 0.88, 0.93),
-            ValueInterval("A", "", "auroc", 0.8, 0.76, 0.84),
+            value_of("auroc", 0.9, 0.88, 0.93),
+            value_of("auroc", 0.8, 0.76, 0.84),
         ]
         found = over_folds(folds)
         assert found.value == pytest.approx(0.85)
@@ -244,13 +249,13 @@ class TestOverFolds:
 
     def test_an_error_that_may_be_0_in_each_fold_may_be_0(self):
         folds = [
-            ValueInterval("A", "", "ks", 0.02, 0.0, 0.03),
-            ValueInterval("A", "", "ks", 0.03, 0.0, 0.05),
+            value_of("ks", 0.02, 0.0, 0.03),
+            value_of("ks", 0.03, 0.0, 0.05),
         ]
         assert over_folds(folds).low == pytest.approx(0.0)
 
     def test_folds_without_a_value_are_left_out(self):
-        none = ValueInterval("A", "", "auroc", math.nan, math.nan, math.nan)
-        one = ValueInterval("A", "", "auroc", 0.9, 0.88, 0.93)
-        assert over_folds([none, one])[:6] == pytest.approx((*one[:3], 0.9, 0.88, 0.93))
+        none = value_of("auroc", math.nan, math.nan, math.nan)
+        one = value_of("auroc", 0.9, 0.88, 0.93)
+        assert over_folds([none, one])[11:14] == pytest.approx((0.9, 0.88, 0.93))
         assert math.isnan(over_folds([none, none]).value)

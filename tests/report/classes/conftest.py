@@ -12,9 +12,7 @@ from faircal.evaluation.classes.folder import DIFFERENCES
 from faircal.metrics.results import (
     ALL,
     GLOBAL,
-    Interval,
-    ResultRow,
-    write_intervals,
+    Result,
     write_results,
     write_rows,
 )
@@ -89,17 +87,12 @@ class ByHand:
     def __init__(self, folder, methods=METHODS, **run):
         self.folder = folder
         self.run = {"kind": "classify", "methods": methods, "rows": 1000, **run}
-        self.rows, self.intervals, self.differences = [], [], []
+        self.rows, self.differences = [], []
 
     def add(self, method, group, metric, value, low=np.nan, high=np.nan, condition=""):
         where = ("place", group, condition, metric, value)
-        self.rows.append(ResultRow("beasts", "", method, "", "", "", "", *where))
-        known = dict(
-            zip(("attribute", "group", "condition", "metric", "value"), where, strict=True)
-        )
-        counts = {"counted": np.nan, "trials": np.nan, "effective": np.nan, "level": 0.95}
-        ends = {"feature": "", "method": method, "low": low, "high": high}
-        self.intervals.append(Interval.of(known, **ends, **counts))
+        row = Result("beasts", "", method, "", "", "", "", *where)
+        self.rows.append(row._replace(low=low, high=high, level=0.95))
         return self
 
     def differ(self, method, reference, metric, difference, low, high, group=GLOBAL):
@@ -112,7 +105,6 @@ class ByHand:
     def store(self):
         self.folder.mkdir(exist_ok=True)
         write_results(self.folder, self.rows)
-        write_intervals(self.folder, self.intervals)
         write_rows(self.folder / DIFFERENCES, ClassDifference, self.differences)
         (self.folder / "run.json").write_text(json.dumps(self.run), "utf-8")
         return ResultsFolder.read(self.folder)

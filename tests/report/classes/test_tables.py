@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from faircal.cli.tables import show
-from faircal.metrics.results import ALL, GLOBAL, read_intervals, read_results
+from faircal.metrics.results import ALL, GLOBAL, read_results
 from faircal.report.cells import markdown
 from faircal.report.classes import class_tables, further_class_tables
 from faircal.report.classes.results import ClassResults
@@ -36,7 +36,7 @@ def cell(table, label, column, block=None):
 def test_the_numbers_and_intervals_are_the_folders(folder, store):
     overall, over = class_tables(store, "place")
     values = {row[2:11]: row.value for row in read_results(folder)}
-    ends = {(i.method, i.group, i.condition, i.metric): i for i in read_intervals(folder)}
+    ends = {(i.method, i.group, i.condition, i.metric): i for i in read_results(folder)}
     for method, title in (("uncalibrated", "As it comes"), ("faircal", "FairCal")):
         for metric, name in (("nll", "NLL"), ("top_ks", "Top-label KS"), ("accuracy", "Accuracy")):
             shown = cell(overall, title, name)

@@ -59,7 +59,7 @@ def test_two_groups_differ_where_the_interval_of_their_deviation_leaves_out_0(tm
     right = np.concatenate([np.arange(750) < 525, np.arange(750) < 471])
     says = np.where(right[:, None], [[0.3, 0.7]], [[0.7, 0.3]])
     store = write(tmp_path, says, np.ones(1500, int), ["A"] * 750 + ["B"] * 750)
-    (mad,) = [i for i in store.intervals if (i.group, i.metric) == (ALL, "accuracy_mad")]
+    (mad,) = [i for i in store.results if (i.group, i.metric) == (ALL, "accuracy_mad")]
     assert mad.low > 0
     found = ClassResults(store, "place")
     assert not contrast(found, "accuracy", found.spoken_of).told_apart

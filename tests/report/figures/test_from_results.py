@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from faircal.evaluation.curves import Curves
-from faircal.metrics.results import ClusterRow, Interval, Member, ResultRow
+from faircal.metrics.results import ClusterRow, Member, Result
 from faircal.report.figures import (
     ClusterShift,
     GroupRateDots,
@@ -20,13 +20,12 @@ from faircal.report.figures import (
     svg,
 )
 from faircal.report.figures.clusters import read_clusters
-from faircal.report.findings import ReportableResults
-from faircal.report.store import Results, ResultsFolder, Variant
+from faircal.report.store import LabelledResults, ResultsFolder, Variant
 
 
 def row(method, group, metric, value, *, clusters="", calibrator="beta", fold="mean", under=""):
     front = ("d", "f", method, calibrator, clusters, "0", fold, "sex")
-    return ResultRow(*front, group, under, metric, value)
+    return Result(*front, group, under, metric, value)
 
 
 class TestRobustness:
@@ -43,7 +42,7 @@ class TestRobustness:
                 where = {"clusters": clusters, "calibrator": calibrator}
                 rows.append(row(method, "all", "ks_mean", value, **where))
                 rows.append(row(method, "all", "ks_mean", value / 10, fold="std", **where))
-        return Results(rows)
+        return LabelledResults(rows)
 
     def test_by_method(self, results):
         lines = by_method(results, ["oracle", "baseline", "fsn", "faircal"])
@@ -78,7 +77,7 @@ class TestRobustness:
         assert first[:, 1] == pytest.approx((0.018, 0.022))
 
     def test_one_number_of_clusters(self):
-        results = Results(
+        results = LabelledResults(
             [
                 row("fsn", "global", "auroc", 0.9, clusters="7"),
                 row("fsn", "global", "auroc", 0.1, clusters="7", fold="std"),
@@ -109,7 +108,9 @@ class TestGroupRates:
     )
 
     def figure(self, **more):
-        return GroupRateDots(Results(self.rows), "f", "sex", "fpr", "global_fpr=0.01", **more)
+        return GroupRateDots(
+            LabelledResults(self.rows), "f", "sex", "fpr", "global_fpr=0.01", **more
+        )
 
     def test_the_table_holds_values_and_spreads(self):
         rows = self.figure().table.to_pylist()
@@ -122,16 +123,11 @@ class TestGroupRates:
         assert math.isnan(rows[1]["low"])
 
     def test_intervals_are_bars(self):
-        at = ("beta", "", "sex", "F", "global_fpr=0.01", "fpr", 0.02)
-        ends, more = (0.01, 0.05), (4, 4000, 3000, 0.95)
-        intervals = [
-            Interval("f", "baseline", *at, *ends, *more),
-            Interval("f", "fsn", *at, 0, 1, *more),
-            Interval("other", "baseline", *at, 0, 1, *more),
-        ]
-        store = ResultsFolder(Path(), Results(self.rows), {}, Curves([]), [], [], intervals)
-        where = "f", "sex", "fpr", "global_fpr=0.01", [Variant("baseline", "beta", "")]
-        figure = GroupRateDots(ReportableResults(store), *where)
+        sure = [row._replace(low=0.01, high=0.05, level=0.95) for row in self.rows]
+        store = ResultsFolder(Path(), LabelledResults(sure), {}, Curves([]), [], [])
+        chosen = [Variant("baseline", "beta", "")]
+        at = ("f", "sex", "fpr", "global_fpr=0.01")
+        figure = GroupRateDots(store.reportable, *at, variants=chosen)
         assert figure.table.to_pylist()[0]["low"] == 0.01
         assert figure.table.to_pylist()[0]["high"] == 0.05
         assert "95 % intervals" in figure.caption
@@ -154,14 +150,14 @@ class TestGroupRates:
 
     def test_a_given_threshold_marks_what_was_measured(self):
         rows = [row("", group, "fpr", value) for group, value in (("global", 0.1), ("F", 0.2))]
-        figure = GroupRateDots(Results(rows), "f", "sex")
+        figure = GroupRateDots(LabelledResults(rows), "f", "sex")
         assert figure.mark == 0.1
         assert "all pairs, 10 %" in figure.caption
         assert figure.table["method"].to_pylist() == ["scores"]
 
     def test_variants_of_one_method_are_told_apart(self):
         rows = [row("fsn", "F", "ks", 0.1, clusters=k) for k in ("5", "9")]
-        figure = GroupRateDots(Results(rows), "f", "sex", "ks")
+        figure = GroupRateDots(LabelledResults(rows), "f", "sex", "ks")
         assert figure.table["method"].to_pylist() == ["FSN, K = 5", "FSN, K = 9"]
         assert math.isnan(figure.mark)
 

@@ -9,11 +9,12 @@ import pytest
 
 import faircal
 from faircal.evaluation.curves import Curves
+from faircal.metrics.results import ResultKey
 from faircal.report.figures import Panels, paper_figures, standard_figures, svg
 from faircal.report.figures.base import slug
 from faircal.report.figures.clusters import DrawnCluster
 from faircal.report.figures.paper import telling_clusters
-from faircal.report.store import ResultKey, Results, ResultsFolder
+from faircal.report.store import LabelledResults, ResultsFolder
 
 ATTRIBUTE = "ethnicity+gender"
 
@@ -25,9 +26,7 @@ def keys(figures):
 def audited(folder, audit):
     """What 'faircal audit' would write, as a store."""
     run = {"kind": "audit"}
-    return ResultsFolder(
-        folder, Results(audit.rows), run, audit.curves, [], [], list(audit.intervals())
-    )
+    return ResultsFolder(folder, LabelledResults(audit.results), run, audit.curves, [], [])
 
 
 def two_features(store):
@@ -35,7 +34,9 @@ def two_features(store):
     rows = store.results.rows
     again = [row._replace(feature="Other/one") for row in rows]
     curves = [c._replace(source=c.source._replace(feature="Other/one")) for c in store.curves]
-    return replace(store, results=Results([*rows, *again]), curves=Curves([*store.curves, *curves]))
+    return replace(
+        store, results=LabelledResults([*rows, *again]), curves=Curves([*store.curves, *curves])
+    )
 
 
 class TestStandard:
@@ -72,7 +73,7 @@ class TestStandard:
             (variant,) = [v for v in rates.variants if v.method == row["method"].lower()]
             where = (ATTRIBUTE, row["group"], "global_fpr=0.1", "fpr")
             value = benchmarked.results.value(
-                ResultKey(benchmarked.results.features[0], variant, *where)
+                ResultKey(benchmarked.results.features[0], *variant, *where)
             )
             assert row["value"] == value.mean
         assert {variant.calibrator for variant in rates.variants} == {"beta"}
@@ -237,7 +238,7 @@ class TestChoice:
     def test_names_that_would_be_one_file_get_numbers(self, benchmarked):
         rows = benchmarked.results.rows
         again = [row._replace(feature=name) for row in rows for name in ("a b", "a/b", "A-B")]
-        both = replace(benchmarked, results=Results(again), curves=Curves([]), clusters=[])
+        both = replace(benchmarked, results=LabelledResults(again), curves=Curves([]), clusters=[])
         names = [name for name in keys(standard_figures(both, ATTRIBUTE)) if "rates-ks" in name]
         assert len(names) == 3
         assert len({name.lower() for name in names}) == 3

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from faircal.evaluation.curves import Curves
-from faircal.metrics.results import ResultRow
+from faircal.metrics.results import Result
 from faircal.report.paper.published import entries, look_up
-from faircal.report.store import Results, ResultsFolder
+from faircal.report.store import LabelledResults, ResultsFolder
 
 CLUSTERED = ("faircal", "fsn")
 #: How the owners of BFW call the paper's groups.
@@ -30,7 +30,7 @@ def rows_of(quantity, mean, std, *, dataset="data"):
     front = (dataset, feature, method, "beta", clusters, "0")
     attribute = "skin_tone+gender" if where == "ijbc" else "att"
     back = (attribute, owners_name(group), condition, metric)
-    return [ResultRow(*front, "mean", *back, mean), ResultRow(*front, "std", *back, std)]
+    return [Result(*front, "mean", *back, mean), Result(*front, "std", *back, std)]
 
 
 @pytest.fixture
@@ -48,6 +48,6 @@ def make_store(tmp_path):
         run = {"kind": "reproduce", "paper": dataset, "folds": [1, 2, 3, 4, 5]} | run
         folder = Path(tmp_path) / "run"
         folder.mkdir(exist_ok=True)
-        return ResultsFolder(folder, Results(rows), run, Curves(curves), [], [], [])
+        return ResultsFolder(folder, LabelledResults(rows), run, Curves(curves), [], [])
 
     return make

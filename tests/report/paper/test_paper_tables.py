@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.metrics.results import ResultRow
+from faircal.metrics.results import Result
 from faircal.report.paper import check_networks, reproduction
 from faircal.report.paper.matching import Matched, group_name
 
@@ -99,7 +99,7 @@ def test_best_is_bold_among_all_but_oracle_and_ties_are_both(make_store):
 
 def test_methods_in_the_papers_order_and_others_before_faircal(make_store):
     extra = [
-        ResultRow("d", "arcface", name, "beta", "", "0", "mean", "att", "global", "", "auroc", 0.99)
+        Result("d", "arcface", name, "beta", "", "0", "mean", "att", "global", "", "auroc", 0.99)
         for name in ("pass", "mine")
     ]
     tables = reproduction(make_store("bfw", extra=extra)).tables
@@ -114,7 +114,7 @@ def test_methods_in_the_papers_order_and_others_before_faircal(make_store):
 
 def variants(make_store, found, **settings):
     extra = [
-        ResultRow("d", "net", "faircal", *kind, "0", "mean", "att", "global", "", "auroc", value)
+        Result("d", "net", "faircal", *kind, "0", "mean", "att", "global", "", "auroc", value)
         for kind, value in found.items()
     ]
     run = {"settings": settings, "simulated": True}
@@ -202,7 +202,7 @@ def test_numbers_over_other_groups_are_not_compared(make_store):
 
 def test_groups_that_could_be_the_same_are_not_matched(make_store):
     extra = [
-        ResultRow("d", "arcface", "gst", "beta", "", "0", "mean", "att", name, "", "ks", 0.5)
+        Result("d", "arcface", "gst", "beta", "", "0", "mean", "att", name, "", "ks", 0.5)
         for name in ("Asian F", "A F")
     ]
     groups = Matched.of(make_store("bfw", extra=extra)).groups

@@ -9,7 +9,7 @@ from faircal.evaluation.audit.in_memory import audit, audit_pairs
 from faircal.evaluation.audit.pairs import ScoredPairs
 from faircal.evaluation.audit.rates import imposter_matrix
 from faircal.evaluation.audit.regions import find_regions
-from faircal.evaluation.audit.result import Audit, bounds_note
+from faircal.evaluation.audit.result import Audit
 from faircal.evaluation.audit.stream import audit_stream, files_digest
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "audit",
     "audit_pairs",
     "audit_stream",
-    "bounds_note",
     "files_digest",
     "find_regions",
     "imposter_matrix",

@@ -13,7 +13,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset, Groups
 from faircal.data.columns import Column, parse_genuine
 from faircal.metrics.intervals import Uncertainty
-from faircal.metrics.measures import Measure
+from faircal.metrics.results import Result
 
 if TYPE_CHECKING:
     from faircal.methods.base import Output
@@ -48,7 +48,7 @@ class ScoredPairs:
         """
         return self.probability if self.score is None else self.score
 
-    def uncertainty(self, measures: Sequence[Measure]) -> Uncertainty:
+    def uncertainty(self, measures: Sequence[Result]) -> Uncertainty:
         """Return how sure values are that were measured of these pairs."""
         return Uncertainty(
             measures,

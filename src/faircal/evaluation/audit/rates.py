@@ -15,11 +15,11 @@ from faircal.evaluation.audit.result import Audit
 from faircal.evaluation.thresholds.imposters import ImposterSet
 from faircal.metrics import wilson
 from faircal.metrics.disparity import cells
-from faircal.metrics.intervals import LEVEL
+from faircal.metrics.intervals import LEVEL, with_intervals, with_reasons
 from faircal.metrics.intervals.dyadic import FEWEST, IdentifiedPairs
-from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
+from faircal.metrics.intervals.sufficient_data import withheld_reason
 from faircal.metrics.measures import Rankings, at_threshold
-from faircal.metrics.results import GLOBAL, write_rows
+from faircal.metrics.results import ALL, GLOBAL, Result, write_rows
 
 
 class OperatingRates(NamedTuple):
@@ -78,37 +78,45 @@ def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> li
     if scores is None:
         raise ParameterError("rates: expected pairs with scores, found none; score them first")
     rankings = Rankings.of(scores, None, pairs.genuine, pairs.groups)
-    measures = list(at_threshold(rankings, threshold))
+    measures = at_threshold(rankings, threshold)
     uncertainty = pairs.uncertainty(measures)
-
-    def reported(name: str, metric: str) -> tuple[tuple[float, float, float], str | None]:
-        behind = None if uncertainty.independent else uncertainty.effective_people(name, metric)
-        why = insufficient_data_reason(metric, uncertainty.trials(name, metric), behind)
-        value = uncertainty.values[name, "", metric]
-        ends = uncertainty.interval(name, "", metric, level)
-        if why is None and not math.isnan(ends[0]):
-            return (value, *ends), None
-        return (math.nan, math.nan, math.nan), why
-
+    known = not uncertainty.independent
+    measured = with_reasons(
+        with_intervals(
+            (each for each in measures if each.metric in ("fpr", "fnr") and each.group != ALL),
+            uncertainty,
+            level,
+        ),
+        uncertainty.effective_people if known else lambda *_: None,
+    )
+    by_group: dict[str, dict[str, Result]] = {}
+    for each in measured:
+        by_group.setdefault(each.group, {})[each.metric] = each
     rows = []
-    for name in rankings.scores:
-        (false, no_false), (missed, no_missed) = reported(name, "fpr"), reported(name, "fnr")
+    for name, of in by_group.items():
         sharing = uncertainty.sets[name].dyads("fpr")
-        known = not uncertainty.independent
+        false, missed = of["fpr"], of["fnr"]
         rows.append(
             OperatingRates(
                 name,
                 sharing.people if known else None,
                 sharing.effective_people if known else None,
-                uncertainty.trials(name, "fpr"),
-                *false,
-                uncertainty.trials(name, "fnr"),
-                *missed,
-                no_false,
-                no_missed,
+                int(false.trials),
+                *_reported(false),
+                int(missed.trials),
+                *_reported(missed),
+                false.withheld or None,
+                missed.withheld or None,
             )
         )
     return rows
+
+
+def _reported(rate: Result) -> tuple[float, float, float]:
+    """Return a rate with its interval; NaN where it is not told."""
+    if not rate.reportable or math.isnan(rate.low):
+        return math.nan, math.nan, math.nan
+    return rate.value, rate.low, rate.high
 
 
 MATRIX = "matrix.csv"
@@ -117,7 +125,8 @@ MATRIX = "matrix.csv"
 class MatrixRow(NamedTuple):
     """The false-positive rate of imposter pairs with one image of each of two groups.
 
-    The interval is NaN where too few people are in the pairs to tell how they vary.
+    The interval is NaN where too few people are in the pairs to tell how they vary; `withheld` says
+    why the rate must not be shown, and is empty where it may.
     """
 
     feature: str
@@ -131,6 +140,7 @@ class MatrixRow(NamedTuple):
     low: float
     high: float
     effective_people: float
+    withheld: str = ""
 
 
 def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
@@ -169,7 +179,16 @@ def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
                     else _interval(errors, len(rows), known)
                 )
                 effective = np.nan if known is None else known.sharing.effective_people
-                yield MatrixRow(*front, len(rows), errors, rate, *ends, effective)
+                few = withheld_reason(
+                    Result(
+                        condition=condition,
+                        metric="fpr",
+                        value=rate,
+                        trials=len(rows),
+                        people=effective,
+                    )
+                )
+                yield MatrixRow(*front, len(rows), errors, rate, *ends, effective, few)
 
 
 def _interval(errors: int, trials: int, known: ImposterSet | None) -> tuple[float, float]:

@@ -15,9 +15,14 @@ from faircal.evaluation.benchmark.parts import Parts
 from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, build_method
 from faircal.evaluation.curves import ScoreHistogram, ScoreSource, as_table, make_curves
 from faircal.methods import METHODS, ClusterMethod, Method, Output
-from faircal.metrics.intervals import Uncertainty, ValueInterval, replicated_values, value_intervals
-from faircal.metrics.measures import Measure, Rankings, condition, measure
-from faircal.metrics.results import ALL, Replicated
+from faircal.metrics.intervals import (
+    Uncertainty,
+    replicated_values,
+    with_intervals,
+    with_reasons,
+)
+from faircal.metrics.measures import Rankings, condition, measure
+from faircal.metrics.results import ALL, Replicated, Result
 
 #: What is said of a cluster: attribute, cluster, group, quantity, value (see `ClusterRow`).
 ClusterFact = tuple[str, str, str, str, float]
@@ -32,13 +37,12 @@ class CellResult(NamedTuple):
 
 
 def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
-    """Run a cell: its measures by attribute with how the fit went, and how sure they are."""
+    """Run a cell: its results with how the fit went, and how sure they are."""
     started = time.perf_counter()
     cell, settings, calibration = fits.cell, plan.settings, fits.calibration
     main = plan.is_main(cell)
     curves: list[ScoreHistogram] = []
-    measures: list[tuple[str, list[Measure]]] = []
-    intervals: list[tuple[str, list[ValueInterval]]] = []
+    results: list[Result] = []
     replicates: list[Replicated] = []
     clusters = str(cell.clusters or "")
     source = ScoreSource(cell.feature, cell.method, cell.calibrator, clusters, str(cell.fold))
@@ -52,14 +56,16 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
                 at_rate = rankings_of(tuned.apply(test), test, attribute)
                 other = _measured(tuned, at_rate, calibration, settings)
                 measured = _replace(measured, other, rate)
-        measures.append((attribute or "", measured))
+        of = source._replace(attribute=attribute or "")
+        measured = [each._replace(seed=str(settings.seed), **of._asdict()) for each in measured]
         if main:
-            of = source._replace(attribute=attribute or "")
             curves += make_curves(rankings, of, test.score_range)
             given = settings.threshold_on == "calibration"
             uncertainty = _uncertainty(measured, fits.apply(method, test), test, attribute, given)
-            intervals.append((attribute or "", value_intervals(uncertainty, measured)))
+            measured = with_intervals(measured, uncertainty)
             replicates += replicated_values(uncertainty, measured, of)
+        # How many people are behind a value is known of all folds together.
+        results += with_reasons(measured, lambda *_: None)
     facts: list[ClusterFact] = []
     members: list[tuple[str, str, float]] = []
     if main:
@@ -70,8 +76,7 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
         if isinstance(first, ClusterMethod):
             facts, members = _clusters(first, calibration, test, plan)
     part = {
-        "measures": measures,
-        "intervals": intervals,
+        "results": results,
         "clusters": facts,
         "members": members,
         "figures": fits.figures,
@@ -145,7 +150,7 @@ def _measured(
     test: Rankings,
     calibration: Dataset,
     settings: BenchmarkSettings,
-) -> list[Measure]:
+) -> list[Result]:
     source = None
     if settings.threshold_on == "calibration":
         source = rankings_of(method.apply(calibration), calibration, None)  # thresholds are global
@@ -153,7 +158,7 @@ def _measured(
 
 
 def _uncertainty(
-    measured: list[Measure], output: Output, test: Dataset, attribute: str | None, given: bool
+    measured: list[Result], output: Output, test: Dataset, attribute: str | None, given: bool
 ) -> Uncertainty:
     """Return how sure values are; those that `--retune` takes from another fit, nearly so."""
     return Uncertainty(
@@ -167,7 +172,7 @@ def _uncertainty(
     )
 
 
-def _replace(measured: list[Measure], other: list[Measure], rate: float) -> list[Measure]:
+def _replace(measured: list[Result], other: list[Result], rate: float) -> list[Result]:
     """Take from `other` what is reported at the false-positive rate `rate`."""
     conditions = {condition("fpr", rate), condition("global_fpr", rate)}
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import digest, output_folder, write_text
 from faircal.evaluation.benchmark.settings import Cell, Plan
 from faircal.evaluation.curves import read_curves_table, write_curves
-from faircal.metrics.intervals import LEVEL, ValueInterval, over_folds
-from faircal.metrics.results import Interval, Replicated, read_replicates, write_replicates
+from faircal.metrics.results import Replicated, Result, read_replicates, write_replicates
 
 PARTS = "parts"
 
@@ -91,6 +90,7 @@ class Parts:
             part: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except ValueError as error:
             raise DataError(f"{path}: not valid JSON ({error}); run without --resume") from error
+        part["results"] = list(map(Result._make, part["results"]))
         return part
 
     def checkpoint(self, cell: Cell, fit: str) -> Path:
@@ -117,16 +117,6 @@ class Parts:
 
 def _folders(parent: Path) -> Iterator[Path]:
     return (path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else iter(())
-
-
-def intervals_over_folds(
-    known: Mapping[tuple[str, ...], list[ValueInterval]],
-) -> Iterator[Interval]:
-    """Give the intervals of means over folds; keys are where in the results, and which value."""
-    names = ("feature", "method", "calibrator", "clusters", "attribute")
-    for key, folds in known.items():
-        where = dict(zip(names, key[:5], strict=True))
-        yield Interval.of(over_folds(folds)._asdict(), level=LEVEL, **where)
 
 
 def replicates_over_folds(plan: Plan, parts: Parts) -> Iterator[Replicated]:

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset
 from faircal.evaluation.benchmark.cell import Fits, run_cell
-from faircal.evaluation.benchmark.parts import Parts, intervals_over_folds, replicates_over_folds
+from faircal.evaluation.benchmark.parts import Parts, replicates_over_folds
 from faircal.evaluation.benchmark.populations import Moving
 from faircal.evaluation.benchmark.record import make_record
 from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, make_plan
 from faircal.evaluation.benchmark.transfer import collect_moved, run_moved, write_moved
+from faircal.evaluation.compare import REFERENCE, write_differences
 from faircal.evaluation.curves import CURVES, write_curves
 from faircal.methods import METHODS
-from faircal.metrics.intervals import ValueInterval
+from faircal.metrics.intervals import PeopleBehind, least_ratios, summarise
+from faircal.metrics.intervals.sufficient_data import effective_people_by_group
+from faircal.metrics.proportions import gap_by_chance
 from faircal.metrics.results import (
+    ALL,
+    GLOBAL,
+    MEAN,
     REPLICATES,
+    STD,
     ClusterRow,
-    Interval,
     Member,
-    ResultRow,
-    summarise,
+    Result,
     write_clusters,
-    write_intervals,
     write_replicates,
     write_results,
     write_run,
@@ -65,7 +71,7 @@ def run_benchmark(
     note: Callable[[str], None] = ignore_note,
     more: Mapping[str, Any] | None = None,
     moving: Moving | None = None,
-) -> list[ResultRow]:
+) -> list[Result]:
     """Run a leave-one-fold-out benchmark and write ``results.csv`` and ``run.json`` to `out`.
 
     Each cell is written as it ends, and the state of a training every now and then, so an
@@ -94,7 +100,7 @@ def run_benchmark(
 
     Returns
     -------
-    list of ResultRow
+    list of Result
         What ``results.csv`` holds.
     """
     started = time.perf_counter()
@@ -118,13 +124,13 @@ def run_benchmark(
     except FairCalError:
         parts.leave_no_trace()
         raise
-    results = _collect(data, plan, parts)
+    results = _collect(data, plan, parts, record)
     home = Path(out)
     write_results(home, results.rows)
     write_curves(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
     write_clusters(home, results.clusters, results.members)
-    write_intervals(home, results.intervals)
     write_replicates(home / REPLICATES, replicates_over_folds(plan, parts))
+    write_differences(home, record, results.rows)
     write_moved(home, collect_moved(plan, parts) if moving is not None else ())
     wall = round(time.perf_counter() - started, 3)
     write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": results.fits})
@@ -227,29 +233,21 @@ def _run_batch(
 class _RunResults(NamedTuple):
     """What the cells have found, in the order of the plan whatever the order they ended in."""
 
-    rows: list[ResultRow]
+    rows: list[Result]
     fits: list[dict[str, Any]]
     clusters: list[ClusterRow]
     members: list[Member]
-    intervals: list[Interval]
 
 
-def _collect(data: Dataset, plan: Plan, parts: Parts) -> _RunResults:
+def _collect(data: Dataset, plan: Plan, parts: Parts, record: Mapping[str, Any]) -> _RunResults:
     """Join the cells."""
-    rows: list[ResultRow] = []
-    known: dict[tuple[str, ...], list[ValueInterval]] = {}
-    results = _RunResults(rows, [], [], [], [])
+    rows: list[Result] = []
+    results = _RunResults(rows, [], [], [])
     for cell in plan.cells:
         part = parts.read(cell)
         clusters = "" if cell.clusters is None else str(cell.clusters)
         front = cell.feature, cell.method, cell.calibrator, clusters
-        for attribute, measures in part["measures"]:
-            seed = str(plan.settings.seed)
-            where = (data.name, *front, seed, str(cell.fold), attribute)
-            rows += [ResultRow(*where, *measured) for measured in measures]
-        for attribute, intervals in part["intervals"]:
-            for each in intervals:
-                known.setdefault((*front, attribute, *each[:3]), []).append(ValueInterval(*each))
+        rows += (each._replace(dataset=data.name) for each in part["results"])
         results.clusters.extend(ClusterRow(*front, str(cell.fold), *of) for of in part["clusters"])
         results.members.extend(Member(*front, str(cell.fold), *of) for of in part["members"])
         results.fits.append(
@@ -262,5 +260,35 @@ def _collect(data: Dataset, plan: Plan, parts: Parts) -> _RunResults:
                 **{key: part[key] for key in ("seconds", "figures", "notes")},
             }
         )
-    results.intervals.extend(intervals_over_folds(known))
-    return results._replace(rows=summarise(rows))
+    summed = summarise(rows, lambda attribute: _people_behind(record, attribute))
+    means = [row for row in summed if row.fold == MEAN]
+    return results._replace(rows=[*summed, *least_ratios(means), *_chance_gaps(summed)])
+
+
+def _people_behind(record: Mapping[str, Any], attribute: str) -> PeopleBehind:
+    """Return the effective people behind the values of a group, of all folds together."""
+    by_metric = {
+        metric: effective_people_by_group(record, attribute, metric) for metric in ("fpr", "fnr")
+    }
+    return lambda group, metric: by_metric["fnr" if metric in ("fnr", "tpr") else "fpr"].get(group)
+
+
+def _chance_gaps(rows: Sequence[Result]) -> Iterator[Result]:
+    """Give the largest deviation of a group's FPR that groups of equal rates would show by chance.
+
+    Of the method that others are compared with, at each global FPR: the mean over folds.
+    """
+    rates = [row for row in rows if row.method == REFERENCE and row.condition.startswith("global_")]
+    trials: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    for row in rates:
+        of_fold = row.metric == "fpr" and row.fold not in (MEAN, STD)
+        if of_fold and row.group not in (GLOBAL, ALL):
+            folds = trials.setdefault((*row[:6], row.attribute, row.condition), {})
+            folds.setdefault(row.fold, []).append(int(row.trials))
+    for mean in rates:
+        if (mean.metric, mean.fold) == ("fpr_mean", MEAN) and not math.isnan(mean.value):
+            # Pairs of two groups match less often, so the groups' own rate is above the global one.
+            folds = trials[(*mean[:6], mean.attribute, mean.condition)]
+            gaps = [gap_by_chance(counts, mean.value) for counts in folds.values()]
+            row = Result(*mean[:11], float(np.nanmean(gaps)))
+            yield row._replace(metric="fpr_mad_by_chance")

@@ -28,8 +28,8 @@ from faircal.evaluation.benchmark.parts import Parts
 from faircal.evaluation.benchmark.populations import Rows, count_people, draw_labelled
 from faircal.evaluation.benchmark.settings import Cell, Plan
 from faircal.methods import METHODS, Method, Output
-from faircal.metrics.measures import Measure, Rankings, measure
-from faircal.metrics.results import ALL, GLOBAL, read_rows, write_rows
+from faircal.metrics.measures import Rankings, measure
+from faircal.metrics.results import ALL, GLOBAL, Result, read_rows, write_rows
 
 MOVING = "moving.csv"
 #: What is made of the labelled pairs: nothing, one map on top of the model, or a new model.
@@ -71,7 +71,7 @@ class _LabelledPairs(NamedTuple):
 
 
 #: What was found of one step: attribute, strategy, labelled pairs, their people, measures.
-_LabellingStep = tuple[str, str, int, int | None, list[Measure]]
+_LabellingStep = tuple[str, str, int, int | None, list[Result]]
 
 
 def run_moved(
@@ -191,7 +191,7 @@ def _sets_thresholds(plan: Plan) -> bool:
 
 def _measured(
     output: Output, test: Dataset, attribute: str | None, plan: Plan, source: Rankings | None
-) -> list[Measure]:
+) -> list[Result]:
     """Measure the test pairs, at thresholds of `source` or their own."""
     rankings = rankings_of(output, test, attribute)
     return measure(rankings, rates=plan.settings.rates, threshold_from=source)
@@ -202,10 +202,12 @@ def collect_moved(plan: Plan, parts: Parts) -> Iterator[MovedRow]:
     for cell in plan.cells:
         part = parts.read(cell)
         front = cell.feature, cell.method, cell.calibrator, str(cell.clusters or "")
-        as_is = [(attribute, AS_IS, 0, 0, measures) for attribute, measures in part["measures"]]
+        by = groupby(part["results"], key=lambda row: row.attribute)
+        as_is = [(attribute, AS_IS, 0, 0, list(measures)) for attribute, measures in by]
         for attribute, strategy, labels, people, measures in (*as_is, *part["moving"]):
             where = strategy, str(labels), "" if people is None else str(people), str(cell.fold)
-            yield from (MovedRow(*front, attribute, *where, *measured) for measured in measures)
+            for each in map(Result._make, measures):
+                yield MovedRow(*front, attribute, *where, *each.what, each.value)
 
 
 def write_moved(folder: Path, rows: Iterable[MovedRow]) -> None:

@@ -26,11 +26,10 @@ from faircal.evaluation.classes.intervals import (
 )
 from faircal.evaluation.classes.rows import CLASS, ROW_MEANS, ClassRows, measure_method
 from faircal.evaluation.curves import Curves, ScoreHistogram
-from faircal.metrics.intervals import LEVEL, Key, ValueInterval
+from faircal.metrics.intervals import LEVEL, Key
 from faircal.metrics.intervals.dyadic import Float64
-from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, least_people, trials_needed
-from faircal.metrics.measures import Measure
-from faircal.metrics.results import ALL, GLOBAL, Interval, ResultRow, as_table
+from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
+from faircal.metrics.results import ALL, GLOBAL, Result, as_table
 
 
 class Made(NamedTuple):
@@ -49,7 +48,7 @@ class ClassAudit:
 
     Attributes
     ----------
-    measures : dict from method to list of Measure
+    measures : dict from method to list of Result
     curves : Curves
         Confidence counted by group, and probabilities by class: what figures are drawn from.
     data : ClassRows
@@ -68,7 +67,7 @@ class ClassAudit:
     0.25
     """
 
-    measures: dict[str, list[Measure]]
+    measures: dict[str, list[Result]]
     curves: Curves
     data: ClassRows
     dataset: str = ""
@@ -160,15 +159,9 @@ class ClassAudit:
         if group not in self.data.identified:
             hint = did_you_mean(group, self.data.identified)
             raise ParameterError(f"the audit has no group {group!r}; {hint}")
-        n, least = self.count(group), trials_needed()
-        if n < least:
-            return f"only {n:,} {'row' if n == 1 else 'rows'}: {NOT_ENOUGH} ({least:,} are needed)"
-        fewest, units = least_people(""), self.effective_units(group)
-        if units < fewest:
-            n = min(round(units), fewest - 1)  # 19.9 is not said to be 20
-            which = "unit" if n == 1 else "units"
-            return f"only {n:,} effective {which}: {NOT_ENOUGH} ({fewest:,} are needed)"
-        return None
+        units = self.effective_units(group)
+        of, who = "rows", ("unit", "units")
+        return insufficient_data_reason("", self.count(group), units, of=of, who=who)
 
     def count(self, group: str = GLOBAL) -> int:
         """Return the number of rows."""
@@ -184,24 +177,30 @@ class ClassAudit:
         alone = identified.people == len(identified.genuine)
         return float(identified.people) if alone else identified.genuine_dyads.effective_people
 
-    def intervals(self, level: float = LEVEL) -> list[Interval]:
-        """Return every value with its interval; of the accuracy also the rows it counts."""
+    @cached_property
+    def rows(self) -> list[Result]:
+        """Every value with its interval, and why it must not be shown; of the accuracy, counts."""
+        withheld = {g: self.insufficient_data_reason(g) or "" for g in (GLOBAL, *self.groups)}
         rows = []
         for method, measures in self.measures.items():
-            intervals = self._intervals_of(method, level)
+            intervals = self._intervals_of(method, LEVEL)
             made = self.made.get(method, Made())
-            where = {"feature": "", "method": method, "attribute": self.attribute, "level": level}
-            where |= {"calibrator": made.calibrator, "clusters": made.clusters}
-            for group, condition, metric, value in measures:
-                if not has_interval(metric):
-                    continue
-                counts: tuple[float, ...] = ()
-                if metric == "accuracy" and self.count(group):
-                    n = self.count(group)
-                    counts = round(value * n), n, intervals.effective.get(group, math.nan)
-                ends = intervals.interval((group, condition, metric))
-                row = ValueInterval(group, condition, metric, value, *ends, *counts)
-                rows.append(Interval.of(row._asdict(), **where))
+            where: dict[str, Any] = {"dataset": self.dataset, "method": method}
+            where |= {"attribute": self.attribute, **made._asdict()}
+            for each in measures:
+                row = each._replace(withheld=withheld.get(each.group, ""), **where)
+                if each.group != ALL:
+                    n, units = self.count(each.group), self.effective_units(each.group)
+                    row = row._replace(trials=float(n), people=units)
+                if has_interval(each.metric):
+                    low, high = intervals.interval(each.what)
+                    row = row._replace(low=low, high=high, level=LEVEL)
+                if each.metric == "accuracy" and each.group != ALL and row.trials:
+                    row = row._replace(
+                        errors=float(round(each.value * row.trials)),
+                        effective=intervals.effective.get(each.group, math.nan),
+                    )
+                rows.append(row)
         return rows
 
     def differences(self, level: float = LEVEL) -> list[ClassDifference]:
@@ -209,21 +208,12 @@ class ClassAudit:
         rows = []
         for i, method in enumerate(self.methods):
             for reference in self.methods[:i]:
-                for group, condition, metric, _ in self.measures[method]:
+                for group, condition, metric in (each.what for each in self.measures[method]):
                     if condition or not has_interval(metric):
                         continue
                     ends = self.difference(metric, method, reference, group=group, level=level)
                     what = self.attribute, group, condition, metric
                     rows.append(ClassDifference(method, reference, *what, *ends, level))
-        return rows
-
-    @property
-    def rows(self) -> list[ResultRow]:
-        """The values as rows of ``results.csv``."""
-        rows = []
-        for method, measures in self.measures.items():
-            front = self.dataset, "", method, *self.made.get(method, Made()), "", self.attribute
-            rows += [ResultRow(*front, *each[:3], each.value) for each in measures]
         return rows
 
     @property
@@ -234,7 +224,7 @@ class ClassAudit:
     @cached_property
     def _values(self) -> dict[str, dict[Key, float]]:
         return {
-            method: {(m.group, m.condition, m.metric): m.value for m in measures}
+            method: {each.what: each.value for each in measures}
             for method, measures in self.measures.items()
         }
 
@@ -341,7 +331,7 @@ def audit_classes(
             f"attribute: {CLASS!r} is a name that results keep for the classes; rename the column"
         )
     rows = ClassRows.of(probabilities, labels, groups=groups, identity=identity, classes=classes)
-    measures: dict[str, list[Measure]] = {}
+    measures: dict[str, list[Result]] = {}
     curves: list[ScoreHistogram] = []
     for method in rows.methods:
         measures[method], drawn = measure_method(rows, method, attribute)

@@ -16,7 +16,6 @@ from faircal.metrics.results import (
     read_rows,
     versions,
     without_nan,
-    write_intervals,
     write_results,
     write_rows,
     write_run,
@@ -29,7 +28,7 @@ _SINGLY, _NAMED = 3, 6
 
 
 def write_class_audit(folder: Path, audit: ClassAudit, run: Mapping[str, Any]) -> None:
-    """Write ``results.csv``, ``intervals.csv``, ``differences.csv``, curves and ``run.json``.
+    """Write ``results.csv``, ``differences.csv``, curves and ``run.json``.
 
     All of them take their places together, when all are written.
 
@@ -59,7 +58,6 @@ def write_class_audit(folder: Path, audit: ClassAudit, run: Mapping[str, Any]) -
     differences = audit.differences()
     with staged(target) as draft:
         write_results(draft, audit.rows)
-        write_intervals(draft, audit.intervals())
         write_rows(draft / DIFFERENCES, ClassDifference, differences)
         write_curves(draft / CURVES, as_table(audit.curves))
         write_run(draft, without_nan(record))

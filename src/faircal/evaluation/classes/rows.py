@@ -20,8 +20,8 @@ from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.classes import CLASS_METRICS, top_label
 from faircal.metrics.decomposition import decompose_binary
 from faircal.metrics.intervals.dyadic import Float64, IdentifiedPairs, Int64
-from faircal.metrics.measures import Measure, check_names
-from faircal.metrics.results import ALL, GLOBAL
+from faircal.metrics.measures import check_names
+from faircal.metrics.results import ALL, GLOBAL, Result
 
 #: What curves of classes are kept under in place of an attribute.
 CLASS = "class"
@@ -241,7 +241,7 @@ def class_rankings(rows: ClassRows, method: str) -> Iterator[tuple[str, Rankings
 
 def measure_method(
     rows: ClassRows, method: str, attribute: str = ""
-) -> tuple[list[Measure], list[ScoreHistogram]]:
+) -> tuple[list[Result], list[ScoreHistogram]]:
     """Measure one method: all rows, each group, each class, over groups."""
     values: dict[tuple[str, str], float] = {}
     curves: list[ScoreHistogram] = []
@@ -254,7 +254,7 @@ def measure_method(
     for group, ranking in top_rankings(rows, method).items():
         values[group, TOP["ks"]], values[group, TOP["ece"]] = ks(ranking), ece(ranking)
         curves.append(ScoreHistogram(source, group, "probability", Histogram.of(ranking, edges)))
-    of_classes: list[Measure] = []
+    of_classes: list[Result] = []
     for name, rankings in class_rankings(rows, method):
         histogram = Histogram.of(rankings[GLOBAL], edges)
         curves.append(
@@ -266,18 +266,22 @@ def measure_method(
             for part_name, value in zip(PARTS, terms, strict=True):
                 values[group, part_name] = values.get((group, part_name), 0.0) + value
             for metric, value in ((EACH["ks"], ks(ranking)), (EACH["ece"], ece(ranking))):
-                of_classes.append(Measure(group, class_condition(name), metric, value))
+                of_classes.append(_result(group, class_condition(name), metric, value))
                 share = value / len(rows.classes)
                 values[group, metric] = values.get((group, metric), 0.0) + share
     return [*_listed(values, rows), *of_classes], curves
 
 
-def _listed(values: dict[tuple[str, str], float], rows: ClassRows) -> Iterator[Measure]:
+def _result(group: str, under: str, metric: str, value: float) -> Result:
+    return Result(group=group, condition=under, metric=metric, value=value)
+
+
+def _listed(values: dict[tuple[str, str], float], rows: ClassRows) -> Iterator[Result]:
     """Put values in the order of the metrics, deviations over groups behind those they are of."""
     for metric in (*CLASS_METRICS, *PARTS):
         for group in rows.rows:
-            yield Measure(group, "", metric, values[group, metric])
+            yield _result(group, "", metric, values[group, metric])
         if rows.group_names and metric in CLASS_METRICS:
             of_groups = [values[group, metric] for group in rows.group_names]
             for name, function in DEVIATIONS.items():
-                yield Measure(ALL, "", f"{metric}_{name}", function(of_groups))
+                yield _result(ALL, "", f"{metric}_{name}", function(of_groups))

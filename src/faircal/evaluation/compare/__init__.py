@@ -4,7 +4,15 @@
 methods of one; `no_worse` and `non_inferior` say whether an update may pass.
 """
 
-from faircal.evaluation.compare.compare import ComparedRuns, compare, compare_runs, differences
+from faircal.evaluation.compare.compare import (
+    REFERENCE,
+    ComparedRuns,
+    compare,
+    compare_runs,
+    differences,
+    read_differences,
+    write_differences,
+)
 from faircal.evaluation.compare.paired import Difference, Estimate, difference, holm
 from faircal.evaluation.compare.runs import ComparedRun, can_pair, notes
 from faircal.evaluation.compare.verdicts import (
@@ -17,6 +25,7 @@ from faircal.evaluation.compare.verdicts import (
 )
 
 __all__ = [
+    "REFERENCE",
     "ComparedRun",
     "ComparedRuns",
     "Comparison",
@@ -34,4 +43,6 @@ __all__ = [
     "no_worse",
     "non_inferior",
     "notes",
+    "read_differences",
+    "write_differences",
 ]

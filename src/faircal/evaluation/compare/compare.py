@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
@@ -29,7 +29,7 @@ from faircal.evaluation.compare.verdicts import (
     non_inferior,
 )
 from faircal.metrics.intervals import Key
-from faircal.metrics.results import ALL, GLOBAL, Condition
+from faircal.metrics.results import ALL, GLOBAL, Condition, Result, read_rows, write_rows
 
 #: What is compared unless told: error rates where decisions are made, and the calibration error.
 METRICS = ("fpr", "fnr", "ks")
@@ -104,7 +104,7 @@ def compare(
     compared = []
     for both in matched:
         keys = _keys(run_a, run_b, both, chosen_metrics)
-        compared += [_one(run_a, run_b, both, key, level, paired, tolerance) for key in keys]
+        compared += [_one(both, key, level, paired, tolerance) for key in keys]
     if not compared:  # nothing compared is not nothing worse
         raise ParameterError(
             f"metrics: nothing is left to compare: {_why(matched, chosen_metrics)}; name others"
@@ -194,7 +194,7 @@ def compare_runs(
 
 
 def differences(
-    run: ComparedRun | str | Path,
+    run: ComparedRun,
     reference: str = "baseline",
     *,
     attribute: str | None = None,
@@ -203,12 +203,12 @@ def differences(
     """Return how each method of a run differs from `reference` in the headline numbers.
 
     One family: p-values are corrected for all that is returned. Nothing is, where the reference was
-    not run or the folder has no replicates.
+    not run.
 
     Parameters
     ----------
-    run : ComparedRun or path
-        The folder of a benchmark.
+    run : ComparedRun
+        A benchmark.
     reference : str
         The method that A is.
     attribute : str, optional
@@ -216,10 +216,6 @@ def differences(
     level : float
         Of intervals, and one minus the risk of a wrong verdict.
     """
-    if not isinstance(run, ComparedRun):
-        if not ComparedRun.kept(run):
-            return []
-        run = ComparedRun.read(run)
     by = (run.names("attribute") or [""])[0] if attribute is None else attribute
     compared = []
     for feature in run.names("feature"):
@@ -230,8 +226,38 @@ def differences(
                 continue
             both = MatchedValues(feature, by, reference, method, a, b)
             keys = [key for key in _headlines(a) if key in b]
-            compared += [_one(run, run, both, key, level, True, 0.0) for key in keys]
+            compared += [_one(both, key, level, True, 0.0) for key in keys]
     return correct(compared)
+
+
+#: The method that others are compared with, in a benchmark's own folder.
+REFERENCE = "baseline"
+DIFFERENCES = "differences.csv"
+
+
+def write_differences(folder: Path, record: dict[str, Any], rows: Sequence[Result]) -> None:
+    """Write how the methods of a benchmark differ from `REFERENCE`, by attribute, where it ran.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the replicates are already.
+    record : dict
+        ``run.json``.
+    rows : sequence of Result
+        ``results.csv``.
+    """
+    compared: list[Comparison] = []
+    if ComparedRun.kept(folder):
+        run = ComparedRun.of(folder, record, rows)
+        for attribute in run.names("attribute"):
+            compared += differences(run, REFERENCE, attribute=attribute)
+    write_rows(folder / DIFFERENCES, Comparison, compared)
+
+
+def read_differences(folder: Path) -> list[Comparison]:
+    """Read ``differences.csv`` of a benchmark of pairs; none where there is no such file."""
+    return read_rows(folder / DIFFERENCES, Comparison)
 
 
 def _wanted(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> list[str]:
@@ -320,8 +346,6 @@ def _headlines(values: Iterable[Key]) -> Iterator[Key]:
 
 
 def _one(
-    run_a: ComparedRun,
-    run_b: ComparedRun,
     both: MatchedValues,
     key: Key,
     level: float,
@@ -331,16 +355,14 @@ def _one(
     """Compare one value; the verdict comes when all have been."""
     a, b = both.a[key], both.b[key]
     apart = difference(a, b, level=level, correlation=None if paired else 0.0)
-    people = [run.people(both.attribute, key[0], key[2]) for run in (run_a, run_b)]
-    fewest = min((n for n in people if n is not None), default=None)
-    sides = (run_a, both.a), (run_b, both.b)
-    enough = all(run.reportable(both.attribute, side, key) for run, side in sides)
+    fewest = min((each.people for each in (a, b) if not math.isnan(each.people)), default=math.nan)
     verdict: Verdict = "not told apart" if apart.known else "not known"
-    if not enough and not math.isnan(b.value - a.value):
+    if (a.withheld or b.withheld) and not math.isnan(b.value - a.value):
         verdict = "not enough data"
     where = both.feature, both.attribute, both.method_a, both.method_b, *key
+    ends = apart.value, apart.low, apart.high, apart.level, apart.correlation, apart.freedom
     p = apart.p_value(tolerance)
-    return Comparison(*where, a.value, b.value, apart, p, p, verdict, 0, fewest, tolerance)
+    return Comparison(*where, a.value, b.value, *ends, p, p, verdict, 0.0, fewest, tolerance)
 
 
 def correct(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -350,20 +372,16 @@ def correct(comparisons: Sequence[Comparison]) -> list[Comparison]:
     judged = []
     for each in comparisons:
         if not each.reportable:
-            judged.append(replace(each, family=len(reportable)))
+            judged.append(each._replace(family=float(len(reportable))))
             continue
         p = next(corrected)
         verdict = _verdict(each, p)
-        judged.append(replace(each, corrected=p, verdict=verdict, family=len(reportable)))
+        judged.append(each._replace(p_holm=p, verdict=verdict, family=float(len(reportable))))
     return judged
 
 
 def _verdict(of: Comparison, corrected: float) -> Verdict:
     # 1 − 0.95 is a little more than 0.05 in floating point, other levels a little less.
-    if corrected > 1 - of.difference.level + 1e-12:
+    if corrected > 1 - of.level + 1e-12:
         return "not told apart"
-    return (
-        "better"
-        if math.copysign(1, of.difference.value) == improvement_sign(of.metric)
-        else "worse"
-    )
+    return "better" if math.copysign(1, of.difference) == improvement_sign(of.metric) else "worse"

@@ -10,7 +10,7 @@ up as squares; as far as they move together, only what the one moves more than t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ from faircal.metrics import DEVIATIONS, FAIRNESS
 from faircal.metrics.intervals import Key
 from faircal.metrics.intervals.over_groups import deviation_of
 from faircal.metrics.proportions import combined_reach
-from faircal.metrics.results import ALL, GLOBAL
+from faircal.metrics.results import ALL, GLOBAL, Result
 
 Noise = NDArray[np.float32]
 
@@ -35,7 +35,7 @@ class Estimate:
     """A value, its interval, and its noise with other people (replicates less the value).
 
     `inflated` says that noise makes the value too large on average, as it does a calibration error
-    or a deviation over groups; `trials` are the pairs that a rate counts, NaN where it is none.
+    or a deviation over groups; `people` and `withheld` are those of the result.
     """
 
     value: float
@@ -44,7 +44,8 @@ class Estimate:
     noise: Noise = field(default_factory=lambda: _NONE)
     level: float = 0.95
     inflated: bool = False
-    trials: float = math.nan
+    people: float = math.nan
+    withheld: str = ""
 
     @property
     def known(self) -> bool:
@@ -257,51 +258,45 @@ _INFLATED = ("ks", "ece")
 _LEVEL = 0.95
 
 
-def of_values(
-    values: Mapping[Key, tuple[float, float, float]],
-    noise: Mapping[Key, Noise],
-    level: float = _LEVEL,
-    trials: Mapping[Key, float] | None = None,
-) -> dict[Key, Estimate]:
-    """Return estimates of values by group, condition and metric.
+def of_results(results: Iterable[Result], noise: Mapping[Key, Noise]) -> dict[Key, Estimate]:
+    """Return estimates by group, condition and metric.
 
     Parameters
     ----------
-    values : mapping of (group, condition, metric) to (value, low, high)
-        NaN where there is no interval; a number over groups gets one from its replicates then.
+    results : iterable of Result
+        A method's. A number over groups without an interval gets one from its replicates.
     noise : mapping of (group, condition, metric) to ndarray of float32, shape (n_replicates,)
         Replicates less the value. Those of numbers over groups come from the groups' here.
-    level : float
-        Of the intervals.
-    trials : mapping of (group, condition, metric) to float, optional
-        The pairs that rates count.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> noise = {(g, "", "ks"): rng.normal(0, 0.01, 500).astype(np.float32) for g in "FM"}
-    >>> values = {("F", "", "ks"): (0.1, 0.08, 0.12), ("M", "", "ks"): (0.3, 0.28, 0.32)}
-    >>> over = {("all", "", "ks_gap"): (0.2, float("nan"), float("nan"))}
-    >>> result = of_values(values | over, noise)
-    >>> gap = result["all", "", "ks_gap"]
+    >>> values = [Result(group="F", metric="ks", value=0.1, low=0.08, high=0.12),
+    ...           Result(group="M", metric="ks", value=0.3, low=0.28, high=0.32),
+    ...           Result(group="all", metric="ks_gap", value=0.2)]
+    >>> gap = of_results(values, noise)["all", "", "ks_gap"]
     >>> round(gap.low, 2), round(gap.high, 2)
     (0.17, 0.23)
     """
+    by_key = {each.what: each for each in results}
+    values = {key: each.value for key, each in by_key.items()}
     kept: dict[tuple[str, str], _Groups] = {}
     estimates = {}
-    for key, (value, low, high) in values.items():
-        group, condition, metric = key
+    for key, each in by_key.items():
         own = noise.get(key)
-        if group == ALL:
-            own = _over_groups(condition, metric, values, noise, kept)
+        if each.group == ALL:
+            own = _over_groups(each.condition, each.metric, values, noise, kept)
         if own is None:
-            own = np.zeros(0, np.float32)
-        if group == ALL and math.isnan(low) and len(own):
+            own = _NONE
+        low, high, level = each.low, each.high, _LEVEL if math.isnan(each.level) else each.level
+        if each.group == ALL and math.isnan(low) and len(own):
             half = float(ndtri((1 + level) / 2) * np.std(own, dtype=np.float64))
-            low, high = value - half, value + half
-        inflated = group == ALL or metric in _INFLATED
-        pairs = math.nan if trials is None else trials.get(key, math.nan)
-        estimates[key] = Estimate(value, low, high, own, level, inflated, pairs)
+            low, high = each.value - half, each.value + half
+        inflated = each.group == ALL or each.metric in _INFLATED
+        estimates[key] = Estimate(
+            each.value, low, high, own, level, inflated, each.people, each.withheld
+        )
     return estimates
 
 
@@ -312,7 +307,7 @@ _Groups = tuple[NDArray[np.float64], NDArray[np.float64]]
 def _over_groups(
     condition: str,
     metric: str,
-    values: Mapping[Key, tuple[float, float, float]],
+    values: Mapping[Key, float],
     noise: Mapping[Key, Noise],
     kept: dict[tuple[str, str], _Groups],
 ) -> Noise | None:
@@ -348,15 +343,15 @@ def _over_groups(
 def _gather(
     condition: str,
     metric: str,
-    values: Mapping[Key, tuple[float, float, float]],
+    values: Mapping[Key, float],
     noise: Mapping[Key, Noise],
 ) -> _Groups:
     keys = [
         key
-        for key, (value, *_) in values.items()
+        for key, value in values.items()
         if key[0] not in (GLOBAL, ALL) and key[1:] == (condition, metric) and not math.isnan(value)
     ]
-    plain = np.array([values[key][0] for key in keys])
+    plain = np.array([values[key] for key in keys])
     if not keys or any(key not in noise for key in keys):
         return plain, np.zeros((0, 0))
     return plain, plain + np.stack([noise[key] for key in keys], axis=-1).astype(np.float64)

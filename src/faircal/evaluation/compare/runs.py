@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.evaluation.compare.paired import Estimate, Noise, of_values
+from faircal.evaluation.compare.paired import Estimate, Noise, of_results
 from faircal.metrics.intervals import Key
-from faircal.metrics.intervals.sufficient_data import (
-    effective_people_by_group,
-    insufficient_data_reason,
-)
 from faircal.metrics.results import (
     AGAIN,
-    ALL,
-    INTERVALS,
     REPLICATES,
-    RESULTS,
-    Condition,
-    Interval,
-    Replicated,
-    read_intervals,
+    Result,
+    Results,
     read_replicates,
     read_results,
     read_run,
 )
-
-_KINDS = ("fpr", "fnr")
 
 
 class ScoreKey(NamedTuple):
@@ -65,26 +53,31 @@ class ComparedRun:
     def read(cls, folder: str | Path) -> ComparedRun:
         """Read the folder that ``faircal benchmark`` or ``faircal audit`` wrote."""
         home = Path(folder)
-        if not (home / RESULTS).exists():
-            read_results(home)  # no run at all: says so
-        return cls.of(home, read_run(home), read_intervals(home))
+        return cls.of(home, read_run(home), read_results(home))
 
     @classmethod
-    def of(cls, home: Path, record: dict[str, Any], intervals: Sequence[Interval]) -> ComparedRun:
-        """Put what was read already together with the replicates of the same folder."""
-        replicates = read_replicates(home / REPLICATES)
-        if not replicates or not intervals:
-            missing = INTERVALS if replicates else REPLICATES
+    def of(cls, home: Path, record: dict[str, Any], rows: Sequence[Result]) -> ComparedRun:
+        """Put what was measured together with the replicates in the same folder."""
+        noise: dict[ScoreKey, dict[Key, Noise]] = {}
+        for each in read_replicates(home / REPLICATES):
+            what = each.group, each.condition, each.metric
+            noise.setdefault(ScoreKey(*each[:5]), {})[what] = each.noise
+        if not noise:
             raise DataError(
-                f"{home}: no {missing}, which differences are made of; {AGAIN} with this version"
-                " (audits of streamed pairs keep none: leave --stream out)"
+                f"{home}: no {REPLICATES}, which differences are made of; {AGAIN} with this version"
+                " (audits of more pairs than fit in memory keep none)"
             )
-        return cls(str(home), record, _estimates(intervals, replicates))
+        results: dict[ScoreKey, list[Result]] = {}
+        for row in Results(rows):
+            if row.metric != "threshold":
+                results.setdefault(ScoreKey(*row.key[:5]), []).append(row)
+        estimates = {of: of_results(results[of], noise[of]) for of in noise if of in results}
+        return cls(str(home), record, estimates)
 
     @staticmethod
     def kept(folder: str | Path) -> bool:
         """Whether a folder has what differences are made of; damaged or not."""
-        return all((Path(folder) / name).exists() for name in (INTERVALS, REPLICATES))
+        return (Path(folder) / REPLICATES).exists()
 
     def names(self, field: str) -> list[str]:
         """Return the features, methods or attributes, in order."""
@@ -102,24 +95,6 @@ class ComparedRun:
         """Whether it is known who is in the pairs."""
         return self.record.get("effective_people") is not None
 
-    def people(self, attribute: str, group: str, metric: str) -> float | None:
-        """Return the effective people behind a metric of a group; None where they are not known."""
-        return effective_people_by_group(self.record, attribute, metric).get(group)
-
-    def reportable(self, attribute: str, estimates: Mapping[Key, Estimate], key: Key) -> bool:
-        """Whether a report of this run would tell one of the values `estimates` by an attribute."""
-        group, condition, metric = key
-        if group == ALL:
-            return True
-        kind = "fnr" if metric == "tpr" else metric
-        pairs = estimates[key].trials if kind in _KINDS else _pairs(estimates, group)
-        least = 10**9 if math.isnan(pairs) else round(pairs)  # not known: people decide
-        people = self.people(attribute, group, metric)
-        return (
-            insufficient_data_reason(kind, least, people, Condition.of(condition).wanted(kind))
-            is None
-        )
-
     @property
     def thresholded(self) -> bool:
         """Whether error rates at a threshold of the user's own were measured."""
@@ -129,38 +104,6 @@ class ComparedRun:
     def data_hash(self) -> str:
         """The hash of the data; empty where none is kept."""
         return str(self.record.get("data_sha256") or "")
-
-
-def _pairs(estimates: Mapping[Key, Estimate], group: str) -> float:
-    """Return a group's pairs, both kinds: those that its rates count; NaN without rates."""
-    counted = {
-        metric: each.trials
-        for (of, _, metric), each in estimates.items()
-        if of == group and metric in _KINDS and each.trials == each.trials
-    }
-    return sum(counted.values()) if len(counted) == len(_KINDS) else math.nan
-
-
-def _estimates(
-    intervals: Iterable[Interval], replicates: Iterable[Replicated]
-) -> dict[ScoreKey, dict[Key, Estimate]]:
-    noise: dict[ScoreKey, dict[Key, Noise]] = {}
-    for row in replicates:
-        key = row.group, row.condition, row.metric
-        noise.setdefault(ScoreKey(*row[:5]), {})[key] = row.noise
-    values: dict[ScoreKey, dict[Key, tuple[float, float, float]]] = {}
-    trials: dict[ScoreKey, dict[Key, float]] = {}
-    level = 0.95
-    for each in intervals:
-        level = each.level
-        key = each.group, each.condition, each.metric
-        values.setdefault(ScoreKey(*each[:5]), {})[key] = each.value, each.low, each.high
-        trials.setdefault(ScoreKey(*each[:5]), {})[key] = each.trials
-    return {
-        scored: of_values(values[scored], noise[scored], level, trials[scored])
-        for scored in noise
-        if scored in values
-    }
 
 
 @dataclass(frozen=True)

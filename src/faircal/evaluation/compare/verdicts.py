@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from faircal._base.errors import ParameterError
 from faircal.evaluation.compare.paired import Difference
@@ -38,24 +38,25 @@ def improvement_sign(metric: str) -> int:
     return 1 if higher else -1
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One value of two runs or methods, A and B, and how it differs.
+class Comparison(NamedTuple):
+    """One value of two runs or methods, A and B, and how it differs: a row of ``differences.csv``.
 
     Attributes
     ----------
     feature, attribute, method_a, method_b, group, condition, metric : str
     a, b : float
         The values.
-    difference : Difference
+    difference, low, high, level : float
         ``b − a`` with its interval, of this comparison alone.
-    p, corrected : float
+    correlation, freedom : float
+        As in `faircal.evaluation.compare.paired.Difference`.
+    p, p_holm : float
         The chance that chance alone makes so large a difference, alone and after Holm's correction
         for all comparisons that were made together, `family`.
     verdict : str
         By the corrected p-value.
-    people : float or None
-        The fewest effective people of the two; None where they are not known.
+    people : float
+        The fewest effective people of the two; NaN where they are not known.
     tolerance : float
         A difference up to this size is none.
     """
@@ -69,13 +70,23 @@ class Comparison:
     metric: str
     a: float
     b: float
-    difference: Difference
+    difference: float
+    low: float
+    high: float
+    level: float
+    correlation: float
+    freedom: float
     p: float
-    corrected: float
-    verdict: Verdict
-    family: int
-    people: float | None
+    p_holm: float
+    verdict: str
+    family: float
+    people: float
     tolerance: float = 0.0
+
+    @property
+    def _ends(self) -> Difference:
+        ends = self.difference, self.low, self.high, self.correlation, self.freedom, self.level
+        return Difference(*ends)
 
     @property
     def reportable(self) -> bool:
@@ -85,16 +96,14 @@ class Comparison:
     @property
     def worst(self) -> float:
         """By how much B may be worse, as far as the interval goes; negative where it is better."""
-        ends = self.difference
-        return ends.high if improvement_sign(self.metric) < 0 else -ends.low
+        return self.high if improvement_sign(self.metric) < 0 else -self.low
 
     @property
     def detectable(self) -> float:
         """How large a worsening would have been noticed, 8 times in 10, after correction."""
-        risk = (1 - self.difference.level) / max(self.family, 1)
-        return self.tolerance + self.difference.detectable(
-            -improvement_sign(self.metric), risk, POWER
-        )
+        risk = (1 - self.level) / max(self.family, 1)
+        worse = -improvement_sign(self.metric)
+        return self.tolerance + self._ends.detectable(worse, risk, POWER)
 
     @property
     def no_errors(self) -> bool:
@@ -104,29 +113,17 @@ class Comparison:
     @property
     def same(self) -> bool:
         """Whether A and B are one and the same, noise and all."""
-        ends = self.difference
-        return self.reportable and self.a == self.b and ends.high - ends.low < _SAME
+        return self.reportable and self.a == self.b and self.high - self.low < _SAME
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for machines; what is not told is None."""
-        names = ("feature", "attribute", "method_a", "method_b", "group", "condition", "metric")
-        numbers = {
-            "a": self.a,
-            "b": self.b,
-            "difference": self.difference.value,
-            "low": self.difference.low,
-            "high": self.difference.high,
-            "level": self.difference.level,
-            "correlation": self.difference.correlation,
-            "p": self.p,
-            "p_holm": self.corrected,
-            "detectable": self.detectable,
-        }
+        numbers = ("a", "b", "difference", "low", "high", "level", "correlation", "p", "p_holm")
+        values = {name: getattr(self, name) for name in (*numbers, "detectable")}
         return {
-            **{name: getattr(self, name) for name in names},
-            **(numbers if self.reportable else dict.fromkeys(numbers)),
-            "family": self.family,
-            "effective_people": self.people,
+            **dict(zip(self._fields[:7], self[:7], strict=True)),
+            **(values if self.reportable else dict.fromkeys(values)),
+            "family": int(self.family),
+            "effective_people": None if math.isnan(self.people) else self.people,
             "verdict": self.verdict,
         }
 

@@ -12,10 +12,13 @@ from faircal.metrics.intervals.reported import (
     BY_PEOPLE,
     LEVEL,
     PAIR_WISE,
-    ValueInterval,
-    over_folds,
+    PeopleBehind,
+    least_ratios,
     replicated_values,
-    value_intervals,
+    summarise,
+    with_intervals,
+    with_reasons,
+    worst_and_best,
 )
 from faircal.metrics.intervals.uncertainty import Key, Uncertainty
 
@@ -24,10 +27,13 @@ __all__ = [
     "LEVEL",
     "PAIR_WISE",
     "Key",
+    "PeopleBehind",
     "Uncertainty",
-    "ValueInterval",
     "expect",
-    "over_folds",
+    "least_ratios",
     "replicated_values",
-    "value_intervals",
+    "summarise",
+    "with_intervals",
+    "with_reasons",
+    "worst_and_best",
 ]

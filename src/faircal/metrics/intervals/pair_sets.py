@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from faircal.data import Groups
 from faircal.metrics import log_likelihood_ratio
-from faircal.metrics.calibration import NLL_EPS
+from faircal.metrics.catalogue import Metric
 from faircal.metrics.intervals.auroc import AurocDependence
 from faircal.metrics.intervals.calibration_error import BinnedCurve, cut
 from faircal.metrics.intervals.dependence import Dependence
@@ -137,14 +137,12 @@ class PairSet:
             variance, dependence.degrees_of_freedom(rate), spread.influence * scale
         )
 
-    def loss_spread(self, metric: str) -> PeopleVariance:
-        """Return how the Brier score or the NLL varies with the people."""
-        probability, genuine = self._probabilities, self.identified.genuine
-        if metric == "brier":
-            losses = (probability - genuine) ** 2
-        else:
-            right = np.where(genuine, probability, 1 - probability)
-            losses = -np.log(np.clip(right, NLL_EPS, 1 - NLL_EPS))
+    def loss_spread(self, metric: Metric) -> PeopleVariance:
+        """Return how a metric that is a mean over pairs varies with the people."""
+        if metric.losses is None:
+            raise ValueError(f"{metric.name} is no mean over pairs")
+        values = self._scores if metric.of == "score" else self._probabilities
+        losses = metric.losses(values, self.identified.genuine)
         return self.identified.spread((losses - losses.mean()) / len(losses))
 
     def cllr_spread(self, prior: float | None) -> PeopleVariance:

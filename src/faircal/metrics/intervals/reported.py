@@ -1,17 +1,17 @@
-"""The intervals and replicates that results keep, of one set of pairs and over folds."""
+"""From measured values to results: intervals, means over folds, and what may be shown."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from faircal.metrics import wilson
+from faircal.metrics.intervals.sufficient_data import withheld_reason
 from faircal.metrics.intervals.uncertainty import RATES, Uncertainty
-from faircal.metrics.measures import Measure
-from faircal.metrics.results import ALL, Replicated
+from faircal.metrics.proportions import joint_level
+from faircal.metrics.results import ALL, GLOBAL, MEAN, STD, Replicated, Result
 
 LEVEL = 0.95
 
@@ -22,43 +22,67 @@ PAIR_WISE = (
     "where pairs share people)"
 )
 
-
-class ValueInterval(NamedTuple):
-    """A value with its interval; a rate also with the pairs it counts.
-
-    `counted` are its errors (`trials` less them for a TPR), a fraction where it is interpolated;
-    `effective` is how many independent pairs would make it as uncertain as it is.
-    """
-
-    group: str
-    condition: str
-    metric: str
-    value: float
-    low: float
-    high: float
-    counted: float = math.nan
-    trials: float = math.nan
-    effective: float = math.nan
+#: From a group and a metric to the effective people behind it; None where they are not known.
+PeopleBehind = Callable[[str, str], float | None]
 
 
-def value_intervals(
-    uncertainty: Uncertainty, measures: Iterable[Measure], level: float = LEVEL
-) -> list[ValueInterval]:
-    """Return every value but thresholds with its interval."""
+def with_intervals(
+    measures: Iterable[Result], uncertainty: Uncertainty, level: float = LEVEL
+) -> list[Result]:
+    """Return every value with its interval; a threshold has none."""
     rows = []
-    for group, condition, metric, value in measures:
-        if metric == "threshold":
-            continue
-        key = group, condition, metric
-        counts: tuple[float, ...] = ()
-        if group != ALL and metric in RATES:
-            trials = uncertainty.trials(group, metric)
-            counts = round(value * trials, 6), trials, uncertainty.effective_trials(*key)
-        rows.append(ValueInterval(*key, value, *uncertainty.interval(*key, level), *counts))
+    for each in measures:
+        row = each
+        if each.metric != "threshold":
+            low, high = uncertainty.interval(*each.what, level)
+            row = each._replace(low=low, high=high, level=level)
+        if each.group != ALL and each.metric in RATES:
+            row = row._replace(effective=uncertainty.effective_trials(*each.what))
+        rows.append(row)
     return rows
 
 
-def over_folds(folds: Sequence[ValueInterval], level: float = LEVEL) -> ValueInterval:
+def with_reasons(rows: Iterable[Result], people: PeopleBehind) -> list[Result]:
+    """Return values with the effective people behind them, and why some must not be shown."""
+    decided = []
+    for each in rows:
+        row = each
+        if each.group != ALL and each.metric != "threshold":
+            behind = people(each.group, each.metric)
+            row = each._replace(people=math.nan if behind is None else behind)
+            row = row._replace(withheld=withheld_reason(row))
+        decided.append(row)
+    return decided
+
+
+def summarise(
+    rows: Iterable[Result], people: Callable[[str], PeopleBehind] = lambda _: lambda *_: None
+) -> list[Result]:
+    """Return `rows` with, behind each value's folds, their mean and standard deviation (ddof 0).
+
+    A fold where a value is undefined (NaN) is left out of both; where one is infinite (a ratio to a
+    group without an error) the mean is, and there is no standard deviation.
+
+    Parameters
+    ----------
+    rows : iterable of Result
+    people : callable
+        From an attribute to the people behind the values of all folds together.
+    """
+    values: dict[tuple[str, ...], list[Result]] = {}
+    for row in rows:
+        values.setdefault((*row[:6], *row[7:11]), []).append(row)
+    summed: list[Result] = []
+    for folds in values.values():
+        defined = np.array([row.value for row in folds if not math.isnan(row.value)])
+        mean = over_folds(folds)
+        std = float(defined.std()) if np.isfinite(mean.value) else math.nan
+        summed += [*folds, *with_reasons([mean], people(mean.attribute))]
+        summed.append(Result(*mean[:11], std)._replace(fold=STD))
+    return summed
+
+
+def over_folds(folds: Sequence[Result]) -> Result:
     """Return the mean over folds of a value, with its interval; folds share no people.
 
     A rate counts the effective trials of all folds. For anything else the folds' intervals are put
@@ -67,50 +91,94 @@ def over_folds(folds: Sequence[ValueInterval], level: float = LEVEL) -> ValueInt
     """
     defined = [fold for fold in folds if not math.isnan(fold.value)]
     if not defined:
-        return folds[0]
-    first, n = defined[0], len(defined)
+        return folds[0]._replace(fold=MEAN)
+    n = len(defined)
     value = float(np.mean([fold.value for fold in defined]))
-    if not math.isnan(sum(fold.trials for fold in defined)):
-        return _rate(first, value, defined, level)
+    row = defined[0]._replace(
+        fold=MEAN,
+        value=value,
+        errors=sum(fold.errors for fold in defined),
+        trials=sum(fold.trials for fold in defined),
+    )
+    if row.group != ALL and row.metric in RATES:
+        return _rate(row, defined)
     if math.isinf(value):  # a ratio to a group without an error
-        return ValueInterval(
-            *first[:3], value, float(np.min([fold.low for fold in defined])), math.inf
-        )
+        return row._replace(low=float(np.min([fold.low for fold in defined])), high=math.inf)
     # MOVER of independent values: distances to the ends are put together as standard errors are.
     below = [fold.value - fold.low for fold in defined]
     above = [fold.high - fold.value for fold in defined]
     high = value + float(np.sqrt(np.square(above).sum())) / n
-    if first.group == ALL or first.metric in ("ks", "ece"):
+    if row.group == ALL or row.metric in ("ks", "ece"):
         low = value - float(np.mean(below))
     else:
         low = value - float(np.sqrt(np.square(below).sum())) / n
-    return ValueInterval(*first[:3], value, low, high)
+    return row._replace(low=low, high=high)
 
 
-def _rate(
-    first: ValueInterval, value: float, folds: Sequence[ValueInterval], level: float
-) -> ValueInterval:
+def _rate(row: Result, folds: Sequence[Result]) -> Result:
     """Put the rates of folds together: the variance of their mean says how many trials it is."""
-    trials = sum(fold.trials for fold in folds)
-    counted = sum(fold.counted for fold in folds)
     # Each fold counts the same, however many trials it has.
     effective = len(folds) ** 2 / sum(1 / np.maximum(fold.effective, 1e-9) for fold in folds)
     if math.isnan(effective):
-        return ValueInterval(*first[:3], value, math.nan, math.nan, counted, trials, effective)
-    inside = min(max(value, 0.0), 1.0)
-    low, high = wilson(inside * effective, effective, level)
-    return ValueInterval(*first[:3], value, float(low), float(high), counted, trials, effective)
+        return row._replace(low=math.nan, high=math.nan, effective=math.nan)
+    inside = min(max(row.value, 0.0), 1.0)
+    low, high = wilson(inside * effective, effective, row.level)
+    return row._replace(low=float(low), high=float(high), effective=float(effective))
+
+
+def worst_and_best(groups: Mapping[str, Result]) -> tuple[str, str] | None:
+    """Return the groups with the highest and the lowest rate that may be shown; None without two.
+
+    The one with most trials of equals.
+    """
+    shown = {name: rate for name, rate in groups.items() if rate.reportable}
+    if len(shown) < 2:
+        return None
+    worst = max(shown, key=lambda name: (shown[name].value, shown[name].trials))
+    return worst, max(shown, key=lambda name: (-shown[name].value, shown[name].trials))
+
+
+def least_ratios(rows: Iterable[Result]) -> list[Result]:
+    """Give how many times the best group's error rate the worst group's is at least.
+
+    The ratio of the near ends of both intervals, widened to hold at once for all groups that may be
+    shown, since the worst and the best are picked after looking. Above 1 the two groups differ.
+    """
+    points: dict[tuple[str, ...], dict[str, Result]] = {}
+    for row in rows:
+        if row.metric in ("fpr", "fnr") and row.group not in (GLOBAL, ALL):
+            name = f"{row.metric}_least_ratio"
+            points.setdefault((*row[:8], ALL, row.condition, name), {})[row.group] = row
+    made = []
+    for over, groups in points.items():
+        ends = worst_and_best(groups)
+        if ends is not None:
+            level = joint_level(sum(rate.reportable for rate in groups.values()), LEVEL)
+            low, high = (_widened(groups[name], level)[i] for i, name in enumerate(ends))
+            ratio = low / high if high > 0 else math.nan
+            made.append(Result._make((*over, ratio, *Result()[12:])))
+    return made
+
+
+def _widened(rate: Result, level: float) -> tuple[float, float]:
+    """Return the interval of a rate at a higher level than its own."""
+    value = min(max(rate.value, 0.0), 1.0)
+    low, high = min(rate.low, value), max(rate.high, value)
+    if level <= rate.level or math.isnan(rate.effective):
+        return low, high
+    lower, upper = wilson(value * rate.effective, rate.effective, level)
+    return min(low, float(lower)), max(high, float(upper))
 
 
 def replicated_values(
-    uncertainty: Uncertainty, measures: Iterable[Measure], source: tuple[str, ...]
+    uncertainty: Uncertainty, measures: Iterable[Result], source: tuple[str, ...]
 ) -> list[Replicated]:
     """Return replicates of the values of all pairs and of groups, as far as there are any.
 
     `source` is a `faircal.evaluation.curves.ScoreSource`: whose scores they are.
     """
-    varying = [m for m in measures if uncertainty.spread(m.group, m.condition, m.metric)]
-    noise = uncertainty.replicates([(m.group, m.condition, m.metric) for m in varying])
+    varying = [m for m in measures if uncertainty.spread(*m.what)]
+    noise = uncertainty.replicates([m.what for m in varying])
     feature, method, calibrator, clusters, _, attribute = source
     front = feature, method, calibrator, clusters, attribute
-    return [Replicated(*front, *m, noise[:, i]) for i, m in enumerate(varying)]
+    return [Replicated(*front, *m.what, m.value, noise[:, i]) for i, m in enumerate(varying)]

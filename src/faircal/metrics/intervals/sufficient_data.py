@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from faircal._base.errors import ParameterError
+from faircal.metrics.results import Condition, Result
 
 Metric = Literal["fpr", "fnr"]
 
@@ -21,6 +22,8 @@ FEWEST_PEOPLE = 20
 _GENUINE_EACH = 10
 NOT_ENOUGH = "not enough data"
 _ERROR_RATES: dict[str, Metric] = {"fpr": "fpr", "fnr": "fnr", "tpr": "fnr"}
+#: What the trials of a rate are, in words.
+TRIALS = {"fpr": "pairs of strangers", "fnr": "pairs of one person"}
 
 
 def trials_needed(rate: float | None = None) -> int:
@@ -97,25 +100,26 @@ def least_people(metric: str, rate: float | None = None) -> int:
 
 def insufficient_data_reason(
     metric: str,
-    pairs: int,
+    trials: float,
     people: float | None,
     rate: float | None = None,
     *,
     of: str = "pairs",
+    who: tuple[str, str] = ("person", "people"),
 ) -> str | None:
     """Say what there is too little of for a metric to be reported, or None.
 
     Parameters
     ----------
     metric : str
-    pairs : int
-        Those that it counts.
+    trials : float
+        The pairs or rows that it counts.
     people : float or None
         Effective people behind them; None where nobody knows.
     rate : float, optional
         The rate that the operating point sets for all pairs.
-    of : str
-        What the pairs are, in words.
+    of, who : str
+        What trials and people are, in words.
 
     Examples
     --------
@@ -125,14 +129,40 @@ def insufficient_data_reason(
     'only 21 effective people: not enough data (25 are needed)'
     >>> insufficient_data_reason("fpr", 4100, 25, 0.01)
     """
-    if pairs < (least := trials_needed(rate)):
-        few = of.replace("pairs", "pair", 1) if pairs == 1 else of
-        return f"only {pairs:,} {few}: {NOT_ENOUGH} ({least:,} are needed)"
+    if trials < (least := trials_needed(rate)):
+        head, _, rest = of.partition(" ")
+        few = " ".join([head.removesuffix("s"), rest]).strip() if trials == 1 else of
+        return f"only {trials:,.0f} {few}: {NOT_ENOUGH} ({least:,} are needed)"
     if people is not None and people < (fewest := least_people(metric, rate)):
         n = min(round(people), fewest - 1)  # 24.9 is not said to be 25
-        who = "person" if n == 1 else "people"
-        return f"only {n:,} effective {who}: {NOT_ENOUGH} ({fewest:,} are needed)"
+        return f"only {n:,} effective {who[n != 1]}: {NOT_ENOUGH} ({fewest:,} are needed)"
     return None
+
+
+def withheld_reason(result: Result) -> str:
+    """Say why a value of all pairs or of a group must not be shown; empty where it may.
+
+    The one place where that is decided: everything that shows results reads what it says.
+
+    Examples
+    --------
+    >>> rate = Result(metric="fpr", condition="global_fpr=0.01", value=0.05, trials=200)
+    >>> withheld_reason(rate)
+    'only 200 pairs of strangers: not enough data (300 are needed)'
+    >>> withheld_reason(rate._replace(trials=2000.0, people=12.7))
+    'only 13 effective people: not enough data (25 are needed)'
+    >>> withheld_reason(rate._replace(trials=2000.0))
+    ''
+    """
+    kind = _ERROR_RATES.get(result.metric, result.metric)
+    of = TRIALS.get(kind, "pairs")
+    if result.trials == 0:
+        return f"no {of}: nothing to say"
+    people = None if math.isnan(result.people) else result.people
+    rate = Condition.of(result.condition).wanted(kind)
+    few = insufficient_data_reason(kind, result.trials, people, rate, of=of)
+    undefined = math.isnan(result.value) and kind in TRIALS
+    return few or ("undefined: no threshold could be set" if undefined else "")
 
 
 def people_by_group(run: Mapping[str, Any], attribute: str) -> dict[str, int]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from faircal.data import Groups
-from faircal.metrics import DEVIATIONS, FAIRNESS, wilson
+from faircal.metrics import DEVIATIONS, FAIRNESS, METRICS, wilson
 from faircal.metrics.intervals.calibration_error import BinnedCurve
 from faircal.metrics.intervals.dyadic import FEWEST, Float64, PeopleVariance, replicates
 from faircal.metrics.intervals.inversion import rate_interval
@@ -22,9 +22,8 @@ from faircal.metrics.intervals.over_groups import (
     upper_end,
 )
 from faircal.metrics.intervals.pair_sets import PairSet, pair_sets
-from faircal.metrics.measures import Measure
 from faircal.metrics.proportions import combined_reach
-from faircal.metrics.results import ALL, GLOBAL, Condition
+from faircal.metrics.results import ALL, GLOBAL, Condition, Result
 
 #: Group, condition and metric of a measured value.
 Key: TypeAlias = tuple[str, str, str]
@@ -32,8 +31,8 @@ Ends: TypeAlias = tuple[float, float]
 
 REPLICATES = 1000
 RATES = ("fpr", "fnr", "tpr")
-#: Metrics that are sums over pairs, or have a linear approximation; a plugin's are none of them.
-_SUMS = {*RATES, "ks", "ece", "auroc", "brier", "nll", "cllr", "min_cllr"}
+#: Metrics with a linear approximation; besides, those whose catalogue entry has `losses`.
+_LINEAR = {*RATES, "ks", "ece", "auroc", "cllr", "min_cllr"}
 _UNDEFINED = (float("nan"), float("nan"))
 
 #: Random numbers for people without a name, however many there are.
@@ -47,7 +46,7 @@ class Uncertainty:
 
     Parameters
     ----------
-    measures : sequence of Measure
+    measures : sequence of Result
     genuine : ndarray of bool, shape (n_pairs,)
     people : Groups, optional
         Who is in each pair; each unknown identity counts as a distinct person. Without it pairs
@@ -64,7 +63,7 @@ class Uncertainty:
 
     def __init__(
         self,
-        measures: Sequence[Measure],
+        measures: Sequence[Result],
         *,
         genuine: NDArray[np.bool_],
         people: Groups | None = None,
@@ -75,7 +74,7 @@ class Uncertainty:
         replicates: int = REPLICATES,
         seed: int = 0,
     ) -> None:
-        self.values = {(m.group, m.condition, m.metric): m.value for m in measures}
+        self.values = {m.what: m.value for m in measures}
         self.independent = people is None or not people.names
         sets = pair_sets(score, probability, genuine, groups, people)
         self.sets = {each.name: each for each in sets}
@@ -101,7 +100,9 @@ class Uncertainty:
         key = group, condition, metric
         if key not in self._spreads:
             value = self.values[key]
-            varies = group != ALL and metric in _SUMS and not np.isnan(value)
+            losses = METRICS[metric].losses if metric in METRICS else None
+            linear = metric in _LINEAR or losses is not None
+            varies = group != ALL and linear and not np.isnan(value)
             if not varies or self._too_few(group, metric):
                 return None
             self._spreads[key] = self._spread(key, value)
@@ -219,7 +220,7 @@ class Uncertainty:
         if metric in ("cllr", "min_cllr"):
             overall = self.sets[GLOBAL].identified.genuine
             return pairs.cllr_spread(float(overall.mean()) if metric == "cllr" else None)
-        return pairs.ordering.spread if metric == "auroc" else pairs.loss_spread(metric)
+        return pairs.ordering.spread if metric == "auroc" else pairs.loss_spread(METRICS[metric])
 
     @staticmethod
     def _kind(metric: str, value: float) -> tuple[str, float]:

@@ -17,9 +17,9 @@ from faircal.evaluation.curves import ScoreSource
 from faircal.metrics import Histogram
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
-from faircal.metrics.results import ALL, GLOBAL
+from faircal.metrics.results import ALL, GLOBAL, ResultKey
 from faircal.report.cells import TableValue
-from faircal.report.store import ResultKey, ResultsFolder, Variant
+from faircal.report.store import ResultsFolder, Variant
 
 Verdict = Literal["better", "worse", "no clear difference"]
 
@@ -209,8 +209,8 @@ class ClassResults:
         self, metric: str, method: ReportedMethod, group: str = GLOBAL, condition: str = ""
     ) -> TableValue:
         """Look a value up with its interval; NaN that `says` why where data is not enough."""
-        key = ResultKey(self.feature, method.variant, self.attribute, group, condition, metric)
-        value = self.store.with_interval(key)
+        key = ResultKey(self.feature, *method.variant, self.attribute, group, condition, metric)
+        value = self.store.results.with_interval(key)
         if math.isnan(value.mean):
             return value
         if not (self._over() if group == ALL else self.is_reportable(group)):
@@ -292,9 +292,8 @@ class ClassResults:
         Of the method that is spoken of.
         """
         variant = self.spoken_of.variant
-        key = ResultKey(self.feature, variant, self.attribute, group, "", "accuracy")
-        interval = self.store.interval(key)
-        return math.nan if interval is None else interval.effective
+        key = ResultKey(self.feature, *variant, self.attribute, group, "", "accuracy")
+        return self.store.results.get(key).effective
 
     def rows(self, group: str) -> int | None:
         """Return the number of a group's rows; None where that is not known."""

@@ -76,11 +76,11 @@ def standard_figures(store: ResultsFolder, attribute: str) -> list[Anything]:
     --------
     >>> from pathlib import Path
     >>> import faircal
-    >>> from faircal.report.store import Results
+    >>> from faircal.report.store import LabelledResults
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
     >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
-    >>> run, rows = {"kind": "audit"}, Results(found.rows)
-    >>> store = ResultsFolder(Path(), rows, run, found.curves, [], [], found.intervals())
+    >>> run, rows = {"kind": "audit"}, LabelledResults(found.rows)
+    >>> store = ResultsFolder(Path(), rows, run, found.curves, [], [])
     >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
     ['distributions', 'roc']
     """

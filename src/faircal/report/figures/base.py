@@ -18,8 +18,8 @@ import pyarrow as pa
 from faircal._base.errors import ParameterError
 from faircal.evaluation.curves import ScoreSource
 from faircal.report.figures.style import add_legend, heading, new_canvas, style, text
-from faircal.report.findings import ReportableResults, VariantResults, main_condition
-from faircal.report.store import ResultsFolder, Variant
+from faircal.report.findings import VariantResults, conditions, main_condition
+from faircal.report.store import ReportableResults, ResultsFolder, Variant
 from faircal.report.wording import titled
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class FigureScope:
     @cached_property
     def results(self) -> ReportableResults:
         """The values, but for those that rest on too little data to be shown."""
-        return ReportableResults(self.store)
+        return self.store.reportable
 
     @cached_property
     def point(self) -> str | None:
@@ -322,10 +322,15 @@ class FigureScope:
     def small(self) -> tuple[str, ...]:
         """The groups without enough data for their curves to be shown."""
         of = VariantResults(self.store, self.attribute, self.feature, self.variants[0])
+        points = [of.point(each).rates for each in conditions(self.store.results, self.attribute)]
+        shown = {
+            metric: [point[metric].reportable for point in points if metric in point]
+            for metric in ("fpr", "fnr")
+        }
         return tuple(
             group
             for group in of.groups
-            if any(of.insufficient_data(metric, group) for metric in ("fpr", "fnr"))
+            if not all(any(group in rates for rates in each) for each in shown.values())
         )
 
     def key(self, *words: str) -> str:

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from faircal.evaluation.compare import Comparison
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.results import GLOBAL, Condition
+from faircal.metrics.results import GLOBAL, Condition, ResultKey
 from faircal.report.cells import TableValue
 from faircal.report.figures.base import Anything, Figure, FigureScope, long_table, panels
 from faircal.report.figures.style import RULE, label, marker_look, percent_axis, text
-from faircal.report.store import ResultKey, Results, Variant
+from faircal.report.store import LabelledResults, Variant
 from faircal.report.wording import left_out, method_title, metric_title, rounded
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class GroupRateDots(GroupDotPlot):
 
     Parameters
     ----------
-    results : Results
+    results : LabelledResults
     feature, attribute : str
     metric, condition : str
         As in ``results.csv``: ``fpr`` at ``global_fpr=0.01``, or at a given threshold (no
@@ -135,15 +135,15 @@ class GroupRateDots(GroupDotPlot):
 
     Examples
     --------
-    >>> from faircal.metrics.results import ResultRow
+    >>> from faircal.metrics.results import Result
     >>> front = ("d", "", "fsn", "", "", "0", "mean", "sex")
     >>> ks = {"F": 0.2, "M": 0.1}
-    >>> rows = [ResultRow(*front, group, "", "ks", value) for group, value in ks.items()]
-    >>> GroupRateDots(Results(rows), "", "sex", "ks").words
+    >>> rows = [Result(*front, group, "", "ks", value) for group, value in ks.items()]
+    >>> GroupRateDots(LabelledResults(rows), "", "sex", "ks").words
     'KS by group. FSN: F 20 %, M 10 %.'
     """
 
-    results: Results
+    results: LabelledResults
     feature: str
     attribute: str
     metric: str = "fpr"
@@ -198,7 +198,7 @@ class GroupRateDots(GroupDotPlot):
         return dots
 
     def _value(self, variant: Variant, group: str) -> TableValue:
-        where = self.feature, variant, self.attribute, group, self.condition, self.metric
+        where = self.feature, *variant, self.attribute, group, self.condition, self.metric
         return self.results.value(ResultKey(*where))
 
     @property
@@ -246,10 +246,10 @@ class Differences(DotPlot):
 
     Examples
     --------
-    >>> from faircal.evaluation.compare import Comparison, Estimate, difference
-    >>> ends = difference(Estimate(0.04, 0.03, 0.05), Estimate(0.02, 0.015, 0.025))
-    >>> back = (ends, 0.001, 0.002, "better", 2, 90.0)
-    >>> one = Comparison("f", "sex", "baseline", "fsn", "all", "", "ks_aad", 0.04, 0.02, *back)
+    >>> from faircal.evaluation.compare import Comparison
+    >>> values = (0.04, 0.02, -0.02, -0.0312, -0.00882, 0.95, 0.0, 1e9, 0.001, 0.002)
+    >>> back = ("better", 2, 90.0)
+    >>> one = Comparison("f", "sex", "baseline", "fsn", "all", "", "ks_aad", *values, *back)
     >>> Differences([one]).words
     'Difference to Baseline. KS AAD: FSN −2 % (−3.12 % to −0.882 %), better.'
     """
@@ -286,10 +286,10 @@ class Differences(DotPlot):
                 (
                     name,
                     method_title(each.method_b),
-                    each.difference.value,
-                    each.difference.low,
-                    each.difference.high,
-                    each.corrected,
+                    each.difference,
+                    each.low,
+                    each.high,
+                    each.p_holm,
                     each.verdict,
                 )
                 for name, rows in self._by_metric.items()
@@ -305,8 +305,8 @@ class Differences(DotPlot):
         first = self.compared[0]
         return (
             f"Each method's value less that of {method_title(first.method_a)}, of the same people; "
-            f"bars are {rounded(first.difference.level)} intervals of the difference. Filled: told "
-            f"apart after correction for all {first.family} comparisons (Holm). AUROC and TPR are "
+            f"bars are {rounded(first.level)} intervals of the difference. Filled: told apart "
+            f"after correction for all {first.family:.0f} comparisons (Holm). AUROC and TPR are "
             "better to the right, errors and deviations to the left."
         )
 
@@ -329,9 +329,8 @@ class Differences(DotPlot):
         series: dict[str, list[Dot]] = {method_title(c.method_b): [] for c in self.compared}
         for row, comparisons in self._by_metric.items():
             for each in comparisons:
-                name, ends = method_title(each.method_b), each.difference
-                sure = each.verdict in ("better", "worse")
-                series[name].append(Dot(name, row, ends.value, ends.low, ends.high, sure))
+                name, sure = method_title(each.method_b), each.verdict in ("better", "worse")
+                series[name].append(Dot(name, row, each.difference, each.low, each.high, sure))
         return series
 
     def _draw(self, ax: Axes) -> None:
@@ -355,6 +354,5 @@ def difference_figures(
 
 
 def _in_words(of: Comparison) -> str:
-    ends = of.difference
-    signed = [rounded(number).replace("-", "−") for number in (ends.value, ends.low, ends.high)]
+    signed = [rounded(number).replace("-", "−") for number in (of.difference, of.low, of.high)]
     return f"{signed[0]} ({signed[1]} to {signed[2]}), {of.verdict}"

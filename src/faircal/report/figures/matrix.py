@@ -11,8 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from faircal.evaluation.audit.rates import MatrixRow
-from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
-from faircal.metrics.results import Condition
 from faircal.report.figures.base import Anything, Figure, FigureScope, long_table
 from faircal.report.figures.style import FAINT, text
 from faircal.report.wording import metric_title, rounded
@@ -48,7 +46,7 @@ class GroupHeatmap(Figure):
     >>> at = ("f", "sex", "global_fpr=0.01")
     >>> rows = [MatrixRow(*at, "F", "F", 800, 16, 0.02, 0.01, 0.04, 40),
     ...         MatrixRow(*at, "F", "M", 500, 0, 0.0, 0.0, 0.01, 45),
-    ...         MatrixRow(*at, "M", "M", 90, 1, 0.011, 0.0, 0.06, 30)]
+    ...         MatrixRow(*at, "M", "M", 90, 1, 0.011, 0.0, 0.06, 30, "only 90 pairs")]
     >>> GroupHeatmap(rows).words
     'FPR between groups at 1 % global FPR. F and F 2 %, F and M 0 %; not enough data: M and M.'
     """
@@ -72,7 +70,7 @@ class GroupHeatmap(Figure):
     @cached_property
     def reportable(self) -> list[MatrixRow]:
         """The squares with enough data."""
-        return [row for row in self.rows if not _lacking(row)]
+        return [row for row in self.rows if not row.withheld]
 
     @cached_property
     def groups(self) -> list[str]:
@@ -146,12 +144,6 @@ class GroupHeatmap(Figure):
             middle: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
             ax.text(j + 0.5, i + 0.4, f"{100 * row.fpr:.2f}", fontsize=8, **middle)
             ax.text(j + 0.5, i + 0.72, f"{row.imposters:,.0f}", fontsize=5.5, **middle)
-
-
-def _lacking(row: MatrixRow) -> bool:
-    target = Condition.of(row.condition).wanted("fpr")
-    people = None if np.isnan(row.effective_people) else row.effective_people
-    return insufficient_data_reason("fpr", round(row.imposters), people, target) is not None
 
 
 def _pair(row: MatrixRow) -> str:

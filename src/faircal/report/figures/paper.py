@@ -55,9 +55,9 @@ def paper_figures(
     Examples
     --------
     >>> import faircal
-    >>> from faircal.report.store import Results
+    >>> from faircal.report.store import LabelledResults
     >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
-    >>> store = ResultsFolder(Path(), Results(found.rows), {}, found.curves, [], [], [])
+    >>> store = ResultsFolder(Path(), LabelledResults(found.rows), {}, found.curves, [], [])
     >>> paper_figures(store, "rfw")  # none of the paper's methods was run
     []
     """

@@ -13,11 +13,11 @@ import pyarrow as pa
 from faircal.evaluation.benchmark.transfer import LabellingCurve, MovedRow, labelling_curves
 from faircal.methods import METHODS
 from faircal.metrics import DEVIATIONS
-from faircal.metrics.results import ALL, GLOBAL
+from faircal.metrics.results import ALL, GLOBAL, ResultKey
 from faircal.report.cells import TableValue
 from faircal.report.figures.base import Anything, Figure, FigureScope, long_table
 from faircal.report.figures.style import draw_means, percent_axis
-from faircal.report.store import ResultKey, Results, Variant
+from faircal.report.store import LabelledResults, Variant
 from faircal.report.wording import calibrator_title, method_title, metric_title, rounded
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Robustness(Figure):
 
     Parameters
     ----------
-    results : Results
+    results : LabelledResults
     feature, attribute : str
     metric, condition : str
         As in ``results.csv``.
@@ -41,17 +41,17 @@ class Robustness(Figure):
     Examples
     --------
     >>> import faircal
-    >>> from faircal.metrics.results import ResultRow
+    >>> from faircal.metrics.results import Result
     >>> front = ("d", "", "faircal", "beta")
     >>> back = ("0", "mean", "sex", "all", "", "ks_mean")
-    >>> rows = [ResultRow(*front, k, *back, value) for k, value in (("5", 0.02), ("50", 0.01))]
-    >>> results = Results(rows)
+    >>> rows = [Result(*front, k, *back, value) for k, value in (("5", 0.02), ("50", 0.01))]
+    >>> results = LabelledResults(rows)
     >>> lines = by_calibrator(results, "faircal")
     >>> Robustness(results, "", "sex", "ks_mean", lines).table["value"].to_pylist()
     [0.02, 0.01]
     """
 
-    results: Results
+    results: LabelledResults
     feature: str
     attribute: str
     metric: str
@@ -109,7 +109,7 @@ class Robustness(Figure):
         for name, variants in self.lines.items():
             values: dict[int, TableValue] = {}
             for variant in variants:
-                value = self.results.value(ResultKey(self.feature, variant, *where))
+                value = self.results.value(ResultKey(self.feature, *variant, *where))
                 if value.mean == value.mean:
                     at = [int(variant.clusters)] if variant.clusters else self.clusters
                     values |= dict.fromkeys(at, value)
@@ -160,15 +160,15 @@ class Robustness(Figure):
 
 
 def by_calibrator(
-    results: Results, method: str, calibrators: Iterable[str] | None = None
+    results: LabelledResults, method: str, calibrators: Iterable[str] | None = None
 ) -> dict[str, list[Variant]]:
     """Return a line for each calibrator that `method` was run with, of those named if any are.
 
     Examples
     --------
-    >>> from faircal.metrics.results import ResultRow
+    >>> from faircal.metrics.results import Result
     >>> rest = ("5", "0", "mean", "", "global", "", "auroc", 0.9)
-    >>> results = Results(ResultRow("d", "", "fsn", name, *rest) for name in ("beta", "platt"))
+    >>> results = LabelledResults(Result("d", "", "fsn", name, *rest) for name in ("beta", "platt"))
     >>> list(by_calibrator(results, "fsn", ["platt", "spline"]))
     ['platt']
     """
@@ -181,15 +181,15 @@ def by_calibrator(
 
 
 def by_method(
-    results: Results, methods: Iterable[str], calibrator: str = "beta"
+    results: LabelledResults, methods: Iterable[str], calibrator: str = "beta"
 ) -> dict[str, list[Variant]]:
     """Return a line for each of the methods that was run, with one calibrator.
 
     Examples
     --------
-    >>> from faircal.metrics.results import ResultRow
+    >>> from faircal.metrics.results import Result
     >>> rest = ("beta", "5", "0", "mean", "", "global", "", "auroc", 0.9)
-    >>> results = Results([ResultRow("d", "", "fsn", *rest)])
+    >>> results = LabelledResults([Result("d", "", "fsn", *rest)])
     >>> list(by_method(results, ["baseline", "fsn"]))
     ['FSN']
     """

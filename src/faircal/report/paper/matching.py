@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.metrics.results import ALL, RUN
+from faircal.metrics.results import ALL, RUN, ResultKey
 from faircal.report.cells import TableValue
 from faircal.report.paper.published import (
     DATASETS,
@@ -21,7 +21,7 @@ from faircal.report.paper.published import (
     groups,
     look_up,
 )
-from faircal.report.store import ResultKey, Results, ResultsFolder, Variant
+from faircal.report.store import LabelledResults, ResultsFolder, Variant
 from faircal.report.tables import ColumnSpec
 
 #: Other names of the paper's features.
@@ -62,7 +62,7 @@ class Matched:
     dataset : {"rfw", "bfw", "ijbc"}
     title : str
         The dataset, as people call it.
-    results : Results
+    results : LabelledResults
     attribute : str
         The first one of the run: the one that the tables are about.
     features, groups : list of Match
@@ -74,7 +74,7 @@ class Matched:
 
     dataset: str
     title: str
-    results: Results
+    results: LabelledResults
     attribute: str
     features: list[Match]
     groups: list[Match]
@@ -116,7 +116,7 @@ class Matched:
     def value(self, feature: Match, variant: Variant, column: ColumnSpec) -> TableValue:
         """Look a value up, with the published one."""
         place = (self.attribute, column.group, column.condition, column.metric)
-        value = self.results.value(ResultKey(feature.name, variant, *place))
+        value = self.results.value(ResultKey(feature.name, *variant, *place))
         quantity = self.quantity(feature, variant.method, column)
         if quantity is None:
             return value
