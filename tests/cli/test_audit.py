@@ -90,7 +90,7 @@ def test_json_is_the_file_and_more(audit):
     assert said.pop("report") == files["report"]
     assert said == json.loads((out / "audit.json").read_text("utf-8"))
     assert said["faircal"] == __version__
-    with (out / "intervals.csv").open(newline="") as file:
+    with (out / "results.csv").open(newline="") as file:
         raw = list(csv.DictReader(file))
     assert [row["group"] for row in rows] == [row["group"] for row in raw]
     # The raw numbers leave nothing out.

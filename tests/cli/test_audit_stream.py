@@ -63,7 +63,7 @@ def contents(folder):
     """The numbers of an audit, but for what the clock says."""
     record = read_run(folder)
     del record["wall_time_s"]
-    names = ("results.csv", "intervals.csv", "curves.parquet")
+    names = ("results.csv", "curves.parquet")
     return record, [(folder / name).read_bytes() for name in names]
 
 

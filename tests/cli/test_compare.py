@@ -88,7 +88,7 @@ def test_json_says_what_the_table_does(here, run_here):
 def test_a_run_against_its_copy_passes_and_non_inferiority_needs_proof(here, run_here, tmp_path):
     copy = tmp_path / "copy"
     copy.mkdir()
-    for name in ("results.csv", "run.json", "intervals.csv", "replicates.parquet"):
+    for name in ("results.csv", "run.json", "replicates.parquet"):
         shutil.copy(here / "audit" / name, copy)
     same = run_here(["compare", "audit", str(copy), "--gate"])
     assert same.code == 0, same.err

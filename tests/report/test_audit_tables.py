@@ -50,7 +50,7 @@ def audited(tmp_path):
     def make(arrays, matrix=(), noise=(), threshold=None, **run):
         labels = {"dataset": "d", "feature": "f", "attribute": "a+b"}
         found = faircal.audit(**arrays, **labels, threshold=threshold)
-        write_results(tmp_path, found.results)
+        write_results(tmp_path, found.rows)
         write_curves(tmp_path / CURVES, as_table(found.curves))
         write_rows(tmp_path / MATRIX, MatrixRow, matrix)
         write_noise(tmp_path, noise)
@@ -184,15 +184,6 @@ def test_regions_found_for_different_reasons_are_all_shown(audited, tmp_path):
         told = [line.label for line in made["regions"].lines] if "regions" in made else []
         assert told == ["A3-1", "A3-2"][:shown]
     assert audited(scored(), data_sha256="abc", kind="benchmark")[1].regions == []
-
-
-def test_an_audit_of_an_earlier_version_is_still_reported(audited, tmp_path):
-    audited(scored())
-    (tmp_path / "intervals.csv").write_text("feature,group,low,high\nf,x F,0.1,0.2\n")
-    store = ResultsFolder.read(tmp_path)
-    assert store.intervals == []
-    value = cells(tables(store)[f"groups-fpr-{CONDITION}"])["scores"]["y M"]
-    assert value.mean > 0
 
 
 def test_a_benchmark_has_none(audited):

@@ -48,7 +48,7 @@ def audited(tmp_path):
         found = faircal.audit(
             **(arrays() | more), threshold=threshold, dataset="d", feature="f", attribute="group"
         )
-        write_results(tmp_path, found.results)
+        write_results(tmp_path, found.rows)
         write_curves(tmp_path / CURVES, as_table(found.curves))
         run = {
             "kind": "audit",
@@ -133,7 +133,7 @@ def test_the_same_numbers_as_in_python(audited):
                     assert point["global_fnr"] is not None
                     continue
                 where = {"group": entry["group"], "condition": point["condition"]}
-                assert entry[metric]["enough"] is found.reportable(metric, **where)
+                assert entry[metric]["enough"] is found.result(metric, **where).reportable
                 if entry[metric]["enough"]:
                     told += 1
                     assert entry[metric]["value"] == found.value(metric, **where)

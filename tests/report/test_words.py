@@ -43,7 +43,7 @@ def store_of(tmp_path):
             )
             for f in (run or {}).pop("features", ["f"])
         ]
-        write_results(tmp_path, [row for each in audits for row in each.results])
+        write_results(tmp_path, [row for each in audits for row in each.rows])
         curves = [curve for each in audits for curve in each.curves]
         write_curves(tmp_path / CURVES, as_table(curves))
         known = {

@@ -185,7 +185,7 @@ def reproduced(folder, **run):
     """A store of a reproduction that has curves and nothing else of note."""
     found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
     run = {"kind": "reproduce", "paper": "rfw", **run}
-    return ResultsFolder(folder, LabelledResults(found.results), run, found.curves, [], [])
+    return ResultsFolder(folder, LabelledResults(found.rows), run, found.curves, [], [])
 
 
 def test_pictures_come_from_their_folder_only(tmp_path):

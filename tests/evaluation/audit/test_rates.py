@@ -40,7 +40,7 @@ def test_rates_and_intervals(pairs, level):
         assert (row.genuine, row.imposters) == found.trials[row.name]
         for metric in ("fpr", "fnr"):
             value, low, high = (getattr(row, f"{metric}{end}") for end in ("", "_low", "_high"))
-            told = found.reportable(metric, group=row.name)
+            told = found.result(metric, group=row.name).reportable
             assert math.isnan(value) is not told
             if told:
                 assert value == found.value(metric, group=row.name)
@@ -67,7 +67,7 @@ def test_one_class_only():
     (row,) = rates_at(ScoredPairs.of(np.zeros(400, bool), scores), 0.5)
     assert row.fpr == 0.25
     assert math.isnan(row.fnr)
-    assert row.fnr_lacking.startswith("only 0 pairs: not enough data")
+    assert row.fnr_lacking.startswith("no pairs of one person")
 
 
 class TestMatrix:

@@ -79,7 +79,7 @@ def test_a_calibrated_method_may_have_no_error_and_a_sharp_one_must(two):
 
 
 def test_intervals_hold_their_values_and_widen_with_the_level(two):
-    for row in two.intervals():
+    for row in (row for row in two.rows if not np.isnan(row.level)):
         if row.group == "all" and not row.metric.endswith("_mean"):
             continue  # a deviation's lower end may be 0, its upper end is above all the same
         assert row.low <= row.value + 1e-12
@@ -210,5 +210,5 @@ def test_noise_of_a_curve_varies_as_units_do(n):
 def test_the_same_rows_give_the_same_intervals():
     p, codes, _ = draw(200)
     one, again = (audit_classes({"a": p, "b": sharpen(p, 2)}, codes) for _ in range(2))
-    assert one.intervals() == again.intervals() or repr(one.intervals()) == repr(again.intervals())
+    assert repr(one.rows) == repr(again.rows)
     assert repr(one.differences()) == repr(again.differences())

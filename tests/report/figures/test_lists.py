@@ -26,7 +26,7 @@ def keys(figures):
 def audited(folder, audit):
     """What 'faircal audit' would write, as a store."""
     run = {"kind": "audit"}
-    return ResultsFolder(folder, LabelledResults(audit.results), run, audit.curves, [], [])
+    return ResultsFolder(folder, LabelledResults(audit.rows), run, audit.curves, [], [])
 
 
 def two_features(store):

@@ -18,7 +18,7 @@ import pyarrow as pa
 from faircal._base.errors import ParameterError
 from faircal.evaluation.curves import ScoreSource
 from faircal.report.figures.style import add_legend, heading, new_canvas, style, text
-from faircal.report.findings import VariantResults, conditions, main_condition
+from faircal.report.findings import RatesByGroup, VariantResults, conditions, main_condition
 from faircal.report.store import ReportableResults, ResultsFolder, Variant
 from faircal.report.wording import titled
 
@@ -323,15 +323,7 @@ class FigureScope:
         """The groups without enough data for their curves to be shown."""
         of = VariantResults(self.store, self.attribute, self.feature, self.variants[0])
         points = [of.point(each).rates for each in conditions(self.store.results, self.attribute)]
-        shown = {
-            metric: [point[metric].reportable for point in points if metric in point]
-            for metric in ("fpr", "fnr")
-        }
-        return tuple(
-            group
-            for group in of.groups
-            if not all(any(group in rates for rates in each) for each in shown.values())
-        )
+        return tuple(g for g in of.groups if any(_never_shown(points, g, m) for m in ("fpr", "fnr")))
 
     def key(self, *words: str) -> str:
         """Return a key that names feature and attribute where there are several."""
@@ -388,3 +380,9 @@ def tell_apart(figures: Iterable[Anything]) -> list[Anything]:
             key = f"{figure.key}-{n}"
         by_key[key.lower()] = figure if key == figure.key else replace(figure, key=key)
     return list(by_key.values())
+
+
+def _never_shown(points: Sequence[Mapping[str, RatesByGroup]], group: str, metric: str) -> bool:
+    """Whether a group has pairs for an error rate, but too few of them at every operating point."""
+    rates = [rates[metric].groups[group] for rates in points if metric in rates]
+    return bool(rates) and all(rate.withheld and rate.trials for rate in rates)
