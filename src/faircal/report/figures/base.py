@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -323,7 +323,9 @@ class FigureScope:
         """The groups without enough data for their curves to be shown."""
         of = VariantResults(self.store, self.attribute, self.feature, self.variants[0])
         points = [of.point(each).rates for each in conditions(self.store.results, self.attribute)]
-        return tuple(g for g in of.groups if any(_never_shown(points, g, m) for m in ("fpr", "fnr")))
+        return tuple(
+            g for g in of.groups if any(_never_shown(points, g, m) for m in ("fpr", "fnr"))
+        )
 
     def key(self, *words: str) -> str:
         """Return a key that names feature and attribute where there are several."""
