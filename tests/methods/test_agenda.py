@@ -106,7 +106,7 @@ def trained(monkeypatch):
     calls, train = [], debiasing.train
 
     def spy(*args, **options):
-        names = ("vectors", "identity", "attributes")
+        names = ("session", "recipe", "vectors", "identity", "attributes")
         calls.append({**dict(zip(names, args, strict=True)), **options})
         return train(*args, **options)
 
@@ -194,7 +194,8 @@ class TestPresets:
         expected = PRESETS[kind, preset]
         expected = {key: given.get(key, value) for key, value in expected.items()}
         assert vars(call["recipe"]) == expected
-        assert (call["seed"], call["device"], call["mixed_precision"]) == (7, "cpu", False)
+        how = call["session"]
+        assert (how.seed, how.device.type, how.mixed_precision) == (7, "cpu", False)
 
     @pytest.mark.parametrize("preset", ["paper", "paper-code"])
     def test_learning_rates_and_epochs_of_the_stages(self, kind, make, parts, monkeypatch, preset):

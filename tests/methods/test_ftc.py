@@ -66,7 +66,7 @@ def trained(monkeypatch):
     calls, train = [], comparison.train
 
     def spy(*args, **options):
-        names = ("vectors", "left", "right", "genuine", "group", "n_groups")
+        names = ("session", "recipe", "vectors", "left", "right", "genuine", "group", "n_groups")
         calls.append({**dict(zip(names, args, strict=True)), **options})
         return train(*args, **options)
 
@@ -122,7 +122,8 @@ class TestPresets:
         model = FTC(preset, epochs=1, batch_size=1000, random_state=7, device="cpu").fit(parts[0])
         (call,) = trained
         assert vars(call["recipe"]) == {**PRESETS[preset], "epochs": 1, "batch_size": 1000}
-        assert (call["seed"], call["device"], call["mixed_precision"]) == (7, "cpu", False)
+        how = call["session"]
+        assert (how.seed, how.device.type, how.mixed_precision) == (7, "cpu", False)
         sizes = [32, *(round(32 * m) for m in PRESETS[preset]["hidden"]), 2]
         expected = [shape for a, b in pairwise(sizes) for shape in ((b, a), (b,))]
         assert [weight.shape for weight in model.weights_] == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from faircal.methods.trained import (
     check_share,
     is_number,
 )
+
+if TYPE_CHECKING:
+    from faircal.methods.training.session import TrainingSession
 
 #: Images without which there is nothing to train on.
 _FEWEST = 10
@@ -213,7 +216,9 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
                 return f"it needs two or more groups to tell apart, and {name} has one"
         return None
 
-    def _train(self, inputs: Inputs) -> None:
+    def _train(
+        self, inputs: Inputs, session: TrainingSession
+    ) -> tuple[list[NDArray[np.float32]], dict[str, float]]:
         from faircal.methods.training.debiasing import train
 
         identity = inputs.declared_identity()
@@ -233,16 +238,8 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
             name: np.unique(codes[usable], return_inverse=True)[1].astype(np.int32)
             for name, codes in attributes.items()
         }
-        self.weights_, self.diagnostics_.figures = train(
-            inputs.vectors()[usable],
-            identity[usable],
-            dense,
-            recipe=self.recipe_,
-            seed=self.random_state,
-            device=self.device,
-            mixed_precision=self.mixed_precision,
-            job=inputs.job,
-        )
+        vectors = inputs.vectors()[usable]
+        return train(session, self.recipe_, vectors, identity[usable], dense)
 
     def _check_ensembles(self, attributes: Mapping[str, object]) -> None:
         """Raise where discriminators are asked for of an attribute that is not there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from faircal.methods.trained import (
     check_share,
     is_number,
 )
+
+if TYPE_CHECKING:
+    from faircal.methods.training.session import TrainingSession
 
 #: A hidden layer wider than this many times the input is taken for a number of units.
 _WIDEST = 64
@@ -164,7 +167,9 @@ class FTC(TrainedMethod[ComparisonRecipe]):
             return f"it needs pairs within a group of {attribute}, and there is none"
         return missing
 
-    def _train(self, inputs: Inputs) -> None:
+    def _train(
+        self, inputs: Inputs, session: TrainingSession
+    ) -> tuple[list[NDArray[np.float32]], dict[str, float]]:
         from faircal.methods.training.comparison import train
 
         groups = inputs.declared_groups()
@@ -174,18 +179,8 @@ class FTC(TrainedMethod[ComparisonRecipe]):
                 f"{outside} of {len(inputs)} pairs are within no group: they count in the "
                 "cross-entropy and not in the fairness"
             )
-        self.weights_, self.diagnostics_.figures = train(
-            inputs.vectors(),
-            *inputs.positions(),
-            inputs.genuine,
-            groups.pair,
-            len(groups.names),
-            recipe=self.recipe_,
-            seed=self.random_state,
-            device=self.device,
-            mixed_precision=self.mixed_precision,
-            job=inputs.job,
-        )
+        pairs = *inputs.positions(), inputs.genuine, groups.pair
+        return train(session, self.recipe_, inputs.vectors(), *pairs, len(groups.names))
 
     def _score(self, inputs: Inputs) -> NDArray[np.float64]:
         from faircal.methods.training.comparison import score

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from numbers import Real
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from faircal._base.registry import did_you_mean
 from faircal.calibrators import Calibrator, make_calibrator
 from faircal.methods.base import Claims, Method, Needs, Output, check_names, check_truth
 from faircal.methods.inputs import Inputs, Space
+
+if TYPE_CHECKING:
+    from faircal.methods.training.session import TrainingSession
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,16 @@ class TrainedMethod(Method, Generic[R]):
 
     def _fit(self, inputs: Inputs) -> None:
         from faircal.compute.device import choose_device
-        from faircal.methods.training.session import describe
+        from faircal.methods.training.session import TrainingSession, describe, working_on
 
         self.space_ = Space.of(inputs.declared_embeddings())
         self.recipe_ = self.recipe()
-        self._train(inputs)
-        self.diagnostics_.note(f"trained on {describe(choose_device(self.device))}")
+        device = choose_device(self.device)
+        how = self.random_state, inputs.job, self.mixed_precision
+        with working_on(device), TrainingSession(device, *how) as session:
+            self.weights_, self.diagnostics_.figures = self._train(inputs, session)
+        self.diagnostics_.note(f"trained on {describe(device)}")
+        # The score is no probability: one global map, as for the baseline.
         self.calibrator_ = self._new_calibrator()
         self.calibrator_.fit(self._score(inputs), inputs.genuine)
 
@@ -111,8 +118,10 @@ class TrainedMethod(Method, Generic[R]):
         return Output(score, self.calibrator_.predict(score))
 
     @abstractmethod
-    def _train(self, inputs: Inputs) -> None:
-        """Set `weights_`."""
+    def _train(
+        self, inputs: Inputs, session: TrainingSession
+    ) -> tuple[list[NDArray[np.float32]], dict[str, float]]:
+        """Return what is needed to score pairs, and figures of how the training went."""
 
     @abstractmethod
     def _score(self, inputs: Inputs) -> NDArray[np.float64]:

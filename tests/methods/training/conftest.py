@@ -47,8 +47,8 @@ def new_session():
     from faircal.compute.device import choose_device
     from faircal.methods.training.session import TrainingSession
 
-    def build(seed=0, job=None, mixed_precision=False, mark="mark"):
-        return TrainingSession(choose_device("cpu"), seed, job or Job(), mixed_precision, mark)
+    def build(seed=0, job=None, mixed_precision=False, device="cpu"):
+        return TrainingSession(choose_device(device), seed, job or Job(), mixed_precision)
 
     return build
 
@@ -77,20 +77,16 @@ def images():
 
 
 @pytest.fixture
-def compare(pairs):
+def compare(pairs, new_session):
     """Return a function that trains a tiny FTC."""
-    pytest.importorskip("torch")
     from faircal.methods.training.comparison import train
+    from faircal.methods.training.session import working_on
 
     def run(*data, seed=0, device="cpu", mixed_precision=False, job=None, **changes):
-        return train(
-            *(data or pairs),
-            recipe=replace(FTC.presets["paper"], **(FTC_SCALED | changes)),
-            seed=seed,
-            device=device,
-            mixed_precision=mixed_precision,
-            job=job or Job(),
-        )
+        recipe = replace(FTC.presets["paper"], **(FTC_SCALED | changes))
+        session = new_session(seed, job, mixed_precision, device)
+        with working_on(session.device), session:
+            return train(session, recipe, *(data or pairs))
 
     return run
 
@@ -113,26 +109,21 @@ def new_debiasing(images, new_session, debiasing_recipe):
 
     def build(*data, session=None, recipe=None, **changes):
         recipe = recipe or debiasing_recipe(**changes)
-        return Debiasing(session or new_session(), *(data or images), recipe)
+        return Debiasing(session or new_session(), recipe, *(data or images))
 
     return build
 
 
 @pytest.fixture
-def debias(images, debiasing_recipe):
+def debias(images, debiasing_recipe, new_session):
     """Return a function that trains a tiny AGENDA, or MultiPASS."""
-    pytest.importorskip("torch")
     from faircal.methods.training.debiasing import train
+    from faircal.methods.training.session import working_on
 
     def run(*data, seed=0, device="cpu", mixed_precision=False, job=None, **changes):
-        return train(
-            *(data or images),
-            recipe=debiasing_recipe(**changes),
-            seed=seed,
-            device=device,
-            mixed_precision=mixed_precision,
-            job=job or Job(),
-        )
+        session = new_session(seed, job, mixed_precision, device)
+        with working_on(session.device), session:
+            return train(session, debiasing_recipe(**changes), *(data or images))
 
     return run
 

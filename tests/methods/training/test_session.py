@@ -15,6 +15,7 @@ from faircal._base.container import MAGIC, cut, pack, unpack
 from faircal._base.errors import ModelFileError, ParameterError
 from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
+from faircal.methods import FTC
 from faircal.methods.training.debiasing import transform
 from faircal.methods.training.networks import Perceptron
 from faircal.methods.training.session import Stage, TrainingSession, working_on
@@ -173,9 +174,10 @@ def test_what_is_done_before_a_run(new_session):
 def test_a_run_that_goes_on_is_prepared_and_not_started(new_session, tmp_path):
     path = tmp_path / "state"
     first = Problem(new_session(job=Job(checkpoint=path, every=0)))
+    first.stage.session.restore(FTC.presets["paper"], arrays=())
     first.stage.run(stop=lambda: len(first.batches) == 3)
     second = Problem(new_session(job=Job(checkpoint=path, every=0)))
-    second.stage.session.restore()
+    second.stage.session.restore(FTC.presets["paper"], arrays=())
     calls = []
     second.stage.run(lambda: calls.append("start"), lambda: calls.append("prepare"))
     assert calls == ["prepare"]

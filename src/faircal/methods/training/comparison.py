@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
 from faircal.methods.ftc import ComparisonRecipe
 from faircal.methods.training.networks import Perceptron, forward, individual_fairness
-from faircal.methods.training.session import Stage, new_generator, open_session, working_on
+from faircal.methods.training.session import Stage, TrainingSession, new_generator, working_on
 
 Float32 = NDArray[np.float32]
 Rows = NDArray[np.intp]
@@ -24,23 +23,21 @@ _BLOCK = 8192
 
 
 def train(
+    session: TrainingSession,
+    recipe: ComparisonRecipe,
     vectors: Float32,
     left: Rows,
     right: Rows,
     genuine: NDArray[np.bool_],
     group: NDArray[np.int32],
     n_groups: int,
-    *,
-    recipe: ComparisonRecipe,
-    seed: int,
-    device: str,
-    mixed_precision: bool,
-    job: Job,
 ) -> tuple[list[Float32], dict[str, float]]:
     """Train the network on all pairs; return its weights and biases, and the last losses.
 
     Parameters
     ----------
+    session : TrainingSession
+    recipe : ComparisonRecipe
     vectors : ndarray of shape (n_images, d)
     left, right : ndarray of shape (n_pairs,)
         Rows of `vectors`.
@@ -48,42 +45,33 @@ def train(
         `group` is −1 for pairs that belong to none.
     n_groups : int
     """
-    with open_session(
-        recipe,
-        n_groups,
-        arrays=(vectors, left, right, genuine, group),
-        seed=seed,
-        device=device,
-        mixed_precision=mixed_precision,
-        job=job,
-    ) as session:
-        network = Perceptron(session, recipe.sizes(vectors.shape[1]), torch.relu)
-        session.restore()
-        images, first, second = (session.tensor(a) for a in (vectors, left, right))
-        label, member = session.tensor(genuine.astype(np.int64)), session.tensor(group)
+    network = Perceptron(session, recipe.sizes(vectors.shape[1]), torch.relu)
+    session.restore(recipe, n_groups, arrays=(vectors, left, right, genuine, group))
+    images, first, second = (session.tensor(a) for a in (vectors, left, right))
+    label, member = session.tensor(genuine.astype(np.int64)), session.tensor(group)
 
-        # (1 − λ) CE + λ L_fair. L_fair is taken on logits, as the authors do, and is not divided
-        # by the number of couples of groups.
-        def losses(batch: Tensor) -> Mapping[str, Tensor]:
-            x = difference(images, first[batch], second[batch])
-            logits = network(x, recipe.dropout).float()
-            entropy = functional.cross_entropy(logits, label[batch])
-            fairness = individual_fairness(logits, label[batch], member[batch], n_groups)
-            loss = (1 - recipe.fairness) * entropy + recipe.fairness * fairness
-            return {"loss": loss, "cross-entropy": entropy, "fairness": fairness}
+    # (1 − λ) CE + λ L_fair. L_fair is taken on logits, as the authors do, and is not divided by
+    # the number of couples of groups.
+    def losses(batch: Tensor) -> Mapping[str, Tensor]:
+        x = difference(images, first[batch], second[batch])
+        logits = network(x, recipe.dropout).float()
+        entropy = functional.cross_entropy(logits, label[batch])
+        fairness = individual_fairness(logits, label[batch], member[batch], n_groups)
+        loss = (1 - recipe.fairness) * entropy + recipe.fairness * fairness
+        return {"loss": loss, "cross-entropy": entropy, "fairness": fairness}
 
-        Stage(
-            session,
-            "comparing",
-            network.parameters,
-            losses,
-            rows=len(left),
-            batch_size=recipe.batch_size,
-            learning_rate=recipe.learning_rate,
-            weight_decay=recipe.weight_decay,
-            epochs=recipe.epochs,
-        ).run()
-        weights = [tensor.detach().cpu().numpy() for tensor in network.parameters]
+    Stage(
+        session,
+        "comparing",
+        network.parameters,
+        losses,
+        rows=len(left),
+        batch_size=recipe.batch_size,
+        learning_rate=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+        epochs=recipe.epochs,
+    ).run()
+    weights = [tensor.detach().cpu().numpy() for tensor in network.parameters]
     return weights, session.losses["comparing"]
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from faircal._base.jobs import Job
 from faircal.compute.device import choose_device
 from faircal.methods.debiasing import DebiasingRecipe
 from faircal.methods.training.networks import Perceptron, attribute_entropy, uniformity
@@ -24,7 +23,6 @@ from faircal.methods.training.session import (
     Losses,
     Stage,
     TrainingSession,
-    open_session,
     working_on,
 )
 
@@ -42,40 +40,29 @@ _BLOCK = 65536
 
 
 def train(
+    session: TrainingSession,
+    recipe: DebiasingRecipe,
     vectors: Float32,
     identity: Codes,
     attributes: Mapping[str, Codes],
-    *,
-    recipe: DebiasingRecipe,
-    seed: int,
-    device: str,
-    mixed_precision: bool,
-    job: Job,
 ) -> tuple[list[Float32], dict[str, float]]:
     """Train M on all images; return its weight, bias and slope, and figures of how it went.
 
     Parameters
     ----------
+    session : TrainingSession
+    recipe : DebiasingRecipe
     vectors : ndarray of shape (n_images, d)
     identity : ndarray of shape (n_images,)
         Codes.
     attributes : mapping from name to ndarray of shape (n_images,)
         Codes 0, 1, …; all must be known.
     """
-    with open_session(
-        recipe,
-        *attributes,
-        arrays=(vectors, identity, *attributes.values()),
-        seed=seed,
-        device=device,
-        mixed_precision=mixed_precision,
-        job=job,
-    ) as session:
-        training = Debiasing(session, vectors, identity, attributes, recipe)
-        session.restore()
-        training.run()
-        weights = [tensor.detach().cpu().numpy() for tensor in training.map_parameters]
-        return weights, training.figures()
+    training = Debiasing(session, recipe, vectors, identity, attributes)
+    session.restore(recipe, *attributes, arrays=(vectors, identity, *attributes.values()))
+    training.run()
+    weights = [tensor.detach().cpu().numpy() for tensor in training.map_parameters]
+    return weights, training.figures()
 
 
 class Debiasing:
@@ -84,10 +71,10 @@ class Debiasing:
     def __init__(
         self,
         session: TrainingSession,
+        recipe: DebiasingRecipe,
         vectors: Float32,
         identity: Codes,
         attributes: Mapping[str, Codes],
-        recipe: DebiasingRecipe,
     ) -> None:
         self.session = session
         self.recipe = recipe

@@ -19,41 +19,12 @@ from faircal._base.checkpoints import Checkpoint
 from faircal._base.errors import ParameterError
 from faircal._base.files import digest
 from faircal._base.jobs import Job
-from faircal.compute.device import choose_device
 
 #: Steps taken before one is recorded on a GPU: libraries set themselves up in the first ones.
 _WARM_UP = 3
 
 #: Gives the loss of the rows of a batch under "loss", and whatever else is worth showing.
 Losses = Callable[[Tensor], Mapping[str, Tensor]]
-
-
-@contextmanager
-def open_session(
-    recipe: Any,
-    *more: Any,
-    arrays: Sequence[NDArray[Any]],
-    seed: int,
-    device: str,
-    mixed_precision: bool,
-    job: Job,
-) -> Iterator[TrainingSession]:
-    """Begin a training; its result depends on all that is given, but for `job`."""
-    chosen = choose_device(device)
-    mark = fingerprint(recipe, seed, chosen.type, mixed_precision, *more, arrays=arrays)
-    with working_on(chosen), TrainingSession(chosen, seed, job, mixed_precision, mark) as session:
-        yield session
-
-
-def fingerprint(recipe: Any, *more: Any, arrays: Sequence[NDArray[Any]]) -> str:
-    """Return a hash of all that a training's result depends on."""
-
-    def feed(update: Any) -> None:
-        update(f"{sorted(asdict(recipe).items())} {more} {torch.__version__}".encode())
-        for array in arrays:
-            update(np.ascontiguousarray(array).tobytes())
-
-    return digest(feed)
 
 
 class TrainingSession:
@@ -69,15 +40,12 @@ class TrainingSession:
     job : Job
     mixed_precision : bool
         Multiply in bfloat16.
-    mark : str
-        `fingerprint` of the training, so that a checkpoint of another one is not taken for it.
     """
 
     def __init__(
-        self, device: torch.device, seed: int, job: Job, mixed_precision: bool, mark: str
+        self, device: torch.device, seed: int, job: Job, mixed_precision: bool = False
     ) -> None:
-        self.device = device
-        self.job = job
+        self.device, self.seed, self.job = device, seed, job
         self.mixed_precision = mixed_precision
         self.generator = new_generator(device, seed)
         #: All that a training changes, in a fixed order.
@@ -86,8 +54,7 @@ class TrainingSession:
         self.losses: dict[str, dict[str, float]] = {}
         #: Runs begun, by the name of their stage.
         self.begun: Counter[str] = Counter()
-        depends = "data, parameters, seed, device or version of PyTorch"
-        self._file = Checkpoint(job, mark, "training", "train", depends)
+        self._file: Checkpoint | None = None
         self._state: dict[str, NDArray[Any]] | None = None
         self._at = (0, 0)  # run and epoch to go on from
         self._stages: list[Stage] = []
@@ -108,8 +75,22 @@ class TrainingSession:
         """Return `array` on the device."""
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
-    def restore(self) -> None:
-        """Go on from the checkpoint, where there is one; call when all `tensors` are there."""
+    def restore(self, recipe: Any, *more: Any, arrays: Sequence[NDArray[Any]]) -> None:
+        """Go on from the checkpoint, where there is one; call when all `tensors` are there.
+
+        The checkpoint carries a hash of all that the training's result depends on, so that one of
+        another training is not taken for it.
+        """
+        settings = sorted(asdict(recipe).items())
+        how = self.seed, self.device.type, self.mixed_precision, *more
+
+        def feed(update: Any) -> None:
+            update(f"{settings} {how} {torch.__version__}".encode())
+            for array in arrays:
+                update(np.ascontiguousarray(array).tobytes())
+
+        depends = "data, parameters, seed, device or version of PyTorch"
+        self._file = Checkpoint(self.job, digest(feed), "training", "train", depends)
         state = self._file.read()
         if state is None:
             return
@@ -134,7 +115,7 @@ class TrainingSession:
 
     def offer(self, epoch: int, optimiser: torch.optim.Optimizer) -> None:
         """Write a checkpoint after `epoch` epochs of the present run, if it is time for one."""
-        if not self._file.is_due:
+        if self._file is None or not self._file.is_due:
             return
         arrays = {f"tensor.{i}": _array(tensor) for i, tensor in enumerate(self.tensors)}
         arrays |= {name: _array(tensor) for name, tensor in moments(optimiser).items()}
