@@ -7,15 +7,14 @@ matters; compared with imposters of their own stratum, scores do not change with
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircal._base.errors import NotFittedError
-from faircal.data import Dataset, Embeddings, PairStream
+from faircal.data import Dataset, Embeddings, Groups, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Pairs
 from faircal.methods import Method
@@ -30,7 +29,6 @@ from faircal.production.monitoring.counts import (
     Layout,
     code_pairs,
 )
-from faircal.production.monitoring.pairs_in_use import number_of
 from faircal.production.monitoring.placing import CalibrationPlaces, place_pairs
 
 #: Quantiles of imposters between bins; the bins above the last are cut at quantiles of genuine
@@ -273,76 +271,68 @@ class CalibrationPairs:
         cls, model: Method, data: Dataset | PairStream | SampledPairs, rng: np.random.Generator
     ) -> CalibrationPairs:
         """Take pairs of `data`, each as likely as any other."""
-        if isinstance(data, PairStream):
-            return _of_stream(model, data, rng)
-        if not isinstance(data, Dataset):
-            seed = int(rng.integers(1 << 31)) if len(data) > PAIRS else 0
-            return cls.of(model, data.sample(PAIRS, seed), rng)
-        sample = data
-        if len(data) > PAIRS:
-            sample = data.subset(np.sort(rng.choice(len(data), PAIRS, replace=False)))
-        everybody, source = people_of(data.pairs, data.images)
-        sides = np.stack([sample.pairs.left, sample.pairs.right]).astype(np.int64)
-        people, counted_by = everybody[sides], "people"
-        if data.images.by_side and source != "identities":
-            people, counted_by = _own_numbers(len(sample)), "pairs"
+        if not isinstance(data, Dataset | PairStream):
+            data = data.sample(PAIRS, int(rng.integers(1 << 31)) if len(data) > PAIRS else 0)
+        samples: list[Dataset] = []
+        used, scores, sides, images = [], [], [], 0
+        for part, sample in _sampled(data, rng):
+            used.append(part.used_images())
+            samples.append(sample)
+            scores.append(model.apply(sample).score)
+            sides.append(
+                np.stack([sample.pairs.left, sample.pairs.right]).astype(np.int64) + images
+            )
+            images += len(part.images) if part.images.by_side else 0  # each part has its own
+        left, right = both = np.concatenate(sides, axis=1)
+        genuine = np.concatenate([sample.genuine for sample in samples])
+        everybody, people, counted_by = np.zeros(0, np.int64), both, "people"
+        named = [each for each in (sample.people for sample in samples) if each is not None]
+        if samples[0].has_images:
+            pairs = data.pairs if isinstance(data, Dataset) else Pairs(left, right, genuine)
+            everybody, _ = people_of(pairs, samples[0].images)
+            people = everybody[both]
+        elif len(named) == len(samples):
+            people = _numbers_by_name(named, both)
+        else:  # each pair counts as somebody of its own
+            people, counted_by = np.tile(np.arange(len(genuine)), (2, 1)), "pairs"
         return cls(
-            model.apply(sample).score,
-            sample.scores,
-            sample.genuine,
+            np.concatenate(scores),
+            np.concatenate([sample.scores for sample in samples]),
+            genuine,
             people,
-            sides,
+            both,
             counted_by,
             data.embeddings,
             everybody,
-            data.used_images().astype(np.int64),
+            np.unique(np.concatenate(used)).astype(np.int64),
         )
 
 
-def _of_stream(model: Method, stream: PairStream, rng: np.random.Generator) -> CalibrationPairs:
-    images = stream.images
-    used = np.zeros(0 if images is None else len(images), bool)
-    chance = PAIRS / max(len(stream), 1)
-    kept: list[tuple[NDArray[np.generic], ...]] = []
-    names: list[Int64 | None] = []
-    with closing(stream.parts()) as parts:
-        for part in parts:
-            if images is not None:
-                used[part.pairs.left] = used[part.pairs.right] = True
-            sample = part.subset(rng.random(len(part)) < chance)
-            if len(sample):
-                ranked = model.apply(sample).score
-                kept.append(
-                    (ranked, sample.scores, sample.genuine, sample.pairs.left, sample.pairs.right)
-                )
-                names.append(_numbers_by_name(sample) if images is None else None)
-    score, similarity, genuine, left, right = (
-        np.concatenate(column) for column in zip(*kept, strict=True)
-    )
-    sides = np.stack([left, right]).astype(np.int64)
-    if images is not None:
-        everybody, _ = people_of(Pairs(left, right, genuine), images)
-        people, counted_by = everybody[sides], "people"
-    else:
-        numbered = [each for each in names if each is not None]
-        everybody = np.zeros(0, np.int64)
-        people, counted_by = _own_numbers(len(score)), "pairs"
-        if len(numbered) == len(names):
-            people, counted_by = np.concatenate(numbered, axis=1), "people"
-    place = np.flatnonzero(used).astype(np.int64)
-    said_of = (score, similarity, genuine, people, sides, counted_by)
-    return CalibrationPairs(*said_of, stream.embeddings, everybody, place)
+def _sampled(
+    data: Dataset | PairStream, rng: np.random.Generator
+) -> Iterator[tuple[Dataset, Dataset]]:
+    """Yield parts of the pairs, and what is taken of each: the same pairs, however they are cut."""
+    rows, start = np.arange(len(data)), 0
+    if len(data) > PAIRS:
+        rows = np.sort(rng.choice(len(data), PAIRS, replace=False))
+    for part in [data] if isinstance(data, Dataset) else data.parts():
+        first, last = np.searchsorted(rows, (start, start + len(part)))
+        if last > first:
+            every = last - first == len(part)
+            yield part, part if every else part.subset(rows[first:last] - start)
+        start += len(part)
 
 
-def _own_numbers(n: int) -> Int64:
-    """Take each pair as somebody of its own."""
-    return np.tile(np.arange(n), (2, 1))
+def _numbers_by_name(named: Sequence[Groups], sides: Int64) -> Int64:
+    """Return the people of a score table's pairs as numbers that all parts agree on, (2, n).
 
-
-def _numbers_by_name(part: Dataset) -> Int64 | None:
-    """Return the people of a score table's pairs as numbers that all parts agree on, (2, n)."""
-    people = part.people
-    if people is None or (people.left < 0).any() or (people.right < 0).any():
-        return None
-    numbers = np.array([number_of(name) for name in people.names], np.int64)
-    return np.stack([numbers[people.left], numbers[people.right]])
+    Each unknown identity counts as a distinct person.
+    """
+    names = sorted({name for people in named for name in people.names})
+    number = {name: i for i, name in enumerate(names)}
+    parts = []
+    for people in named:
+        table = np.array([*(number[name] for name in people.names), -1], np.int64)
+        parts.append(np.stack([table[people.left], table[people.right]]))
+    numbers = np.concatenate(parts, axis=1)
+    return np.where(numbers < 0, len(names) + sides, numbers)
