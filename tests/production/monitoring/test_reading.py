@@ -11,7 +11,7 @@ import faircal
 from faircal.calibrators.prior import shift_prior
 from faircal.methods.prior import fitted_share
 from faircal.production.monitoring.pairs_in_use import PairsInUse, numbers_of
-from faircal.production.monitoring.reading import ScoredTable, WatchedModel, cut_between_moments
+from faircal.production.monitoring.reading import WatchedModel, cut_between_moments, open_source
 from faircal.production.monitoring.run import in_random_order
 
 
@@ -26,7 +26,7 @@ def model():
 def opened(model, tmp_path, /, **columns):
     path = tmp_path / "decisions.csv"
     pacsv.write_csv(pa.table(columns), path)
-    return ScoredTable(path, WatchedModel(model, "ours"))
+    return open_source(path, WatchedModel(model, "ours"))
 
 
 def test_only_verifications_of_this_model_count(model, tmp_path):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from faircal.model import Population
 from faircal.production.monitoring.calibration import FEWEST, LabelWindow
-from faircal.production.monitoring.comparing import Tolerance, UseWindow
+from faircal.production.monitoring.comparing import Tolerance
 from faircal.production.monitoring.windows import CountedWindow
+
+if TYPE_CHECKING:
+    from faircal.production.monitoring.watch import Watch
 
 Name = Literal["clusters", "scores", "outside", "calibration"]
 
@@ -111,22 +113,6 @@ _CAVEATS = {
 }
 
 
-class _WatchState(Protocol):
-    """What is needed of a watch."""
-
-    population: Population
-    tolerance: Tolerance
-    false_alarms: float
-
-    @property
-    def pairs(self) -> int: ...
-
-    @property
-    def labels(self) -> int: ...
-
-    def use_window(self, window: CountedWindow) -> UseWindow: ...
-
-
 class _Look(NamedTuple):
     """What a look at a window comes to."""
 
@@ -137,7 +123,7 @@ class _Look(NamedTuple):
     details: dict[str, Any]
 
 
-def finding(name: Name, window: CountedWindow | None, watch: _WatchState) -> Finding:
+def finding(name: Name, window: CountedWindow | None, watch: Watch) -> Finding:
     """Put a look in words; None stands for none yet."""
     if window is None:
         nan = float("nan")
@@ -169,7 +155,7 @@ def finding(name: Name, window: CountedWindow | None, watch: _WatchState) -> Fin
     )
 
 
-def _why_nothing(name: Name, watch: _WatchState) -> str:
+def _why_nothing(name: Name, watch: Watch) -> str:
     """Say why there was no look yet."""
     if name == "calibration" and watch.labels:
         labels = "label" if watch.labels == 1 else "labels"
@@ -183,7 +169,7 @@ def _why_nothing(name: Name, watch: _WatchState) -> str:
     return f"{watch.pairs} pairs so far: not enough; the first look is at 500"
 
 
-def _at_pairs(name: Name, window: CountedWindow, watch: _WatchState) -> _Look:
+def _at_pairs(name: Name, window: CountedWindow, watch: Watch) -> _Look:
     """Look at clusters, scores or images outside."""
     in_use, limit = watch.use_window(window), float(getattr(watch.tolerance, name))
     compared = in_use.compare(name)

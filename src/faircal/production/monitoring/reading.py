@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,10 +30,11 @@ from faircal.data.pair_files import check_one_feature
 from faircal.data.tables import find_table, require_columns
 from faircal.methods import Method
 from faircal.methods.clusters import model_space
-from faircal.methods.prior import fitted_share
-from faircal.production.monitoring.counts import Bool, Float64, Int64
+from faircal.methods.prior import Shift, fitted_share
+from faircal.production.monitoring.counts import Bool, Float64
 from faircal.production.monitoring.pairs_in_use import IdentifiedBy, PairsInUse, numbers_of
 from faircal.production.scoring.judging import Placing
+from faircal.production.scoring.table import Adding, score_part
 
 _SIDES = ("left", "right")
 _BY_SIDE = ("cluster", "outside", "identity")
@@ -51,101 +53,151 @@ class WatchedModel(NamedTuple):
     prior: float | None = None
 
 
-class ScoredTable:
-    """A table that ``faircal score`` or the service wrote.
+@dataclass
+class WatchedSource:
+    """Where pairs come from.
 
-    Decisions of another model are passed over, and `notes` says how many.
+    Attributes
+    ----------
+    path : Path
+    watched : WatchedModel
+    pairs : int
+        How many there are at most.
+    digest : str
+        Tells whether they were counted before.
+    tables : callable
+        Gives them scored, part by part, as ``faircal score`` writes them.
+    share : float
+        Share of genuine pairs that the model was fitted at, where that is needed.
+    timed : bool
+        Whether pairs are in the order of time.
+    notes : list of str
+        What cannot be watched, and how it could; complete when all parts were read.
     """
 
-    def __init__(self, path: Path, watched: WatchedModel) -> None:
-        self.path, self.name, self._watched = path, path.name, watched
-        self._table = open_table(path)
-        there = set(self._table.schema.names)
-        require_columns(self._table.schema, ("score", "probability"), str(path))
-        for name in _BY_SIDE:
-            if len(there & {f"left_{name}", f"right_{name}"}) == 1:
-                raise DataError(
-                    f"{path}: expected left_{name} and right_{name}, found one of them; "
-                    "give both or neither"
-                )
-        by_row = {"kind", "prior"} <= there  # an export says the share of each decision
-        self._share = 0.5
-        if by_row or watched.prior is not None:
-            what = "column prior" if by_row else "--prior"
-            self._share = fitted_share(watched.model, what=what)
-        self._passed_over = 0
-        #: Whether pairs are in the order of time, as the service's decisions are.
-        self.timed = "at" in there
-
-    def __len__(self) -> int:
-        return self._table.n_rows
+    path: Path
+    watched: WatchedModel
+    pairs: int
+    digest: str
+    tables: Callable[[], Iterable[pa.Table]]
+    share: float
+    timed: bool = False
+    notes: list[str] = field(default_factory=list)
 
     @property
-    def digest(self) -> str:
-        """Tells whether it was counted before."""
-        return file_digest(self.path)
-
-    @property
-    def notes(self) -> list[str]:
-        """What cannot be watched, and how it could."""
-        notes = [
-            f"{self.path}: no columns left_{name}, right_{name}: {what} is not watched; "
-            "score with --add clusters,outside"
-            for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
-            if f"left_{name}" not in self._table.schema.names
-        ]
-        if self._passed_over:
-            notes.append(f"{self.path}: {self._passed_over} decisions of other models passed over")
-        return notes
+    def name(self) -> str:
+        """Shown in the report."""
+        return self.path.name or self.path.resolve().name
 
     def parts(self) -> Iterator[PairsInUse]:
         """Yield the pairs part by part."""
-        columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior"]
-        columns += [f"{side}_{name}" for name in _BY_SIDE for side in _SIDES]
-        there = [name for name in columns if name in self._table.schema.names]
-        read, start = self._table.read(there, 0, _size(len(self))), 0
-        for table in cut_between_moments(read) if self.timed else read:
-            pairs = self._pairs(table, start)
+        start = passed_over = 0
+        for table in self.tables():
+            counted, others = self._counted(table)
+            passed_over += others
+            where = Span(start, start + len(table))
             start += len(table)
-            if len(pairs):
-                yield pairs
+            if counted.any():
+                columns = _CheckedColumns(table, str(self.path), where, counted)
+                yield self._pairs(columns).take(np.flatnonzero(counted))
+        if passed_over:
+            self.notes.append(f"{self.path}: {passed_over} decisions of other models passed over")
 
-    def _pairs(self, table: pa.Table, start: int) -> PairsInUse:
-        counted = self._counted(table)
-        of = _CheckedColumns(table, str(self.path), Span(start, start + len(table)), counted)
-        low, high = _score_limits(self._watched.model)
-        clusters = len(self._watched.model.about_.population.centers)  # type: ignore[union-attr]
-        columns: dict[str, Any] = {}
+    def _counted(self, table: pa.Table) -> tuple[Bool, int]:
+        """Return which rows are pairs as they come, and how many are of other models.
+
+        Of the service's decisions enrolments have no score; the best of many whom identification
+        returned is no pair as they come; and a model that was swapped had scores of its own.
+        """
+        rows: Bool = np.ones(len(table), bool)
+        if "kind" not in table.column_names:
+            return rows, 0
+        verified = pc.equal(table["kind"].cast(pa.string()), "verify").fill_null(False)
+        rows &= np.asarray(verified) & np.asarray(table["score"].is_valid())
+        ours: Bool = np.ones(len(table), bool)
+        if self.watched.sha256 and "model" in table.column_names:
+            same = pc.equal(table["model"].cast(pa.string()), self.watched.sha256)
+            ours &= np.asarray(same.fill_null(False))
+        return rows & ours, int((rows & ~ours).sum())
+
+    def _pairs(self, of: _CheckedColumns) -> PairsInUse:
+        model = self.watched.model
+        low, high = _score_limits(model)
+        population = model.about_.population
+        clusters = 0 if population is None else len(population.centers)
+        columns: dict[str, Any] = of.people()
         for side in _SIDES:
             columns[f"{side}_cluster"] = of.whole(f"{side}_cluster", clusters)
             columns[f"{side}_outside"] = of.flags(f"{side}_outside")
         score = of.numbers("score", low, high, f"a score of MODEL, between {low:g} and {high:g}")
         shown = of.numbers("probability", 0, 1, "a probability in [0, 1]")
-        return PairsInUse(
-            score,
-            _moved(shown, of.priors(self._watched.prior), self._share),
-            **columns,
-            **of.people(),
-            genuine=of.flags("genuine"),
-            shown=shown,
-        ).take(np.flatnonzero(counted))
+        probability = _at_share(shown, of.priors(self.watched.prior), self.share)
+        return PairsInUse(score, probability, **columns, genuine=of.flags("genuine"), shown=shown)
 
-    def _counted(self, table: pa.Table) -> Bool:
-        """Return which rows are pairs as they come.
 
-        Of the service's decisions enrolments have no score; the best of many whom identification
-        returned is no pair as they come; and a model that was swapped had scores of its own.
-        """
-        if "kind" not in table.column_names:
-            return np.ones(len(table), bool)
-        verified = pc.equal(table["kind"].cast(pa.string()), "verify").fill_null(False)
-        rows: Bool = np.asarray(verified) & np.asarray(table["score"].is_valid())
-        if self._watched.sha256 and "model" in table.column_names:
-            same = pc.equal(table["model"].cast(pa.string()), self._watched.sha256)
-            ours = np.asarray(same.fill_null(False))
-            self._passed_over += int((rows & ~ours).sum())
-            rows &= ours
-        return rows
+def _open_table(path: Path, watched: WatchedModel) -> WatchedSource:
+    """Open a table that ``faircal score`` or the service wrote."""
+    table = open_table(path)
+    there = set(table.schema.names)
+    require_columns(table.schema, ("score", "probability"), str(path))
+    for name in _BY_SIDE:
+        if len(there & {f"left_{name}", f"right_{name}"}) == 1:
+            raise DataError(
+                f"{path}: expected left_{name} and right_{name}, found one of them; "
+                "give both or neither"
+            )
+    by_row, share = {"kind", "prior"} <= there, 0.5  # an export says the share of each decision
+    if by_row or watched.prior is not None:
+        share = fitted_share(watched.model, what="column prior" if by_row else "--prior")
+    notes = [
+        f"{path}: no columns left_{name}, right_{name}: {what} is not watched; "
+        "score with --add clusters,outside"
+        for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
+        if f"left_{name}" not in there
+    ]
+    columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior"]
+    columns += [f"{side}_{name}" for name in _BY_SIDE for side in _SIDES]
+    needed, timed = [name for name in columns if name in there], "at" in there
+
+    def tables() -> Iterable[pa.Table]:
+        read = table.read(needed, 0, _size(table.n_rows))
+        return cut_between_moments(read) if timed else read
+
+    digest = file_digest(path)
+    return WatchedSource(path, watched, table.n_rows, digest, tables, share, timed, notes)
+
+
+def _open_folder(path: Path, watched: WatchedModel, feature: str | None) -> WatchedSource:
+    """Open a dataset folder with one feature, the one named or the only one, to be scored."""
+    model, shift = watched.model, None
+    if watched.prior is not None:
+        shift = Shift(fitted_share(model), watched.prior)
+    stream = open_stream(
+        path,
+        features=[feature] if feature else None,
+        normalize=bool(getattr(model, "normalize_", True)),
+        score_range=model.score_range_,
+        batch=_size(open_table(find_table(path, "pairs")).n_rows),
+    )
+    check_one_feature(stream.features, path)
+    space, adding, notes = model_space(model), None, []
+    if space is not None and stream.embeddings is not None:
+        space.check(stream.embeddings)
+    if stream.embeddings is not None and Placing.of_model(model) is not None:
+        adding = Adding.of(model, ("clusters", "outside"))
+    else:
+        notes.append(f"{path}: no embeddings: clusters and the share outside are not watched")
+    keep = ["identity"] if stream.images is not None and stream.images.identity is not None else []
+
+    def tables() -> Iterator[pa.Table]:
+        with closing(stream.parts()) as parts:
+            for part in parts:
+                labels = [] if part.pairs.genuine is None else ["genuine"]
+                yield score_part(model, part, labels + keep, shift, adding)
+
+    share = 0.5 if shift is None else shift.calibrated_at
+    digest = stream.fingerprint()
+    return WatchedSource(path, watched, len(stream), digest, tables, share, notes=notes)
 
 
 class _CheckedColumns(NamedTuple):
@@ -218,7 +270,7 @@ class _CheckedColumns(NamedTuple):
         return {"left_person": left, "right_person": right, "identified_by": by}
 
 
-def _moved(probability: Float64, at: Float64 | float | None, to: float) -> Float64:
+def _at_share(probability: Float64, at: Float64 | float | None, to: float) -> Float64:
     """Return probabilities that hold `at` a share of genuine pairs, each row its own, for another.
 
     As `shift_prior` does; None: they are for that share already.
@@ -256,91 +308,8 @@ def cut_between_moments(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield held
 
 
-class PairFolder:
-    """A dataset folder with one feature, the one named or the only one; scored on the way."""
-
-    #: Pairs of a dataset are sorted, but not by time.
-    timed = False
-
-    def __init__(self, path: Path, watched: WatchedModel, feature: str | None) -> None:
-        model = watched.model
-        self.path, self.name, self._watched = path, path.resolve().name, watched
-        self._share = 0.5 if watched.prior is None else fitted_share(model)
-        self._stream = open_stream(
-            path,
-            features=[feature] if feature else None,
-            normalize=bool(getattr(model, "normalize_", True)),
-            score_range=model.score_range_,
-            batch=_size(open_table(find_table(path, "pairs")).n_rows),
-        )
-        check_one_feature(self._stream.features, path)
-        space, embeddings = model_space(model), self._stream.embeddings
-        if space is not None and embeddings is not None:
-            space.check(embeddings)
-        self._placing = None if embeddings is None else Placing.of_model(model)
-
-    def __len__(self) -> int:
-        return len(self._stream)
-
-    @property
-    def digest(self) -> str:
-        """Tells whether it was counted before."""
-        return self._stream.fingerprint()
-
-    @property
-    def notes(self) -> list[str]:
-        """What cannot be watched."""
-        if self._placing is None:
-            return [f"{self.path}: no embeddings: clusters and the share outside are not watched"]
-        return []
-
-    def parts(self) -> Iterator[PairsInUse]:
-        """Yield the pairs part by part, scored."""
-        embeddings = self._stream.embeddings
-        person, by = self._people()
-        with closing(self._stream.parts()) as parts:
-            for part in parts:
-                by_image: dict[str, NDArray[Any] | None] = {"person": person}
-                if self._placing is not None and embeddings is not None:
-                    # Before scoring: the model then need not look for the clusters again.
-                    places = self._placing(embeddings, part.used_images())
-                    by_image |= {"cluster": places.cluster, "outside": places.outside}
-                columns: dict[str, Any] = {
-                    f"{side}_{what}": values[getattr(part.pairs, side)]
-                    for what, values in by_image.items()
-                    if values is not None
-                    for side in _SIDES
-                }
-                result = self._watched.model.apply(part)
-                yield PairsInUse(
-                    result.score,
-                    result.probability,
-                    **columns,
-                    identified_by=by,
-                    genuine=part.pairs.genuine,
-                    shown=_moved(
-                        result.probability, self._share, self._watched.prior or self._share
-                    ),
-                )
-
-    def _people(self) -> tuple[Int64 | None, IdentifiedBy]:
-        """Return who is in each image: identities, or images where they are not known."""
-        images = self._stream.images
-        if images is None:
-            return None, "images"
-        if images.identity is None:
-            return numbers_of(images.ids), "images"
-        names = numbers_of(pa.array([*images.identity.names, None], pa.string()))
-        return names[images.identity.codes], "people"
-
-
-def open_all(
-    paths: Sequence[Path], watched: WatchedModel, feature: str | None = None
-) -> list[ScoredTable | PairFolder]:
-    """Open everything before anything is read, so that what is wrong is said first."""
-    return [
-        PairFolder(path, watched, feature)
-        if existing(path).is_dir()
-        else ScoredTable(path, watched)
-        for path in paths
-    ]
+def open_source(path: Path, watched: WatchedModel, feature: str | None = None) -> WatchedSource:
+    """Open a scored table or a dataset folder; what can't be used is refused."""
+    if existing(path).is_dir():
+        return _open_folder(path, watched, feature)
+    return _open_table(path, watched)

@@ -15,12 +15,7 @@ from faircal._base.files import atomic_path, check_file, check_folder, file_dige
 from faircal._base.jobs import Progress, silent, step
 from faircal.methods import Method, load_method
 from faircal.production.monitoring.pairs_in_use import PairsInUse
-from faircal.production.monitoring.reading import (
-    PairFolder,
-    ScoredTable,
-    WatchedModel,
-    open_all,
-)
+from faircal.production.monitoring.reading import WatchedModel, WatchedSource, open_source
 from faircal.production.monitoring.report import MonitoringResult, write_monitoring
 from faircal.production.monitoring.report_figures import Stretch
 from faircal.production.monitoring.watch import Watch
@@ -166,9 +161,9 @@ def monitor(
     empty = [path for path in paths if _is_header_only(path)]  # a night without decisions
     full = [path for path in paths if path not in empty]
     with step(progress, "opening"):
-        sources = open_all(full, WatchedModel(fitted, kept.model_sha256, prior), feature)
-    with step(progress, "looking for what was counted before"):
-        _check_new(sources, kept)
+        watched = WatchedModel(fitted, kept.model_sha256, prior)
+        sources = [open_source(path, watched, feature) for path in full]  # before any is read
+    _check_new(sources, kept)
     if state is None and len(sources) == 1 and not (ordered or sources[0].timed):
         # Nothing comes before or after: all of it at once is surest.
         kept.watch = Watch.of(fitted, false_alarms=kept.watch.false_alarms, in_order=False)
@@ -240,27 +235,26 @@ def _begin(
     return model, MonitorState(Watch.of(model, false_alarms=rate), digest)
 
 
-def _check_new(sources: Sequence[ScoredTable | PairFolder], kept: MonitorState) -> None:
+def _check_new(sources: Sequence[WatchedSource], kept: MonitorState) -> None:
     """Raise where something was counted before."""
     for source in sources:
-        digest = source.digest
-        if digest in kept.files:
+        if source.digest in kept.files:
             raise DataError(
                 f"{source.path}: was counted before, in this call or in an earlier one with "
                 "the same --state; leave it out"
             )
-        kept.files.append(digest)
+        kept.files.append(source.digest)
 
 
 def _count(
-    sources: Sequence[ScoredTable | PairFolder],
+    sources: Sequence[WatchedSource],
     kept: MonitorState,
     ordered: bool,
     progress: Progress,
 ) -> dict[str, int]:
     """Go through all pairs; return how many there were, by path."""
     counted: dict[str, int] = {}
-    total, done = sum(map(len, sources)), 0
+    total, done = sum(source.pairs for source in sources), 0
     for source in sources:
         counted[str(source.path)] = 0
         timed = ordered or source.timed
@@ -275,7 +269,7 @@ def _count(
     return counted
 
 
-def _all_at_once(source: ScoredTable | PairFolder) -> Iterator[PairsInUse]:
+def _all_at_once(source: WatchedSource) -> Iterator[PairsInUse]:
     """Yield all pairs of a source as one stretch, where there are any."""
     parts = list(source.parts())
     if parts:
