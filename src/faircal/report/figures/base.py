@@ -7,6 +7,7 @@ A figure says in `Figure.in_report` from which results it can be made; its line 
 from __future__ import annotations
 
 import re
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,12 +20,16 @@ from faircal._base.errors import ParameterError
 from faircal.evaluation.curves import ScoreSource
 from faircal.report.figures.style import add_legend, heading, new_canvas, style, text
 from faircal.report.findings import RatesByGroup, VariantResults, conditions, main_condition
+from faircal.report.rendering import resource
 from faircal.report.store import ReportableResults, ResultsFolder, Variant
 from faircal.report.wording import titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+
+
+_CAPTIONS: dict[str, str] = tomllib.loads(resource("figures/captions.toml"))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -65,9 +70,14 @@ class Figure(ABC):
         return self._about
 
     @property
-    @abstractmethod
     def caption(self) -> str:
-        """What is drawn and how to read it, in plain words."""
+        """What is drawn and how to read it: the words of ``captions.toml``, filled in."""
+        own = (_CAPTIONS.get(kind.__name__) for kind in type(self).__mro__)
+        return next(filter(None, own), "").format(**self._in_caption())
+
+    def _in_caption(self) -> dict[str, str]:
+        """Return what stands in the caption's gaps."""
+        return {}
 
     @property
     @abstractmethod

@@ -135,20 +135,12 @@ class ClusterShift(Figure):
             ((c.name, c.shift, c.majority, c.share, int(c.images)) for c in self.shown),
         )
 
-    @property
-    def caption(self) -> str:
-        """How to read it."""
+    def _in_caption(self) -> dict[str, str]:
+        """Return what stands in the caption's gaps."""
         unknown = len(self.clusters) - len(self.shown)
         more = f" {unknown} without a known shift are not drawn." if unknown else ""
         fold = f" Clusters of the run that left fold {self.fold} out." if self.fold else ""
-        return (
-            "Each mark is a cluster of similar faces: by how much its own decision threshold on "
-            "the score lies above (or below) that of all pairs, in order (FSN: at the "
-            "false-positive rate it is fitted to; FairCal: where the probability is one half). "
-            "Colour and shape tell the group "
-            f"that most of its images belong to.{more} One threshold for everybody would be "
-            f"0 for all.{fold}"
-        )
+        return {"unknown": more, "fold": fold}
 
     def _numbers(self) -> str:
         said = []

@@ -178,11 +178,11 @@ class _Tradeoff(CurvesFigure):
         """Columns `group`, `fpr`, and `tpr` or `fnr`."""
         return lines_table(self.lines, "fpr", self._rate)
 
-    def _missing(self) -> str:
-        return left_out(
-            [group for group in self.groups if group not in self.lines],
-            "for want of genuine or imposter pairs",
-        )
+    def _in_caption(self) -> dict[str, str]:
+        """Return what stands in the caption's gaps."""
+        unresolved = [group for group in self.groups if group not in self.lines]
+        missing = left_out(unresolved, "for want of genuine or imposter pairs")
+        return {"mark": rounded(self.mark), "missing": missing, "pooled": self._pooled()}
 
     def _numbers(self) -> str:
         return f"{self._rate_words} at an FPR of {rounded(self.mark)}: {listed(self.at_mark)}."
@@ -215,17 +215,6 @@ class RocCurves(_Tradeoff):
         x, y = corners(histogram.fpr[::-1], 1 - histogram.fnr[::-1])
         first = np.searchsorted(x, x[x > 0].min(), side="right") - 1  # the best at one imposter
         return x[first:], y[first:]
-
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        return (
-            "Across: share of pairs of strangers that are accepted (FPR), on a logarithmic axis; "
-            "up: share of pairs of the same person that are accepted (TPR), as the threshold "
-            "moves. Higher is better. Each line begins where one imposter pair is accepted; "
-            "further to the left the data tells nothing. The dashed line marks an FPR of "
-            f"{rounded(self.mark)}.{self._missing()}{self._pooled()}"
-        )
 
     def _draw(self, ax: Axes) -> None:
         for index, (group, (x, y)) in enumerate(self.lines.items()):
@@ -270,17 +259,6 @@ class DetCurves(_Tradeoff):
         first = np.searchsorted(x, x[0], side="right") - 1
         last = np.searchsorted(-y, -y[-1], side="left") + 1
         return x[first:last], y[first:last]
-
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        return (
-            "Across: share of pairs of strangers that are accepted (FPR); up: share of pairs of "
-            "the same person that are rejected (FNR), as the threshold moves; both axes are "
-            "stretched so that normally distributed scores give straight lines. Lower and further "
-            "to the left is better. Lines end where the data counts less than one pair. The "
-            f"dashed line marks an FPR of {rounded(self.mark)}.{self._missing()}{self._pooled()}"
-        )
 
     def _draw(self, ax: Axes) -> None:
         for index, (group, (x, y)) in enumerate(self.lines.items()):
@@ -368,19 +346,11 @@ class FprCurves(CurvesFigure):
         """Columns `group`, `global_fpr`, `fpr`."""
         return lines_table(self.lines, "global_fpr", "fpr")
 
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        missing = left_out(
-            (g for g in self.groups if g not in self.lines), "for want of imposter pairs"
-        )
-        return (
-            "Each line is a group. Across: share of all pairs of strangers that are taken for the "
-            "same person (global FPR), as the threshold moves. Up: the same share within the "
-            "group. On the thin diagonal a group has the global rate; lines close together mean "
-            f"equal treatment. The dashed line marks a global FPR of {rounded(self.mark)}."
-            f"{missing}{self._pooled()}"
-        )
+    def _in_caption(self) -> dict[str, str]:
+        """Return what stands in the caption's gaps."""
+        unresolved = (group for group in self.groups if group not in self.lines)
+        missing = left_out(unresolved, "for want of imposter pairs")
+        return {"mark": rounded(self.mark), "missing": missing, "pooled": self._pooled()}
 
     def _numbers(self) -> str:
         return f"At a global FPR of {rounded(self.mark)}: {listed(self.at_mark)}."

@@ -95,15 +95,6 @@ class GroupHeatmap(Figure):
             _COLUMNS, [[getattr(row, name) for name in _COLUMNS] for row in self.reportable]
         )
 
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        return (
-            "Share of pairs of strangers that are taken for one person, by the groups of the two; "
-            "on the diagonal both are of one group. Percent; below, the number of pairs. Darker "
-            "is worse. Empty squares: not enough data. One threshold for all."
-        )
-
     def _numbers(self) -> str:
         said = ", ".join(f"{_pair(row)} {rounded(row.fpr)}" for row in self.reportable)
         few = ", ".join(_pair(row) for row in self.rows if row not in self.reportable)

@@ -81,19 +81,10 @@ class RegionDots(Figure):
             ((row.region, self._found(row), *self._values(row)) for row in self.shown),
         )
 
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        what = (
-            "False-positive rate"
-            if self.of == "fpr"
-            else "Mean probability less share of genuine pairs (positive: says too much)"
-        )
-        return (
-            f"{what} of regions of embedding space, on people who had no part in making them, with "
-            "95 % intervals. The small bar is the rest of the pairs. Filled marks are regions that "
-            "were found to differ from the rest, with control of false discoveries."
-        )
+    def _in_caption(self) -> dict[str, str]:
+        """Return what stands in the caption's gap."""
+        gap = "Mean probability less share of genuine pairs (positive: says too much)"
+        return {"what": "False-positive rate" if self.of == "fpr" else gap}
 
     def _numbers(self) -> str:
         found = [in_words(row, self.of) for row in self.shown if self._found(row)]

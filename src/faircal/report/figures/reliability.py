@@ -104,16 +104,11 @@ class ReliabilityDiagram(CurvesFigure):
         """The largest distance from the diagonal in each group."""
         return {group: float(np.abs(y - x).max()) for group, (x, y) in self.lines.items()}
 
-    @property
-    def caption(self) -> str:
-        """How to read it."""
+    def _in_caption(self) -> dict[str, str]:
+        """Return what stands in the caption's gaps."""
         missing = left_out((g for g in self.groups if g not in self.lines), "for want of pairs")
-        return (
-            f"Pairs are put into {self.n_bins} bins by their probability of being genuine. Across: "
-            "the mean probability in a bin; up: the share that is genuine. On the diagonal "
-            "probabilities mean what they say; above it they are too low, below it too high. "
-            f"Bins with fewer than {LEAST} pairs are not drawn.{missing}{self._pooled()}"
-        )
+        counts = {"bins": str(self.n_bins), "least": str(LEAST)}
+        return counts | {"missing": missing, "pooled": self._pooled()}
 
     def _numbers(self) -> str:
         return f"Largest distance from the diagonal: {listed(self.gaps)}."

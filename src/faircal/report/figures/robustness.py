@@ -129,14 +129,6 @@ class Robustness(Figure):
             ),
         )
 
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        return (
-            "Mean over folds for different numbers of clusters K; bars are one standard deviation "
-            "over folds to either side. What uses no clusters is a level line."
-        )
-
     def _numbers(self) -> str:
         lines_in_words = []
         for name, values in self.points.items():
@@ -267,15 +259,6 @@ class MovingCurves(Figure):
                 for name, curve in self.lines.items()
                 for labels, at in curve.points.items()
             ),
-        )
-
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        return (
-            "Mean KS over folds of the new population; bars are standard errors over folds. At 0 "
-            "stands the model of the other population as it is; recalibrated puts one map on top "
-            "of it, fresh is fitted on the labelled pairs alone."
         )
 
     def _numbers(self) -> str:

@@ -127,20 +127,10 @@ class Violins(CurvesFigure):
         rows += [(group, "", "threshold", at, None) for group, at in self.thresholds.items()]
         return long_table(_COLUMNS, rows)
 
-    @property
-    def caption(self) -> str:
-        """How to read it."""
+    def _in_caption(self) -> dict[str, str]:
+        """Return what stands in the caption's gaps."""
         which = "the threshold" if self.threshold is None else "the threshold given,"
-        return (
-            "How scores or probabilities are spread in each group: pairs of strangers (imposter) "
-            "to the left, "
-            "pairs of the same person (genuine) to the right; the half with more pairs has full "
-            "width, the other in proportion to its pairs (at least a quarter). Thin lines inside "
-            f"are quartiles. Black line: {which} at which {rounded(self._rate)} of all imposter "
-            "pairs are accepted; red segments: the threshold at which the same holds within the "
-            "group. The nearer the segments lie to the black line, the more alike the groups are "
-            f"treated.{self._pooled()}"
-        )
+        return {"which": which, "rate": rounded(self._rate), "pooled": self._pooled()}
 
     def _numbers(self) -> str:
         of_groups = {name: at for name, at in self.thresholds.items() if name != GLOBAL}
