@@ -81,17 +81,6 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
             Whether each pair shows one person: booleans or 0/1.
         sample_weight : array-like of shape (n,), optional
             Weights of zero or more, not all zero; equal weights by default.
-
-        Returns
-        -------
-        self : Calibrator
-
-        Raises
-        ------
-        DataError
-            If the arrays do not fit together or hold values that cannot be used.
-        ParameterError
-            If a parameter of the constructor is out of bounds.
         """
         self._check_parameters()
         found = as_scores(scores)
@@ -114,16 +103,10 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         samples : Samples
-            The pairs of the sets.
         only : sequence of int, optional
-            The sets to fit, each with at least one pair; all unless told.
+            The sets to fit, in this order, each with at least one pair; all unless told.
         engine : Engine
             Does heavy work.
-
-        Returns
-        -------
-        calibrators : list of Calibrator
-            One for each set, or for each of `only` in their order.
 
         Examples
         --------
@@ -138,22 +121,12 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         return [clone(self)._learn(within[k]) for k in asked]
 
     def predict(self, scores: npt.ArrayLike) -> Floats:
-        """Return the probability that each pair is genuine.
+        """Return the probability that each pair is genuine, shape (n,).
 
         Parameters
         ----------
         scores : array-like of shape (n,) or (n, 1)
             Scores; there may be none.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n,)
-            Between 0 and 1.
-
-        Raises
-        ------
-        NotFittedError
-            If ``fit`` or ``set_state`` has not been called.
         """
         self._check_fitted()
         probabilities = self._predict(self._clip(as_scores(scores)))
@@ -184,17 +157,7 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         return state
 
     def set_state(self, state: Mapping[str, npt.ArrayLike]) -> Self:
-        """Take over what another calibrator of this class learnt.
-
-        Parameters
-        ----------
-        state : mapping from str to array-like of shape (m,)
-            As returned by ``get_state``.
-
-        Returns
-        -------
-        self : Calibrator
-        """
+        """Take over what another calibrator of this class learnt: what its ``get_state`` gave."""
         self._check_parameters()
         expected = {*self._scalars, *self._arrays}
         if set(state) != expected:

@@ -47,10 +47,6 @@ def shift_prior(probability: npt.ArrayLike, *, calibrated_at: float, prior: floa
     prior : float
         The share it is wanted for.
 
-    Returns
-    -------
-    ndarray of float64, shape (n_pairs,)
-
     Examples
     --------
     >>> shift_prior([0.0, 0.5, 0.9, 1.0], calibrated_at=0.5, prior=0.1).round(3)
@@ -130,10 +126,6 @@ def estimate_prior(
         Numbers of the people in each pair, −1 where unknown; of the images where nobody knows the
         people. Pairs that share one are dependent. Left out, all pairs count as independent.
     level : float, default 0.95
-
-    Returns
-    -------
-    PriorEstimate
 
     Examples
     --------

@@ -23,15 +23,8 @@ from faircal.metrics.ranking import FloatArray, IntArray, Ranking
 def mean(values: npt.ArrayLike) -> float:
     """Return the unweighted mean m over groups: every group counts the same.
 
-    Parameters
-    ----------
-    values : array-like of float, shape (n_groups,)
-        One value per group. Here and in the other deviations, a group without a value (NaN) is
-        left out; without any value left the result is NaN.
-
-    Returns
-    -------
-    float
+    Here and in the other deviations there is one value per group. A group without one (NaN) is left
+    out; without any value left the result is NaN.
 
     Examples
     --------
@@ -114,7 +107,7 @@ class SharedThresholdRates:
 def predictive_equality(
     overall: Ranking, groups: Mapping[str, Ranking], rates: npt.ArrayLike, *, upper: float = 1.0
 ) -> SharedThresholdRates:
-    """Return each group's FPR at the thresholds of given overall FPRs.
+    """Return each group's FPR, interpolated, at the thresholds of given overall FPRs.
 
     Parameters
     ----------
@@ -127,11 +120,6 @@ def predictive_equality(
         Overall false positive rates.
     upper : float, default 1.0
         Upper end of the score range; see `roc`.
-
-    Returns
-    -------
-    SharedThresholdRates
-        Interpolated, as in `fpr_at_threshold`.
 
     Examples
     --------

@@ -76,15 +76,6 @@ class Ranking:
             Finite; higher is more alike.
         genuine : array-like of bool or 0/1, shape (n_pairs,)
             One class only is accepted.
-
-        Returns
-        -------
-        Ranking
-
-        Raises
-        ------
-        DataError
-            If there are no pairs, the lengths differ, a score is not finite or a label not binary.
         """
         values, labels = _numbers(scores, "scores"), _labels(genuine)
         if len(values) != len(labels):
@@ -177,10 +168,6 @@ class Ranking:
         mask : array-like of bool, shape (n_pairs,)
             Which pairs to keep, in the order of the input. None may be kept: every metric of an
             empty ranking is NaN.
-
-        Returns
-        -------
-        Ranking
         """
         keep = np.asarray(mask)
         if keep.dtype != np.bool_ or keep.shape != self.order.shape:
