@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from faircal.compute import CPU, _numpy, clustering
+from faircal.compute import CPU, clustering
 from faircal.compute import kmeans as module
+from faircal.compute.kernels import NumPyKernels
 from faircal.compute.kmeans import _Lloyd, _squares, _start, kmeans
 
 
@@ -84,7 +85,7 @@ def start(points, n_clusters, rng):
 @pytest.fixture(params=["numba", "numpy"])
 def each_kernel(request, monkeypatch):
     """Both sets of inner loops."""
-    kernels = _numpy
+    kernels = NumPyKernels
     if request.param == "numba":
         kernels = pytest.importorskip("faircal.compute._numba")
     monkeypatch.setattr(module, "settle", kernels.settle)

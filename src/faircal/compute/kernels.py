@@ -1,50 +1,130 @@
 """The inner loops: in Numba where it is installed (extra ``fast``), else in NumPy.
 
 Both give the same up to rounding, work on one core and leave threads to the caller.
-
-``cosines(vectors, norms, left, right, out)``
-    Gather and multiply: ``out[i]`` becomes the cosine of rows ``left[i]`` and ``right[i]``, from
-    float32 or float16 `vectors` (n, d) in C order, with no copy of the rows. (``cosines_of_any``
-    takes vectors in any order, and copies.) Summed in double, in which products of singles are
-    exact: so whoever sums in another order, as an exported graph may, has the same cosine.
-
-``lengths(vectors, out)``
-    ``out[i]`` becomes the length of row i of float32 `vectors` (n, d), summed in double.
-
-``tilts(profiles, effects, left, right, shift, tilt)``
-    SmoothFairCal: ``shift[i]`` and ``tilt[i]`` become those of the pair ``left[i]``, ``right[i]``,
-    from the rows of `profiles` (n, 2 + 2J) and the `effects` of components (2, J): the mean of the
-    two rows' first two numbers, and effects weighted by the pair's components.
-
-``settle(rows, products, squares, center_squares, travel, labels, upper, second, lower)``
-    K-means, after the products of the points `rows` with all centres: their nearest centres
-    and the bounds on their distances (`kmeans`). `products` may be written over.
-
-``doubtful(rows, points, squares, centers, center_squares, travel, slack, labels, upper, second,
-lower) -> bool array``
-    K-means, after the centres moved: which of the points `rows` may have changed their clusters,
-    by their bounds and, where those leave it open, by the distance to their own centre.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal.compute import _numpy
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
-#: Pairs whose rows are copied at a time.
+#: Pairs whose rows are gathered at a time: two blocks of 512-d float32 rows stay in the cache.
 _GATHERED = 256
 
 
-def _load() -> ModuleType:
+class NumPyKernels:
+    """The kernels in NumPy, for where Numba is not installed."""
+
+    @staticmethod
+    def cosines(
+        vectors: NDArray[Any], norms: Float32, left: Rows, right: Rows, out: NDArray[np.float64]
+    ) -> None:
+        """Set ``out[i]`` to the cosine of rows ``left[i]`` and ``right[i]`` of `vectors` (n, d).
+
+        Vectors are float32 or float16 in C order; rows are not copied. Sums are in double, in
+        which products of singles are exact: so whoever sums in another order, as an exported graph
+        may, has the same cosine.
+        """
+        for start in range(0, len(left), _GATHERED):
+            i, j = left[start : start + _GATHERED], right[start : start + _GATHERED]
+            a, b = (np.ascontiguousarray(vectors[rows], dtype=np.float32) for rows in (i, j))
+            dot = np.einsum("ij,ij->i", a, b, dtype=np.float64)
+            cosine = dot / (norms[i].astype(np.float64) * norms[j])
+            np.clip(cosine, -1.0, 1.0, out=out[start : start + _GATHERED])
+
+    @staticmethod
+    def lengths(vectors: Float32, out: Float32) -> None:
+        """Set ``out[i]`` to the length of row i of `vectors` (n, d), summed in double."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            out[:] = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+
+    @staticmethod
+    def tilts(
+        profiles: Float64, effects: Float64, left: Rows, right: Rows, shift: Float64, tilt: Float64
+    ) -> None:
+        """Set shift and tilt of the pairs ``left[i]``, ``right[i]``, for SmoothFairCal.
+
+        From the rows of `profiles` (n, 2 + 2J) and the `effects` of components (2, J): the mean of
+        the two rows' first two numbers, and effects weighted by the pair's components.
+        """
+        n = effects.shape[1]
+        for start in range(0, len(left), _GATHERED):
+            part = slice(start, start + _GATHERED)
+            a = profiles[np.minimum(left[part], right[part])]
+            b = profiles[np.maximum(left[part], right[part])]
+            share = a[:, 2 : 2 + n] * b[:, 2 + n :] + a[:, 2 + n :] * b[:, 2 : 2 + n]
+            sums = share @ effects.T / (share.sum(axis=1, keepdims=True) if n else 1.0)
+            shift[part] = (a[:, 0] + b[:, 0]) / 2 + sums[:, 0]
+            tilt[part] = (a[:, 1] + b[:, 1]) / 2 + sums[:, 1]
+
+    @staticmethod
+    def settle(
+        rows: Rows,
+        products: Float32,
+        squares: Float32,
+        center_squares: Float32,
+        travel: Float32,
+        labels: NDArray[np.int32],
+        upper: Float32,
+        second: Float32,
+        lower: Float32,
+    ) -> None:
+        """Find the nearest centres of the points `rows` by their `products` with all, for K-means.
+
+        Sets their bounds, too (`kmeans`); `products` may be written over.
+        """
+        distance = products
+        distance *= -2
+        distance += center_squares
+        nearest = distance.argmin(axis=1)
+        distance += squares[rows, None]
+        np.sqrt(np.maximum(distance, 0, out=distance), out=distance)
+        own = np.arange(len(rows)), nearest
+        labels[rows], upper[rows] = nearest, distance[own]
+        distance[own] = np.inf
+        second[rows] = distance.min(axis=1)
+        distance += travel
+        lower[rows] = distance
+
+    @staticmethod
+    def doubtful(
+        rows: Rows,
+        points: Float32,
+        squares: Float32,
+        centers: Float32,
+        center_squares: Float32,
+        travel: Float32,
+        slack: float,
+        labels: NDArray[np.int32],
+        upper: Float32,
+        second: Float32,
+        lower: Float32,
+    ) -> NDArray[np.bool_]:
+        """Return which of the points `rows` may have changed their clusters, after centres moved.
+
+        By their bounds and, where those leave it open, by the distance to their own centre.
+        """
+        second[rows] = (lower[rows] - travel).min(axis=1)
+        near: NDArray[np.bool_] = second[rows] < upper[rows] + slack
+        here = rows[near]
+        own = np.einsum("ij,ij->i", points[here], centers[labels[here]])
+        own = squares[here] - 2 * own + center_squares[labels[here]]
+        upper[here] = np.sqrt(np.maximum(own, 0))
+        near[near] = second[here] < upper[here] + slack
+        return near
+
+
+def _load() -> Any:
     try:
         from faircal.compute import _numba
     except ImportError:  # not there, or not made for the NumPy that is
-        return _numpy
+        return NumPyKernels
     return _numba
 
 
