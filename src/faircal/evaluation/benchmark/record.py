@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def make_record(
         "pairs": len(data),
         "images": len(data.images) if data.has_images else None,
         "folds": data.fold_names,
-        "settings": plan.settings.as_json(),
+        "settings": asdict(plan.settings),
         "attributes": list(plan.attributes),
         "groups": {attribute: codes.shares() for attribute, codes in groups.items()},
         **_people(data, groups),

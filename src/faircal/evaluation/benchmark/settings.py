@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -93,10 +93,6 @@ class BenchmarkSettings:
     def sweep(self, method: str) -> Sweep:
         """Return the calibrators and numbers of clusters to run a method with."""
         return self.sweeps.get(method, Sweep(self.calibrators, self.clusters))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the settings as plain values, for the record of the run."""
-        return asdict(self)
 
 
 class Cell(NamedTuple):
@@ -189,8 +185,11 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
         data.groups(attribute)
     methods, left_out = _methods(data, settings, features, attributes or (None,), source)
     _check_parameters(settings, methods)
+    parameters = {
+        name: tuple(sorted(settings.parameters.get(name, {}).items())) for name in methods
+    }
     cells = [
-        Cell(feature, fold, method, calibrator, k, _fixed(settings.parameters.get(method, {})))
+        Cell(feature, fold, method, calibrator, k, parameters[method])
         for feature in features
         for method in methods
         for calibrator in (
@@ -202,17 +201,15 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
     for cell in cells:
         build_method(cell, settings).check_parameters()
     clusters = max((cell.clusters or 0 for cell in cells), default=0)
-    _check_folds(data, clusters if source is None else 0)
+    for fold in folds:
+        where = f"{data.where}: without fold {fold}"
+        _check_calibration(data.split(fold)[0], where, clusters if source is None else 0)
     plan = Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
     if moving is None or source is None:
         return plan
     _check_calibration(source, f"{source.where}: in all", clusters)
     labels = label_counts(min(len(data.split(fold)[0]) for fold in folds), moving.labels)
     return replace(plan, source_hash=source.hash(), labels=labels)
-
-
-def _fixed(parameters: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(parameters.items()))
 
 
 def _takes(method: str, parameter: str) -> bool:
@@ -251,19 +248,15 @@ def servable(
     They are fitted on `source` where there is one, else on all folds but one.
     """
     left_out: dict[str, str] = {}
-    if source is not None:
-        for feature, attribute, name in product(features, attributes, methods):
-            here, there = source.select(feature), data.select(feature)
-            missing = unserved(METHODS[name].needs, here, there, attribute)
-            missing = missing or METHODS[name].unusable_reason(here, attribute)
-            if missing is not None:
-                left_out.setdefault(name, missing)
-    for fold in data.fold_names if source is None else ():
-        calibration = data.split(fold)[0]
-        for feature, attribute, name in product(features, attributes, methods):
-            missing = METHODS[name].unusable_reason(calibration.select(feature), attribute)
-            if missing is not None:
-                left_out.setdefault(name, missing)
+    fitted = [source] if source is not None else [data.split(f)[0] for f in data.fold_names]
+    for calibration, feature, attribute, name in product(fitted, features, attributes, methods):
+        here, method = calibration.select(feature), METHODS[name]
+        missing = None
+        if source is not None:
+            missing = unserved(method.needs, here, data.select(feature), attribute)
+        missing = missing or method.unusable_reason(here, attribute)
+        if missing is not None:
+            left_out.setdefault(name, missing)
     return tuple(name for name in methods if name not in left_out), {
         name: left_out[name] for name in methods if name in left_out
     }
@@ -321,13 +314,8 @@ def _check_parameters(settings: BenchmarkSettings, methods: Sequence[str]) -> No
                 )
 
 
-def _check_folds(data: Dataset, clusters: int) -> None:
-    """Raise where the calibration pairs of a fold are of one class, or have too few images."""
-    for fold in data.fold_names:
-        _check_calibration(data.split(fold)[0], f"{data.where}: without fold {fold}", clusters)
-
-
 def _check_calibration(calibration: Dataset, where: str, clusters: int) -> None:
+    """Raise where calibration pairs are of one class, or have too few images."""
     if calibration.genuine.all() or not calibration.genuine.any():
         raise DataError(
             f"{where}, expected genuine and imposter pairs, found one class only; mix both classes "
@@ -354,20 +342,13 @@ def build_method(cell: Cell, settings: BenchmarkSettings, **more: Any) -> Any:
 
 
 def plugin_hashes() -> dict[str, str]:
-    """Return the SHA-256 of each such file by its name: when one changes, so may every number.
+    """Return the SHA-256 of each plugin's file by its name: when one changes, so may every number.
 
     What has no file (a notebook's) can't be hashed, and is left out.
     """
-    modules = {
-        *_modules(METHODS.values()),
-        *_modules(CALIBRATORS.values()),
-        *_modules(metric.function for metric in METRICS.values()),
-    }
-    files = (getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules))
+    registered = [*METHODS.values(), *CALIBRATORS.values(), *(m.function for m in METRICS.values())]
+    modules = {getattr(thing, "__module__", "") for thing in registered}
+    own = sorted(name for name in modules if name and name.partition(".")[0] != "faircal")
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in own)
     paths = (Path(file) for file in files if file is not None)
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
-
-
-def _modules(things: Iterable[object]) -> Iterable[str]:
-    names = (getattr(thing, "__module__", "") for thing in things)
-    return (name for name in names if name and name.partition(".")[0] != "faircal")
