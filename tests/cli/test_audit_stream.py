@@ -21,7 +21,7 @@ N = 2000
 @pytest.fixture(autouse=True)
 def small_parts_and_no_figures(monkeypatch):
     """Parts of 300 pairs; as where Matplotlib is not installed, which saves seconds."""
-    monkeypatch.setattr("faircal.workflows.audit.BATCH", 300)
+    monkeypatch.setattr("faircal.data.Dataset.BATCH", 300)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
 

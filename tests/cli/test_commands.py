@@ -304,7 +304,7 @@ def test_score_needs_no_labels(faces, model, data, tmp_path, run_command):
 def test_score_in_batches_is_the_same(suffix, faces, model, tmp_path, run_here, monkeypatch):
     files = [tmp_path / f"{name}.{suffix}" for name in ("whole", "parts")]
     assert run_here(["score", str(model), str(faces), "--out", str(files[0])]).code == 0
-    monkeypatch.setattr("faircal.workflows.score.BATCH", 500)
+    monkeypatch.setattr("faircal.data.Dataset.BATCH", 500)
     assert run_here(["score", str(model), str(faces), "--out", str(files[1])]).code == 0
     whole, parts = (pacsv.read_csv(f) if suffix == "csv" else pq.read_table(f) for f in files)
     assert whole.equals(parts)

@@ -68,7 +68,7 @@ class TestGivenShare:
 
     def test_another_share_does_not_go_on(self, world, run_here, monkeypatch, interrupt_at):
         fitted_at(0.25)
-        monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
+        monkeypatch.setattr("faircal.data.Dataset.BATCH", 10)
         monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
         with monkeypatch.context() as patch:
             interrupt_at(patch, "score", 100)
@@ -108,7 +108,7 @@ class TestEstimatedShare:
 
     def test_from_pairs_without_labels_part_by_part(self, unlabelled, run_here, monkeypatch):
         model = fitted_at(FITTED)
-        monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
+        monkeypatch.setattr("faircal.data.Dataset.BATCH", 10)
         done = run_here(words("--prior", "estimate", "--json"))
         assert done.code == 0
         expected = self.expected(model)
@@ -143,7 +143,7 @@ class TestEstimatedShare:
             names = [identity.names[c] for c in identity.take(getattr(data.pairs, side))]
             table = table.append_column(f"{side}_identity", pa.array(names))
         pacsv.write_csv(table, "scores.csv")
-        monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
+        monkeypatch.setattr("faircal.data.Dataset.BATCH", 10)
         done = run_here(words("--prior", "estimate", "--json", data="scores.csv"))
         told = json.loads(done.out)["estimate"]
         assert told["people"] == 8

@@ -29,7 +29,7 @@ KEEP = ["--keep", "genuine,fold,ethnicity"]
 @pytest.fixture
 def small(monkeypatch):
     """Parts of 10 pairs, segments of 30: the 132 pairs of the world make five."""
-    monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
+    monkeypatch.setattr("faircal.data.Dataset.BATCH", 10)
     monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
 
 
@@ -54,7 +54,7 @@ def test_parts_and_segments_change_nothing(
 ):
     monkey = {"model": f"{model}.faircal", "data": data}
     assert run_here(words(f"parts.{suffix}", *KEEP, **monkey)).code == 0
-    monkeypatch.setattr("faircal.workflows.score.BATCH", 1 << 20)
+    monkeypatch.setattr("faircal.data.Dataset.BATCH", 1 << 20)
     assert run_here(words(f"whole.{suffix}", *KEEP, **monkey)).code == 0
     parts, whole = read(f"parts.{suffix}"), read(f"whole.{suffix}")
     assert parts.equals(whole)
@@ -245,7 +245,7 @@ def test_killed_in_the_middle(suffix, where, world, run_here, small):
         import faircal.workflows.score, faircal.methods, faircal.production.scoring.run
         from faircal.cli.main import main
 
-        faircal.workflows.score.BATCH, faircal.production.scoring.run.PART = 10, 30
+        faircal.data.Dataset.BATCH, faircal.production.scoring.run.PART = 10, 30
         place = faircal.{patched[where].split(",")[0]}
         work, calls = getattr(place, {patched[where].split(",")[1]}), []
 
@@ -279,7 +279,7 @@ def test_no_room(suffix, world, run_here, small):
         import faircal.workflows.score, faircal.production.scoring.run
         from faircal.cli.main import main
 
-        faircal.workflows.score.BATCH, faircal.production.scoring.run.PART = 10, 30
+        faircal.data.Dataset.BATCH, faircal.production.scoring.run.PART = 10, 30
         resource.setrlimit(resource.RLIMIT_FSIZE, ({size - 1}, {size - 1}))
         main({words(f"s.{suffix}", *KEEP)!r})
         """,
@@ -331,7 +331,7 @@ def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
             import faircal.workflows.score, faircal.data.long_tables, faircal.production.scoring.run
             from faircal.cli.main import main
 
-            faircal.workflows.score.BATCH, faircal.production.scoring.run.PART = 1 << 16, 1 << 19
+            faircal.data.Dataset.BATCH, faircal.production.scoring.run.PART = 1 << 16, 1 << 19
             faircal.data.long_tables.BLOCK = 1 << 20
             try:
                 main(["score", "m.faircal", "faces{n_pairs}", "--out", "s{n_pairs}.parquet"])

@@ -31,7 +31,7 @@ def full(world):
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr("faircal.workflows.score.BATCH", 10)
+    monkeypatch.setattr("faircal.data.Dataset.BATCH", 10)
     monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
 
 

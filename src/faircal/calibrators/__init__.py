@@ -12,7 +12,6 @@ from faircal._base.errors import ParameterError
 from faircal._base.registry import Registry
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.beta import BetaCalibrator
-from faircal.calibrators.counting_error import counting_bound
 from faircal.calibrators.histogram import HistogramCalibrator
 from faircal.calibrators.isotonic import IsotonicCalibrator
 from faircal.calibrators.logistic import LogisticCalibrator, sigmoid
@@ -32,7 +31,6 @@ __all__ = [
     "Samples",
     "SplineCalibrator",
     "TemperatureCalibrator",
-    "counting_bound",
     "make_calibrator",
     "sigmoid",
 ]

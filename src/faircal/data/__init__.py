@@ -5,8 +5,8 @@ from faircal.data.classifier_rows import ClassifierRows, load_classifier_rows
 from faircal.data.dataset import Dataset, Memo
 from faircal.data.dataset_folder import load, save_dataset
 from faircal.data.pair_files import PairFiles
-from faircal.data.pair_sources import open_stream
-from faircal.data.stream import PairStream
+from faircal.data.parts import PairParts
+from faircal.data.stream import PairStream, open_stream
 from faircal.data.types import Embeddings, Fault, Feature, Groups, Images, Pairs
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Images",
     "Memo",
     "PairFiles",
+    "PairParts",
     "PairStream",
     "Pairs",
     "crossing_identities",

@@ -205,9 +205,9 @@ class ScoreColumns:
                 columns += _side_names(key) if column is None else [column]
         return list(dict.fromkeys(columns))
 
-    def attributes_in(self, table: pa.Table) -> list[str]:
-        """Return the attributes whose columns are in `table`."""
-        there = set(table.column_names)
+    def attributes_in(self, columns: Collection[str]) -> list[str]:
+        """Return the attributes whose columns are among `columns`."""
+        there = set(columns)
         return [key for key, name in self.attributes.items() if (name or f"left_{key}") in there]
 
     def attribute(self, table: pa.Table, key: str, where: str) -> Column:
@@ -281,7 +281,7 @@ def build_scored(
         name: Feature(None, parse_scores(table[name], name, where, score_range, span))
         for name in layout.scores
     }
-    attributes = {key: layout.attribute(table, key, where) for key in layout.attributes_in(table)}
+    attributes = {key: layout.attribute(table, key, where) for key in layout.attributes_in(names)}
     identity = _both_sides(table, "identity", where) if "left_identity" in names else None
     if crossed is None:
         crossed = crossable({key: attributes[key] for key in layout.grouping if key in attributes})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +90,8 @@ class Dataset:
     provenance: Mapping[str, Any]
     where: str
     _memo: dict[Any, Any] = field(repr=False)
+    #: Pairs in a part, of streams too, unless told.
+    BATCH: ClassVar[int] = 1 << 20
 
     def __init__(
         self,
@@ -250,6 +252,50 @@ class Dataset:
     def why_no_groups(self) -> str:
         """Say why there is no default attribute, and what to do."""
         return why_no_groups(self.images.attributes)
+
+    # ------------------------------------------------- as `PairParts`, all here
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes."""
+        return tuple(self.images.attributes)
+
+    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
+        """Return the groups of `attribute`, in order."""
+        return self.image_groups(attribute).names
+
+    def fingerprint(self) -> str:
+        """Return what tells whether this is the same data as another time: the hash of it all."""
+        return self.hash()
+
+    def head(self) -> Dataset:
+        """Return the pairs, which tell what all come with."""
+        return self
+
+    def parts(
+        self,
+        start: int = 0,
+        columns: Collection[str] | None = None,  # noqa: ARG002
+    ) -> Generator[Dataset, None, None]:
+        """Yield the pairs from number `start` on, at most `BATCH` at a time."""
+        for begin in range(start, len(self), self.BATCH):
+            stop = min(begin + self.BATCH, len(self))
+            yield self if stop - begin == len(self) else self.subset(np.arange(begin, stop))
+
+    def reduce(
+        self,
+        start: Callable[[], Any],
+        columns: Collection[str] | None = None,  # noqa: ARG002
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        kept: Any = None,  # noqa: ARG002
+    ) -> Any:
+        """Add all pairs at once to a tally; see `faircal.data.PairParts.reduce`."""
+        tally = start()
+        tally.add(self)
+        if progress is not None:
+            progress(len(self), len(self))
+        return tally
 
     # --------------------------------------------------------------- derived
 

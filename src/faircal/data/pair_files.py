@@ -12,8 +12,7 @@ from faircal._base.jobs import Progress, silent, step
 from faircal.data.dataset import Dataset
 from faircal.data.dataset_folder import load
 from faircal.data.long_tables import open_table
-from faircal.data.pair_sources import open_stream
-from faircal.data.stream import PairStream
+from faircal.data.stream import PairStream, open_stream
 from faircal.data.tables import find_table, is_table, table_files
 
 #: With more pairs than this, fits and audits count them part by part.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import queue
 import threading
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,26 +15,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import digest, stamp
+from faircal._base.checkpoints import uninterrupted
+from faircal._base.errors import ParameterError
+from faircal._base.files import digest, existing, stamp
+from faircal.data.build import ScoreColumns
 from faircal.data.columns import Span, parse_fold, parse_scores
-from faircal.data.dataset import (
-    COSINE_RANGE,
-    Dataset,
-    Memo,
-    check_feature,
-    no_such_fold,
-    why_no_groups,
-)
-from faircal.data.long_tables import TableFile
-from faircal.data.tables import table_files
-from faircal.data.types import Embeddings, Feature, Images
+from faircal.data.dataset import COSINE_RANGE, Dataset, Memo, check_range, join_scores
+from faircal.data.long_tables import TableFile, open_table
+from faircal.data.pair_sources import FolderParts, TableParts, combinations
+from faircal.data.parts import KeptTally, PartProgress, StoredPairs, T
+from faircal.data.tables import find_table, is_table, require_columns, table_files
 
-T = TypeVar("T")
+Item = TypeVar("Item")
 Range = tuple[float, float]
 
-#: Pairs in a part, unless told.
-BATCH = 1 << 20
 #: About so many scores are looked at to tell how they are spread.
 _SAMPLED = 1 << 18
 
@@ -58,29 +52,22 @@ class ScoreSummary(NamedTuple):
     sample: NDArray[np.float64]  # evenly picked
 
 
-class PairStream(ABC):
+class PairStream(StoredPairs):
     """Face pairs that are read when they are needed; `faircal.data.open_stream` makes one.
 
     `len` is the number of pairs, of the fold asked for where one is. Streams that `select`, `only`
-    and `without` give share what was found by reading files.
+    and `without` give share what was learnt by reading files.
 
     Attributes
     ----------
-    name, where, provenance
-        As a `Dataset` has them.
+    source : FolderParts or TableParts
+        Makes parts of rows.
     table : TableFile
         The pairs.
     files : tuple of Path
         All that is read.
-    features : mapping from name to Feature
-        Without scores: ready-made ones come with the parts.
     feature : str
         The one in use; `select` gives the stream with another.
-    images : Images or None
-        None for a score table.
-    attributes : tuple of str
-    limits : (float, float) or None
-        Where ready-made scores must lie; None: anywhere.
     batch : int
         The most pairs in a part.
 
@@ -97,20 +84,15 @@ class PairStream(ABC):
     [5000, 3000]
     """
 
-    name: str
-    where: str
-    provenance: Mapping[str, Any]
-    table: TableFile
-    files: tuple[Path, ...]
-    features: Mapping[str, Feature]
-    feature: str
-    images: Images | None
-    attributes: tuple[str, ...]
-    limits: Range | None
-    batch: int
-
-    def __init__(self, limits: Range | None, batch: int) -> None:
-        self.limits, self.batch = limits, batch
+    def __init__(
+        self,
+        source: FolderParts | TableParts,
+        table: TableFile,
+        files: tuple[Path, ...],
+        batch: int,
+    ) -> None:
+        self.source, self.table, self.files, self.batch = source, table, files, batch
+        self.feature = next(iter(self.features))
         self._memo = Memo({})
         self._filter: FoldFilter | None = None
 
@@ -120,46 +102,15 @@ class PairStream(ABC):
     def __repr__(self) -> str:
         return f"<PairStream {self.name!r}: {len(self)} pairs, features {', '.join(self.features)}>"
 
-    # ------------------------------------------------------- folder or table
-
-    @property
-    @abstractmethod
-    def crossed(self) -> tuple[str, ...]:
-        """The attributes that make groups when none is named."""
-
-    @abstractmethod
-    def columns(self, names: Collection[str] | None) -> list[str]:
-        """Return the table's columns for what is in `names` besides scores; None: for all."""
-
-    @abstractmethod
-    def build(self, table: pa.Table, span: Span, text_folds: bool) -> Dataset:
-        """Make and check the part `span` of the pairs."""
-
-    @abstractmethod
-    def _group_names(self, attribute: str) -> tuple[str, ...]: ...
-
-    @abstractmethod
-    def _score_columns(self) -> list[str]: ...
-
-    # ----------------------------------------------------------------- views
-
-    @property
-    def embeddings(self) -> Embeddings | None:
-        """The embeddings of the feature in use; None where there are only scores."""
-        return self.features[self.feature].embeddings
-
-    @property
-    def has_images(self) -> bool:
-        """Whether images are known: in a score table each side of a pair stands for its own."""
-        return self.images is not None
+    # ---------------------------------------------------------------- scores
 
     @property
     def score_range(self) -> Range:
         """The range of scores; where any is taken, that found (all scores are then read once)."""
-        if not self._score_columns():
+        if not self._score_columns:
             return COSINE_RANGE
-        if self.limits is not None:
-            return self.limits
+        if self.source.limits is not None:
+            return self.source.limits
         ends = [end for column in self._summaries().values() for end in column[:2]]
         return min(COSINE_RANGE[0], *ends), max(COSINE_RANGE[1], *ends)
 
@@ -173,18 +124,22 @@ class PairStream(ABC):
         summary = columns.get(self.feature) or next(iter(columns.values()), None)
         return None if summary is None else summary.sample
 
+    @property
+    def _score_columns(self) -> list[str]:
+        return self.source.score_columns(self.table.schema.names)
+
     def _summaries(self) -> dict[str, ScoreSummary]:
         """Return what ready-made scores look like, by column: all are read once."""
         return self._memo("summaries", self._summarise)
 
     def _summarise(self) -> dict[str, ScoreSummary]:
-        names, where = self._score_columns(), str(self.table.path)
+        names, where = self._score_columns, str(self.table.path)
         every = max(1, self.table.n_rows // _SAMPLED)
         least, greatest = dict.fromkeys(names, np.inf), dict.fromkeys(names, -np.inf)
         some: dict[str, list[NDArray[np.float64]]] = {name: [] for name in names}
         for span, table in self.read(names) if names else ():
             for name in names:
-                scores = parse_scores(table[name], name, where, self.limits, span)
+                scores = parse_scores(table[name], name, where, self.source.limits, span)
                 least[name] = min(least[name], float(scores.min()))
                 greatest[name] = max(greatest[name], float(scores.max()))
                 some[name].append(scores[-span.start % every :: every])
@@ -193,25 +148,28 @@ class PairStream(ABC):
             for name in names
         }
 
+    # ----------------------------------------------------------------- views
+
     @property
-    def default_attribute(self) -> str | None:
-        """All attribute columns crossed, as for a `Dataset`; a score table is read once to tell."""
-        return "+".join(self.crossed) or None
+    def crossed(self) -> tuple[str, ...]:
+        """The attributes that make groups when none is named; a score table is read to tell."""
+        return self._memo("crossed", lambda: super(PairStream, self).crossed)
 
-    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
-        """Return the groups of `attribute` in all parts, in the order a `Dataset` has them.
-
-        The groups of a part may be fewer where there are no images: ``groups.renamed(names)``
-        brings them in line. A score table is read once to tell.
-        """
-        attribute = attribute or self.default_attribute
-        if attribute is None:
-            raise DataError(f"{self.where}: {self.why_no_groups()}")
-        return self._group_names(attribute)
-
-    def why_no_groups(self) -> str:
-        """Say why there is no default attribute, and what to do."""
-        return why_no_groups(self.attributes)
+    def _groups(
+        self, crossed: Sequence[Sequence[str]], most: int | None = None
+    ) -> list[list[tuple[str, ...]]]:
+        """Return the values that occur, sorted, of each list of attributes: the table is read."""
+        source, keys = self.source, sorted({key for each in crossed for key in each})
+        groups: list[set[tuple[str, ...]]] = [set() for _ in crossed]
+        if isinstance(source, FolderParts) or not keys:
+            return [[] for _ in crossed]
+        names = [name for name in source.layout.columns(keys) if name not in source.layout.scores]
+        for _, table in self.read(names):
+            columns = {key: source.layout.attribute(table, key, self.where) for key in keys}
+            for occurring, each in zip(groups, crossed, strict=True):
+                if most is None or len(occurring) <= most:
+                    occurring |= combinations([columns[key] for key in each])
+        return [sorted(occurring) for occurring in groups]
 
     def fingerprint(self) -> str:
         """SHA-256 over how the pairs are read, and what tells whether a file was changed.
@@ -221,19 +179,14 @@ class PairStream(ABC):
         """
 
         def feed(update: Any) -> None:
-            vectors = [
-                (held.normalize, held.device) if (held := feature.embeddings) else None
-                for feature in self.features.values()
-            ]
-            update(f"{self._filter}\0{vectors}\0{self.limits}\0".encode())
+            vectors = [held and (held.normalize, held.device) for held in self.features.values()]
+            update(f"{self._filter}\0{vectors}\0{self.source.limits}\0".encode())
             for path in table_files(self.files):
                 update(stamp(path))
 
         return digest(feed)
 
-    def select(self, feature: str) -> PairStream:
-        """Return the stream with another feature in use."""
-        check_feature(feature, self.features, self.where)
+    def _with_feature(self, feature: str) -> PairStream:
         stream = copy.copy(self)
         stream.feature = feature
         return stream
@@ -252,30 +205,13 @@ class PairStream(ABC):
             return []
         return sorted({name for counts in self._fold_counts() for name in counts})
 
-    def only(self, fold: Any) -> PairStream:
-        """Return the stream of the pairs of `fold`, named as it is printed."""
-        return self._filtered(str(fold), keep=True)
-
-    def without(self, fold: Any) -> PairStream:
-        """Return the stream of the pairs of all folds but `fold`."""
-        return self._filtered(str(fold), keep=False)
-
-    def _filtered(self, fold: str, keep: bool) -> PairStream:
+    def _with_fold(self, fold: str, keep: bool) -> PairStream:
         if self._filter is not None:
             raise ParameterError(
                 f"{self.where}: a fold is picked already; pick from the whole stream"
             )
-        if not self.has_folds:
-            raise DataError(
-                f"{self.table.path}: has no column 'fold' to tell the pairs of fold {fold!r} by; "
-                "add it"
-            )
-        if fold not in map(str, self.fold_names):
-            raise no_such_fold(fold, self.fold_names, self.where)
         stream = copy.copy(self)
         stream._filter = FoldFilter(fold, keep)
-        if not len(stream):
-            raise DataError(f"{self.where}: no pairs are left but those of fold {fold!r}")
         return stream
 
     def _text_folds(self) -> bool:
@@ -333,8 +269,42 @@ class PairStream(ABC):
         """
         return ahead(self._parts(start, columns))
 
+    def head(self) -> Dataset:
+        """Return the first part."""
+        with closing(self.parts()) as parts:
+            return next(parts)
+
+    def reduce(
+        self,
+        start: Callable[[], T],
+        columns: Collection[str] | None = None,
+        *,
+        progress: PartProgress | None = None,
+        kept: KeptTally[T] | None = None,
+    ) -> T:
+        """Add all parts, one after the other, to one tally; see `PairParts.reduce`."""
+        tally, done = start(), 0
+        if kept is not None:
+            done = kept.restore(tally)
+        try:
+            with closing(self.parts(done, columns)) as parts:
+                for part in parts:
+                    with uninterrupted():  # what is counted, and how far, belong together
+                        tally.add(part)
+                        done += len(part)
+                    if progress is not None:
+                        progress(done, len(self))
+                    if kept is not None:
+                        kept.keep(tally, done)
+        except KeyboardInterrupt:
+            if kept is not None:
+                kept.keep(tally, done, now=True)
+            raise
+        return tally
+
     def _parts(self, start: int, columns: Collection[str] | None) -> Iterator[Dataset]:
-        names = self.columns(columns)
+        names = self.source.columns(columns, self.table.schema.names)
+        source, score_range = self._source_of(names), self.score_range
         if self._filter is not None and "fold" not in names:
             names = [*names, "fold"]
         text = "fold" in names and self._text_folds()
@@ -343,7 +313,7 @@ class PairStream(ABC):
         )
         row, skip = self._seek(start)
         for span, table in self.read(names, row):
-            part = self.build(table, span, text)
+            part = source.build(table, span, text, score_range)
             if part.feature != self.feature:
                 part = part.select(self.feature)
             if self._filter is not None and part.pairs.fold is not None:
@@ -352,6 +322,17 @@ class PairStream(ABC):
                 part, skip = part.subset(np.arange(skip, len(part))), 0
             if len(part):
                 yield part
+
+    def _source_of(self, columns: Sequence[str]) -> FolderParts | TableParts:
+        """Return what makes parts of rows with these columns: it knows which make groups.
+
+        Where no attribute is read, nobody needs to know.
+        """
+        source = self.source
+        if isinstance(source, FolderParts):
+            return source
+        asked = source.layout.attributes_in(columns)
+        return replace(source, crossed=self.crossed) if asked else source
 
     def _seek(self, start: int) -> tuple[int, int]:
         """Return the row to read from, and how many of the pairs kept after it to pass over."""
@@ -363,27 +344,86 @@ class PairStream(ABC):
         return batch * self.batch, start - before
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A dataset in memory that is gone through part by part, as a stream is."""
+def open_stream(
+    path: str | Path,
+    *,
+    features: Sequence[str] | None = None,
+    normalize: bool = True,
+    device: str = "cpu",
+    score_range: tuple[float, float] | None = COSINE_RANGE,
+    batch: int | None = None,
+    fold: Any = None,
+    leave_out: Any = None,
+) -> PairStream:
+    r"""Open a dataset folder or a score table, to go through its pairs part by part.
 
-    data: Dataset
-    batch: int = BATCH
+    What `load` refuses is refused here too, part by part, with rows counted in the whole file. A
+    CSV file is gone through once on opening, to find the types of its columns.
 
-    def __len__(self) -> int:
-        return len(self.data)
+    Parameters
+    ----------
+    path, features, normalize, device, score_range
+        As for `load`.
+    batch : int, optional
+        The most pairs in a part: memory is a multiple of it, whatever the number of pairs. A
+        million unless told.
+    fold, leave_out : optional
+        Keep only the pairs of this fold, or those of all others; the pairs need a column ``fold``.
 
-    def parts(
-        self,
-        start: int = 0,
-        columns: Collection[str] | None = None,  # noqa: ARG002
-    ) -> Generator[Dataset, None, None]:
-        """Yield the pairs from number `start` on, as `PairStream.parts` does."""
-        for begin in range(start, len(self.data), self.batch):
-            yield self.data.subset(np.arange(begin, min(begin + self.batch, len(self.data))))
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = Path(folder) / "scores.csv"
+    ...     _ = table.write_text("genuine,score\n1,0.9\n0,0.2\n1,0.7\n")
+    ...     [part.scores.tolist() for part in open_stream(table, batch=2).parts()]
+    [[0.9, 0.2], [0.7]]
+    """
+    path = existing(path)
+    batch = Dataset.BATCH if batch is None else batch
+    if batch < 1:
+        raise ParameterError(f"batch: expected at least 1 pair, found {batch}")
+    if fold is not None and leave_out is not None:
+        raise ParameterError("fold and leave_out: expected one of them, found both")
+    limits = None if score_range is None else check_range(score_range)
+    if is_table(path):
+        stream = _table_stream(path, features, limits, batch)
+    else:
+        stream = _folder_stream(path, features, normalize, device, limits, batch)
+    if fold is not None:
+        return stream.only(fold)
+    return stream if leave_out is None else stream.without(leave_out)
 
 
-def ahead(items: Iterable[T], depth: int = 2) -> Generator[T, None, None]:
+def _table_stream(
+    path: Path, features: Sequence[str] | None, limits: Range | None, batch: int
+) -> PairStream:
+    table, where = open_table(path), str(path)
+    layout = ScoreColumns.of(table.schema, features, where)
+    source = TableParts(layout, path.stem, where, limits, table.n_rows)
+    return PairStream(source, table, (path,), batch)
+
+
+def _folder_stream(
+    folder: Path,
+    features: Sequence[str] | None,
+    normalize: bool,
+    device: str,
+    limits: Range | None,
+    batch: int,
+) -> PairStream:
+    images = find_table(folder, "images")  # else it is no dataset folder, whatever is in it
+    table = open_table(find_table(folder, "pairs"))
+    where = str(table.path)
+    source = FolderParts.read(folder, features, normalize, limits, where, device)
+    require_columns(table.schema, ("left", "right"), where)
+    scores = np.empty(0) if source.score_columns(table.schema.names) else None
+    join_scores(source.embeddings, scores, where)  # one of them, clearly
+    read = (table.path, images, folder / "dataset.json", *map(Path, source.files.values()))
+    return PairStream(source, table, tuple(path for path in read if path.exists()), batch)
+
+
+def ahead(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, None]:
     """Yield what `items` yields, made by a thread that is up to `depth` items ahead.
 
     An error in `items` comes out here. Closing the generator early ends the thread, and closes
@@ -394,7 +434,7 @@ def ahead(items: Iterable[T], depth: int = 2) -> Generator[T, None, None]:
     >>> list(ahead(n * n for n in range(4)))
     [0, 1, 4, 9]
     """
-    made: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(depth)
+    made: queue.Queue[tuple[Item] | BaseException | None] = queue.Queue(depth)
     stop = threading.Event()
 
     def make() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from faircal._base.jobs import Progress
 from faircal.data.columns import Column
 from faircal.data.dataset import Dataset
-from faircal.data.stream import PairStream
+from faircal.data.parts import PairParts, TallyState
 
 #: An attribute with more values than this is no attribute of groups: it is left out.
 MOST_COUNTED = 50
@@ -68,18 +69,16 @@ class DataSummary:
 
     @classmethod
     def of(
-        cls,
-        data: Dataset | PairStream,
-        what: str,
-        progress: Progress,
-        columns: Collection[str] | None = None,
+        cls, data: PairParts, what: str, progress: Progress, columns: Collection[str] | None = None
     ) -> DataSummary:
         """Go through all pairs, of which `columns` are read, and tell `progress` of `what`."""
         images = data.images if data.has_images else None
-        summary = cls(None if images is None else len(images))
-        for part in data.parts(columns=columns) if isinstance(data, PairStream) else [data]:
-            summary.add(part)
-            progress(what, summary.pairs, len(data), "")
+        start = partial(cls, None if images is None else len(images))
+        if images is not None:
+            columns = ("genuine",)  # images bring their own groups and people
+        summary = data.reduce(
+            start, columns, progress=lambda done, total: progress(what, done, total, "")
+        )
         progress(what, 0, 0, "")
         return summary
 
@@ -119,7 +118,7 @@ class DataSummary:
         both = self.names is not None and other.names is not None
         self.names = {*(self.names or ()), *(other.names or ())} if both else None
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def state(self) -> TallyState:
         """Return all as JSON and arrays."""
         sides = {name: [of.images, of.unknown] for name, of in self.sides.items()}
         names = None if self.names is None else sorted(self.names)
@@ -127,7 +126,7 @@ class DataSummary:
         return header, {"used": np.packbits(self.used)}
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `state` gave, of a census of the same images."""
+        """Go on from what `state` gave, of pairs of the same images."""
         self.pairs, self.genuine = header["pairs"], header["genuine"]
         self.sides = {
             name: AttributeCounts(of, {}, lost) for name, (of, lost) in header["sides"].items()

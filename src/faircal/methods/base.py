@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args
@@ -20,12 +19,11 @@ from faircal._base.jobs import Job, Progress, silent
 from faircal._base.registry import check_whole, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.compute.counting import ScoreCounts
-from faircal.data import Dataset, Embeddings, Groups, Memo, PairStream
+from faircal.data import Dataset, Embeddings, Groups, Memo, PairParts, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Scores
 from faircal.methods.inputs import Inputs, PeopleFolds, check_classes
-from faircal.methods.streaming import CountedFitting, DistributedPairs, FitRequest, StreamedFitting
+from faircal.methods.streaming import CountedFitting
 from faircal.metrics import ThresholdRule
 from faircal.model import About
 
@@ -166,7 +164,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     def fit(
         self,
-        data: Dataset | PairStream | DistributedPairs,
+        data: PairParts,
         *,
         progress: Progress = silent,
         checkpoint: str | Path | None = None,
@@ -178,8 +176,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         ----------
         data : Dataset, PairStream or SparkPairs
             A stream is gone through part by part in bounded memory, pairs of Spark by its
-            workers: their scores are counted in bins, and `diagnostics_` say how far that may
-            take probabilities from the exact ones.
+            workers: their scores are counted in bins, and `diagnostics_` say how wide these are.
         progress : callable
             Called as the work goes on, with (stage, steps done, steps in all, a few words).
         checkpoint : path, optional
@@ -203,10 +200,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         self._fit(inputs)
         self.diagnostics_.figures[SHARE_FIGURE] = inputs.share_genuine
         if isinstance(inputs, CountedFitting):
-            error = self._counting_error(inputs.counts)
-            self.diagnostics_.note(inputs.note(error))
-            if np.isfinite(error):
-                self.diagnostics_.figures["counting_error"] = error
+            self.diagnostics_.note(inputs.note())
         self._fitted = True
         return self
 
@@ -351,10 +345,6 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore what `_get_state` gave."""
 
-    def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:  # noqa: ARG002
-        """Return how far probabilities may be off because scores were counted; NaN: unknown."""
-        return float("nan")
-
     def _attribute(self, data: Dataset, fitting: bool) -> str | None:
         """Return the attribute whose groups the method may see: when applying, the fitted one."""
         fitted: str | None = None if fitting else getattr(self, "attribute_", None)
@@ -421,28 +411,18 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 f"method {self.name} needs all pairs in memory; {remedy}, or choose another"
             )
 
-    def _counting(self, data: PairStream | DistributedPairs, job: Job) -> CountedFitting:
+    def _counting(self, data: PairParts, job: Job) -> CountedFitting:
         """Return what the method may see of pairs that are only counted."""
         self.check_streams(elsewhere=not isinstance(data, PairStream))
-        attribute = self._check(_first(data), fitting=True)
-        names = data.group_names(attribute) if self.needs.groups_to_fit else ()
-        settings = {"method": self.name, **self.get_params(deep=False)}
-
-        def inputs(part: Dataset) -> Inputs:
-            return self._inputs(part, fitting=True, labels=False)
-
-        wanted = FitRequest(self.needs.embeddings, names, inputs, settings)
-        if isinstance(data, PairStream):
-            return StreamedFitting.survey(data, wanted, job)
-        return data.fitting(wanted, job)
-
-
-def _first(data: PairStream | DistributedPairs) -> Dataset:
-    """Return some of the pairs, which tell what all come with."""
-    if not isinstance(data, PairStream):
-        return data.head()
-    with closing(data.parts()) as parts:
-        return next(parts)
+        attribute = self._check(data.head(), fitting=True)
+        return CountedFitting.of(
+            data,
+            partial(self._inputs, fitting=True, labels=False),
+            by_image=self.needs.embeddings,
+            group_names=data.group_names(attribute) if self.needs.groups_to_fit else (),
+            settings={"method": self.name, **self.get_params(deep=False)},
+            job=job,
+        )
 
 
 # ------------------------------------- checks of a state that a file has brought

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faircal.calibrators import Calibrator, counting_bound, make_calibrator
-from faircal.compute.counting import ScoreCounts
+from faircal.calibrators import Calibrator, make_calibrator
 from faircal.methods.base import Method, Needs, Output
 from faircal.methods.inputs import Fitting, Inputs
 
@@ -41,9 +39,6 @@ class Baseline(Method):
     def _fit(self, inputs: Fitting) -> None:
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
         (self.calibrator_,) = calibrator.fit_sets(inputs.samples())
-
-    def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:
-        return counting_bound(self.calibrator_, counts[0], 0)
 
     def _apply(self, inputs: Inputs) -> Output:
         return Output(inputs.score, self.calibrator_.predict(inputs.score))

@@ -18,6 +18,31 @@ from faircal.methods.inputs import Fitting, ImageValues, Inputs, Space
 Rows = NDArray[np.intp]
 
 
+class ClusterSets:
+    """The clusters k₁, k₂ of each pair's two images: the pair is in the sets S_k₁ and S_k₂.
+
+    Parameters
+    ----------
+    clustering : Clustering
+    normalize : bool
+        Whether vectors are scaled to unit length.
+    """
+
+    def __init__(self, clustering: Clustering, normalize: bool) -> None:
+        self.clustering = clustering
+        space = Space(clustering.centers.shape[1], normalize)
+        #: The cluster of each image, worked out once.
+        self.of_image = ImageValues(space, clustering.assign, np.int32)
+
+    def __len__(self) -> int:
+        return len(self.clustering.centers)
+
+    def __call__(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the clusters of each pair's two images."""
+        cluster = self.of_image.of(inputs)
+        return cluster[inputs.left], cluster[inputs.right]
+
+
 class ClusterMethod(Method):
     """A method that clusters the embeddings of the calibration images.
 
@@ -39,7 +64,7 @@ class ClusterMethod(Method):
     random_state: int
     clustering_: Clustering
     cluster_sizes_: NDArray[np.int64]
-    _image_clusters: tuple[Clustering, ImageValues] | None = None
+    _sets: ClusterSets | None = None
 
     @property
     def cluster_centers_(self) -> NDArray[np.float32]:
@@ -78,7 +103,7 @@ class ClusterMethod(Method):
         self.normalize_ = inputs.declared_embeddings().normalize
         self.clustering_ = inputs.clustering(self.n_clusters, self.n_init, self.random_state)
         # S_k = {s(x₁, x₂): f(x₁) ∈ Z_k or f(x₂) ∈ Z_k}: a pair may be in two sets, and in one once.
-        samples = inputs.samples(self.n_clusters, self._assign)
+        samples = inputs.samples(self.sets)
         self.cluster_sizes_ = samples.sizes[:-1]
         pairs = int(samples.sizes[-1])
         figures = self.diagnostics_.figures
@@ -89,24 +114,18 @@ class ClusterMethod(Method):
         figures["share_of_pairs_in_two_clusters"] = int(self.cluster_sizes_.sum()) / pairs - 1
         return samples
 
-    def _assign(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the clusters (k1, k2) of each pair's two images."""
-        cluster = self._clusters().of(inputs)
-        return cluster[inputs.left], cluster[inputs.right]
+    @property
+    def sets(self) -> ClusterSets:
+        """The clusters of pairs; what was worked out of images lasts until the next fit."""
+        if self._sets is None or self._sets.clustering is not self.clustering_:
+            self._sets = ClusterSets(self.clustering_, self.normalize_)
+        return self._sets
 
     def remember_clusters(
         self, embeddings: Embeddings, images: Rows, clusters: NDArray[np.int32]
     ) -> None:
         """Take the clusters of rows `images` from somebody who has computed them already."""
-        self._clusters().remember(embeddings, images, clusters)
-
-    def _clusters(self) -> ImageValues:
-        remembered = self._image_clusters
-        if remembered is None or remembered[0] is not self.clustering_:  # of an earlier fit
-            space = Space(self.cluster_centers_.shape[1], self.normalize_)
-            remembered = self.clustering_, ImageValues(space, self.clustering_.assign, np.int32)
-            self._image_clusters = remembered
-        return remembered[1]
+        self.sets.of_image.remember(embeddings, images, clusters)
 
     def _cluster_state(self) -> dict[str, Any]:
         return {

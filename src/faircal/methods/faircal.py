@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.compute.counting import ScoreCounts
 from faircal.methods.base import Claims, Needs, Output, check_count
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.inputs import Fitting, Float64, Inputs
@@ -92,7 +90,7 @@ class FairCal(ClusterMethod):
 
     def _apply(self, inputs: Inputs) -> Output:
         # (iii) c(x₁, x₂) = θ μ_k₁(s) + (1 − θ) μ_k₂(s) with θ = |S_k₁| / (|S_k₁| + |S_k₂|)
-        k1, k2 = self._assign(inputs)
+        k1, k2 = self.sets(inputs)
         if not self.calibrators_.in_blocks:
             probability = self.calibrators_.mix(inputs.score, k1, k2, self.cluster_sizes_)
             return Output(probability, probability)
@@ -125,9 +123,6 @@ class FairCal(ClusterMethod):
                 for fitted in self.calibrators_.maps
             ]
         )
-
-    def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:
-        return self.calibrators_.counting_bound(counts[0])
 
     def _new_calibrators(self) -> SetCalibrators:
         return SetCalibrators(self.calibrator, self.score_range_, self.min_pairs)

@@ -12,11 +12,7 @@ from faircal.calibrators import Calibrator
 from faircal.methods.base import Claims, Needs, Output, check_count
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.inputs import Fitting, Float64, Inputs
-from faircal.methods.set_calibrators import (
-    fit_shifted,
-    shifted_calibrator,
-    threshold_shifts,
-)
+from faircal.methods.set_calibrators import ShiftedScores, threshold_shifts
 from faircal.metrics import ThresholdRule
 
 
@@ -76,17 +72,17 @@ class FSN(ClusterMethod):
             self.diagnostics_.note(f"{without} clusters have no imposter pair and are not shifted")
         self.shifts_ = np.nan_to_num(shifts)
         # Normalised scores are no probabilities: one global map, fitted in a second pass.
-        self.calibrator_ = fit_shifted(self._calibrator(inputs.score_range), inputs, self._shifted)
+        self.calibrator_ = self._shifted.fit(self.calibrator, inputs)
 
     @property
     def cluster_shifts_(self) -> Float64:
         """t_k − t_G at the target false-positive rate, (K,)."""
         return self.shifts_
 
-    def _shifted(self, inputs: Inputs) -> Float64:
-        k1, k2 = self._assign(inputs)
+    @property
+    def _shifted(self) -> ShiftedScores:
         # ŝ = s − ½ (t_k₁ − t_G) − ½ (t_k₂ − t_G)
-        return inputs.score - (self.shifts_[k1] + self.shifts_[k2]) / 2
+        return ShiftedScores(self.sets, self.shifts_)
 
     def _apply(self, inputs: Inputs) -> Output:
         score = self._shifted(inputs)
@@ -103,8 +99,5 @@ class FSN(ClusterMethod):
         self._set_cluster_state(state)
         self.shifts_ = np.asarray(state["shifts"], np.float64)
         check_count("shifts", self.shifts_, len(self.cluster_sizes_))
-        calibrator = self._calibrator(self.score_range_)
+        calibrator = self._shifted.calibrator(self.calibrator, self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
-
-    def _calibrator(self, score_range: tuple[float, float]) -> Calibrator:
-        return shifted_calibrator(self.calibrator, score_range, self.shifts_)

@@ -6,17 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
 from faircal.methods.base import Claims, Method, Needs, Output, check_count, check_names
-from faircal.methods.inputs import Fitting, Float64, Inputs
-from faircal.methods.set_calibrators import (
-    fit_shifted,
-    shifted_calibrator,
-    threshold_shifts,
-)
+from faircal.methods.inputs import Fitting, GroupSets, Inputs
+from faircal.methods.set_calibrators import ShiftedScores, threshold_shifts
 from faircal.metrics import ThresholdRule
 
 
@@ -64,7 +59,7 @@ class GST(Method):
     def _fit(self, inputs: Fitting) -> None:
         self.groups_ = inputs.group_names
         # t_g − t_G of the pairs within each group g; the last set, all pairs, gives t_G.
-        samples = inputs.samples(len(self.groups_), lambda part: (self._group(part),))
+        samples = inputs.samples(GroupSets(self.groups_))
         shifts = threshold_shifts(samples, self.target_fpr, self.threshold_rule)
         without = [
             name for name, shift in zip(self.groups_, shifts, strict=True) if np.isnan(shift)
@@ -72,14 +67,13 @@ class GST(Method):
         if without:
             self.diagnostics_.note(f"groups without imposters, not shifted: {', '.join(without)}")
         self.shifts_ = np.nan_to_num(shifts)
-        self.calibrator_ = fit_shifted(self._calibrator(inputs.score_range), inputs, self._shifted)
+        # Shifted scores are no probabilities: one global map, fitted in a second pass.
+        self.calibrator_ = self._shifted.fit(self.calibrator, inputs)
 
-    def _group(self, inputs: Inputs) -> NDArray[np.int32]:
-        return inputs.declared_groups().renamed(self.groups_).pair
-
-    def _shifted(self, inputs: Inputs) -> Float64:
-        shift: Float64 = np.append(self.shifts_, 0.0)[self._group(inputs)]  # −1, no group, is last
-        return inputs.score - shift
+    @property
+    def _shifted(self) -> ShiftedScores:
+        # ŝ = s − (t_g − t_G)
+        return ShiftedScores(GroupSets(self.groups_), self.shifts_)
 
     def _apply(self, inputs: Inputs) -> Output:
         score = self._shifted(inputs)
@@ -98,8 +92,5 @@ class GST(Method):
         self.groups_ = check_names("groups", state["groups"])
         self.shifts_ = np.asarray(state["shifts"], np.float64)
         check_count("shifts", self.shifts_, len(self.groups_))
-        calibrator = self._calibrator(self.score_range_)
+        calibrator = self._shifted.calibrator(self.calibrator, self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
-
-    def _calibrator(self, score_range: tuple[float, float]) -> Calibrator:
-        return shifted_calibrator(self.calibrator, score_range, self.shifts_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,6 +25,34 @@ T = TypeVar("T")
 
 #: The set, or sets, of each pair: whole numbers from 0, −1 for none.
 Codes = tuple[NDArray[np.integer], ...]
+
+
+class PairSets(Protocol):
+    """Sets that pairs are in, such as clusters or groups; a pair may be in several or in none."""
+
+    def __len__(self) -> int:
+        """How many sets there are."""
+
+    def __call__(self, inputs: Inputs) -> Codes:
+        """Return the set or sets of each pair."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSets:
+    """The group of each pair, of those named: a cross-group pair, or one of another, is of none."""
+
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __call__(self, inputs: Inputs) -> Codes:
+        """Return the group of each pair."""
+        return (inputs.declared_groups().renamed(self.names).pair,)
+
+
+#: Gives another score of each pair than its similarity.
+PairScores = Callable[["Inputs"], Float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +111,17 @@ class Fitting(ABC):
     @abstractmethod
     def samples(
         self,
-        n_sets: int = 0,
-        sets: Callable[[Inputs], Codes] | None = None,
-        score: Callable[[Inputs], Float64] | None = None,
+        sets: PairSets | None = None,
+        scores: PairScores | None = None,
         score_range: tuple[float, float] | None = None,
     ) -> Samples:
         """Return the labelled scores of each set, and of all pairs as last set.
 
         Parameters
         ----------
-        n_sets : int
-        sets : callable, optional
-            Gives the set or sets of each pair; a pair with twice the same counts once.
-        score : callable, optional
+        sets : PairSets, optional
+            A pair that is twice in the same set counts once.
+        scores : callable, optional
             Gives another score of each pair; it lies in `score_range`.
         score_range : (float, float), optional
         """
@@ -103,7 +129,7 @@ class Fitting(ABC):
     @property
     @abstractmethod
     def share_genuine(self) -> float:
-        """The share of genuine pairs; known of a stream once its scores were counted."""
+        """The share of genuine pairs."""
 
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
         """Return K-means of the images; methods fitted on the same dataset object share it."""
@@ -170,15 +196,15 @@ class Inputs(Fitting):
 
     def samples(
         self,
-        n_sets: int = 0,
-        sets: Callable[[Inputs], Codes] | None = None,
-        score: Callable[[Inputs], Float64] | None = None,
+        sets: PairSets | None = None,
+        scores: PairScores | None = None,
         score_range: tuple[float, float] | None = None,  # noqa: ARG002  (scores tell by themselves)
     ) -> Samples:
         """Return the labelled scores of each set, and of all pairs as last set."""
-        values = self.score if score is None else score(self)
-        codes = () if sets is None else sets(self)
-        return Samples.of(values, self.genuine, *codes, n_sets=n_sets)
+        values = self.score if scores is None else scores(self)
+        if sets is None:
+            return Samples.of(values, self.genuine, n_sets=0)
+        return Samples.of(values, self.genuine, *sets(self), n_sets=len(sets))
 
     def declared_groups(self) -> Groups:
         """Return the groups; an error where the method did not declare to need them."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator
-from faircal.compute.counting import ScoreCounts
-from faircal.data import Groups
 from faircal.methods.base import Claims, Method, Needs, Output, check_count, check_names
-from faircal.methods.inputs import Fitting, Inputs
+from faircal.methods.inputs import Fitting, GroupSets, Inputs
 from faircal.methods.set_calibrators import SetCalibrators
 
 
@@ -53,7 +50,7 @@ class Oracle(Method):
     def _fit(self, inputs: Fitting) -> None:
         self.groups_ = inputs.group_names
         # As FairCal, with the pairs within group g as calibration set S_g.
-        samples = inputs.samples(len(self.groups_), lambda part: (self._groups(part).pair,))
+        samples = inputs.samples(GroupSets(self.groups_))
         self.calibrators_ = self._new_calibrators().fit(samples, inputs.engine)
         on_global = [
             name for name, own in zip(self.groups_, self.calibrators_.own, strict=True) if not own
@@ -63,15 +60,10 @@ class Oracle(Method):
 
     def _apply(self, inputs: Inputs) -> Output:
         # c(x₁, x₂) = μ_g(s); a pair of group −1, unknown to the fit, gets the global map.
-        probability = self.calibrators_.predict(inputs.score, self._groups(inputs).pair)
+        (group,) = GroupSets(self.groups_)(inputs)
+        probability = self.calibrators_.predict(inputs.score, group)
         probability[inputs.declared_groups().cross] = 0.0
         return Output(probability, probability)
-
-    def _groups(self, inputs: Inputs) -> Groups:
-        return inputs.declared_groups().renamed(self.groups_)
-
-    def _counting_error(self, counts: Sequence[ScoreCounts]) -> float:
-        return self.calibrators_.counting_bound(counts[0])
 
     def _new_calibrators(self) -> SetCalibrators:
         return SetCalibrators(self.calibrator, self.score_range_, self.min_pairs)

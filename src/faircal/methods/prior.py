@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection
 from contextlib import closing
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from faircal.calibrators.prior import (
     estimate_prior,
     shift_prior,
 )
-from faircal.data import Dataset
+from faircal.data import Dataset, PairParts
 from faircal.data.columns import UNKNOWN
 from faircal.methods import Method
 
@@ -29,17 +29,6 @@ Codes = NDArray[np.int64]
 MOST_PAIRS = 4_000_000
 #: Probabilities of the same score may differ by this much.
 _ROUNDING = 1e-9
-
-
-class PairParts(Protocol):
-    """Pairs that can be gone through part by part: `PairStream`, `faircal.data.stream.Cut`."""
-
-    def __len__(self) -> int: ...
-
-    def parts(
-        self, start: int = 0, columns: Collection[str] | None = None
-    ) -> Generator[Dataset, None, None]:
-        """Yield the pairs from number `start` on."""
 
 
 class Shift(NamedTuple):
@@ -112,7 +101,7 @@ def estimate_share(
     Parameters
     ----------
     model : Method
-    stream : PairStream or Cut
+    stream : PairParts
     calibrated_at : float
         The share that the model was fitted at.
     columns : collection of str

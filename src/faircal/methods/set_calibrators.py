@@ -6,7 +6,7 @@ one threshold gives every set the same false-positive rate, `threshold_shifts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -18,14 +18,12 @@ from faircal.calibrators import (
     Calibrator,
     LogisticCalibrator,
     Samples,
-    counting_bound,
     make_calibrator,
 )
 from faircal.compute import CPU, Engine
-from faircal.compute.counting import ScoreCounts
 from faircal.compute.threads import each
 from faircal.methods.base import check_count
-from faircal.methods.inputs import Fitting, Float64, Inputs
+from faircal.methods.inputs import Fitting, Float64, Inputs, PairSets
 from faircal.metrics import Ranking, ThresholdRule, find_threshold
 
 # Scores at a time, so that score, terms and probability stay in the cache.
@@ -152,19 +150,6 @@ class SetCalibrators:
         p1 *= theta
         np.clip(np.add(p1, p2, out=p1), 0.0, 1.0, out=out)
 
-    def counting_bound(self, counts: ScoreCounts) -> float:
-        """Return how far any probability can be from that of maps fitted on uncounted scores.
-
-        For beta maps fitted on ``Samples.from_counts(counts)``; infinite where the bins are too
-        wide to tell, NaN for other calibrators.
-        """
-        fitted = [(k, one) for k, one in enumerate([*self.maps, self.fallback]) if one is not None]
-
-        def work(part: slice) -> list[float]:
-            return [counting_bound(one, counts, k) for k, one in fitted[part]]
-
-        return float(np.max([bound for part in each(work, len(fitted), 4) for bound in part]))
-
     def _looked_up(self, score: Float64, *which: NDArray[np.integer]) -> list[Float64]:
         """Return the probabilities under each choice of sets, given a logistic calibrator."""
         table = np.asarray(self._table)
@@ -243,20 +228,41 @@ def threshold_shifts(samples: Samples, target_fpr: float, rule: ThresholdRule) -
     return np.array(of_sets) - overall
 
 
-def fit_shifted(
-    calibrator: Calibrator, inputs: Fitting, shifted: Callable[[Inputs], Float64]
-) -> Calibrator:
-    """Fit `calibrator`, made by `shifted_calibrator`, on the shifted scores of all pairs."""
-    samples = inputs.samples(score=shifted, score_range=calibrator.score_range)
-    (fitted,) = calibrator.fit_sets(samples, engine=inputs.engine)
-    return fitted
+@dataclass(frozen=True, eq=False)
+class ShiftedScores:
+    """Scores less the shift of a pair's set, or the mean of those of its two sets.
 
+    Parameters
+    ----------
+    sets : PairSets
+    shifts : ndarray of shape (n_sets,)
+    """
 
-def shifted_calibrator(
-    calibrator: str | Calibrator, score_range: tuple[float, float], shifts: Float64
-) -> Calibrator:
-    """Return an unfitted calibrator for shifted scores: their range moves with the shifts."""
-    low, high = score_range
-    if not len(shifts):
-        return make_calibrator(calibrator, score_range)
-    return make_calibrator(calibrator, (low - float(shifts.max()), high - float(shifts.min())))
+    sets: PairSets
+    shifts: Float64
+
+    def __call__(self, inputs: Inputs) -> Float64:
+        """Return ŝ = s − t of each pair; a pair of no set keeps s."""
+        table = np.append(self.shifts, 0.0)  # −1, no set, is last
+        first, *others = self.sets(inputs)
+        total = table[first]
+        for codes in others:
+            total = total + table[codes]
+        shifted: Float64 = inputs.score - total / (1 + len(others))
+        return shifted
+
+    def calibrator(self, kind: str | Calibrator, score_range: tuple[float, float]) -> Calibrator:
+        """Return an unfitted calibrator: the range of scores moves with the shifts."""
+        low, high = score_range
+        if not len(self.shifts):
+            return make_calibrator(kind, score_range)
+        return make_calibrator(
+            kind, (low - float(self.shifts.max()), high - float(self.shifts.min()))
+        )
+
+    def fit(self, kind: str | Calibrator, inputs: Fitting) -> Calibrator:
+        """Fit a calibrator on the shifted scores of all pairs: normalised scores say no odds."""
+        calibrator = self.calibrator(kind, inputs.score_range)
+        samples = inputs.samples(scores=self, score_range=calibrator.score_range)
+        (fitted,) = calibrator.fit_sets(samples, engine=inputs.engine)
+        return fitted

@@ -1,190 +1,162 @@
-"""Fitting on pairs that come part by part: what is gathered, and what can be gone on from."""
+"""Fitting on pairs that are not in memory: each pass counts scores, and can be gone on with."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal._base.checkpoints import Checkpoint, State, mark_of, uninterrupted
+from faircal._base.checkpoints import Checkpoint, State, mark_of
 from faircal._base.container import prefixed
 from faircal._base.jobs import Job
 from faircal._version import __version__
 from faircal.calibrators import Samples
 from faircal.compute.clustering import Clustering
 from faircal.compute.counting import ScoreCounts, fine_edges
-from faircal.data import Dataset, Memo, PairStream
+from faircal.data import Dataset, Memo, PairParts
+from faircal.data.parts import TallyState
 from faircal.data.summary import DataSummary
-from faircal.methods.inputs import Codes, Fitting, Float64, Inputs, check_classes
+from faircal.methods.inputs import Fitting, Inputs, PairScores, PairSets, check_classes
 
 
-@dataclass(frozen=True, eq=False)
-class FitRequest:
-    """What a method asks of pairs that it sees part by part.
+class SetScores:
+    """Labelled scores of the pairs of each set, and of all pairs as last set, counted in bins.
 
     Parameters
     ----------
-    by_image : bool
-        Whether it wants embeddings, and to know which images occur.
-    group_names : tuple of str
-        The groups of all pairs, where it may see them.
     inputs : callable
         Makes of a part what the method may see of it.
-    settings : mapping
-        What a fit depends on besides the pairs.
+    sets, scores
+        As of `Fitting.samples`.
+    edges : ndarray of float64, shape (n_bins,)
     """
 
-    by_image: bool
-    group_names: tuple[str, ...]
-    inputs: Callable[[Dataset], Inputs]
-    settings: Mapping[str, Any]
+    def __init__(
+        self,
+        inputs: Callable[[Dataset], Inputs],
+        sets: PairSets | None,
+        scores: PairScores | None,
+        edges: NDArray[np.float64],
+    ) -> None:
+        self._inputs, self._sets, self._scores = inputs, sets, scores
+        self._n_sets = 0 if sets is None else len(sets)
+        self.counts = ScoreCounts.zeros(self._n_sets + 1, edges)
 
+    def add(self, part: Dataset) -> None:
+        """Count a part."""
+        inputs = self._inputs(part)
+        values = inputs.score if self._scores is None else self._scores(inputs)
+        codes = () if self._sets is None else self._sets(inputs)
+        self.counts.add(values, part.genuine, np.array(self._n_sets), *codes)
 
-class DistributedPairs(Protocol):
-    """Pairs that are gone through somewhere else, such as on a cluster."""
+    def merge(self, other: SetScores) -> None:
+        """Add what another one has counted."""
+        self.counts = self.counts + other.counts
 
-    def head(self) -> Dataset:
-        """Return a few of them, to see what they come with."""
+    def state(self) -> TallyState:
+        """Return all as JSON and arrays."""
+        return {}, self.counts.state()
 
-    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
-        """Return the groups of all of them."""
-
-    def fitting(self, request: FitRequest, job: Job) -> CountedFitting:
-        """Return what a method is fitted on."""
-
-
-@dataclass(frozen=True, eq=False)
-class CountingPass:
-    """What is looked at in one pass through the pairs: scores and sets, as `samples` was told."""
-
-    inputs: Callable[[Dataset], Inputs]
-    n_sets: int
-    sets: Callable[[Inputs], Codes] | None
-    score: Callable[[Inputs], Float64] | None
-    edges: Float64
-
-    def zeros(self) -> ScoreCounts:
-        """Return the counts of nothing yet; all pairs are the last set."""
-        return ScoreCounts.zeros(self.n_sets + 1, self.edges)
-
-    def of(self, part: Dataset) -> tuple[NDArray[Any], ...]:
-        """Return what `ScoreCounts.add` takes of the pairs of `part`."""
-        inputs = self.inputs(part)
-        values = inputs.score if self.score is None else self.score(inputs)
-        codes = () if self.sets is None else self.sets(inputs)
-        return (values, part.genuine, np.array(self.n_sets), *codes)
+    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:  # noqa: ARG002
+        """Go on from what `state` gave."""
+        self.counts = ScoreCounts.from_state(arrays)
 
 
 @dataclass(frozen=True, eq=False)
 class CountedFitting(Fitting):
-    """Pairs to be fitted on that nobody holds: each call of `samples` counts their scores."""
+    """Pairs to be fitted on that nobody holds: each call of `samples` is a pass through them."""
 
+    pairs: PairParts
+    summary: DataSummary
     inputs: Callable[[Dataset], Inputs]
-    #: What each pass has counted.
-    counts: list[ScoreCounts] = field(default_factory=list, kw_only=True)
+    kept: FitCheckpoint
 
-    @abstractmethod
-    def count(self, what: CountingPass) -> ScoreCounts:
-        """Go through all pairs once."""
+    @classmethod
+    def of(
+        cls,
+        pairs: PairParts,
+        inputs: Callable[[Dataset], Inputs],
+        *,
+        by_image: bool,
+        group_names: tuple[str, ...],
+        settings: Mapping[str, Any],
+        job: Job,
+    ) -> CountedFitting:
+        """Go through the pairs once to see which images they use, and whether they are labelled.
+
+        Parameters
+        ----------
+        pairs : PairParts
+        inputs : callable
+            Makes of a part what the method may see of it.
+        by_image : bool
+            Whether the method may see embeddings, and which images occur.
+        group_names : tuple of str
+            The groups of all pairs, where it may see them.
+        settings : mapping
+            What the fit depends on besides the pairs.
+        job : Job
+        """
+        summary = DataSummary.of(pairs, "looking through the pairs", job.progress, ("genuine",))
+        check_classes(summary.genuine, summary.pairs, pairs.where)
+        what = {
+            "version": __version__,
+            "data": pairs.fingerprint(),
+            "feature": pairs.feature,
+            "pairs": summary.pairs,
+        }
+        return cls(
+            score_range=pairs.score_range,
+            images=summary.images if by_image else np.zeros(0, np.intp),
+            embeddings=pairs.embeddings if by_image else None,
+            group_names=group_names,
+            memo=Memo({}),
+            job=job,
+            pairs=pairs,
+            summary=summary,
+            inputs=inputs,
+            kept=FitCheckpoint(job, {**what, **settings}),
+        )
+
+    @property
+    def share_genuine(self) -> float:
+        """The share of genuine pairs."""
+        return self.summary.genuine / self.summary.pairs
+
+    def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
+        """Return K-means of the images, kept in the checkpoint."""
+        compute = super().clustering
+        return self.kept.clustering(lambda: compute(n_clusters, n_init, random_state))
 
     def samples(
         self,
-        n_sets: int = 0,
-        sets: Callable[[Inputs], Codes] | None = None,
-        score: Callable[[Inputs], Float64] | None = None,
+        sets: PairSets | None = None,
+        scores: PairScores | None = None,
         score_range: tuple[float, float] | None = None,
     ) -> Samples:
         """Count the labelled scores of each set, and of all pairs as last set, in fine bins."""
         edges = fine_edges(*(score_range or self.score_range))
-        found = self.count(CountingPass(self.inputs, n_sets, sets, score, edges))
-        self.counts.append(found)
-        return Samples.from_counts(found)
-
-    @property
-    def share_genuine(self) -> float:
-        """The share of genuine pairs, as counted: all pairs are the last set."""
-        genuine, imposter = self._counted()
-        return genuine / (genuine + imposter)
-
-    def note(self, error: float) -> str:
-        """Say what counting took from the fit: `error` bounds the probabilities, where finite."""
-        widths = np.diff(self.counts[0].edges)
-        said = (
-            f"fitted on {sum(self._counted())} pairs whose scores were counted in bins of at most "
-            f"{widths.max():.1e}: "
+        label = f"pass {self.kept.stage + 1}"
+        passed = self.pairs.reduce(
+            partial(SetScores, self.inputs, sets, scores, edges),
+            ("genuine",) if self.pairs.has_images else None,
+            progress=lambda done, total: self.job.progress("scoring pairs", done, total, label),
+            kept=self.kept,
         )
-        if np.isfinite(error):
-            return said + f"probabilities are within {error:.1e} of a fit on the scores themselves"
-        return said + (
-            "how far that takes probabilities from those of a fit on the scores themselves is not "
-            "known"
+        self.kept.finish(passed)
+        return Samples.from_counts(passed.counts)
+
+    def note(self) -> str:
+        """Say that scores were counted, and how finely."""
+        width = np.diff(fine_edges(*self.score_range)).max()
+        return (
+            f"fitted on {self.summary.pairs} pairs whose scores were counted in bins of at most "
+            f"{width:.1e}"
         )
-
-    def _counted(self) -> tuple[int, int]:
-        of = self.counts[0]
-        return int(of.genuine[-1].sum()), int(of.imposter[-1].sum())
-
-
-@dataclass(frozen=True, eq=False)
-class StreamedFitting(CountedFitting):
-    """A stream to be fitted on: it is gone through once for each pass."""
-
-    stream: PairStream
-    kept: FitCheckpoint
-
-    @classmethod
-    def survey(cls, stream: PairStream, wanted: FitRequest, job: Job) -> StreamedFitting:
-        """Go through the pairs once to see which images they use, and whether they are labelled."""
-        found = DataSummary.of(stream, "looking through the pairs", job.progress, ("genuine",))
-        check_classes(found.genuine, found.pairs, stream.where)
-        what = {
-            "version": __version__,
-            "data": stream.fingerprint(),
-            "feature": stream.feature,
-            "pairs": found.pairs,
-        }
-        return cls(
-            score_range=stream.score_range,
-            images=found.images if wanted.by_image else np.zeros(0, np.intp),
-            embeddings=stream.embeddings if wanted.by_image else None,
-            group_names=wanted.group_names,
-            memo=Memo({}),
-            job=job,
-            inputs=wanted.inputs,
-            stream=stream,
-            kept=FitCheckpoint(job, {**what, **wanted.settings}),
-        )
-
-    def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
-        """Return K-means of the images, kept in the checkpoint."""
-        found = super().clustering
-        return self.kept.clustering(lambda: found(n_clusters, n_init, random_state))
-
-    def count(self, what: CountingPass) -> ScoreCounts:
-        """Go through the stream, from where an earlier fit was interrupted."""
-        stage = len(self.counts)
-        counts, done = self.kept.counted(stage)
-        if counts is None:
-            counts = what.zeros()
-        try:
-            with closing(self.stream.parts(start=done)) as parts:
-                for part in parts:
-                    found = what.of(part)
-                    with uninterrupted():
-                        counts.add(*found)
-                        done += len(part)
-                    self.job.progress("scoring pairs", done, len(self.stream), f"pass {stage + 1}")
-                    self.kept.write(stage, counts, done)
-        except KeyboardInterrupt:
-            self.kept.write(stage, counts, done, now=True)
-            raise
-        self.kept.hold(stage, counts, done)
-        return counts
 
 
 class FitCheckpoint:
@@ -194,30 +166,39 @@ class FitCheckpoint:
         what = "data, method or parameters"
         self._file = Checkpoint(job, mark_of(settings), "fit", "fit", what)
         self._state = self._file.read() or State({}, {})
+        #: Passes that are done.
+        self.stage = 0
 
     def clustering(self, compute: Callable[[], Clustering]) -> Clustering:
-        """Return what K-means found, before an interruption or now."""
-        found = self._state.part("kmeans")
-        if not found:
+        """Return the result of K-means, from before an interruption or computed now."""
+        kept = self._state.part("kmeans")
+        if not kept:
             made = compute()
             self._state.arrays["kmeans.centers"] = made.centers
             self._state.arrays["kmeans.figures"] = np.array([made.inertia, made.n_iter])
             return made
-        inertia, n_iter = found["figures"].tolist()
-        return Clustering(np.asarray(found["centers"], np.float32), inertia, int(n_iter))
+        inertia, n_iter = kept["figures"].tolist()
+        return Clustering(np.asarray(kept["centers"], np.float32), inertia, int(n_iter))
 
-    def counted(self, stage: int) -> tuple[ScoreCounts | None, int]:
-        """Return what pass number `stage` has counted, and of how many pairs."""
-        state = self._state.part(f"pass {stage}")
-        return (ScoreCounts.from_state(state), int(state["done"][0])) if state else (None, 0)
+    def restore(self, tally: SetScores) -> int:
+        """Go on with the pass under way; return how many pairs it has counted."""
+        state = self._state.part(f"pass {self.stage}")
+        if not state:
+            return 0
+        tally.restore({}, state)
+        return int(state["done"][0])
 
-    def write(self, stage: int, counts: ScoreCounts, done: int, *, now: bool = False) -> None:
-        """Write it down, if it is time to."""
+    def keep(self, tally: SetScores, done: int, *, now: bool = False) -> None:
+        """Write down what the pass under way has counted, if it is time to."""
         if now or self._file.is_due:
-            self.hold(stage, counts, done)
+            self._hold(tally, done)
             self._file.write({}, self._state.arrays)
 
-    def hold(self, stage: int, counts: ScoreCounts, done: int) -> None:
-        """Have it ready for the next time that something is written."""
-        state = {**counts.state(), "done": np.array([done])}
-        self._state.arrays.update(prefixed(f"pass {stage}", state))
+    def finish(self, tally: SetScores) -> None:
+        """Have all that a pass has counted ready for the next time that something is written."""
+        self._hold(tally, int(tally.counts.genuine[-1].sum() + tally.counts.imposter[-1].sum()))
+        self.stage += 1
+
+    def _hold(self, tally: SetScores, done: int) -> None:
+        state = {**tally.state()[1], "done": np.array([done])}
+        self._state.arrays.update(prefixed(f"pass {self.stage}", state))

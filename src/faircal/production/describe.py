@@ -5,40 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from faircal._base.errors import NotFittedError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.data import ClassifierRows, Dataset, PairStream
+from faircal.data import ClassifierRows, PairParts
 from faircal.data.summary import MOST_COUNTED, AttributeCounts, DataSummary
-from faircal.data.types import Images
 from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
 from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE
 from faircal.metrics.results import versions
 from faircal.model import About, Provenance
-from faircal.production.monitoring.population import SampledPairs
 
 #: People of calibration, and images of a group whose people nobody knows, that are no longer few.
 _FEW_PEOPLE, _FEW_IMAGES = 100, 100
 #: Names in a sentence.
 _NAMED = 6
-
-
-class CountedRemotePairs(SampledPairs, Protocol):
-    """Pairs that are gone through somewhere else, such as on a cluster, and were counted there."""
-
-    name: str
-    feature: str
-    provenance: Mapping[str, Any]
-    images: Images | None
-    summary: DataSummary
-
-    def fingerprint(self) -> str:
-        """Return what tells whether this is the same data as another time."""
 
 
 class _DataFacts(NamedTuple):
@@ -51,7 +36,7 @@ class _DataFacts(NamedTuple):
 
 def describe(
     model: Method | FairCalClassifier,
-    data: Dataset | PairStream | CountedRemotePairs | ClassifierRows,
+    data: PairParts | ClassifierRows,
     *,
     intended_use: str = "",
     limits: Sequence[str] = (),
@@ -108,9 +93,7 @@ def describe(
         own_limits = limits_of_pairs(model, facts, data.feature, simulated)
     provenance = Provenance(
         data=data.name,
-        data_sha256=data.hash()
-        if isinstance(data, Dataset | ClassifierRows)
-        else data.fingerprint(),
+        data_sha256=data.hash() if isinstance(data, ClassifierRows) else data.fingerprint(),
         feature=getattr(data, "feature", ""),
         counts=facts.counts,
         groups={name: of.images for name, of in facts.groups.items()},
@@ -124,12 +107,9 @@ def describe(
     return model.about_
 
 
-def _of_pairs(data: Dataset | PairStream | CountedRemotePairs, progress: Progress) -> _DataFacts:
+def _of_pairs(data: PairParts, progress: Progress) -> _DataFacts:
     """Count who is in pairs; of a folder's pairs the images are shared by all parts."""
-    if isinstance(data, Dataset | PairStream):
-        summary = DataSummary.of(data, "counting calibration pairs", progress)
-    else:
-        summary = data.summary
+    summary = DataSummary.of(data, "counting calibration pairs", progress)
     counts: dict[str, int | None] = {
         "pairs": summary.pairs,
         "genuine": summary.genuine,

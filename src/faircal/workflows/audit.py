@@ -14,7 +14,6 @@ from faircal._base.files import check_folder, file_digest, output_folder
 from faircal._base.jobs import Job, Progress, silent, step
 from faircal.data import Dataset, PairFiles, PairStream
 from faircal.data.pair_files import fold_named
-from faircal.data.stream import BATCH
 from faircal.evaluation.audit import (
     Audit,
     Auditor,
@@ -250,7 +249,6 @@ def _measured_by_part(request: AuditRequest, partial: Path, resume: bool) -> Aud
         request.features,
         measuring=request.model is None,
         progress=progress,
-        batch=BATCH,
         fold=request.fold,
     )
     with step(progress, f"reading {request.files.path}"):

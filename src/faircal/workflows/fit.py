@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,10 @@ from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
 from faircal._base.files import check_file
 from faircal._base.jobs import Progress, silent, step
-from faircal.data import Dataset, PairFiles, PairStream
+from faircal.data import PairFiles, PairParts, PairStream
 from faircal.data.pair_files import fold_named
-from faircal.data.stream import BATCH
 from faircal.methods import METHODS, Method, make_method
-from faircal.production.describe import CountedRemotePairs, describe
+from faircal.production.describe import describe
 from faircal.production.monitoring import survey
 
 if TYPE_CHECKING:
@@ -111,23 +111,8 @@ def fit_model(
         "settings": {key: value for key, value in record.items() if value is not None},
         "progress": progress,
     }
-    notes: tuple[str, ...] = ()
-    if engine is not None:
-        _fit_on_spark(model, engine, files, feature, leave_out, description)
-        model.save(out)
-    elif stream:
-        _fit_resumable(
-            model,
-            files.open_one(feature, leave_out=leave_out, batch=BATCH, progress=progress),
-            out,
-            resume,
-            description,
-        )
-    else:
-        pairs = files.load_one(feature, progress=progress)
-        if leave_out is not None:
-            pairs = pairs.split(fold_named(pairs, leave_out))[0]
-            notes = pairs.notes
+    where = _opened(files, feature, leave_out, stream, engine, progress)
+    with where as (pairs, notes):
         _fit(model, pairs, out, resume, description)
     return FittedFile(model, out, (*notes, *model.diagnostics_.notes))
 
@@ -152,67 +137,48 @@ def _parameters(
     return parameters
 
 
-def _fit(
-    model: Method, data: Dataset, out: Path, resume: bool, description: Mapping[str, Any]
-) -> None:
-    """Fit on pairs in memory, describe and save; a training keeps its state while it works."""
-    if model.needs.training:
-        _fit_resumable(model, data, out, resume, description)
-        return
-    progress = description["progress"]
-    work = f"fitting {model.name} on {len(data)} pairs"
-    progress(work, 0, 1, "")
-    model.fit(data, progress=progress)
-    progress(work, 1, 1, "")
-    _record(model, data, description)
-    model.save(out)
-
-
-def _record(
-    model: Method, data: Dataset | PairStream | CountedRemotePairs, description: Mapping[str, Any]
-) -> None:
-    """Have a fitted model keep what it was made of, for its card, and of whom, for monitoring."""
-    progress = description["progress"]
-    with step(progress, "describing the calibration data"):
-        describe(model, data, **description)
-    with step(progress, "surveying the calibration population"):
-        survey(model, data)
-
-
-def _fit_resumable(
-    model: Method,
-    data: Dataset | PairStream,
-    out: Path,
-    resume: bool,
-    description: Mapping[str, Any],
-) -> None:
-    """Fit, and keep the state of the work beside the model file until that is written."""
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
-    check_checkpoint(checkpoint, resume, "a fit")
-    progress = description["progress"]
-    with resumable(checkpoint, "it"):
-        model.fit(data, progress=progress, checkpoint=checkpoint, resume=resume)
-        _record(model, data, description)
-    model.save(out)
-    checkpoint.unlink(missing_ok=True)
-
-
-def _fit_on_spark(
-    model: Method,
-    engine: SparkEngine,
+@contextmanager
+def _opened(
     files: PairFiles,
     feature: str | None,
     leave_out: str | None,
-    description: Mapping[str, Any],
-) -> None:
-    """Fit on Spark's workers, and describe."""
-    from faircal.production.spark.session import task_progress
+    stream: bool,
+    engine: SparkEngine | None,
+    progress: Progress,
+) -> Iterator[tuple[PairParts, tuple[str, ...]]]:
+    """Give the pairs to fit on, and what was done to them: folds are drawn in memory only."""
+    if engine is not None:
+        with engine.opened(files, feature, progress) as pairs:
+            yield pairs if leave_out is None else pairs.without(leave_out), ()
+    elif stream:
+        yield files.open_one(feature, leave_out=leave_out, progress=progress), ()
+    else:
+        data = files.load_one(feature, progress=progress)
+        if leave_out is None:
+            yield data, ()
+        else:
+            yield data.split(fold_named(data, leave_out))[0], data.notes
 
-    progress = description["progress"]
-    with engine.session(progress) as spark:
-        pairs = engine.open_one(spark, files, feature, progress)
-        if leave_out is not None:
-            pairs = pairs.without(leave_out)
-        with task_progress(spark, progress):
-            model.fit(pairs, progress=progress)
-            _record(model, pairs, description)
+
+def _fit(
+    model: Method, pairs: PairParts, out: Path, resume: bool, description: Mapping[str, Any]
+) -> None:
+    """Fit, have the model keep what it was made of and of whom, and save it.
+
+    A training, and a fit on a stream, keep their state beside the model file until that is written.
+    """
+    progress: Progress = description["progress"]
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    kept = model.needs.training or isinstance(pairs, PairStream)
+    if kept:
+        check_checkpoint(checkpoint, resume, "a fit")
+    with resumable(checkpoint, "it") if kept else nullcontext():
+        with step(progress, f"fitting {model.name}"):
+            state = checkpoint if kept else None
+            model.fit(pairs, progress=progress, checkpoint=state, resume=resume)
+        with step(progress, "describing the calibration data"):
+            describe(model, pairs, **description)
+        with step(progress, "surveying the calibration population"):
+            survey(model, pairs)
+    model.save(out)
+    checkpoint.unlink(missing_ok=True)

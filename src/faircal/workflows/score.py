@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,8 @@ from faircal._base.files import check_file, check_folder, check_table_name, file
 from faircal._base.jobs import Progress, silent, step
 from faircal._base.registry import did_you_mean
 from faircal._version import __version__
-from faircal.calibrators.prior import PriorEstimate
-from faircal.data import PairFiles, PairStream
+from faircal.data import Dataset, PairFiles, PairStream
 from faircal.data.pair_files import fold_named
-from faircal.data.stream import BATCH, Cut
 from faircal.methods import Method, load_method
 from faircal.methods.prior import Shift, estimate_share, fitted_share
 from faircal.production.scoring import Adding, needed_columns, score_stream
@@ -23,8 +22,8 @@ from faircal.production.scoring import Adding, needed_columns, score_stream
 if TYPE_CHECKING:
     from faircal.production.spark.session import SparkEngine
 
-#: In place of a share of genuine pairs: find it out.
-ESTIMATE = "estimate"
+#: Pairs on Spark that a share of genuine ones is estimated from, at most.
+_ESTIMATED_FROM = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -34,20 +33,6 @@ class PriorShift:
     shift: Shift | None = None
     notes: tuple[str, ...] = ()
     record: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ScoreRequest:
-    """What is to be scored, and how."""
-
-    model: Method
-    files: PairFiles
-    feature: str | None
-    fold: str | None
-    keep: tuple[str, ...]
-    add: tuple[str, ...]
-    prior: float | str | None
-    progress: Progress
 
 
 @dataclass(frozen=True)
@@ -122,90 +107,104 @@ def score_file(
     (check_file if out.suffix else check_folder)(out)
     files.check_kept(out, model)
     fitted = load_method(model)
-    Adding.of(fitted, tuple(add))  # what can't be added is said at once
-    request = ScoreRequest(fitted, files, feature, fold, tuple(keep), tuple(add), prior, progress)
-    if engine is not None:
-        return _score_on_spark(request, out, engine)
-    return _score(request, model, out, resume)
+    adding = Adding.of(fitted, tuple(add))  # what can't be added is said at once
+    with _opened(files, feature, fold, keep, engine, progress) as (pairs, fingerprint, notes):
+        columns = needed_columns(fitted, keep, pairs.attributes)
+        moved = _prior(prior, fitted, pairs, columns, progress)
+        if engine is not None:
+            from faircal.production.spark import score, write
+
+            count = write(score(fitted, pairs, keep=keep, add=add, shift=moved.shift), out)
+            return ScoredFile(out, count, (*notes, *moved.notes), moved.record)
+        about = {
+            "model": file_digest(model),
+            "data": fingerprint,
+            "feature": feature,
+            "fold": fold,
+            "keep": tuple(keep),
+            "add": tuple(add),
+            "score_range": files.score_range,
+            "normalize": files.normalize,
+            "device": files.device,
+            "prior": moved.shift,
+            "version": __version__,
+        }
+        count = score_stream(
+            fitted,
+            pairs,
+            out,
+            keep=keep,
+            columns=columns,
+            shift=moved.shift,
+            adding=adding,
+            about=about,
+            resume=resume,
+            progress=progress,
+        )
+        return ScoredFile(out, count, (*notes, *moved.notes), moved.record)
 
 
-def _score(request: ScoreRequest, model: Path, out: Path, resume: bool) -> ScoredFile:
-    """Score part by part, on this machine."""
-    files, keep, progress = request.files, request.keep, request.progress
-    stream = files.open_one(request.feature, batch=BATCH, progress=progress)
-    _check_keep(stream.attributes, keep)
-    pairs, notes = _pairs(stream, request)
-    columns = needed_columns(request.model, keep, stream.attributes)
-    prior = _prior(
-        request,
-        lambda share: estimate_share(
-            request.model, pairs, calibrated_at=share, columns=columns, progress=progress
-        ),
-    )
-    about = {
-        "model": file_digest(model),
-        "data": stream.fingerprint(),
-        "feature": request.feature,
-        "fold": request.fold,
-        "keep": keep,
-        "add": request.add,
-        "score_range": files.score_range,
-        "normalize": files.normalize,
-        "device": files.device,
-        "prior": prior.shift,
-        "version": __version__,
-    }
-    count = score_stream(
-        request.model,
-        pairs,
-        out,
-        keep=keep,
-        columns=columns,
-        shift=prior.shift,
-        adding=Adding.of(request.model, request.add),
-        about=about,
-        resume=resume,
-        progress=progress,
-    )
-    return ScoredFile(out, count, (*notes, *prior.notes), prior.record)
+@contextmanager
+def _opened(
+    files: PairFiles,
+    feature: str | None,
+    fold: str | None,
+    keep: Sequence[str],
+    engine: SparkEngine | None,
+    progress: Progress,
+) -> Iterator[tuple[Any, str, tuple[str, ...]]]:
+    """Give the pairs to score, what tells whether they have changed, and what was done to them.
 
-
-def _score_on_spark(request: ScoreRequest, out: Path, engine: SparkEngine) -> ScoredFile:
-    """Score on Spark's workers."""
-    from faircal.production.spark import estimate, score, write
-    from faircal.production.spark.session import task_progress
-
-    model, progress = request.model, request.progress
-    with engine.session(progress) as spark:
-        pairs = engine.open_one(spark, request.files, request.feature, progress)
-        _check_keep(pairs.attributes, request.keep)
-        if "fold" in request.keep and not pairs.has_folds:
-            raise ParameterError("--keep fold: the pairs have no column 'fold'; leave it out")
-        with task_progress(spark, progress):
-            if request.fold is not None:
-                pairs = pairs.only(request.fold)
-            prior = _prior(request, lambda _: estimate(model, pairs))
-            scored = score(
-                model,
-                pairs,
-                keep=request.keep,
-                add=request.add,
-                shift=prior.shift,
-            )
-            return ScoredFile(out, write(scored, out), prior.notes, prior.record)
+    Where folds have to be drawn, that is done over all pairs, which are then in memory.
+    """
+    with ExitStack() as stack:
+        if engine is None:
+            pairs: Any = files.open_one(feature, progress=progress)
+        else:
+            pairs = stack.enter_context(engine.opened(files, feature, progress))
+        _check_keep(pairs.attributes, keep)
+        fingerprint = pairs.fingerprint()
+        drawn = (fold is not None or "fold" in keep) and not pairs.has_folds
+        if drawn and engine is not None:
+            option = "--fold" if fold is not None else "--keep fold"
+            raise ParameterError(f"{option}: the pairs have no column 'fold'; leave it out")
+        if drawn:
+            data = files.load_one(feature, progress=progress)
+            if fold is None:
+                yield data, fingerprint, ()
+            else:
+                yield data.split(fold_named(data, fold))[1], fingerprint, data.notes
+            return
+        if fold is not None:
+            with step(progress, f"reading {files.path}"):
+                pairs = pairs.only(fold)
+        yield pairs, fingerprint, ()
 
 
 def _prior(
-    request: ScoreRequest, estimate: Callable[[float], tuple[PriorEstimate, list[str]]]
+    prior: float | str | None,
+    model: Method,
+    pairs: Any,
+    columns: Collection[str],
+    progress: Progress,
 ) -> PriorShift:
-    """Return the shift of probabilities that is asked for; `estimate` finds the share out."""
-    prior = request.prior
+    """Return the shift of probabilities that is asked for; that to be estimated is, from `pairs`.
+
+    Of pairs on Spark some are looked at here.
+    """
     if prior is None:
         return PriorShift()
-    share = fitted_share(request.model)
+    share = fitted_share(model)
     if not isinstance(prior, str):
         return PriorShift(Shift(share, prior), (), {"prior": prior, "calibrated_at": share})
-    estimated, notes = estimate(share)
+    here = isinstance(pairs, Dataset | PairStream)
+    estimated, notes = estimate_share(
+        model,
+        pairs if here else pairs.sample(_ESTIMATED_FROM),
+        calibrated_at=share,
+        columns=columns,
+        progress=progress,
+    )
     within = f"{estimated.low:.3g} to {estimated.high:.3g}, {100 * estimated.level:g} % interval"
     if not 0 < estimated.value < 1:
         kind = {0.0: "genuine pairs", 1.0: "imposters"}.get(estimated.value, "any share")
@@ -224,24 +223,7 @@ def _prior(
     )
 
 
-def _pairs(stream: PairStream, request: ScoreRequest) -> tuple[PairStream | Cut, tuple[str, ...]]:
-    """Return the pairs to score, and what was done to them.
-
-    Where folds have to be drawn, that is done over all pairs, which are then in memory.
-    """
-    files, fold = request.files, request.fold
-    if fold is not None and stream.has_folds:
-        with step(request.progress, f"reading {files.path}"):
-            return stream.only(fold), ()
-    if fold is None and (stream.has_folds or "fold" not in request.keep):
-        return stream, ()
-    data = files.load_one(request.feature, progress=request.progress)
-    if fold is None:
-        return Cut(data, BATCH), ()
-    return Cut(data.split(fold_named(data, fold))[1], BATCH), data.notes
-
-
-def _check_keep(attributes: Collection[str], keep: tuple[str, ...]) -> None:
+def _check_keep(attributes: Collection[str], keep: Sequence[str]) -> None:
     known = ["genuine", "fold", "identity", *attributes]
     for name in keep:
         if name not in known:

@@ -12,9 +12,11 @@ import pytest
 
 import faircal
 from faircal import DataError, ParameterError
+from faircal._base.jobs import silent
 from faircal.cli.main import main
 from faircal.data import load, open_stream
 from faircal.data.dataset_folder import save_dataset
+from faircal.data.summary import DataSummary
 from faircal.methods import METHODS, make_method
 from faircal.production.describe import describe
 from faircal.production.monitoring import survey
@@ -93,7 +95,7 @@ def test_the_model_of_a_stream(name, models, folder, tmp_path):
 
 
 def test_which_images_are_used(pairs, data):
-    found = pairs.summary
+    found = DataSummary.of(pairs, "", silent)
     assert (found.pairs, found.genuine) == (len(data), int(data.genuine.sum()))
     np.testing.assert_array_equal(found.images, load(pairs.where).used_images())
 

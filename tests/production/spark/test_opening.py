@@ -91,7 +91,7 @@ def same(pairs, path, **how):
     here = open_stream(path, **how)
     for name in ("name", "feature", "score_range", "attributes", "default_attribute"):
         assert getattr(pairs, name) == getattr(here, name), name
-    assert pairs.features == tuple(here.features)
+    assert list(pairs.features) == list(here.features)
     attribute = here.default_attribute
     if attribute is not None:
         assert pairs.group_names() == here.group_names()
@@ -116,7 +116,7 @@ def test_scores_of_a_folder(spark, tmp_path):
     same(open_pairs(spark, folder, score_range=None), folder, score_range=None)
     (folder / "embeddings.npy").unlink()  # which may be all there is
     pairs = open_pairs(spark, folder, score_range=(-3, 7))
-    assert pairs.features == ("score",)
+    assert tuple(pairs.features) == ("score",)
     same(pairs, folder, score_range=(-3, 7))
     (folder / "embeddings").mkdir()
     for name in "ab":

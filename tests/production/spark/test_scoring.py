@@ -12,7 +12,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data.dataset_folder import save_dataset
 from faircal.methods.prior import Shift
 from faircal.production.scoring import score_part
-from faircal.production.spark import estimate, open_pairs, pairs_of, score, write
+from faircal.production.spark import open_pairs, pairs_of, score, write
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -99,9 +99,18 @@ def test_probabilities_for_another_share(data, pairs, model):
     same(found, score_part(model, data, shift=shift))
 
 
-def test_the_share_is_estimated_from_the_pairs(data, pairs, model):
-    found, _ = estimate(model, pairs)
-    assert found.low <= data.genuine.mean() <= found.high
+def test_all_pairs_can_be_had_here(data, pairs):
+    parts = list(pairs.parts(columns=["genuine"]))
+    assert sum(map(len, parts)) == len(data)
+    assert sum(int(part.genuine.sum()) for part in parts) == int(data.genuine.sum())
+    with pytest.raises(ParameterError, match="no numbers to go on from"):
+        next(pairs.parts(5))
+
+
+def test_some_pairs_are_always_the_same(data, pairs):
+    some = pairs.sample(2000)
+    assert len(some) == pytest.approx(2000, rel=0.1)
+    np.testing.assert_array_equal(some.scores, pairs.sample(2000).scores)
 
 
 @pytest.mark.parametrize("name", ["scored.parquet", "scored.csv", "scored"])

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from faircal._base.errors import NotFittedError
-from faircal.data import Dataset, Embeddings, Groups, PairStream
+from faircal.data import Dataset, Embeddings, Groups, PairParts, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Pairs
 from faircal.methods import Method
@@ -31,6 +31,9 @@ from faircal.production.monitoring.counts import (
 )
 from faircal.production.monitoring.placing import CalibrationPlaces, place_pairs
 
+if TYPE_CHECKING:
+    from faircal.production.spark import SparkPairs
+
 #: Quantiles of imposters between bins; the bins above the last are cut at quantiles of genuine
 #: pairs.
 _LEVELS: Float64 = np.concatenate([np.arange(1, 24) / 24, [0.97, 0.98, 0.99, 0.995]])
@@ -42,9 +45,7 @@ _MOST, _PER_STRATUM = 12, 400
 _PICTURE_BINS = 80
 
 
-def survey(
-    model: Method, data: Dataset | PairStream | SampledPairs, *, random_state: int = 0
-) -> Population:
+def survey(model: Method, data: PairParts, *, random_state: int = 0) -> Population:
     """Count the calibration population, which monitoring compares pairs in use with.
 
     The model keeps it (``model.about_.population``), and `save` writes it to the model file.
@@ -226,16 +227,6 @@ def stratify(alike: Float64, left: Int64, right: Int64) -> Int64:
 PAIRS = 40_000
 
 
-class SampledPairs(Protocol):
-    """Pairs somewhere else, such as on a cluster, of which some can be had here."""
-
-    def __len__(self) -> int:
-        """How many pairs there are."""
-
-    def sample(self, most: int, seed: int = 0) -> Dataset:
-        """Return about `most` of them: all where there are no more."""
-
-
 @dataclass(frozen=True, eq=False)
 class CalibrationPairs:
     """Labelled pairs with what the model says of them.
@@ -267,12 +258,12 @@ class CalibrationPairs:
     used: Int64
 
     @classmethod
-    def of(
-        cls, model: Method, data: Dataset | PairStream | SampledPairs, rng: np.random.Generator
-    ) -> CalibrationPairs:
+    def of(cls, model: Method, data: PairParts, rng: np.random.Generator) -> CalibrationPairs:
         """Take pairs of `data`, each as likely as any other."""
         if not isinstance(data, Dataset | PairStream):
-            data = data.sample(PAIRS, int(rng.integers(1 << 31)) if len(data) > PAIRS else 0)
+            data = cast("SparkPairs", data).sample(
+                PAIRS, int(rng.integers(1 << 31)) if len(data) > PAIRS else 0
+            )
         samples: list[Dataset] = []
         used, scores, sides, images = [], [], [], 0
         for part, sample in _sampled(data, rng):

@@ -23,9 +23,10 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import output_folder, write_text
 from faircal._base.jobs import Progress, silent
 from faircal._base.registry import short
+from faircal.data import PairParts
 from faircal.data.stream import ahead
 from faircal.methods import Method
-from faircal.methods.prior import PairParts, Shift
+from faircal.methods.prior import Shift
 from faircal.production.scoring.parquet import PartWriter, join_parts, rows_of
 from faircal.production.scoring.table import Adding, score_part
 
@@ -225,7 +226,7 @@ def score_stream(
     Parameters
     ----------
     model : Method
-    stream : PairStream or Cut
+    stream : Dataset or PairStream
     out : Path
         Ends in ``.parquet`` or ``.csv``.
     keep : sequence of str

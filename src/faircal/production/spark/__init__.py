@@ -22,7 +22,6 @@ from typing import Any
 _HOME = {
     "SparkPairs": "pairs",
     "audit": "auditing",
-    "estimate": "scoring",
     "open_pairs": "opening",
     "pairs_of": "opening",
     "score": "scoring",

@@ -18,7 +18,6 @@ from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
 from faircal.metrics.measures import RATES
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.running import reduce_parts
 from faircal.production.spark.session import errors_in_one_line
 
 #: About so many scores decide where the bins are.
@@ -87,7 +86,7 @@ def count(
     list of Auditor
         One a feature; `Auditor.finish` gives the audit.
     """
-    names = pairs.features if features is None else features
+    names = list(pairs.features) if features is None else features
     # What a model makes of scores is spread as it likes, within the range.
     samples = dict.fromkeys(names) if model is not None else _samples(pairs, names)
     fresh = FeatureAuditors.of(
@@ -98,7 +97,7 @@ def count(
     start = _Start(tuple(fresh.each), None if model is None else encode(model))
     # Images bring their own groups and people.
     columns = needed_columns(None if pairs.has_images else model, attribute)
-    return reduce_parts(pairs, start, columns).each
+    return pairs.reduce(start, columns).each
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +123,7 @@ def _samples(pairs: SparkPairs, features: Sequence[str]) -> dict[str, NDArray[np
     Rows with numbers are evenly picked, as on one machine; others at random.
     """
     # A folder has one such column, whatever its features are called.
-    columns = {name: name if pairs.layout is not None else "score" for name in features}
+    columns = {name: name if not pairs.has_images else "score" for name in features}
     there = sorted(set(columns.values()) & set(pairs.frame.columns))
     if not there:
         return dict.fromkeys(features)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from faircal.data.dataset import COSINE_RANGE, check_range, join_scores
 from faircal.data.pair_sources import ROW, FolderParts, TableParts
 from faircal.data.tables import find_table, is_table, require_columns
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.parts import MappedFolder, PartReader, images_of, in_memory
+from faircal.production.spark.running import PartReader
 from faircal.production.spark.session import errors_in_one_line, require
 from faircal.production.spark.tables import crossable, read_frame
 
@@ -96,7 +96,7 @@ def open_pairs(
     find_table(source, "images")  # else it is no dataset folder, whatever is in it
     file = find_table(source, "pairs")
     frame, _ = read_frame(spark, file)
-    images = _images(spark, source, str(file), how)
+    images = _folder_of(spark, source, str(file), how)
     return _with_images(frame, images, how, str(file), _mark(source, how))
 
 
@@ -131,47 +131,102 @@ def pairs_of(
     if templates is None:
         return _with_table(frame, how, name, name, mark, n_rows=0)
     if isinstance(templates, Dataset):
-        return _with_images(frame, images_of(templates), how, name, mark)
-    images = _images(frame.sparkSession, existing(templates), name, how)
+        return _with_images(frame, _images_of(templates), how, name, mark)
+    images = _folder_of(frame.sparkSession, existing(templates), name, how)
     return _with_images(frame, images, how, name, mark)
 
 
 # ------------------------------------------------------------------ images
 
 
-def _images(
-    spark: SparkSession, folder: Path, table: str, how: ReadingOptions
-) -> MappedFolder | FolderParts:
-    """Return how workers get at the images of a folder."""
-    mapped = MappedFolder(
-        str(folder.resolve()), how.features, how.normalize, how.limits, table
-    ).checked()
+@dataclass(frozen=True, eq=False)
+class MappedParts(FolderParts):
+    """A dataset folder on storage that all workers see; they map its vectors into memory.
+
+    Where to read travels, what was read stays. All workers of one machine share the pages.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        normalize = all(matrix.normalize for matrix in self.embeddings.values())
+        names = tuple(self.embeddings) or None
+        return _read_by_worker, (self.where, names, normalize, self.limits, self.table, self.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Images, and the dimension of each feature."""
+        return len(self.images), *(matrix.dimension for matrix in self.embeddings.values())
+
+
+def _read_by_worker(
+    folder: str,
+    features: Sequence[str] | None,
+    normalize: bool,
+    limits: Range | None,
+    table: str,
+    shape: tuple[int, ...],
+) -> MappedParts:
+    """Read a folder that the driver has read; what it saw there is `shape`."""
+    if not Path(folder).is_dir():
+        raise DataError(
+            f"{folder}: the workers do not see this folder; put it on storage that all "
+            "machines share, or send the embeddings to them (--embeddings send)"
+        )
+    read = MappedParts.read(Path(folder), features, normalize, limits, table)
+    if read.shape != shape:
+        raise DataError(
+            f"{folder}: a worker sees another folder under this name (images and dimensions "
+            f"{read.shape}, expected {shape}); give all machines the same"
+        )
+    return read
+
+
+def _sent(parts: FolderParts) -> FolderParts:
+    """Return `parts` with all vectors in memory: what is mapped from a file can't be sent."""
+    inside = {
+        name: replace(embeddings, vectors=np.array(embeddings.vectors, order="C", subok=False))
+        for name, embeddings in parts.embeddings.items()
+    }
+    held = {f.name: getattr(parts, f.name) for f in fields(parts)}
+    return FolderParts(**{**held, "embeddings": inside})
+
+
+def _images_of(data: Dataset) -> FolderParts:
+    """Return the images and vectors of a dataset in memory."""
+    features = {n: f.embeddings for n, f in data.features.items() if f.embeddings is not None}
+    held = data.images, features, data.name, data.where, "pairs", data.score_range, data.provenance
+    return _sent(FolderParts(*held))
+
+
+def _folder_of(spark: SparkSession, folder: Path, table: str, how: ReadingOptions) -> FolderParts:
+    """Return the images of a folder, as the workers are to get at them."""
+    mapped = MappedParts.read(folder.resolve(), how.features, how.normalize, how.limits, table)
     way = _way(spark, mapped) if how.embeddings == "auto" else how.embeddings
-    return mapped if way == "map" else in_memory(mapped.here)
+    return mapped if way == "map" else _sent(mapped)
 
 
-def _way(spark: SparkSession, mapped: MappedFolder) -> str:
+def _way(spark: SparkSession, mapped: FolderParts) -> str:
     """Choose how workers get at vectors: some of them are asked whether they see the folder."""
     if spark.sparkContext.master.startswith("local"):
         return "map"
     tasks = spark.sparkContext.defaultParallelism
-    asked = spark.range(tasks, numPartitions=tasks).mapInArrow(_looker(mapped), "sees boolean")
+    looker = _looker(mapped.where)
+    asked = spark.range(tasks, numPartitions=tasks).mapInArrow(looker, "sees boolean")
     with errors_in_one_line():
         if all(asked.toArrow()["sees"].to_pylist()):
             return "map"
-    size = sum(matrix.vectors.nbytes for matrix in mapped.here.embeddings.values())
+    size = sum(matrix.vectors.nbytes for matrix in mapped.embeddings.values())
     if size <= MOST_SENT:
         return "send"
     raise ParameterError(
-        f"{mapped.folder}: the workers do not see this folder, and {size / 1e9:.1f} GB of "
+        f"{mapped.where}: the workers do not see this folder, and {size / 1e9:.1f} GB of "
         "embeddings are much to send; put it on storage that all machines share, or send them "
         "all the same (--embeddings send)"
     )
 
 
-def _looker(mapped: MappedFolder) -> Any:
+def _looker(folder: str) -> Any:
     """Return what a worker says: whether it sees the folder, with as many files in it."""
-    folder, n_files = mapped.folder, len(list(Path(mapped.folder).iterdir()))
+    n_files = len(list(Path(folder).iterdir()))
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import os
@@ -187,18 +242,13 @@ def _looker(mapped: MappedFolder) -> Any:
 
 
 def _with_images(
-    frame: DataFrame,
-    images: MappedFolder | FolderParts,
-    how: ReadingOptions,
-    table: str,
-    mark: str,
+    frame: DataFrame, images: FolderParts, how: ReadingOptions, table: str, mark: str
 ) -> SparkPairs:
     require_columns(_names(frame), ("left", "right"), table)
     scores = "score" in frame.columns
-    here = images.here if isinstance(images, MappedFolder) else images
-    join_scores(here.embeddings, np.empty(0) if scores else None, table)  # one of them, clearly
+    join_scores(images.embeddings, np.empty(0) if scores else None, table)  # one of them, clearly
     score_range = _range(frame, ["score"], how.limits, table) if scores else COSINE_RANGE
-    feature = next(iter(here.embeddings), "score")
+    feature = next(iter(images.features))
     return SparkPairs(frame, PartReader(images, score_range, feature, _text_folds(frame)), mark)
 
 
@@ -211,7 +261,7 @@ def _with_table(
     layout = ScoreColumns.of(_names(frame), how.features, where)
     score_range = _range(frame, layout.scores, how.limits, where)
     crossed = crossable(frame, layout, where)
-    table = TableParts(layout, name, where, how.limits, crossed, n_rows)
+    table = TableParts(layout, name, where, how.limits, n_rows, crossed)
     return SparkPairs(
         frame, PartReader(table, score_range, layout.scores[0], _text_folds(frame)), mark
     )

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from faircal._base.errors import DataError
-from faircal._base.registry import did_you_mean
+from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset
-from faircal.data.build import ScoreColumns
-from faircal.data.dataset import check_feature, no_such_fold, why_no_groups
-from faircal.data.pair_sources import ROW, FolderParts, TableParts
-from faircal.data.types import Embeddings, Images, cross
-from faircal.production.spark.parts import PartReader
+from faircal.data.pair_sources import FolderParts, TableParts
+from faircal.data.parts import KeptTally, PartProgress, StoredPairs, T
+from faircal.production.spark.running import (
+    PartReader,
+    PartWork,
+    as_bytes,
+    map_parts,
+    reduce_parts,
+)
 from faircal.production.spark.session import errors_in_one_line
 from faircal.production.spark.tables import groups_in
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from faircal._base.jobs import Job
-    from faircal.data.summary import DataSummary
-    from faircal.methods.streaming import CountedFitting, FitRequest
-
-#: What a pair of images may come with.
-_OPTIONAL = ("genuine", "fold", "score")
 #: Pairs that are looked at before any work is done.
 _HEAD = 16
 
 
 @dataclass(frozen=True, eq=False)
-class SparkPairs:
+class SparkPairs(StoredPairs):
     """Pairs of any number in a Spark frame: what a `PairStream` is on one machine.
 
     `open_pairs` makes one of files, `pairs_of` of your own frame. It works in the
@@ -73,7 +70,12 @@ class SparkPairs:
         return self.frame.sparkSession
 
     @property
-    def feature(self) -> str:
+    def source(self) -> FolderParts | TableParts:  # type: ignore[override]
+        """What makes parts of rows."""
+        return self.reader.source
+
+    @property
+    def feature(self) -> str:  # type: ignore[override]
         """The feature in use."""
         return self.reader.feature
 
@@ -81,54 +83,6 @@ class SparkPairs:
     def score_range(self) -> tuple[float, float]:
         """The range of scores."""
         return self.reader.score_range
-
-    @property
-    def name(self) -> str:
-        """Shown in tables and reports."""
-        return self.reader.here.name
-
-    @property
-    def where(self) -> str:
-        """Where the data is, for messages."""
-        return self.reader.here.where
-
-    @property
-    def provenance(self) -> Mapping[str, Any]:
-        """What ``dataset.json`` said, where there was one."""
-        return {} if self._folder is None else self._folder.provenance
-
-    @property
-    def _folder(self) -> FolderParts | None:
-        here = self.reader.here
-        return here if isinstance(here, FolderParts) else None
-
-    @property
-    def layout(self) -> ScoreColumns | None:
-        """The columns of a score table."""
-        here = self.reader.here
-        return here.layout if isinstance(here, TableParts) else None
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The names of the features."""
-        if self.layout is not None:
-            return self.layout.scores
-        return tuple(self._folder.embeddings if self._folder is not None else ()) or ("score",)
-
-    @property
-    def embeddings(self) -> Embeddings | None:
-        """Those of the feature in use."""
-        return None if self._folder is None else self._folder.embeddings.get(self.feature)
-
-    @property
-    def images(self) -> Images | None:
-        """What is known of the images; None for a score table."""
-        return None if self._folder is None else self._folder.images
-
-    @property
-    def has_images(self) -> bool:
-        """Whether images are known: in a score table each side of a pair stands for its own."""
-        return self._folder is not None
 
     @property
     def has_folds(self) -> bool:
@@ -163,71 +117,29 @@ class SparkPairs:
         )
 
     @property
-    def attributes(self) -> tuple[str, ...]:
-        """The names of the attributes."""
-        if self.layout is not None:
-            return tuple(self.layout.attributes)
-        return () if self.images is None else tuple(self.images.attributes)
+    def crossed(self) -> tuple[str, ...]:
+        """The attributes that make groups when none is named, as found on opening."""
+        source = self.source
+        return source.images.crossed if isinstance(source, FolderParts) else source.crossed
 
-    @property
-    def default_attribute(self) -> str | None:
-        """All attribute columns crossed, as for a `Dataset`."""
-        here = self.reader.here
-        crossed = here.images.crossed if isinstance(here, FolderParts) else here.crossed
-        return "+".join(crossed) or None
-
-    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
-        """Return the groups of `attribute`, in the order a `Dataset` has them; a job may tell."""
-        attribute = attribute or self.default_attribute
-        if attribute is None:
-            raise DataError(f"{self.where}: {self.why_no_groups()}")
-        if self.images is not None:
-            return cross(self.images.attributes, attribute, self.where).names
-        keys = attribute.split("+")
-        for key in keys:
-            if key not in self.attributes:
-                hint = did_you_mean(key, self.attributes)
-                raise DataError(f"{self.where}: attribute '{key}' is not in the data; {hint}")
-        if self.layout is None:
-            return ()
+    def _groups(
+        self, crossed: Sequence[Sequence[str]], most: int | None = None
+    ) -> list[list[tuple[str, ...]]]:
+        """Return the values that occur, sorted, of each list of attributes: a job tells."""
+        if isinstance(self.source, FolderParts):
+            return [[] for _ in crossed]
         # As of a dataset, groups are those of all folds.
         frame = self.frame if self.all_folds is None else self.all_folds
-        (groups,) = groups_in(frame, self.layout, [keys], self.where)
-        return tuple(" ".join(names) for names in groups)
-
-    def why_no_groups(self) -> str:
-        """Say why there is no default attribute, and what to do."""
-        return why_no_groups(self.attributes)
+        return groups_in(frame, self.source.layout, crossed, self.where, most)
 
     def fingerprint(self) -> str:
         """Return what tells whether this is the same data as another time."""
         return self.mark
 
-    # --------------------------------------------------------------- derived
-
-    def select(self, feature: str) -> SparkPairs:
-        """Return the pairs with another feature in use."""
-        check_feature(feature, self.features, self.where)
+    def _with_feature(self, feature: str) -> SparkPairs:
         return replace(self, reader=replace(self.reader, feature=feature))
 
-    def only(self, fold: Any) -> SparkPairs:
-        """Return the pairs of `fold`, named as it is printed."""
-        return self._picked(str(fold), keep=True)
-
-    def without(self, fold: Any) -> SparkPairs:
-        """Return the pairs of all folds but `fold`."""
-        return self._picked(str(fold), keep=False)
-
-    def _picked(self, fold: str, keep: bool) -> SparkPairs:
-        if not self.has_folds:
-            raise DataError(
-                f"{self.where}: the pairs have no column 'fold'; add it: on a cluster folds are "
-                "not drawn"
-            )
-        if fold not in self.fold_names:
-            raise no_such_fold(fold, self.fold_names, self.where)
-        if not keep and len(self.fold_names) == 1:
-            raise DataError(f"{self.where}: no pairs are left but those of fold {fold!r}")
+    def _with_fold(self, fold: str, keep: bool) -> SparkPairs:
         here = self._fold == fold
         mark = f"{self.mark} {'only' if keep else 'without'} {fold}"
         picked = self.frame.where(here if keep else ~here)
@@ -246,14 +158,7 @@ class SparkPairs:
             and ``row``, the number of its rows; everything but the last unless told. Scores are
             always read.
         """
-        there = self.frame.columns
-        if self.layout is not None:
-            names = self.layout.columns(columns)
-            names += [ROW] if columns is not None and "row" in columns and ROW in there else []
-        else:
-            optional = [n for n in _OPTIONAL if columns is None or n in columns or n == "score"]
-            names = [name for name in ("left", "right", *optional) if name in there]
-        return self.frame.select(names)
+        return self.frame.select(self.source.columns(columns, self.frame.columns))
 
     def head(self) -> Dataset:
         """Return a few pairs, here, to check a model against."""
@@ -279,15 +184,37 @@ class SparkPairs:
             raise DataError(f"{self.where}: expected at least one pair, found none")
         return self.reader.dataset(table)
 
-    @cached_property
-    def summary(self) -> DataSummary:
-        """Who is in the pairs; a job counts."""
-        from faircal.production.spark.fitting import summarise
+    def parts(
+        self, start: int = 0, columns: Collection[str] | None = None
+    ) -> Generator[Dataset, None, None]:
+        """Yield all pairs here, partition by partition: for data that one machine can go through.
 
-        return summarise(self)
+        Their order is Spark's, so they can't be gone on with: `start` is 0.
+        """
+        if start:
+            raise ParameterError(f"{self.where}: pairs on Spark have no numbers to go on from")
+        with errors_in_one_line():
+            for row in self.needed(columns).mapInArrow(as_bytes, "part binary").toLocalIterator():
+                yield self.reader.dataset(pa.ipc.open_stream(bytes(row.part)).read_all())
 
-    def fitting(self, request: FitRequest, job: Job) -> CountedFitting:
-        """Return what a method is fitted on; see `Method.fit`."""
-        from faircal.production.spark.fitting import distributed
+    def map(
+        self, make: Callable[[], PartWork], schema: Any, columns: Collection[str] | None = None
+    ) -> DataFrame:
+        """Return a frame with what the workers make of the parts; see `map_parts`."""
+        return map_parts(self.needed(columns), self.reader, make, schema)[0]
 
-        return distributed(self, request, job)
+    def reduce(
+        self,
+        start: Callable[[], T],
+        columns: Collection[str] | None = None,
+        *,
+        progress: PartProgress | None = None,
+        kept: KeptTally[T] | None = None,  # noqa: ARG002
+    ) -> T:
+        """Have the workers add parts to tallies, and add these up; see `PairParts.reduce`.
+
+        There is no checkpoint: what a lost worker had counted is counted again by another.
+        """
+        if progress is not None:
+            progress(0, 1)
+        return reduce_parts(self.needed(columns), self.reader, start)

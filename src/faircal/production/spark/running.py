@@ -1,55 +1,102 @@
-"""What the workers of Spark do with each part of a frame, and how what comes of it is added up."""
+"""What the workers of Spark do with the parts of a frame, and how what comes of it is added up."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from faircal._base.container import arrays_of, pack, prefixed, unprefixed
 from faircal.compute.threads import single
-from faircal.data import Dataset
-from faircal.production.spark.parts import PartReader
+from faircal.data.columns import SOMEWHERE
 from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
-    from faircal.production.spark.pairs import SparkPairs
+    from faircal.data import Dataset
+    from faircal.data.pair_sources import FolderParts, TableParts
+    from faircal.data.parts import T, Tally
 
 
-#: States that the driver adds up, at most: those of tasks are added up on the workers first.
+Range = tuple[float, float]
+
+#: Pairs of a part, about: Spark's own batches (10,000 rows unless told) are too short to be quick.
+PART = 1 << 18
+#: Tallies that the driver adds up, at most: those of tasks are added up on the workers first.
 _FEW = 32
 _STATE = "state binary"
 
-State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+PartWork = Callable[[Iterator["Dataset"]], Iterator[pa.Table]]
 
 
-class Tally(Protocol):
-    """Something that counts parts, and can be added up; whole numbers only, so in any order."""
+@dataclass(frozen=True, eq=False)
+class PartReader:
+    """Makes datasets of the Arrow batches of a frame.
 
-    def add(self, part: Dataset) -> None:
-        """Count a part."""
+    Travels to the workers, where it stays for as long as their processes do.
 
-    def merge(self, other: Self) -> None:
-        """Add what another one has counted."""
+    Parameters
+    ----------
+    source : FolderParts or TableParts
+    score_range : (float, float)
+        Of the scores; as `Dataset.score_range`.
+    feature : str
+        The one in use.
+    text_folds : bool
+        Whether folds are text.
+    """
 
-    def state(self) -> State:
-        """Return all as JSON and arrays."""
+    source: FolderParts | TableParts
+    score_range: Range
+    feature: str
+    text_folds: bool
 
-    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `state` gave."""
+    def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
+        """Yield the pairs of `batches`, some 2¹⁸ at a time."""
+        return map(self.dataset, gathered(batches))
+
+    def dataset(self, table: pa.Table) -> Dataset:
+        """Make one dataset of pairs; those of known images share images and embeddings."""
+        part = self.source.build(table, SOMEWHERE, self.text_folds, self.score_range)
+        return part if part.feature == self.feature else part.select(self.feature)
 
 
-T = TypeVar("T", bound=Tally)
-PartWork = Callable[[Iterator[Dataset]], Iterator[pa.Table]]
+def gathered(batches: Iterable[pa.RecordBatch], rows: int = PART) -> Iterator[pa.Table]:
+    """Put batches together until there are `rows` rows; nothing comes of none.
+
+    Examples
+    --------
+    >>> batches = [pa.record_batch({"left": [1, 2]}), pa.record_batch({"left": [3]})] * 2
+    >>> [table.num_rows for table in gathered(batches, rows=3)]
+    [3, 3]
+    """
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+            count += batch.num_rows
+        if count >= rows:
+            yield pa.Table.from_batches(held)
+            held, count = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def as_bytes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `batches`, a part in one cell, to be read by the driver part by part."""
+    for table in gathered(batches):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        yield pa.record_batch({"part": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,92 +129,68 @@ def _unpacked(reader: PartReader, make: bytes) -> _Task:
 
 
 def map_parts(
-    pairs: SparkPairs,
-    make: Callable[[], PartWork],
-    schema: Any,
-    columns: Collection[str] | None = None,
-) -> DataFrame:
-    """Return a frame with what comes of the parts of `pairs`.
+    frame: DataFrame, reader: PartReader, make: Callable[[], PartWork], schema: Any
+) -> tuple[DataFrame, Broadcast[_Task]]:
+    """Return a frame with what comes of the parts, and what must be there while it is used.
 
     Parameters
     ----------
-    pairs : SparkPairs
+    frame : pyspark.sql.DataFrame
+        The pairs.
+    reader : PartReader
     make : callable
         Called once in each worker process; gives what makes tables of parts.
     schema : str or StructType
         Of those tables.
-    columns : collection of str, optional
-        What is needed of the pairs (`SparkPairs.needed`).
     """
-    return _mapped(pairs, make, schema, columns)[0]
-
-
-def _mapped(
-    pairs: SparkPairs, make: Callable[[], PartWork], schema: Any, columns: Collection[str] | None
-) -> tuple[DataFrame, Broadcast[_Task]]:
-    """Return the frame, and the broadcast that must be there for as long as it is used."""
-    task: Broadcast[_Task] = pairs.spark.sparkContext.broadcast(_Task(pairs.reader, make))
+    task: Broadcast[_Task] = frame.sparkSession.sparkContext.broadcast(_Task(reader, make))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from task.value(batches)
 
-    return pairs.needed(columns).mapInArrow(run, schema), task
+    return frame.mapInArrow(run, schema), task
 
 
-def reduce_parts(
-    pairs: SparkPairs, start: Callable[[], T], columns: Collection[str] | None = None
-) -> T:
-    """Count all parts of `pairs`, and return what they come to together.
+def reduce_parts(frame: DataFrame, reader: PartReader, start: Callable[[], T]) -> T:
+    """Count all parts, each task in a tally of its own, and return what they come to together."""
 
-    Each task counts its parts in a tally of its own, and gives its state as one row.
+    def counting() -> PartWork:
+        return lambda parts: _counted(start(), parts)
 
-    Parameters
-    ----------
-    pairs : SparkPairs
-    start : callable
-        Gives a tally of nothing yet; called on the workers and here.
-    columns : collection of str, optional
-        What is needed of the pairs.
-    """
-    counting = partial(partial, _counted, start)
-    states, task = _mapped(pairs, counting, _STATE, columns)
+    states, task = map_parts(frame, reader, counting, _STATE)
 
     def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        total = start()
-        for batch in batches:
-            for blob in batch.column(0):
-                total.merge(_restored(start, blob.as_py()))
-        yield pa.record_batch({"state": pa.array([_packed(total)], pa.binary())})
+        yield _packed(_sum(start, (blob for batch in batches for blob in batch.column(0))))
 
-    tasks = min(_FEW, pairs.spark.sparkContext.defaultParallelism)
+    tasks = min(_FEW, frame.sparkSession.sparkContext.defaultParallelism)
     try:
         with errors_in_one_line():
             rows = states.repartition(tasks).mapInArrow(merged, _STATE).toArrow()
     finally:
         task.destroy()
+    return _sum(start, rows["state"])
+
+
+def _counted(tally: T, parts: Iterator[Dataset]) -> Iterator[pa.Table]:
+    for part in parts:
+        tally.add(part)
+        del part  # it is let go before there is another one
+    yield pa.Table.from_batches([_packed(tally)])
+
+
+def _sum(start: Callable[[], T], blobs: Iterable[Any]) -> T:
+    """Add up tallies that have travelled."""
     total = start()
-    for blob in rows["state"]:
-        total.merge(_restored(start, blob.as_py()))
+    for blob in blobs:
+        arrays, tally = arrays_of(blob.as_py()), start()
+        tally.restore(json.loads(bytes(arrays["header"]).decode()), unprefixed("of", arrays))
+        total.merge(tally)
     return total
 
 
-def _counted(start: Callable[[], Tally], parts: Iterator[Dataset]) -> Iterator[pa.Table]:
-    tally = start()
-    for part in parts:
-        tally.add(part)
-        del part  # its images are let go before there are others
-    yield pa.table({"state": pa.array([_packed(tally)], pa.binary())})
-
-
-def _packed(tally: Tally) -> bytes:
+def _packed(tally: Tally) -> pa.RecordBatch:
     """Return the state as the bytes of a container; its JSON, which may be long, as an array."""
     header, arrays = tally.state()
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    return pack({}, {"header": text, **prefixed("of", arrays)})
-
-
-def _restored(start: Callable[[], T], blob: bytes) -> T:
-    arrays = arrays_of(blob)
-    tally = start()
-    tally.restore(json.loads(bytes(arrays["header"]).decode()), unprefixed("of", arrays))
-    return tally
+    state = pack({}, {"header": text, **prefixed("of", arrays)})
+    return pa.record_batch({"state": pa.array([state], pa.binary())})

@@ -13,21 +13,18 @@ import pyarrow as pa
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import atomic_path
 from faircal.data import Dataset
-from faircal.data.stream import Cut
 from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
-from faircal.methods.prior import Shift, estimate_share, fitted_share
+from faircal.methods.prior import Shift
 from faircal.production.scoring import Adding, needed_columns, score_part
 from faircal.production.scoring.parquet import join_parts, rows_of
 from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.running import PartWork, map_parts
+from faircal.production.spark.running import PartWork
 from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Pairs that a share of genuine ones is estimated from, at most.
-_ESTIMATED_FROM = 1_000_000
 #: What names begin with in a folder that Spark writes, points and underlines left out.
 _SPARKS = ("part-", "SUCCESS", "temporary")
 
@@ -88,15 +85,7 @@ def score(
     columns = needed_columns(model, keep, pairs.attributes) | {"row"}
     if "genuine" not in keep and pairs.has_images:
         columns.discard("genuine")  # who scores a billion pairs need not move their labels
-    return map_parts(pairs, task, _schema(pairs, head), columns)
-
-
-def estimate(model: Method, pairs: SparkPairs) -> tuple[Any, list[str]]:
-    """Estimate the share of genuine pairs from a sample, as `estimate_share` does."""
-    sample = pairs.sample(_ESTIMATED_FROM)
-    share = fitted_share(model)
-    columns = needed_columns(model, (), pairs.attributes)
-    return estimate_share(model, Cut(sample), calibrated_at=share, columns=columns)
+    return pairs.map(task, _schema(pairs, head), columns)
 
 
 def _schema(pairs: SparkPairs, head: pa.Table) -> Any:

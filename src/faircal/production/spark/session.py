@@ -242,12 +242,18 @@ class SparkEngine:
         with step(progress, f"reading {files.path}"):
             return open_pairs(spark, files.path, embeddings=self.embeddings, **how)
 
-    def open_one(
-        self, spark: Any, files: PairFiles, feature: str | None, progress: Progress = silent
-    ) -> SparkPairs:
-        """Open the data with one feature: the one named, or the only one."""
+    @contextmanager
+    def opened(
+        self, files: PairFiles, feature: str | None, progress: Progress = silent
+    ) -> Iterator[SparkPairs]:
+        """Start Spark for the block, and open the data with one feature: that named, or the only.
+
+        Tells `progress` of Spark's tasks.
+        """
         from faircal.data.pair_files import check_one_feature
 
-        pairs = self.open(spark, files, [feature] if feature else (), progress=progress)
-        check_one_feature(pairs.features, files.path)
-        return pairs
+        with self.session(progress) as spark:
+            pairs = self.open(spark, files, [feature] if feature else (), progress=progress)
+            check_one_feature(pairs.features, files.path)
+            with task_progress(spark, progress):
+                yield pairs

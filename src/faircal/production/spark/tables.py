@@ -14,7 +14,7 @@ from faircal._base.errors import DataError
 from faircal.data.build import MOST_GROUPS, ScoreColumns
 from faircal.data.pair_sources import ROW, combinations
 from faircal.data.tables import check_alike, check_shape, is_index, parts_of, read_table, unreadable
-from faircal.production.spark.parts import gathered
+from faircal.production.spark.running import gathered
 from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
