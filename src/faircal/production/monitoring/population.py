@@ -261,9 +261,8 @@ class CalibrationPairs:
     def of(cls, model: Method, data: PairParts, rng: np.random.Generator) -> CalibrationPairs:
         """Take pairs of `data`, each as likely as any other."""
         if not isinstance(data, Dataset | PairStream):
-            data = cast("SparkPairs", data).sample(
-                PAIRS, int(rng.integers(1 << 31)) if len(data) > PAIRS else 0
-            )
+            seed = int(rng.integers(1 << 31)) if len(data) > PAIRS else 0
+            data = cast("SparkPairs", data).sample(PAIRS, seed)
         samples: list[Dataset] = []
         used, scores, sides, images = [], [], [], 0
         for part, sample in _sampled(data, rng):
@@ -299,14 +298,12 @@ class CalibrationPairs:
         )
 
 
-def _sampled(
-    data: Dataset | PairStream, rng: np.random.Generator
-) -> Iterator[tuple[Dataset, Dataset]]:
+def _sampled(data: PairParts, rng: np.random.Generator) -> Iterator[tuple[Dataset, Dataset]]:
     """Yield parts of the pairs, and what is taken of each: the same pairs, however they are cut."""
     rows, start = np.arange(len(data)), 0
     if len(data) > PAIRS:
         rows = np.sort(rng.choice(len(data), PAIRS, replace=False))
-    for part in [data] if isinstance(data, Dataset) else data.parts():
+    for part in data.parts():
         first, last = np.searchsorted(rows, (start, start + len(part)))
         if last > first:
             every = last - first == len(part)
