@@ -18,7 +18,6 @@ from faircal.cli.help import (
     Command,
     Manual,
     Option,
-    Part,
     Section,
     broken,
     manual_of,
@@ -197,22 +196,6 @@ def test_wide_terminals_are_used_up_to_a_hundred_columns(run_here, monkeypatch):
         monkeypatch.setenv("COLUMNS", columns)
         widest = max(map(len, run_here(["fit", "--help"]).out.splitlines()))
         assert most - 8 < widest <= most
-
-
-@pytest.mark.parametrize(
-    ("allowed", "said"),
-    [
-        (click.IntRange(1), "at least 1"),
-        (click.IntRange(max=9), "at most 9"),
-        (click.IntRange(0, 65535), "at least 0 and at most 65535"),
-        (click.FloatRange(0, 1, min_open=True, max_open=True), "above 0 and below 1"),
-        (click.FloatRange(0, 0.5, min_open=True), "above 0 and at most 0.5"),
-    ],
-)
-def test_ranges_are_said_in_words(allowed, said):
-    shown = Option(["--some"], part=Part.GENERAL, type=allowed, default=1, help="Some.")
-    _, text = shown.get_help_record(click.Context(click.Command("some")))
-    assert text == f"Some.  [default: 1; {said}]"
 
 
 # ------------------------------------------------------- names in words and in registries

@@ -130,12 +130,12 @@ def test_vectors_stay_as_they_are_where_told():
         ({"margin": -1}, "margin: expected a whole number of 0 or more, found -1"),
         ({"margin": 2.5}, "margin: expected a whole number"),
         ({"margin": 112}, "margin: expected less than size 112, found 112"),
-        ({"align": "eyes"}, "align: found 'eyes'; known: points, box"),
-        ({"align": "point"}, "did you mean points?"),
-        ({"align": None}, "align: found None"),
-        ({"channels": "RGB"}, "channels: found 'RGB'"),
-        ({"channels": ["rgb"]}, "channels: found"),
-        ({"layout": "nwhc"}, "layout: found 'nwhc'; did you mean nhwc?"),
+        ({"align": "eyes"}, "align: expected points or box, found 'eyes'"),
+        ({"align": "point"}, "align: expected points or box, found 'point'"),
+        ({"align": None}, "align: expected points or box, found None"),
+        ({"channels": "RGB"}, "channels: expected rgb or bgr, found 'RGB'"),
+        ({"channels": ["rgb"]}, "channels: expected"),
+        ({"layout": "nwhc"}, "layout: expected nchw or nhwc, found 'nwhc'"),
         ({"mean": "127"}, "mean: expected a number, found '127'"),
         ({"mean": True}, "mean: expected a number"),
         ({"mean": [1, 2, 3]}, "mean: expected a number"),
@@ -195,7 +195,6 @@ def test_the_shortest_description(describe, tmp_path):
     assert told.name == "mine"
     assert told.file == tmp_path / "net.onnx"
     assert told.preprocessing == PRESETS["adaface"]
-    assert (told.sha256, told.licence) == (None, None)
 
 
 def test_a_preset_with_changes(describe):
@@ -221,7 +220,7 @@ def test_everything_told(describe, tmp_path):
         flip = true
         normalize = false
     """)
-    assert (told.name, told.sha256, told.licence) == ("net", "ABC", "MIT")
+    assert (told.name, told.sha256) == ("net", "ABC")
     assert told.file == tmp_path / "elsewhere/net.onnx"
     expected = Preprocessing(
         48, "box", tuple(map(tuple, points)), 4, "bgr", 1.5, 2, "nhwc", True, False
@@ -257,10 +256,10 @@ MINIMAL = 'file = "n.onnx"\nsize = 112\n'
         ('file = "n.onnx"\nsize = 112.5', "size: expected a whole number"),
         (MINIMAL + 'margin = "1"', "margin: expected a whole number"),
         (MINIMAL + "margin = 112", "margin: expected less than size"),
-        (MINIMAL + "align = 1", "align: found 1"),
-        (MINIMAL + 'align = "face"', "align: found 'face'"),
-        (MINIMAL + 'channels = "gbr"', "channels: found 'gbr'"),
-        (MINIMAL + 'layout = "NCHW"', "layout: found 'NCHW'"),
+        (MINIMAL + "align = 1", "align: expected points or box, found 1"),
+        (MINIMAL + 'align = "face"', "align: expected points or box"),
+        (MINIMAL + 'channels = "gbr"', "channels: expected rgb or bgr"),
+        (MINIMAL + 'layout = "NCHW"', "layout: expected nchw or nhwc"),
         (MINIMAL + "mean = [0.5, 0.5, 0.5]", "mean: expected a number"),
         (MINIMAL + "mean = nan", "mean: expected a number"),
         (MINIMAL + "scale = 0.0", "scale: expected a number other than 0"),

@@ -178,23 +178,11 @@ class Option(click.Option):
         return super().make_metavar(ctx)
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
-        """Return default, range and whether it must be given; words without parentheses."""
+        """Return default, range and whether it must be given; words are no value in parentheses."""
         extra = super().get_help_extra(ctx)
         if isinstance(self.show_default, str):
             extra["default"] = self.show_default
-        if "range" in extra and isinstance(self.type, click.IntRange | click.FloatRange):
-            extra["range"] = _range(self.type)
         return extra
-
-
-def _range(allowed: click.IntRange | click.FloatRange) -> str:
-    """Return a range in words, such as "above 0 and at most 1"."""
-    ends = []
-    if allowed.min is not None:
-        ends.append(f"{'above' if allowed.min_open else 'at least'} {allowed.min}")
-    if allowed.max is not None:
-        ends.append(f"{'below' if allowed.max_open else 'at most'} {allowed.max}")
-    return " and ".join(ends)
 
 
 class Argument(click.Argument):

@@ -80,18 +80,15 @@ def progress_bars() -> Iterator[Progress]:
     if not err().is_terminal:
         yield silent
         return
+    # What is too long for the terminal is cut at the end, in the label, and nowhere else.
+    label = Column(ratio=1, overflow="ellipsis", no_wrap=True)
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", table_column=Column(no_wrap=True)),
-        BarColumn(12, table_column=Column(no_wrap=True)),
+        BarColumn(12),
         MofNCompleteColumn(table_column=Column(no_wrap=True)),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        TextColumn("left", table_column=Column(no_wrap=True)),
-        # What is too long for the terminal is cut here, and nowhere else.
-        TextColumn(
-            "{task.fields[label]}",
-            table_column=Column(ratio=1, overflow="ellipsis", no_wrap=True),
-        ),
+        TextColumn("left {task.fields[label]}", table_column=label),
     )
     with Bars(*columns, console=err(), expand=True, transient=True) as bars:
         tasks: dict[str, TaskID] = {}
@@ -148,11 +145,10 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> None:
     from faircal._base.errors import ParameterError
     from faircal.methods import METHODS
 
-    kinds = {
+    kinds: dict[type, tuple[Any, str]] = {
         int: (int, "a whole number"),
         float: (int | float, "a number"),
         bool: (bool, "true or false"),
-        str: (str, "text"),
     }
     defaults = METHODS[method].defaults()
     for name, value in settings.items():

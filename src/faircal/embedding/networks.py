@@ -17,6 +17,7 @@ from faircal._base.registry import Registry, device_kind, short
 from faircal.embedding.preprocessing import (
     DLIB_POINTS,
     PRESETS,
+    Description,
     Preprocessing,
     read_description,
 )
@@ -357,50 +358,40 @@ def open_network(
         The weights of a known network, in place of those in the cache folder.
     device : {"auto", "cpu", "cuda"}
     """
-    network = _open(name, preset, weights, device)
+    path = Path(name)
+    if path.suffix.lower() in (".onnx", ".toml"):
+        network = _open_file(path, preset, weights, device)
+    else:
+        published = NETWORKS[name]
+        if preset is not None:
+            raise ParameterError(f"--preset: is for an .onnx file; {name} has its own")
+        require(*published.needs, f"network {name}")  # before its weights are looked for
+        file = published.weights.find(weights, option="--weights")
+        network = published.open(name, published.preprocessing, file, device)
     network.try_out()
     return network
 
 
-def _open(name: str, preset: str | None, weights: Path | None, device: str) -> Network:
-    path = Path(name)
-    suffix = path.suffix.lower()
-    if suffix not in (".onnx", ".toml"):
-        return _open_known(name, preset, weights, device)
+def _open_file(path: Path, preset: str | None, weights: Path | None, device: str) -> Network:
+    """Open an ONNX network, which a preset or a TOML file describes."""
     if weights is not None:
         raise ParameterError("--weights: is for networks known by name; a file is the network")
-    if suffix == ".toml":
+    if path.suffix.lower() == ".toml":
         if preset is not None:
             raise ParameterError("--preset: is for an .onnx file; put 'preset' into the TOML file")
         described = read_description(path)
-        return _described(
-            described.name, described.preprocessing, described.file, described.sha256, device
-        )
-    if preset is None:
+    elif preset is None:
         raise ParameterError(
             f"{path}: say what the network takes with --preset ({', '.join(PRESETS)}), "
             "or describe it in a TOML file"
         )
-    return _described(path.stem, PRESETS[preset], path, None, device)
-
-
-def _open_known(name: str, preset: str | None, weights: Path | None, device: str) -> Network:
-    network = NETWORKS[name]
-    if preset is not None:
-        raise ParameterError(f"--preset: is for an .onnx file; {name} has its own")
-    require(*network.needs, f"network {name}")  # before its weights are looked for
-    return network.open(
-        name, network.preprocessing, network.weights.find(weights, option="--weights"), device
-    )
-
-
-def _described(
-    name: str, preprocessing: Preprocessing, path: Path, sha256: str | None, device: str
-) -> Network:
-    if not path.is_file():
-        raise DataError(f"{path}: no such file; check the path of the network")
-    checksum = file_digest(path)
+    else:
+        described = Description(path.stem, path, PRESETS[preset])
+    name, file, preprocessing, sha256 = described
+    if not file.is_file():
+        raise DataError(f"{file}: no such file; check the path of the network")
+    checksum = file_digest(file)
     if sha256 is not None and checksum != sha256.lower():
-        raise ModelFileError(f"{path}: expected SHA-256 {sha256}, found {checksum}; get it again")
+        raise ModelFileError(f"{file}: expected SHA-256 {sha256}, found {checksum}; get it again")
     require("onnxruntime", "embed", f"network {name}")
-    return OnnxNetwork(name, preprocessing, path, device)
+    return OnnxNetwork(name, preprocessing, file, device)

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +36,6 @@ DLIB_POINTS: Points = (
 )
 #: Largest side of an input, in pixels.
 LARGEST = 4096
-_ALIGNMENTS = ("points", "box")
-_CHANNELS = ("rgb", "bgr")
-_LAYOUTS = ("nchw", "nhwc")
 
 
 @dataclass(frozen=True)
@@ -79,36 +76,23 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         check_whole("size", self.size, 1)
-        if self.size > LARGEST:
-            raise ParameterError(f"size: expected {LARGEST} or less, found {self.size}")
         check_whole("margin", self.margin, 0)
-        choices = (("align", _ALIGNMENTS), ("channels", _CHANNELS), ("layout", _LAYOUTS))
-        for name, values in choices:
-            value = getattr(self, name)
-            if value not in values:
-                raise ParameterError(f"{name}: found {value!r}; {did_you_mean(str(value), values)}")
-        self._check_numbers()
-        if not _are_points(self.points):
-            raise ParameterError(
-                "points: expected five pairs x, y (eyes, nose, corners of the mouth), "
-                f"found {self.points!r}"
-            )
-        if self.margin >= self.size:
-            raise ParameterError(
-                f"margin: expected less than size {self.size}, found {self.margin}"
-            )
-
-    def _check_numbers(self) -> None:
-        for name in ("mean", "scale"):
-            value = getattr(self, name)
-            if not _is_number(value):
-                raise ParameterError(f"{name}: expected a number, found {value!r}")
-        if self.scale == 0:
-            raise ParameterError("scale: expected a number other than 0, found 0")
-        for name in ("flip", "normalize"):
-            value = getattr(self, name)
-            if not isinstance(value, bool):
-                raise ParameterError(f"{name}: expected true or false, found {value!r}")
+        rules = {
+            "size": (self.size <= LARGEST, f"{LARGEST} or less"),
+            "margin": (self.margin < self.size, f"less than size {self.size}"),
+            "align": (self.align in ("points", "box"), "points or box"),
+            "points": (_are_points(self.points), "five pairs x, y (eyes, nose, mouth's corners)"),
+            "channels": (self.channels in ("rgb", "bgr"), "rgb or bgr"),
+            "layout": (self.layout in ("nchw", "nhwc"), "nchw or nhwc"),
+            "mean": (_is_number(self.mean), "a number"),
+            "scale": (_is_number(self.scale) and self.scale != 0, "a number other than 0"),
+            "flip": (isinstance(self.flip, bool), "true or false"),
+            "normalize": (isinstance(self.normalize, bool), "true or false"),
+        }
+        for name, (holds, expected) in rules.items():
+            if not holds:
+                value = getattr(self, name)
+                raise ParameterError(f"{name}: expected {expected}, found {value!r}")
 
     def __call__(self, faces: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the input for `faces`, shape (n, size, size, 3), RGB."""
@@ -154,25 +138,13 @@ PRESETS.register("adaface", Preprocessing(112, channels="bgr", mean=127.5, scale
 PRESETS.register("facenet", Preprocessing(160, align="box", mean=127.5, scale=128.0))
 
 
-@dataclass(frozen=True)
-class Description:
-    """What a TOML file says of an ONNX network.
-
-    Attributes
-    ----------
-    name : str
-        What the embeddings will be called.
-    file : Path
-        The ``.onnx`` file, beside the description unless it is an absolute path.
-    sha256, licence : str or None
-    preprocessing : Preprocessing
-    """
+class Description(NamedTuple):
+    """What a TOML file says of an ONNX network: its file and checksum, and what it takes."""
 
     name: str
     file: Path
     preprocessing: Preprocessing
     sha256: str | None = None
-    licence: str | None = None
 
 
 _OWN = ("name", "file", "sha256", "licence", "preset")
@@ -204,11 +176,5 @@ def read_description(path: Path) -> Description:
         made = replace(base, **values) if base else Preprocessing(**values)
     except (ParameterError, TypeError) as error:
         raise DataError(f"{path}: {error}; correct it") from error
-    file = path.parent / described["file"]
-    return Description(
-        described.get("name", path.stem),
-        file,
-        made,
-        described.get("sha256"),
-        described.get("licence"),
-    )
+    file = path.parent / described["file"]  # beside the description, unless the path is absolute
+    return Description(described.get("name", path.stem), file, made, described.get("sha256"))
