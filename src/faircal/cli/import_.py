@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 _no_pictures = option(
     "--no-pictures",
+    "pictures",
     part=Part.DATA,
-    is_flag=True,
+    flag_value=False,
+    default=True,
+    show_default=False,
     help="Import the pairs alone: don't look for the pictures. Without it pairs whose picture is "
     "not there are dropped.",
 )
@@ -72,24 +75,14 @@ def command() -> None:
 
 def _layout(
     source: str, examples: Mapping[str, str], *options: Callable[..., Any]
-) -> Callable[..., click.Command]:
-    """Make a command of a function that takes SOURCE and options and gives an `Import`."""
+) -> Callable[[Callable[[], None]], click.Command]:
+    """Make a command that reads SOURCE by the function of a layout: of ``rfw``, ``read_rfw``.
 
-    def decorate(read: Callable[..., Import]) -> click.Command:
-        def run(source: Path, folder: Path, as_json: bool, **rest: Any) -> None:
-            from faircal._base.files import check_folder, require_new
-
-            check_folder(folder)
-            require_new(folder)
-            with progress_bars() as progress:
-                dataset = read(source, progress=progress, **rest)
-                dataset.save(folder)
-            _show(dataset, folder, as_json)
-
-        decorated: Any = json_option(run)
-        for each in reversed(options):
-            decorated = each(decorated)
-        decorated = option(
+    The function that is decorated gives the name and the help.
+    """
+    of_all = (
+        argument("source", type=click.Path(path_type=Path), help=source),
+        option(
             "--out",
             "folder",
             part=Part.OUTPUT,
@@ -97,11 +90,27 @@ def _layout(
             type=click.Path(path_type=Path),
             metavar="DIR",
             help="Dataset folder to make. One that is there and not empty is an error.",
-        )(decorated)
-        decorated = argument("source", type=click.Path(path_type=Path), help=source)(decorated)
-        return command.command(
-            read.__name__, help=read.__doc__, examples=examples, tables={"Files": _FILES}, see=_SEE
-        )(decorated)
+        ),
+    )
+
+    def decorate(layout: Callable[[], None]) -> click.Command:
+        def run(source: Path, folder: Path, as_json: bool, **how: Any) -> None:
+            from faircal._base.files import check_folder, require_new
+            from faircal.data import importers
+
+            check_folder(folder)
+            require_new(folder)
+            read = getattr(importers, f"read_{layout.__name__}")
+            with progress_bars() as progress:
+                dataset = read(source, progress=progress, **how)
+                dataset.save(folder)
+            _show(dataset, folder, as_json)
+
+        decorated: Any = run
+        for each in reversed((*of_all, *options, json_option)):
+            decorated = each(decorated)
+        more = {"examples": examples, "tables": {"Files": _FILES}, "see": _SEE}
+        return command.command(layout.__name__, help=layout.__doc__, **more)(decorated)
 
     return decorate
 
@@ -131,22 +140,19 @@ def _show(dataset: Import, folder: Path, as_json: bool) -> None:
     option(
         "--folds",
         part=Part.DATA,
-        type=click.Choice(["5", "10"]),
-        default="5",
+        type=click.Choice([5, 10]),
+        default=5,
         help="5: consecutive splits joined in twos, as in the paper; 10: as shipped.",
     ),
     _no_pictures,
 )
-def rfw(source: Path, folds: str, no_pictures: bool, **rest: Any) -> Import:
+def rfw() -> None:
     """Import RFW, as shipped.
 
     Reads the pair lists of four ethnicities and looks for the pictures. An image is keyed by
     ethnicity, person and number, since person ids repeat over ethnicities. The attribute is
     ethnicity. Next: 'faircal embed SOURCE --network N --out DIR'.
     """
-    from faircal.data.importers import read_rfw
-
-    return read_rfw(source, native=folds == "10", pictures=not no_pictures, **rest)
 
 
 @_layout(
@@ -166,7 +172,7 @@ def rfw(source: Path, folds: str, no_pictures: bool, **rest: Any) -> Import:
     ),
     _no_pictures,
 )
-def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
+def bfw() -> None:
     """Import BFW, as shipped.
 
     Reads the owners' table of pairs and looks for the pictures it names. Attributes are the
@@ -174,9 +180,6 @@ def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     pickle is refused, since it can run code. Next: 'faircal embed', or with --score at once
     'faircal audit' and 'faircal benchmark'.
     """
-    from faircal.data.importers import read_bfw
-
-    return read_bfw(source, pictures=not no_pictures, **rest)
 
 
 @_layout(
@@ -188,7 +191,7 @@ def bfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     _no_pictures,
     seed_option,
 )
-def ijbc(source: Path, no_pictures: bool, **rest: Any) -> Import:
+def ijbc() -> None:
     """Import IJB-C, its 1:1 covariate protocol.
 
     Any number of pairs is read in bounded memory. Attributes are skin_tone and gender. IJB-C has no
@@ -196,9 +199,6 @@ def ijbc(source: Path, no_pictures: bool, **rest: Any) -> Import:
     dropped, about four in five of the imposters. Next: 'faircal embed SOURCE --network N
     --out DIR'.
     """
-    from faircal.data.importers import read_ijbc
-
-    return read_ijbc(source, pictures=not no_pictures, **rest)
 
 
 @_layout(
@@ -211,16 +211,13 @@ def ijbc(source: Path, no_pictures: bool, **rest: Any) -> Import:
     attributes_option,
     _no_pictures,
 )
-def lfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
+def lfw() -> None:
     """Import LFW, View 2's ten folds.
 
     Reads the 6,000 pairs of View 2. With people.txt all images are listed with their person's fold,
     so that 'faircal pairs' can make more pairs in the same folds. LFW brings no attributes:
     --attributes adds them. Next: 'faircal embed SOURCE --network N --out DIR'.
     """
-    from faircal.data.importers import read_lfw
-
-    return read_lfw(source, pictures=not no_pictures, **rest)
 
 
 @_layout(
@@ -235,16 +232,13 @@ def lfw(source: Path, no_pictures: bool, **rest: Any) -> Import:
     level_option,
     _name,
 )
-def folder(source: Path, **rest: Any) -> Import:
+def folder() -> None:
     """Import a folder of photos, a sub-folder each person.
 
     An image's id is its path, its person the folder it lies in. There are no pairs yet: 'faircal
     embed' makes vectors, then 'faircal pairs' makes pairs. 'faircal embed' can also be given the
     photos at once, without an import.
     """
-    from faircal.data.importers import read_folder
-
-    return read_folder(source, **rest)
 
 
 @_layout(
@@ -258,7 +252,7 @@ def folder(source: Path, **rest: Any) -> Import:
     attributes_option,
     _name,
 )
-def bob(source: Path, **rest: Any) -> Import:
+def bob() -> None:
     """Import a score file of bob: four columns, five, or CSV.
 
     The scores are taken over; pictures are not needed. A score that is no number (a failure) drops
@@ -266,6 +260,3 @@ def bob(source: Path, **rest: Any) -> Import:
     attributes, and presentation attacks are dropped. Next: 'faircal audit DIR', with --score-range
     where scores leave -1 to 1.
     """
-    from faircal.data.importers import read_bob
-
-    return read_bob(source, **rest)

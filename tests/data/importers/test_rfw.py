@@ -118,7 +118,7 @@ def test_loads(rfw, save):
 
 
 def test_native_folds(rfw, save):
-    made = save(read_rfw(rfw, native=True))
+    made = save(read_rfw(rfw, folds=10))
     folds = [row[3] for row in made.rows("pairs")]
     assert folds[:60] == [str(split) for split in range(1, 11) for _ in range(6)]
     assert made.about["imported"]["folds"] == "ten as shipped"

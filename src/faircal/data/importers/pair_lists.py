@@ -72,7 +72,7 @@ def _pair(path: Path, line: int, fields: list[str]) -> tuple[Picture, Picture]:
 def read_rfw(
     source: str | Path,
     *,
-    native: bool = False,
+    folds: int = 5,
     pictures: bool = True,
     progress: Progress = silent,
 ) -> Import:
@@ -85,8 +85,8 @@ def read_rfw(
     ----------
     source : path
         The folder with ``test``, or with ``data`` and ``txts``.
-    native : bool
-        Keep the ten splits as folds, instead of joining consecutive ones in twos.
+    folds : {5, 10}
+        5: consecutive splits joined in twos, as in the paper; 10: the splits as shipped.
     pictures : bool
         Look for the pictures, and drop the pairs of those that are not there.
     """
@@ -107,7 +107,7 @@ def read_rfw(
         columns["left"] += [f"{ethnicity}/{_path(left)}" for left, _ in lines]
         columns["right"] += [f"{ethnicity}/{_path(right)}" for _, right in lines]
         columns["genuine"] += genuine
-        columns["fold"] += [split if native else (split - 1) // 2 + 1 for split in splits]
+        columns["fold"] += [(split - 1) * folds // N_SPLITS + 1 for split in splits]
     if not columns["left"]:
         raise DataError(
             f"{texts}: expected {ETHNICITIES[0]}/{ETHNICITIES[0]}_pairs.txt and its like, found "
@@ -125,7 +125,7 @@ def read_rfw(
     )
     imported.notes += notes + _shared(people)
     imported.options = {
-        "folds": "ten as shipped" if native else "consecutive splits joined in twos"
+        "folds": "ten as shipped" if folds == N_SPLITS else "consecutive splits joined in twos"
     }
     if pictures:
         imported.home = find_home(folder, ("test/data", "data"), ids)
