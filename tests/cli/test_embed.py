@@ -12,9 +12,7 @@ import pytest
 
 import faircal
 from faircal.data.tables import read_table
-from faircal.embedding.detectors import DETECTORS
 from faircal.embedding.networks import NETWORKS
-from faircal.embedding.preprocessing import PRESETS
 
 image = pytest.importorskip("PIL.Image")
 onnx = pytest.importorskip("onnx")
@@ -384,29 +382,6 @@ def test_other_settings_do_not_go_on(home, run_here, monkeypatch, interrupt_at):
 # -------------------------------------------------------------------- lists and help
 
 
-def test_list(home, run_here):
-    done = run_here(["embed", "--list"])
-    assert done.code == 0
-    for name in (*NETWORKS, *DETECTORS, *PRESETS):
-        assert name in done.out
-    for known in NETWORKS.values():
-        assert known.weights.licence.split(";")[0] in done.out
-    assert str(home / "weights") in done.out.replace("\n", "")
-    assert "$FAIRCAL_WEIGHTS" in done.out
-    assert done.err == ""
-
-
-def test_list_says_what_is_here(home, run_here):
-    def row(name):
-        listed = run_here(["embed", "--list"]).out.splitlines()
-        return next(line for line in listed if line.split()[:1] == [name])
-
-    assert " get arcfaceresnet100-8.onnx " in row("arcface")
-    Path("weights").mkdir()
-    Path("weights/arcfaceresnet100-8.onnx").write_text("x")
-    assert " here " in row("arcface")
-
-
 def test_help(run_here):
     done = run_here(["embed", "--help"])
     assert done.code == 0
@@ -570,15 +545,6 @@ def without_extras(*words):
         check=False,
         timeout=120,
     )
-
-
-def test_the_list_needs_no_extra(home):
-    done = without_extras("embed", "--list")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    for name in (*NETWORKS, *DETECTORS):
-        assert name in done.stdout
-    assert "'faircal[embed]'" in done.stdout
 
 
 def test_nothing_installed(home):

@@ -56,8 +56,7 @@ def test_the_network_as_it_is_used(weights):
 def test_mtcnn():
     from faircal.embedding.detectors import MtcnnDetector
 
-    if not all(weights.here for weights in MtcnnDetector.weights):
-        pytest.skip("MTCNN's weights are not beside the GPU")
+    pytest.importorskip("facenet_pytorch", reason="no weights of MTCNN beside the GPU")
     skimage = pytest.importorskip("skimage", reason="no photograph beside the GPU")
     photo = skimage.data.astronaut()
     (cpu, *_), (gpu, *_) = (MtcnnDetector(name)(photo) for name in ("cpu", "cuda"))

@@ -63,13 +63,11 @@ def weights(sha256=SHA256, package="weights_of_a_test"):
 def test_in_the_cache_folder(cache):
     path = write(cache)
     assert weights(package=None).find() == path
-    assert weights(package=None).here
 
 
 def test_in_an_installed_package(package):
     path = write(package)
     assert weights().find() == path
-    assert weights().here
     assert "weights_of_a_test" not in sys.modules
 
 
@@ -80,7 +78,6 @@ def test_a_package_before_the_cache(package, cache):
 
 
 def test_a_package_without_the_file(package, cache):
-    assert not weights().here
     path = write(cache)
     assert weights().find() == path
 
@@ -114,7 +111,6 @@ def test_the_cache_folder(monkeypatch, tmp_path):
 def test_looking_makes_no_folder(cache):
     with pytest.raises(MissingExtraError):
         weights().find()
-    assert not weights().here
     assert not cache.exists()
 
 

@@ -20,16 +20,9 @@ if TYPE_CHECKING:
     from faircal.embedding import Embedded
 
 
-def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
-        _show_networks()
-        context.exit()
-
-
 @click.command(
     cls=Command,
     examples={
-        "What is there, and what must be got": "faircal embed --list",
         "Photos of your own, a sub-folder for each person": "faircal embed ~/photos --network dlib "
         "--attributes people.csv --out faces/",
         "Pictures of a dataset that was imported": "faircal embed ~/RFW --network facenet-webface "
@@ -69,7 +62,7 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     "--network",
     part=Part.NETWORK,
     required=True,
-    help="dlib, facenet-vggface2, facenet-webface, arcface (see --list); an .onnx file, with "
+    help="dlib, facenet-vggface2, facenet-webface, arcface; an .onnx file, with "
     "--preset; or a .toml file that describes one.",
 )
 @option(
@@ -86,15 +79,6 @@ def _list(context: click.Context, _: click.Parameter, asked: bool) -> None:
     metavar="FILE",
     show_default="those of the cache folder",
     help="Weights of a network that is known by name; checked by SHA-256.",
-)
-@option(
-    "--list",
-    part=Part.NETWORK,
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_list,
-    help="List networks, detectors and presets, with licences and what is missing, and exit.",
 )
 @option(
     "--detector",
@@ -193,32 +177,3 @@ def _show(made: Embedded, data: Path, as_json: bool) -> None:
     pairs = f", {made.pairs:,} pairs" if made.pairs else "; make pairs with 'faircal pairs'"
     note(f"{made.name}: {made.images:,} images, {made.dimension}-d{pairs}")
     click.echo(str(data))
-
-
-def _show_networks() -> None:
-    """Print networks, detectors and presets, with licences and what is missing."""
-    from faircal.cli.tables import print_table
-    from faircal.embedding import DETECTORS, NETWORKS, PRESETS
-    from faircal.embedding.weights import Weights, cache_folder
-
-    def status(weights: tuple[Weights, ...]) -> str:
-        if not weights:
-            return "none needed"
-        if all(each.here for each in weights):
-            return "here"
-        return f"get {', '.join(each.file for each in weights)} from {weights[0].origin}"
-
-    networks = [
-        (name, known.what, status((known.weights,)), known.weights.licence)
-        for name, known in NETWORKS.items()
-    ]
-    detectors = [
-        (name, kind.what, status(kind.weights), ", ".join({w.licence for w in kind.weights}))
-        for name, kind in DETECTORS.items()
-    ]
-    for title, rows in (("Networks", networks), ("Detectors", detectors)):
-        print_table(
-            ["name", "what", "weights", "licence"], rows, title=title, left=range(4), names=4
-        )
-    click.echo(f"Presets of .onnx files: {', '.join(PRESETS)}")
-    click.echo(f"Weights are looked for in {cache_folder()} ($FAIRCAL_WEIGHTS changes it)")

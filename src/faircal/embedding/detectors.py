@@ -38,8 +38,6 @@ class Detector(ABC):
     Attributes
     ----------
     name : str
-    what : str
-        In a few words, for lists.
     weights : tuple of Weights
     blind : bool
         Whether it looks for nothing: the picture, or the box given with it, is the face.
@@ -48,7 +46,6 @@ class Detector(ABC):
     """
 
     name: ClassVar[str]
-    what: ClassVar[str]
     weights: ClassVar[tuple[Weights, ...]] = ()
     blind: ClassVar[bool] = False
     longest: ClassVar[int | None] = None
@@ -88,7 +85,6 @@ class MtcnnDetector(Detector):
     """MTCNN with the paper's settings."""
 
     name = "mtcnn"
-    what = "MTCNN with the paper's settings (extra torch)"
     weights = _MTCNN
     longest = 4096
     module = "torch"
@@ -120,7 +116,6 @@ class DlibDetector(Detector):
     """dlib's frontal face detector, with its 68 landmarks."""
 
     name = "dlib"
-    what = "dlib's frontal faces, with landmarks (extra embed)"
     weights = (_DLIB,)
     longest = 1280
     module = "dlib"
@@ -165,7 +160,6 @@ class NoDetector(Detector):
     """None: pictures are faces, cut and aligned already."""
 
     name = "none"
-    what = "the picture is the face, cut and aligned already"
     blind = True
 
     def find(self, pixels: NDArray[np.uint8]) -> list[Face]:

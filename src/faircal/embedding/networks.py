@@ -253,8 +253,6 @@ class PublishedNetwork:
 
     Attributes
     ----------
-    what : str
-        In a few words, for lists.
     open : callable
         Makes the network.
     preprocessing, weights
@@ -264,7 +262,6 @@ class PublishedNetwork:
         The module it runs on, and the extra that brings that.
     """
 
-    what: str
     open: _Open
     preprocessing: Preprocessing
     weights: Weights
@@ -276,8 +273,8 @@ _FACENET = "https://github.com/timesler/facenet-pytorch/releases/download/v2.2.9
 NETWORKS: Registry[PublishedNetwork] = Registry("network")
 NETWORKS.register(
     "dlib",
+    # dlib's ResNet, 128-d; needs no file: for first steps.
     PublishedNetwork(
-        "dlib's ResNet, 128-d; needs no file: for first steps",
         DlibNetwork,
         Preprocessing(150, points=DLIB_POINTS, normalize=False),
         Weights(
@@ -294,8 +291,8 @@ NETWORKS.register(
 )
 NETWORKS.register(
     "facenet-vggface2",
+    # FaceNet trained on VGGFace2, 512-d (the paper's).
     PublishedNetwork(
-        "FaceNet trained on VGGFace2, 512-d (the paper's)",
         partial(FaceNet, n_classes=8631),
         PRESETS["facenet"],
         Weights(
@@ -310,8 +307,8 @@ NETWORKS.register(
 )
 NETWORKS.register(
     "facenet-webface",
+    # FaceNet trained on CASIA-Webface, 512-d (the paper's).
     PublishedNetwork(
-        "FaceNet trained on CASIA-Webface, 512-d (the paper's)",
         partial(FaceNet, n_classes=10575),
         PRESETS["facenet"],
         Weights(
@@ -326,8 +323,8 @@ NETWORKS.register(
 )
 NETWORKS.register(
     "arcface",
+    # ArcFace ResNet-100 of the ONNX model zoo, 512-d (the paper's).
     PublishedNetwork(
-        "ArcFace ResNet-100 of the ONNX model zoo, 512-d (the paper's)",
         OnnxNetwork,
         PRESETS["arcface"],
         Weights(

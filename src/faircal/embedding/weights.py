@@ -71,11 +71,6 @@ class Weights:
         path = Path(spec.origin).parent / self.inside / self.file
         return path if path.is_file() else None
 
-    @property
-    def here(self) -> bool:
-        """Whether the file is installed or in the cache folder."""
-        return self._installed() is not None or (cache_folder() / self.file).is_file()
-
 
 def _find(module: str) -> ModuleSpec | None:
     """Return where a module is, without importing it; None where it is not."""
