@@ -19,7 +19,7 @@ from faircal._base.errors import ParameterError
 from faircal._base.registry import Registry
 from faircal.data.class_probabilities import as_class_probabilities
 from faircal.metrics.calibration import NLL_EPS, ece, ks
-from faircal.metrics.ranking import BoolArray, FloatArray, Ranking
+from faircal.metrics.ranking import BoolArray, FloatArray, IntArray, Ranking
 
 
 def top_label(probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> tuple[FloatArray, BoolArray]:
@@ -109,8 +109,13 @@ def multiclass_nll(
     if not 0 < eps < 0.5:
         raise ParameterError(f"expected eps between 0 and 0.5; found {eps!r}")
     matrix, labels = as_class_probabilities(probabilities, codes)
-    true = np.take_along_axis(matrix, labels[:, None], axis=1)
-    return _mean(-np.log(np.maximum(true, eps)))
+    return _mean(log_losses(matrix, labels, eps))
+
+
+def log_losses(matrix: FloatArray, codes: IntArray, eps: float = NLL_EPS) -> FloatArray:
+    """Return what each checked row adds to `multiclass_nll`, shape (n_rows,)."""
+    true = np.take_along_axis(matrix, codes[:, None], axis=1)[:, 0]
+    return np.asarray(-np.log(np.maximum(true, eps)))
 
 
 def multiclass_brier(probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> float:
@@ -124,10 +129,15 @@ def multiclass_brier(probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> floa
     0.22
     """
     matrix, labels = as_class_probabilities(probabilities, codes)
-    rows = np.arange(len(matrix))
-    residual = matrix.copy()
-    residual[rows, labels] -= 1
-    return _mean(np.einsum("ij,ij->i", residual, residual))
+    return _mean(squared_errors(matrix, labels))
+
+
+def squared_errors(matrix: FloatArray, codes: IntArray) -> FloatArray:
+    """Return what each checked row adds to `multiclass_brier`, shape (n_rows,)."""
+    true = np.take_along_axis(matrix, codes[:, None], axis=1)[:, 0]
+    squares = np.einsum("ij,ij->i", matrix, matrix)
+    # The sum over classes of (p − y)²: none below 0 by rounding.
+    return np.asarray(np.maximum(squares - 2 * true + 1, 0.0))
 
 
 def top_label_ks(probabilities: npt.ArrayLike, codes: npt.ArrayLike) -> float:
@@ -210,6 +220,10 @@ class ClassMetric:
         For tables and figures.
     description : str
         What it is, in a few words.
+    losses : callable, optional
+        From checked probabilities and codes to what each row adds, shape (n_rows,): the metric is
+        their mean, and its interval is made of how they vary with the units. KS and ECE are no
+        means and have intervals of their own; any other metric has none.
 
     Examples
     --------
@@ -222,14 +236,27 @@ class ClassMetric:
     better: Literal["higher", "lower"]
     title: str
     description: str
+    losses: Callable[[FloatArray, IntArray], FloatArray] | None = None
 
 
 CLASS_METRICS: Registry[ClassMetric] = Registry("class metric")
 
+
+def _right(matrix: FloatArray, codes: IntArray) -> FloatArray:
+    return top_label(matrix, codes)[1].astype(np.float64)
+
+
 for _metric in (
-    ClassMetric("accuracy", accuracy, "higher", "Accuracy", "share of top labels right"),
-    ClassMetric("nll", multiclass_nll, "lower", "NLL", "mean −log p of the true class"),
-    ClassMetric("brier", multiclass_brier, "lower", "Brier", "squared error, summed over classes"),
+    ClassMetric("accuracy", accuracy, "higher", "Accuracy", "share of top labels right", _right),
+    ClassMetric("nll", multiclass_nll, "lower", "NLL", "mean −log p of the true class", log_losses),
+    ClassMetric(
+        "brier",
+        multiclass_brier,
+        "lower",
+        "Brier",
+        "squared error, summed over classes",
+        squared_errors,
+    ),
     ClassMetric(
         "top_ks", top_label_ks, "lower", "Top-label KS", "KS of the confidence in top labels"
     ),

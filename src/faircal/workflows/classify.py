@@ -19,7 +19,6 @@ from faircal.calibrators.classes import CLASS_CALIBRATORS
 from faircal.data import ClassifierRows, load_classifier_rows
 from faircal.data.tables import decoded, write_csv, write_parquet
 from faircal.evaluation.classes import audit_classes, write_class_audit
-from faircal.evaluation.classes.audit import Made
 from faircal.evaluation.classes.methods import (
     CLASS_METHODS,
     UNCALIBRATED,
@@ -238,7 +237,7 @@ def classify_audit(
         order = np.array([list(fitted.classes_.astype(str)).index(name) for name in data.classes])
         probabilities = {UNCALIBRATED: probabilities, "faircal": calibrated[:, order]}
         calibrator = fitted.calibrator if isinstance(fitted.calibrator, str) else "custom"
-        made["faircal"] = Made(calibrator, str(fitted.n_clusters_), str(fitted.random_state))
+        made["faircal"] = _made(calibrator, fitted.n_clusters_, fitted.random_state)
         origin = fitted.about_.provenance
         if origin is not None and origin.data_sha256 == data.hash():
             notes.append(
@@ -308,14 +307,17 @@ def classify_benchmark(
         "notes": list(held.notes),
     }
     made = {
-        name: Made(
-            calibrator, str(clusters) if CLASS_METHODS[name].needs_features else "", str(seed)
-        )
+        name: _made(calibrator, clusters if CLASS_METHODS[name].needs_features else "", seed)
         for name in names
         if name != UNCALIBRATED
     }
     _measure(rows, data, chosen, probabilities, out, record, made, started, progress)
     return make_report(out, progress=progress)
+
+
+def _made(calibrator: str, clusters: int | str, seed: int) -> dict[str, str]:
+    """Return how probabilities were made, as ``results.csv`` says it."""
+    return {"calibrator": calibrator, "clusters": str(clusters), "seed": str(seed)}
 
 
 def _measure(
@@ -325,7 +327,7 @@ def _measure(
     probabilities: Any,
     out: Path,
     record: Mapping[str, Any],
-    made: Mapping[str, Made],
+    made: Mapping[str, Mapping[str, str]],
     started: float,
     progress: Progress,
 ) -> None:

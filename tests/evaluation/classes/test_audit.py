@@ -9,9 +9,10 @@ import pytest
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.data.columns import Column
-from faircal.evaluation.classes import audit_classes, read_differences, write_class_audit
+from faircal.evaluation.classes import audit_classes, read_class_differences, write_class_audit
 from faircal.evaluation.curves import ScoreSource, read_curves
 from faircal.metrics import DEVIATIONS, ece, ks
+from faircal.metrics.catalogue import METRICS, Metric
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.decomposition import decompose
 from faircal.metrics.results import Result, read_results, read_run
@@ -112,9 +113,10 @@ def test_the_order_of_rows_changes_no_value():
     groups = np.array(["x", "y"])[codes % 2]
     one = audit_classes(p, codes, groups=groups)
     two = audit_classes(p[order], codes[order], groups=groups[order])
-    for a, b in zip(one.measures[""], two.measures[""], strict=True):
-        assert a.what == b.what
-        assert a.value == pytest.approx(b.value, abs=1e-12)
+    for a, b in zip(one.rows, two.rows, strict=True):
+        assert a[:11] == b[:11]
+        if not a.metric.endswith("_least_gap"):  # which is made of intervals
+            assert a.value == pytest.approx(b.value, abs=1e-12, nan_ok=True)
 
 
 def test_a_method_is_named_where_there_are_several():
@@ -138,7 +140,7 @@ def test_a_method_is_named_where_there_are_several():
         ({"labels": [0, 1, 1]}, "expected one label per row"),
         ({"labels": ["no", "yes", "yes"], "classes": ("no", "yes")}, "4; found 3"),
         ({"labels": ["no", "yse", "yes", "no"], "classes": ("no", "yes")}, "did you mean yes"),
-        ({"labels": ["no", "", "yes", "no"], "classes": ("no", "yes")}, "row 1 has none"),
+        ({"labels": ["no", "", "yes", "no"], "classes": ("no", "yes")}, "row 2: expected a label"),
         ({"classes": ("a",)}, "expected 2 different names"),
         ({"classes": ("a", "a")}, "expected 2 different names"),
         ({"groups": ["x"] * 3}, "groups: expected one value per row, 4; found 3"),
@@ -172,13 +174,29 @@ def test_enough_is_rows_and_units():
     p, codes = draw(240)
     groups = np.where(np.arange(240) < 60, "few", "many")
     found = audit_classes(p, codes, groups=groups)
-    assert found.insufficient_data_reason("few") == "only 60 rows: not enough data (100 are needed)"
-    assert found.insufficient_data_reason("many") is None
+    few = found.result("nll", group="few")
+    assert few.withheld == "only 60 rows: not enough data (100 are needed)"
+    assert not few.reportable
+    assert not np.isnan(few.value)
+    assert (few.trials, few.people) == (60, 60)
+    assert found.result("nll", group="many").reportable
     grouped = audit_classes(p, codes, groups=groups, identity=np.arange(240) // 20)
     few = "only 9 effective units: not enough data (20 are needed)"
-    assert grouped.insufficient_data_reason("many") == few
-    with pytest.raises(ParameterError, match="did you mean many"):
-        found.insufficient_data_reason("manny")
+    assert grouped.result("nll", group="many").withheld == few
+
+
+def test_over_groups_there_must_be_two_with_enough_data():
+    p, codes = draw(400)
+    for groups, reportable, comparable in (
+        (["x", "y"] * 200, True, True),
+        (["x"] * 400, True, True),
+        (["x"] * 390 + ["y"] * 10, False, False),
+        (["x"] * 180 + ["y"] * 180 + ["z"] * 40, True, False),
+    ):
+        found = audit_classes({"a": p, "b": p[::-1]}, codes, groups=groups)
+        assert found.result("nll_mad", method="a").reportable == reportable
+        (one,) = [row for row in found.differences if row.metric == "nll_mad"]
+        assert (one.withheld == "") == comparable
 
 
 def test_the_table_has_the_columns_of_results():
@@ -204,24 +222,24 @@ def write(folder, methods=("one", "two"), **run):
 
 def test_the_folder_holds_what_the_audit_found(tmp_path):
     found = write(tmp_path, settings={"seed": 7}, notes=["drawn"])
-    assert repr(read_results(tmp_path)) == repr(found.rows)
-    kept = {(i.method, i.group, i.condition, i.metric): i for i in read_results(tmp_path)}
+    kept = {(row.method, *row.what): row for row in read_results(tmp_path)}
+    assert list(kept) == [(row.method, *row.what) for row in found.rows]
     row = kept["two", "x", "", "top_ks"]
+    assert repr(row) == repr(found.result("top_ks", method="two", group="x"))
     assert (row.low, row.high) == found.interval("top_ks", method="two", group="x")
     assert row.value == found.value("top_ks", method="two", group="x")
     rate = kept["one", "global", "", "accuracy"]
     assert (rate.trials, rate.effective) == (300, 300)
     assert rate.errors == round(300 * rate.value)
-    part = next(row for key, row in kept.items() if key[3].startswith("brier_mis"))
-    assert np.isnan([part.low, part.level]).all()
-    assert kept["one", "tiny", "", "top_ks"].withheld.startswith("only 3 rows")
-    differences = {(d.group, d.metric): d for d in read_differences(tmp_path)}
+    assert np.isnan(kept["one", "global", "", "brier_miscalibration"].level)
+    assert kept["one", "tiny", "", "nll"].withheld.startswith("only 3 rows")
+    differences = {(d.group, d.metric): d for d in read_class_differences(tmp_path)}
     told = differences["global", "nll"]
     assert (told.method, told.reference) == ("two", "one")
-    assert told[-4:-1] == found.difference("nll", "two", "one")
+    assert told[6:9] == found.difference("nll", "two", "one")
     curves = read_curves(tmp_path)
     counted = curves.get("x", "probability", ScoreSource(method="one", attribute="sex"))
-    assert counted.n_genuine + counted.n_imposter == found.count("x")
+    assert counted.n_genuine + counted.n_imposter == found.data.count("x")
     classes = ScoreSource(method="one", attribute="class")
     assert curves.groups(classes) == ["a", "b", "c"]
     true = curves.get("b", "probability", classes).n_genuine
@@ -233,7 +251,6 @@ def test_the_folder_holds_what_the_audit_found(tmp_path):
     assert run["rows"] == 300
     assert run["units"] is None
     assert run["group_rows"]["tiny"] == 3
-    assert run["not_enough"]["tiny"].startswith("only 3 rows")
     assert run["notes"][0] == "drawn"
     assert any("unknown sex" in note for note in run["notes"])
     assert "numpy" in run["versions"]
@@ -242,11 +259,39 @@ def test_the_folder_holds_what_the_audit_found(tmp_path):
 
 def test_writing_again_leaves_nothing_of_before(tmp_path):
     write(tmp_path)
-    assert read_differences(tmp_path)
+    assert read_class_differences(tmp_path)
     write(tmp_path, methods=("one",))
-    assert read_differences(tmp_path) == []
+    assert read_class_differences(tmp_path) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "curves.parquet",
         "results.csv",
         "run.json",
     ]
+
+
+def test_a_metric_of_pairs_is_put_to_the_top_label(monkeypatch):
+    p, codes = draw(300)
+    metric = Metric(
+        "gap", lambda r: 0.0, "probability", "lower", "Gap", losses=lambda q, y: (q - y) ** 2
+    )
+    monkeypatch.setitem(METRICS._things, "gap", metric)
+    found = audit_classes({"a": p, "b": p**2 / (p**2).sum(1, keepdims=True)}, codes, groups=codes)
+    row = found.result("top_gap", method="a", group="1")
+    best, right = p.max(axis=1)[codes == 1], (p.argmax(axis=1) == codes)[codes == 1]
+    assert row.value == pytest.approx(((best - right) ** 2).mean())
+    assert row.low < row.value < row.high
+    assert found.interval("top_gap_mad", method="a")[1] > 0
+    assert found.difference("top_gap", "b", "a")[1] < found.difference("top_gap", "b", "a")[2]
+
+
+def test_overconfidence_has_a_sign_and_holds_for_all_groups():
+    p, codes = draw(1000, power=3.0)
+    groups = np.where(np.arange(1000) % 2, "x", "y")
+    found = audit_classes(p, codes, groups=groups)
+    right = p.argmax(axis=1) == codes
+    for name in "xy":
+        row, part = found.result("overconfidence", group=name), groups == name
+        assert row.value == pytest.approx((p.max(axis=1) - right)[part].mean())
+        assert 0 < row.low < row.value < row.high
+        assert row.level == pytest.approx(0.975)
+    assert found.value("accuracy_least_gap") < 0  # groups drawn alike

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from faircal.evaluation.classes import ClassDifference, audit_classes, write_class_audit
-from faircal.evaluation.classes.folder import DIFFERENCES
+from faircal.evaluation.classes.audit import DIFFERENCES
 from faircal.metrics.results import (
     ALL,
     GLOBAL,
@@ -84,8 +84,8 @@ def store(folder):
 class ByHand:
     """A folder filled value by value."""
 
-    def __init__(self, folder, methods=METHODS, **run):
-        self.folder = folder
+    def __init__(self, folder, methods=METHODS, withheld=None, **run):
+        self.folder, self.withheld = folder, dict(withheld or {})
         self.run = {"kind": "classify", "methods": methods, "rows": 1000, **run}
         self.rows, self.differences = [], []
 
@@ -104,7 +104,8 @@ class ByHand:
 
     def store(self):
         self.folder.mkdir(exist_ok=True)
-        write_results(self.folder, self.rows)
+        rows = [row._replace(withheld=self.withheld.get(row.group, "")) for row in self.rows]
+        write_results(self.folder, rows)
         write_rows(self.folder / DIFFERENCES, ClassDifference, self.differences)
         (self.folder / "run.json").write_text(json.dumps(self.run), "utf-8")
         return ResultsFolder.read(self.folder)
@@ -125,6 +126,7 @@ def two(by_hand):
     hand.add("uncalibrated", "B", "accuracy", 0.81, 0.78, 0.84)
     hand.add("uncalibrated", "A", "top_ks", 0.12, 0.10, 0.14)
     hand.add("uncalibrated", "B", "top_ks", 0.03, 0.01, 0.05)
+    hand.add("uncalibrated", ALL, "top_ks_least_gap", 0.042)
     for method, nll in (("uncalibrated", 0.5), ("global", 0.46), ("faircal", 0.45)):
         hand.add(method, GLOBAL, "nll", nll, nll - 0.02, nll + 0.02)
         hand.add(method, ALL, "top_ks_mean", 0.075, 0.05, 0.1)

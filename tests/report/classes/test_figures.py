@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from faircal.evaluation.classes import audit_classes, write_class_audit
-from faircal.report.classes import class_figures
-from faircal.report.classes.dots import ChangeDots, GroupDots, printed
-from faircal.report.classes.figures import ClassDiagram
-from faircal.report.classes.results import ClassResults
+from faircal.report.classes.figures import ChangeDots, ClassDiagram, GroupDots, class_figures
+from faircal.report.classes.results import ClassResults, MetricColumn
 from faircal.report.figures import svg
 from faircal.report.figures.style import new_canvas, style
 from faircal.report.store import ResultsFolder
@@ -76,7 +74,7 @@ def test_reliability_is_counted_from_the_curves(store, figures):
 
 def test_classes_are_drawn_by_name_and_of_many_the_worst(store, figures):
     assert set(figures["reliability-classes"].table["group"].to_pylist()) == {"cat", "dog", "owl"}
-    source = ClassResults(store, "place").class_sources["uncalibrated"]
+    source = ClassResults(store, "place").sources("class")["uncalibrated"]
     one = ClassDiagram(store.curves, source, only=("owl",))
     assert one.groups == ["owl"]
     assert "Drawn are the 1 of 3 classes with the highest KS." in one.caption
@@ -121,7 +119,7 @@ def test_methods_look_the_same_in_every_figure(store):
 
 def many(by_hand, told, small):
     """A folder of many groups: the higher their number, the worse."""
-    hand = by_hand(not_enough={f"s{i:03}": "only 2 rows" for i in range(small)})
+    hand = by_hand(withheld={f"s{i:03}": "only 2 rows" for i in range(small)})
     for i in range(told):
         hand.add("uncalibrated", f"g{i:03}", "top_ks", i / 1000, 0, 1)
     for i in range(small):
@@ -159,8 +157,8 @@ def test_of_many_groups_few_lines_are_drawn(tmp_path):
 
 
 def test_numbers_in_words():
-    assert printed("accuracy", 0.5) == "50 %"
-    assert printed("nll_mean", 0.123456) == "0.123"
+    assert MetricColumn.of("accuracy").text(0.5) == "50 %"
+    assert MetricColumn.of("nll_mean").text(0.123456) == "0.123"
 
 
 def test_no_groups_no_group_figures(by_hand):

@@ -5,9 +5,13 @@ differences between methods; `write_class_audit` leaves them in a results folder
 are the ways to calibrate that are compared, `out_of_fold` what each says of rows it did not see.
 """
 
-from faircal.evaluation.classes.audit import ClassAudit, audit_classes
-from faircal.evaluation.classes.folder import read_differences, write_class_audit
-from faircal.evaluation.classes.intervals import ClassDifference
+from faircal.evaluation.classes.audit import (
+    ClassAudit,
+    ClassDifference,
+    audit_classes,
+    read_class_differences,
+    write_class_audit,
+)
 from faircal.evaluation.classes.methods import (
     CLASS_METHODS,
     ClassMethod,
@@ -23,6 +27,6 @@ __all__ = [
     "MethodRows",
     "audit_classes",
     "out_of_fold",
-    "read_differences",
+    "read_class_differences",
     "write_class_audit",
 ]

@@ -3,58 +3,99 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import output_folder, staged
 from faircal._base.registry import did_you_mean
-from faircal.evaluation.classes.intervals import (
-    BY_ROWS,
-    BY_UNITS,
-    ClassDifference,
-    ClassIntervals,
-    DifferenceInterval,
+from faircal.evaluation.classes.measuring import (
+    CLASS,
+    OVERCONFIDENCE,
+    UNDEFINED,
     Ends,
-    UnitNoise,
-    has_interval,
-    of_estimates,
-    of_rows,
+    MethodMeasures,
 )
-from faircal.evaluation.classes.rows import CLASS, ROW_MEANS, ClassRows, measure_method
-from faircal.evaluation.curves import Curves, ScoreHistogram
+from faircal.evaluation.classes.rows import ClassRows
+from faircal.evaluation.curves import CURVES, Curves, write_curves
+from faircal.evaluation.curves import as_table as curves_table
 from faircal.metrics.intervals import LEVEL, Key
-from faircal.metrics.intervals.dyadic import Float64
-from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
-from faircal.metrics.results import ALL, GLOBAL, Result, as_table
+from faircal.metrics.intervals.dyadic import FEWEST, Float64
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
+from faircal.metrics.intervals.unit_noise import UnitNoise, estimates_apart
+from faircal.metrics.results import (
+    ALL,
+    GLOBAL,
+    Result,
+    as_table,
+    read_rows,
+    versions,
+    without_nan,
+    write_results,
+    write_rows,
+    write_run,
+)
+
+DIFFERENCES = "differences.csv"
+KIND = "classify"
+#: How intervals are made, said wherever they are shown.
+BY_UNITS = "by unit (what other units would have given; rows of one unit are not independent)"
+BY_ROWS = (
+    "by row (which rows belong together is not known, so they are taken as independent: too narrow "
+    "where several come from one person, patient or machine)"
+)
+#: Up to so many small groups are noted one by one; of more, so many are named.
+_SINGLY, _NAMED = 3, 6
 
 
-class Made(NamedTuple):
-    """How a method's probabilities were made, as ``results.csv`` says it; empty: does not apply."""
+class ClassDifference(NamedTuple):
+    """The value of a method less that of another, the reference, on the same rows.
 
-    calibrator: str = ""
-    clusters: str = ""
-    seed: str = ""
+    `low` and `high` are NaN where there are too few units, or the metric has no interval;
+    `withheld` is why it must not be shown, or empty.
+    """
+
+    method: str
+    reference: str
+    attribute: str
+    group: str
+    condition: str
+    metric: str
+    difference: float
+    low: float
+    high: float
+    level: float
+    withheld: str = ""
+
+    def turned(self) -> ClassDifference:
+        """Return the reference's value less that of the method."""
+        ends = 0.0 - self.difference, 0.0 - self.high, 0.0 - self.low  # no −0 of 0
+        names = self.reference, self.method
+        return ClassDifference(*names, *self[2:6], *ends, self.level, self.withheld)
 
 
 @dataclass(frozen=True, eq=False)
 class ClassAudit:
-    """What an audit of a classifier found: values, intervals, differences, and a long table.
+    """What is measured of a classifier: values with intervals, and differences between methods.
 
-    Build it with `audit_classes`. Intervals are worked out when they are asked for, and kept.
+    Build it with `audit_classes`.
 
     Attributes
     ----------
-    measures : dict from method to list of Result
+    rows : list of Result
+        Every value with its interval, the rows it counts, and why it must not be shown.
+    differences : list of ClassDifference
+        How each method differs from each that came before it, but for single classes.
     curves : Curves
         Confidence counted by group, and probabilities by class: what figures are drawn from.
     data : ClassRows
         What was measured.
-    made : mapping from method to Made
-        How what was measured was made, where that is known.
 
     Examples
     --------
@@ -67,23 +108,17 @@ class ClassAudit:
     0.25
     """
 
-    measures: dict[str, list[Result]]
+    rows: list[Result]
+    differences: list[ClassDifference]
     curves: Curves
     data: ClassRows
     dataset: str = ""
     attribute: str = ""
-    made: Mapping[str, Made] = field(default_factory=dict)
-    _kept: dict[tuple[str, float], ClassIntervals] = field(default_factory=dict)
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods, in the order in which they came."""
-        return tuple(self.measures)
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The classes, in the order of the columns."""
-        return self.data.classes
+        return tuple(self.data.methods)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -93,33 +128,38 @@ class ClassAudit:
     @property
     def interval_kind(self) -> str:
         """How the intervals are made."""
-        return BY_ROWS if self.data.independent else BY_UNITS
+        return BY_ROWS if self.data.identity is None else BY_UNITS
 
-    def value(
-        self, metric: str, *, method: str | None = None, group: str = GLOBAL, condition: str = ""
-    ) -> float:
+    @property
+    def table(self) -> pa.Table:
+        """The values as a long Arrow table with the columns of ``results.csv``."""
+        return as_table(self.rows)
+
+    def value(self, metric: str, **where: Any) -> float:
         """Return one value, e.g. ``value("top_ks", group="F")``; NaN where undefined.
+
+        `where` is that of `result`.
+        """
+        return self.result(metric, **where).value
+
+    def interval(self, metric: str, **where: Any) -> Ends:
+        """Return (low, high) of a value; NaN where there are too few units or no interval."""
+        row = self.result(metric, **where)
+        return row.low, row.high
+
+    def result(
+        self, metric: str, *, method: str | None = None, group: str = GLOBAL, condition: str = ""
+    ) -> Result:
+        """Return all that is known of one value: interval, counts, whether it may be shown.
 
         `method` may be left out where there is only one. A value over groups (``top_ks_mean``) has
         `group` ``all``, which need not be said; one of a class the condition ``class=NAME``.
         """
-        chosen = self._method(method)
-        return self._values[chosen][self._key(chosen, metric, group, condition)]
-
-    def interval(
-        self,
-        metric: str,
-        *,
-        method: str | None = None,
-        group: str = GLOBAL,
-        condition: str = "",
-        level: float = LEVEL,
-    ) -> Ends:
-        """Return (low, high) of a value; NaN where there are too few units or no interval."""
-        chosen = self._method(method)
-        return self._intervals_of(chosen, level).interval(
-            self._key(chosen, metric, group, condition)
-        )
+        rows = self._by_method[self._method(method)]
+        for name in (group, *([ALL] if group == GLOBAL else [])):
+            if (name, condition, metric) in rows:
+                return rows[name, condition, metric]
+        raise ParameterError(_unknown(rows, metric, group, condition))
 
     def difference(
         self,
@@ -129,119 +169,32 @@ class ClassAudit:
         *,
         group: str = GLOBAL,
         condition: str = "",
-        level: float = LEVEL,
-    ) -> DifferenceInterval:
+    ) -> tuple[float, float, float]:
         """Return (difference, low, high): a method's value less the reference's, on the same rows.
 
         Means over rows (accuracy, NLL, Brier) and their means over groups: Student's t of what rows
         differ by, summed over units. Calibration errors and deviations over groups: both intervals
         put together, with the correlation of replicates of the same other units. These are
         approximate, and wide near 0: noise is taken as normal, bins as they are, and where one of
-        the two cannot be told from 0 the worst correlation is taken. Values of single classes and
-        the parts of the Brier score have no interval (NaN).
+        the two may be 0 the worst correlation is taken. Values of single classes and the parts of
+        the Brier score have no interval (NaN).
         """
-        key = self._key(self._method(method), metric, group, condition)
-        self._key(self._method(reference), metric, group, condition)
-        base = metric.removesuffix("_mean")
-        if base in ROW_MEANS and (metric == base or key[0] == ALL):
-            apart = self._losses[method][base] - self._losses[reference][base]
-            return of_rows(self.data, key[0], apart, _checked(level))
-        one, other = (self._intervals_of(name, level).estimate(key) for name in (method, reference))
-        _, low, high = of_estimates(one, other)
-        return self._values[method][key] - self._values[reference][key], low, high
-
-    def insufficient_data_reason(self, group: str = GLOBAL) -> str | None:
-        """Say what there is too little of for a group to be told of, or None.
-
-        The rule of `faircal.metrics.intervals.sufficient_data`: so many rows and, where units are
-        known, so many of them, each as much as its rows let it count.
-        """
-        if group not in self.data.identified:
-            hint = did_you_mean(group, self.data.identified)
-            raise ParameterError(f"the audit has no group {group!r}; {hint}")
-        units = self.effective_units(group)
-        of, who = "rows", ("unit", "units")
-        return insufficient_data_reason("", self.count(group), units, of=of, who=who)
-
-    def count(self, group: str = GLOBAL) -> int:
-        """Return the number of rows."""
-        return len(self.data.identified[group].genuine)
-
-    def units(self, group: str = GLOBAL) -> int:
-        """Return the number of units: of rows, where units are not known."""
-        return self.data.identified[group].people
-
-    def effective_units(self, group: str = GLOBAL) -> float:
-        """Return how many units, each with equally many rows, would tell as much."""
-        identified = self.data.identified[group]
-        alone = identified.people == len(identified.genuine)
-        return float(identified.people) if alone else identified.genuine_dyads.effective_people
+        one, other = (
+            self.result(metric, method=name, group=group, condition=condition)
+            for name in (method, reference)
+        )
+        for each in self.differences:
+            for row in (each, each.turned()):
+                if (row.method, row.reference, *row[3:6]) == (method, reference, *one.what):
+                    return row.difference, row.low, row.high
+        return one.value - other.value, *UNDEFINED
 
     @cached_property
-    def rows(self) -> list[Result]:
-        """Every value with its interval, and why it must not be shown; of the accuracy, counts."""
-        withheld = {g: self.insufficient_data_reason(g) or "" for g in (GLOBAL, *self.groups)}
-        rows = []
-        for method, measures in self.measures.items():
-            intervals = self._intervals_of(method, LEVEL)
-            made = self.made.get(method, Made())
-            where: dict[str, Any] = {"dataset": self.dataset, "method": method}
-            where |= {"attribute": self.attribute, **made._asdict()}
-            for each in measures:
-                row = each._replace(withheld=withheld.get(each.group, ""), **where)
-                if each.group != ALL:
-                    n, units = self.count(each.group), self.effective_units(each.group)
-                    row = row._replace(trials=float(n), people=units)
-                if has_interval(each.metric):
-                    low, high = intervals.interval(each.what)
-                    row = row._replace(low=low, high=high, level=LEVEL)
-                if each.metric == "accuracy" and each.group != ALL and row.trials:
-                    row = row._replace(
-                        errors=float(round(each.value * row.trials)),
-                        effective=intervals.effective.get(each.group, math.nan),
-                    )
-                rows.append(row)
+    def _by_method(self) -> dict[str, dict[Key, Result]]:
+        rows: dict[str, dict[Key, Result]] = {method: {} for method in self.methods}
+        for row in self.rows:
+            rows[row.method][row.what] = row
         return rows
-
-    def differences(self, level: float = LEVEL) -> list[ClassDifference]:
-        """Return how each method differs from each that came before it, but for single classes."""
-        rows = []
-        for i, method in enumerate(self.methods):
-            for reference in self.methods[:i]:
-                for group, condition, metric in (each.what for each in self.measures[method]):
-                    if condition or not has_interval(metric):
-                        continue
-                    ends = self.difference(metric, method, reference, group=group, level=level)
-                    what = self.attribute, group, condition, metric
-                    rows.append(ClassDifference(method, reference, *what, *ends, level))
-        return rows
-
-    @property
-    def table(self) -> pa.Table:
-        """The values as a long Arrow table with the columns of ``results.csv``."""
-        return as_table(self.rows)
-
-    @cached_property
-    def _values(self) -> dict[str, dict[Key, float]]:
-        return {
-            method: {each.what: each.value for each in measures}
-            for method, measures in self.measures.items()
-        }
-
-    @cached_property
-    def _noise(self) -> UnitNoise:
-        return UnitNoise.of(self.data.units)
-
-    @cached_property
-    def _losses(self) -> dict[str, dict[str, Float64]]:
-        return {method: self.data.losses(method) for method in self.methods}
-
-    def _intervals_of(self, method: str, level: float) -> ClassIntervals:
-        key = method, _checked(level)
-        if key not in self._kept:
-            values = self._values[method]
-            self._kept[key] = ClassIntervals(self.data, method, values, self._noise, level)
-        return self._kept[key]
 
     def _method(self, method: str | None) -> str:
         if method is None and len(self.methods) == 1:
@@ -249,31 +202,22 @@ class ClassAudit:
         if method is None:
             names = ", ".join(self.methods)
             raise ParameterError(f"method: expected one of {names}, found none; name it")
-        if method not in self.measures:
+        if method not in self.methods:
             hint = did_you_mean(method, self.methods)
             raise ParameterError(f"no method {method!r} in the audit; {hint}")
         return method
 
-    def _key(self, method: str, metric: str, group: str, condition: str) -> Key:
-        """Return the key of a value, or say what there is no value of."""
-        values = self._values[method]
-        if group == GLOBAL and (ALL, condition, metric) in values:
-            group = ALL
-        key = group, condition, metric
-        if key in values:
-            return key
-        metrics = dict.fromkeys(of for _, _, of in values)
-        if metric not in metrics:
-            raise ParameterError(
-                f"no metric {metric!r} in the audit; {did_you_mean(metric, metrics)}"
-            )
-        groups = dict.fromkeys(name for name, _, of in values if of == metric)
-        if group not in groups:
-            hint = did_you_mean(group, groups)
-            raise ParameterError(f"no {metric} of group {group!r} in the audit; {hint}")
-        conditions = [under for name, under, of in values if (name, of) == (group, metric)]
-        listing = ", ".join(map(repr, conditions))
-        raise ParameterError(f"no {metric} under condition {condition!r}; the audit has {listing}")
+
+def _unknown(rows: Mapping[Key, Result], metric: str, group: str, condition: str) -> str:
+    """Say what there is no value of."""
+    metrics = dict.fromkeys(of for _, _, of in rows)
+    if metric not in metrics:
+        return f"no metric {metric!r} in the audit; {did_you_mean(metric, metrics)}"
+    groups = dict.fromkeys(name for name, _, of in rows if of == metric)
+    if group not in groups:
+        return f"no {metric} of group {group!r} in the audit; {did_you_mean(group, groups)}"
+    listing = ", ".join(repr(under) for name, under, of in rows if (name, of) == (group, metric))
+    return f"no {metric} under condition {condition!r}; the audit has {listing}"
 
 
 def audit_classes(
@@ -285,7 +229,7 @@ def audit_classes(
     classes: Sequence[Any] | None = None,
     dataset: str = "",
     attribute: str = "",
-    made: Mapping[str, Made] | None = None,
+    made: Mapping[str, Mapping[str, str]] | None = None,
 ) -> ClassAudit:
     """Measure class probabilities, overall, by group and by class.
 
@@ -305,8 +249,8 @@ def audit_classes(
         The classes' names, in the order of the columns; 0, 1, … unless told.
     dataset, attribute : str
         For the table: whose rows they are, and what makes the groups.
-    made : mapping from method to Made, optional
-        For the table: by which calibrator, with how many clusters and which seed.
+    made : mapping from method to mapping, optional
+        For the table: by which ``calibrator``, with how many ``clusters`` and which ``seed``.
 
     Returns
     -------
@@ -331,15 +275,185 @@ def audit_classes(
             f"attribute: {CLASS!r} is a name that results keep for the classes; rename the column"
         )
     rows = ClassRows.of(probabilities, labels, groups=groups, identity=identity, classes=classes)
-    measures: dict[str, list[Result]] = {}
-    curves: list[ScoreHistogram] = []
-    for method in rows.methods:
-        measures[method], drawn = measure_method(rows, method, attribute)
-        curves += drawn
-    return ClassAudit(measures, Curves(curves), rows, dataset, attribute, made or {})
+    noise = UnitNoise.of(rows.units)
+    measured = {method: MethodMeasures(rows, method, noise, attribute) for method in rows.methods}
+    results: list[Result] = []
+    for method, of in measured.items():
+        front = Result(dataset=dataset, method=method, attribute=attribute)
+        results += _results(rows, of, front._replace(**(made or {}).get(method, {})))
+    differences = [
+        ClassDifference(method, reference, attribute, *row)
+        for i, method in enumerate(rows.methods)
+        for reference in list(rows.methods)[:i]
+        for row in _apart(rows, measured[method], measured[reference])
+    ]
+    curves = Curves([curve for of in measured.values() for curve in of.curves])
+    return ClassAudit(results, differences, curves, rows, dataset, attribute)
 
 
-def _checked(level: float) -> float:
-    if not 0 < level < 1:
-        raise ParameterError(f"level: expected a number between 0 and 1, found {level:g}")
-    return level
+def _results(rows: ClassRows, measured: MethodMeasures, front: Result) -> list[Result]:
+    """Return the values of one method with all that is known of them; `front` names it."""
+    results = []
+    for key in measured.keys:
+        group, condition, metric = key
+        low, high = measured.ends.get(key, UNDEFINED)
+        row = front._replace(
+            group=group,
+            condition=condition,
+            metric=metric,
+            value=measured.values[key],
+            low=low,
+            high=high,
+            level=measured.level(metric),
+            withheld=rows.withheld[group],
+        )
+        if group != ALL:
+            n = float(rows.count(group))
+            row = row._replace(trials=n, people=rows.effective_units(group))
+            if metric == "accuracy" and n:
+                effective = measured.effective.get(group, math.nan)
+                row = row._replace(errors=float(round(row.value * n)), effective=effective)
+        results.append(row)
+    return results
+
+
+def _apart(
+    rows: ClassRows, one: MethodMeasures, other: MethodMeasures
+) -> Iterator[tuple[str | float, ...]]:
+    """Give the differences of two methods, from their group on, but of single classes."""
+    apart = {metric: loss - other.losses[metric] for metric, loss in one.losses.items()}
+    for key in one.keys:
+        group, condition, metric = key
+        if condition or metric == OVERCONFIDENCE or math.isnan(one.level(metric)):
+            continue
+        base = metric.removesuffix("_mean")
+        if base in apart and (metric == base or group == ALL):
+            ends = _mean_apart(rows, group, apart[base])
+        else:
+            estimates = one.estimate(key), other.estimate(key)
+            ends = one.values[key] - other.values[key], *estimates_apart(*estimates)
+        withheld = rows.withheld[group]
+        if group == ALL and len(rows.reportable) < len(rows.group_names):
+            withheld = NOT_ENOUGH  # noise would decide
+        yield *key, *ends, LEVEL, withheld
+
+
+def _mean_apart(rows: ClassRows, group: str, apart: Float64) -> tuple[float, float, float]:
+    """Return the difference of two means over rows with its interval, by unit, Student's t.
+
+    Over groups each group counts the same; a unit in several of them moves all of these.
+
+    Parameters
+    ----------
+    rows : ClassRows
+    group : str
+        A set of rows, or ``all`` for the unweighted mean over groups.
+    apart : ndarray of float64, shape (n_rows,)
+        What the two methods' rows differ by.
+    """
+    names = [name for name in rows.group_names if rows.count(name)] if group == ALL else [group]
+    means, moved = [], np.zeros(len(apart))
+    for name in names:
+        part = apart[rows.sets[name]]
+        means.append(float(part.mean()) if len(part) else math.nan)
+        moved[rows.sets[name]] = (part - means[-1]) / (len(part) * len(names))
+    mean = float(np.mean(means)) if means else math.nan
+    few = any(rows.identified[name].people < FEWEST for name in names)
+    if few or (group == ALL and len(names) < 2):
+        return mean, *UNDEFINED
+    # Rows of no group move nothing; those of one group are its units alone.
+    which = GLOBAL if group == ALL else group
+    half = rows.identified[which].spread(moved[rows.sets[which]]).half(LEVEL)
+    return mean, mean - half, mean + half
+
+
+# -------------------------------------------------------------------- the folder
+
+
+def write_class_audit(folder: Path, audit: ClassAudit, run: Mapping[str, Any]) -> None:
+    """Write ``results.csv``, ``differences.csv``, curves and ``run.json``.
+
+    All of them take their places together, when all are written.
+
+    Parameters
+    ----------
+    folder : Path
+        Made where it is not there; files of an earlier run are replaced.
+    audit : ClassAudit
+    run : mapping
+        What ``run.json`` says besides what the audit knows: ``settings``, ``methods``, wall time.
+        Its ``notes`` come before those of the audit; for any other key it has the last word.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from faircal.evaluation.classes import audit_classes
+    >>> result = audit_classes({"a": [[0.9, 0.1]] * 9, "b": [[0.8, 0.2]] * 9}, [0] * 9)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_class_audit(Path(folder), result, {"settings": {"seed": 0}})
+    ...     row = read_class_differences(folder)[0]
+    >>> row.method, row.reference, row.metric, row.difference
+    ('b', 'a', 'accuracy', 0.0)
+    """
+    record = {**_record(audit), **run, "notes": [*run.get("notes", ()), *_notes(audit)]}
+    target = output_folder(folder)
+    with staged(target) as draft:
+        write_results(draft, audit.rows)
+        write_rows(draft / DIFFERENCES, ClassDifference, audit.differences)
+        write_curves(draft / CURVES, curves_table(audit.curves))
+        write_run(draft, without_nan(record))
+    if not audit.differences:  # of an earlier run with several methods
+        (target / DIFFERENCES).unlink(missing_ok=True)
+
+
+def read_class_differences(folder: str | Path) -> list[ClassDifference]:
+    """Read ``differences.csv``; none where there is no such file, as of one method alone."""
+    return read_rows(Path(folder) / DIFFERENCES, ClassDifference)
+
+
+def _record(audit: ClassAudit) -> dict[str, Any]:
+    """Return what ``run.json`` says of the rows."""
+    data, identified = audit.data, audit.data.identified
+    per_class = np.bincount(data.codes, minlength=len(data.classes)).tolist()
+    shares = {"rows": data.count(), "unknown_rows": _unknown_rows(data)}
+    units = None if data.identity is None else {name: of.people for name, of in identified.items()}
+    return {
+        "kind": KIND,
+        "dataset": audit.dataset,
+        "classes": list(data.classes),
+        "class_rows": dict(zip(data.classes, per_class, strict=True)),
+        "methods": {method: {} for method in audit.methods},
+        "rows": data.count(),
+        "attributes": [audit.attribute] if audit.attribute else [],
+        "groups": {audit.attribute: shares} if audit.attribute else {},
+        "units": units and units.pop(GLOBAL),
+        "group_rows": {name: data.count(name) for name in audit.groups},
+        "group_units": units,
+        "interval_kind": audit.interval_kind,
+        "level": LEVEL,
+        "settings": {},
+        "versions": versions(),
+    }
+
+
+def _unknown_rows(data: ClassRows) -> int:
+    return data.count() - sum(data.count(name) for name in data.group_names)
+
+
+def _notes(audit: ClassAudit) -> list[str]:
+    """Say what a reader has to know of the rows: unknown groups, groups that are too small."""
+    lines, rows, unknown = [], audit.data.count(), _unknown_rows(audit.data)
+    if audit.groups and unknown:
+        lines.append(
+            f"{unknown} of {rows} rows ({100 * unknown / rows:.1f} %) have an unknown "
+            f"{audit.attribute or 'group'}: they count globally and in no group"
+        )
+    small = {name: why for name in audit.groups if (why := audit.data.withheld[name])}
+    if len(small) <= _SINGLY:
+        return [*lines, *(f"{name}: {why}" for name, why in small.items())]
+    more = f" and {len(small) - _NAMED:,} more" if len(small) > _NAMED else ""
+    lines.append(
+        f"{len(small):,} of {len(audit.groups):,} groups have not enough data: "
+        f"{', '.join(list(small)[:_NAMED])}{more}"
+    )
+    return lines

@@ -1,24 +1,274 @@
-"""The figures of a classifier's report, and its reliability diagrams."""
+"""The figures of a classifier's report: a metric of each group, differences, reliability."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
+import pyarrow as pa
 
-from faircal.evaluation.curves import ScoreSource
-from faircal.metrics import Histogram
+from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import GLOBAL
-from faircal.report.classes.dots import ChangeDots, GroupDots
-from faircal.report.classes.results import ClassResults, MetricColumn
+from faircal.report.classes.results import (
+    BEYOND,
+    CLASS,
+    Change,
+    ClassResults,
+    MetricColumn,
+    ReportedMethod,
+)
 from faircal.report.classes.tables import COMPARED, COMPARED_OVER
-from faircal.report.figures.base import Anything, Figure, Panels, panels, slug, tell_apart
+from faircal.report.figures.base import (
+    Anything,
+    Figure,
+    Panels,
+    long_table,
+    panels,
+    slug,
+    tell_apart,
+)
+from faircal.report.figures.dots import Dot, DotPlot, GroupDotPlot
 from faircal.report.figures.reliability import LEAST, ReliabilityDiagram
+from faircal.report.figures.style import RULE, label, percent_axis
 from faircal.report.store import ResultsFolder
 from faircal.report.wording import left_out, listing, rounded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: So many groups are drawn as rows of dots, and so many groups or classes as lines: more can't be
+#: told apart.
+_MOST_DOTS, _MOST_LINES = 24, 8
+_SHOWN = ("top_ks", "class_ks", "accuracy", "nll")
+
+
+def class_figures(store: ResultsFolder, attribute: str) -> list[Figure | Panels]:
+    """Return the figures of a report by one attribute, as far as the data carries them.
+
+    How methods differ from one map for everyone, calibration errors, accuracy and NLL by group,
+    reliability diagrams of the confidence by group and of every class, with a panel per method.
+
+    Parameters
+    ----------
+    store : ResultsFolder
+        Of kind ``classify``.
+    attribute : str
+        One of ``store.results.attributes``.
+    """
+    return tell_apart(_figures(ClassResults(store, attribute)))
+
+
+def _figures(results: ClassResults) -> Iterator[Anything]:
+    """Give all figures, also ones that show nothing."""
+    several = len(results.store.results.attributes) > 1
+    of = results.attribute if several else ""
+    for reference in results.references[-1:]:  # the strongest of those that were run
+        metrics = [*COMPARED, *(COMPARED_OVER if results.groups else ())]
+        shares = [each for each in metrics if MetricColumn.of(each[0]).share]
+        costs = [each for each in metrics if each not in shares]
+        yield from panels(
+            [ChangeDots(results, reference, some) for some in (shares, costs)],
+            ["accuracy and calibration errors", "proper scores"],
+            key=slug("differences", of),
+            title=f"Difference to {reference.title}",
+            columns=2,
+        )
+    for metric in _SHOWN:
+        yield GroupDots(results, metric, key=slug("groups", metric, of))
+    only = tuple(results.worst("top_ks", _MOST_LINES))
+    yield from _diagrams(TopLabelDiagram, results, of, without=tuple(results.small), only=only)
+    only = tuple(results.worst("class_ks", _MOST_LINES, by_class=True))
+    yield from _diagrams(ClassDiagram, results, of, CLASS, only=only)
+
+
+def _diagrams(
+    kind: type[TopLabelDiagram],
+    results: ClassResults,
+    of: str,
+    attribute: str | None = None,
+    **more: Any,
+) -> Iterator[Anything]:
+    """Give a panel for each method."""
+    sources = results.sources(attribute)
+    methods = [method for method in results.methods if method.name in sources]
+    yield from panels(
+        [kind(results.store.curves, sources[method.name], **more) for method in methods],
+        [method.title for method in methods],
+        key=slug(kind._key, of),
+        title=kind._about,
+        share_x=True,
+        share_y=True,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GroupDots(GroupDotPlot):
+    """A metric of each group, a mark per method, with intervals.
+
+    Parameters
+    ----------
+    results : ClassResults
+    metric : str
+        As in ``results.csv``: ``top_ks``, ``accuracy``, …
+    """
+
+    results: ClassResults
+    metric: str
+
+    _key = "groups"
+
+    @property
+    def _column(self) -> MetricColumn:
+        return MetricColumn.of(self.metric)
+
+    def _title(self) -> str:
+        return f"{self._column.title} by group"
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """The groups that are drawn: those with enough data, of many the ones that fare worst."""
+        worst = self.results.worst(self.metric, _MOST_DOTS)
+        return [group for group in self.results.reportable if group in worst]
+
+    @cached_property
+    def dots(self) -> list[Dot]:
+        """What is drawn: methods in order, groups in order."""
+        return [
+            Dot(method.title, group, value.mean, value.low, value.high)
+            for method in self.results.methods
+            for group in self.rows
+            if (value := self.results.value(self.metric, method, group)).mean == value.mean
+        ]
+
+    @property
+    def series(self) -> dict[str, list[Dot]]:
+        """The dots by method."""
+        titles = [method.title for method in self.results.methods]
+        return {title: [dot for dot in self.dots if dot.method == title] for title in titles}
+
+    @property
+    def caption(self) -> str:
+        """How to read it, and which groups are not drawn."""
+        several = ", a mark per method." if len(self.results.methods) > 1 else "."
+        better = "left" if self._column.better == "lower" else "right"
+        small, reportable = self.results.small, self.results.reportable
+        text = (
+            f"{self._column.title} of each group{several} Bars are {rounded(LEVEL)} intervals. "
+            f"Marks below each other mean that groups fare alike; further {better} is better."
+        )
+        text += left_out([listing(small)], "not enough data") if small else ""
+        if len(self.rows) < len(reportable):
+            text += (
+                f" Drawn are the {len(self.rows)} of {len(reportable):,} groups that fare worst."
+            )
+        return text
+
+    def _printed(self, value: float) -> str:
+        return self._column.text(value)
+
+    def _draw(self, ax: Axes) -> None:
+        super()._draw(ax)
+        share = self._column.share
+        ax.set_xlabel(f"{self._column.title}{' (%)' * share}")
+        if share:
+            percent_axis(ax.xaxis)
+        if share and self._column.better == "lower":
+            ax.set_xlim(left=0)  # where none is off
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeDots(DotPlot):
+    """By how much methods differ from one of them, in a few numbers, with intervals.
+
+    Parameters
+    ----------
+    results : ClassResults
+    reference : ReportedMethod
+        The one that others are compared with.
+    metrics : sequence of (str, str)
+        Metrics and groups, as in ``differences.csv``; all shares, or all costs.
+    """
+
+    results: ClassResults
+    reference: ReportedMethod
+    metrics: Sequence[tuple[str, str]]
+
+    _key = "differences"
+
+    def _title(self) -> str:
+        return f"Difference to {self.reference.title}"
+
+    @cached_property
+    def _changes(self) -> dict[str, dict[str, Change]]:
+        """The changes by the metric's title and the method's."""
+        by_metric: dict[str, dict[str, Change]] = {}
+        for metric, group in self.metrics:
+            for method in self.results.methods:
+                change = self.results.change(metric, method, self.reference, group)
+                if change is not None:
+                    by_metric.setdefault(MetricColumn.of(metric).title, {})[method.title] = change
+        return by_metric
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `metric`, `method`, `difference`, `low`, `high`, `verdict`."""
+        rows = (
+            (title, method, each.value.mean, each.value.low, each.value.high, each.verdict)
+            for title, by in self._changes.items()
+            for method, each in by.items()
+        )
+        return long_table(("metric", "method", "difference", "low", "high", "verdict"), rows)
+
+    @property
+    def caption(self) -> str:
+        """How to read it."""
+        return (
+            f"Each method's value less that of {self.reference.title}, on the same rows; bars are "
+            f"{rounded(LEVEL)} intervals of the difference. Filled: the interval leaves out 0. "
+            f"Accuracy is better to the right, everything else to the left. {BEYOND}"
+        )
+
+    def _numbers(self) -> str:
+        said = (
+            f"{title}: " + ", ".join(f"{method} {_in_words(each)}" for method, each in by.items())
+            for title, by in self._changes.items()
+        )
+        return "; ".join(said) + "."
+
+    @property
+    def rows(self) -> list[str]:
+        """The metrics, top to bottom."""
+        return list(self._changes)
+
+    @property
+    def series(self) -> dict[str, list[Dot]]:
+        """The changes by method; the reference has its place, so that others keep their look."""
+        return {
+            method.title: [
+                Dot(method.title, metric, value.mean, value.low, value.high, each.clear)
+                for metric, by in self._changes.items()
+                if (each := by.get(method.title)) and (value := each.value)
+            ]
+            for method in self.results.methods
+        }
+
+    def _draw(self, ax: Axes) -> None:
+        super()._draw(ax)
+        for line in list(ax.get_lines()):
+            if line.get_label() == label(self.reference.title):
+                line.remove()
+        ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
+        share = MetricColumn.of(self.metrics[0][0]).share
+        ax.set_xlabel(f"difference{' (percentage points)' * share}")
+        if share:
+            percent_axis(ax.xaxis)
+
+
+def _in_words(change: Change) -> str:
+    text, value = MetricColumn.of(change.metric).text, change.value
+    return f"{text(value.mean)} ({text(value.low)} to {text(value.high)}), {change.verdict}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +286,7 @@ class TopLabelDiagram(ReliabilityDiagram):
     Examples
     --------
     >>> from faircal.evaluation.curves import ScoreHistogram, Curves, ScoreSource
-    >>> from faircal.metrics import Ranking, probability_edges
+    >>> from faircal.metrics import Histogram, Ranking, probability_edges
     >>> sure, right = [0.6] * 10 + [0.9] * 10, [1] * 5 + [0] * 5 + [1] * 10
     >>> histogram = Histogram.of(Ranking.of(sure, right), probability_edges())
     >>> counted = ScoreHistogram(ScoreSource(), GLOBAL, "probability", histogram)
@@ -50,6 +300,13 @@ class TopLabelDiagram(ReliabilityDiagram):
     _what: ClassVar[str] = "groups"
     _columns: ClassVar[tuple[str, str, str]] = ("rows", "confidence", "right")
     _axes: ClassVar[tuple[str, str]] = ("mean confidence (%)", "right (%)")
+    #: How to read it; what bins are made of, and what stands across and up.
+    _reading: ClassVar[str] = (
+        "Rows are put into {} bins by the probability of their most probable class (the "
+        "confidence). Across: the mean confidence in a bin; up: the share that is right. On the "
+        "diagonal confidence means what it says; below it the classifier is too sure, above it not "
+        "sure enough."
+    )
 
     def _title(self) -> str:
         return self._about
@@ -67,25 +324,19 @@ class TopLabelDiagram(ReliabilityDiagram):
 
     @property
     def caption(self) -> str:
-        """How to read it."""
-        return (
-            f"Rows are put into {self.n_bins} bins by the probability of their most probable class "
-            "(the confidence). Across: the mean confidence in a bin; up: the share that is right. "
-            "On the diagonal confidence means what it says; below it the classifier is too sure, "
-            f"above it not sure enough. {self._least()}"
+        """How to read it, and what is not drawn."""
+        text = (
+            f"{self._reading.format(self.n_bins)} Bins with fewer than {LEAST} rows are not drawn."
         )
-
-    def _least(self) -> str:
-        said = [f"Bins with fewer than {LEAST} rows are not drawn."]
         lost = [group for group in self.groups if group not in self.lines]
         for names, why in ((lost, "for want of rows"), (self.without, "not enough data")):
-            said += [left_out([listing(names)], why)] if names else []
+            text += left_out([listing(names)], why) if names else ""
         if len(self.groups) < len(self._there):
-            said.append(
+            text += (
                 f" Drawn are the {len(self.groups)} of {len(self._there)} {self._what} with the "
                 "highest KS."
             )
-        return "".join(said)
+        return text
 
     def _numbers(self) -> str:
         names = {group: "all rows" if group == GLOBAL else group for group in self.gaps}
@@ -95,126 +346,14 @@ class TopLabelDiagram(ReliabilityDiagram):
 
 @dataclass(frozen=True, eq=False)
 class ClassDiagram(TopLabelDiagram):
-    """How often each class is the true one among rows of about the same probability of it.
+    """How often each class is the true one among rows of about the same probability of it."""
 
-    Parameters
-    ----------
-    curves, source, n_bins
-        As of `ReliabilityDiagram`; its groups are the classes.
-    only : sequence of str
-        The classes that are drawn, where they are too many; all unless told.
-    """
-
-    _what: ClassVar[str] = "classes"
     _key, _about = "reliability-classes", "Probability and frequency by class"
+    _what: ClassVar[str] = "classes"
     _columns: ClassVar[tuple[str, str, str]] = ("rows", "probability", "share")
     _axes: ClassVar[tuple[str, str]] = ("mean probability (%)", "of the class (%)")
-
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        return (
-            f"For each class, rows are put into {self.n_bins} bins by its probability. Across: the "
-            "mean probability in a bin; up: the share of rows that are of the class. On the "
-            "diagonal probabilities mean what they say; below it they are too high, above it too "
-            f"low. {self._least()}"
-        )
-
-
-def gap_of(histogram: Histogram) -> float:
-    """Return the KS of what was counted, to the width of a bin: which classes are worth drawing.
-
-    Examples
-    --------
-    >>> from faircal.metrics import Ranking, probability_edges
-    >>> gap_of(Histogram.of(Ranking.of([0.25, 0.25], [0, 0]), probability_edges()))
-    0.25
-    """
-    rows = histogram.n_genuine + histogram.n_imposter
-    off = np.cumsum(histogram.genuine - histogram.total)
-    return float(np.abs(off).max() / rows) if rows else 0.0
-
-
-#: So many groups or classes are drawn as lines: more lines can't be told apart.
-_MOST = 8
-_SHOWN = ("top_ks", "class_ks", "accuracy", "nll")
-
-
-def class_figures(store: ResultsFolder, attribute: str) -> list[Figure | Panels]:
-    """Return the figures of a report by one attribute, as far as the data carries them.
-
-    How methods differ from one map for everyone, calibration errors, accuracy and NLL by group,
-    reliability diagrams of the confidence by group and of every class, with a panel per method.
-
-    Parameters
-    ----------
-    store : ResultsFolder
-        Of kind ``classify``.
-    attribute : str
-        One of ``store.results.attributes``.
-    """
-    return tell_apart(_ClassFigures(ClassResults(store, attribute)).figures())
-
-
-@dataclass(frozen=True, eq=False)
-class _ClassFigures:
-    results: ClassResults
-
-    def figures(self) -> Iterator[Anything]:
-        """Give all figures, also ones that show nothing."""
-        yield from self._changes()
-        for metric in _SHOWN:
-            yield GroupDots(self.results, metric, key=self._key("groups", metric))
-        sources = self.results.sources
-        small = tuple(self.results.small)
-        worst = self._worst(sources, without=small)
-        yield from self._per_method(TopLabelDiagram, sources, without=small, only=worst)
-        sources = self.results.class_sources
-        yield from self._per_method(ClassDiagram, sources, only=self._worst(sources))
-
-    def _key(self, *words: str) -> str:
-        several = len(self.results.store.results.attributes) > 1
-        return slug(*words, self.results.attribute if several else "")
-
-    def _changes(self) -> Iterator[Anything]:
-        """Give the differences to the last reference: the strongest of those that were run."""
-        for reference in self.results.references[-1:]:
-            metrics = [*COMPARED, *(COMPARED_OVER if self.results.groups else ())]
-            shares = [each for each in metrics if MetricColumn.of(each[0]).share]
-            costs = [each for each in metrics if each not in shares]
-            yield from panels(
-                [ChangeDots(self.results, reference, some) for some in (shares, costs)],
-                ["accuracy and calibration errors", "proper scores"],
-                key=self._key("differences"),
-                title=f"Difference to {reference.title}",
-                columns=2,
-            )
-
-    def _per_method(
-        self, kind: type[TopLabelDiagram], sources: dict[str, ScoreSource], **more: Any
-    ) -> Iterator[Anything]:
-        methods = [method for method in self.results.methods if method.name in sources]
-        curves = self.results.store.curves
-        yield from panels(
-            [kind(curves, sources[method.name], **more) for method in methods],
-            [method.title for method in methods],
-            key=self._key(kind._key),
-            title=kind._about,
-            share_x=True,
-            share_y=True,
-        )
-
-    def _worst(
-        self, sources: dict[str, ScoreSource], without: Collection[str] = ()
-    ) -> tuple[str, ...]:
-        """Return what to draw where there is much: groups or classes with the highest KS."""
-        source = sources.get(self.results.spoken_of.name)
-        if source is None:
-            return ()
-        curves = self.results.store.curves
-        gaps = {
-            name: gap_of(curves.get(name, "probability", source))
-            for name in curves.groups(source)
-            if name not in without
-        }
-        return tuple(sorted(gaps, key=gaps.__getitem__, reverse=True)[:_MOST])
+    _reading: ClassVar[str] = (
+        "For each class, rows are put into {} bins by its probability. Across: the mean "
+        "probability in a bin; up: the share of rows that are of the class. On the diagonal "
+        "probabilities mean what they say; below it they are too high, above it too low."
+    )

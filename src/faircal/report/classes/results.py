@@ -1,4 +1,4 @@
-"""What a run found of a classifier, and what of it can be told.
+"""What a run measured of a classifier, looked up: titles, units, and whether a number may be shown.
 
 Tables, figures and sentences are all made from this. Methods have the titles that ``run.json``
 gives them, so that a folder can be shown wherever it was made.
@@ -7,37 +7,41 @@ gives them, so that a folder can be shown wherever it was made.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from faircal.evaluation.classes import ClassDifference
 from faircal.evaluation.curves import ScoreSource
-from faircal.metrics import Histogram
+from faircal.metrics import METRICS as PAIR_METRICS
 from faircal.metrics.classes import CLASS_METRICS
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
-from faircal.metrics.results import ALL, GLOBAL, ResultKey
+from faircal.metrics.results import ALL, GLOBAL, Result
 from faircal.report.cells import TableValue
 from faircal.report.store import ResultsFolder, Variant
+from faircal.report.wording import rounded
 
 Verdict = Literal["better", "worse", "no clear difference"]
 
-#: What every group and class is measured by, in the order of the tables.
-METRICS = ("accuracy", "nll", "brier", "top_ks", "top_ece", "class_ks", "class_ece")
 #: The methods that others are compared with, where they were run, and what each is in a sentence.
 REFERENCES = {"uncalibrated": "no calibration", "global": "one map for everyone"}
 #: In the curves, the attribute whose groups are the classes.
 CLASS = "class"
-_OVER = {"mean": "mean", "aad": "AAD", "mad": "MAD", "std": "STD"}
+#: Deviations over groups, and how they are called.
+OVER = {"mean": "mean", "aad": "AAD", "mad": "MAD", "std": "STD"}
 #: So many groups stand in tables; ``results.csv`` has all.
 MANY = 40
 #: Costs, which are no shares of anything.
-_PLAIN = ("nll", "brier")
+_COSTS = ("nll", "brier")
+#: What is to be known of differences between calibration errors.
+BEYOND = (
+    "Noise makes calibration errors larger, small ones most, and intervals allow for that: so one "
+    "may lie beyond the difference that was found."
+)
 
 
 class MetricColumn(NamedTuple):
-    """A column of ``results.csv``, taken apart: ``top_ks_mad`` is the ``mad`` of ``top_ks``."""
+    """A metric of ``results.csv``, taken apart: ``top_ks_mad`` is the ``mad`` of ``top_ks``."""
 
     name: str
     over: str
@@ -48,39 +52,46 @@ class MetricColumn(NamedTuple):
 
         Examples
         --------
-        >>> MetricColumn.of("top_ks_mad")
-        MetricColumn(name='top_ks', over='mad')
-        >>> MetricColumn.of("class_ece").over, MetricColumn.of("brier_uncertainty").title
-        ('', 'Brier uncertainty')
+        >>> MetricColumn.of("top_ks_mad"), MetricColumn.of("top_ks_mad").title
+        (MetricColumn(name='top_ks', over='mad'), 'Top-label KS MAD')
         """
         name, _, over = text.rpartition("_")
-        return cls(name, over) if over in _OVER else cls(text, "")
+        return cls(name, over) if over in OVER else cls(text, "")
 
     @property
     def title(self) -> str:
-        """What it is called, ``Top-label KS MAD``."""
-        if self.name in CLASS_METRICS:
-            title = CLASS_METRICS[self.name].title
-        else:
-            front, _, rest = self.name.partition("_")
-            title = f"{front.capitalize()} {rest.replace('_', ' ')}".strip()
-        return f"{title} {_OVER[self.over]}" if self.over else title
+        """What it is called; a metric of pairs that is put to the top label says so."""
+        pairs = PAIR_METRICS.get(self.name.removeprefix("top_"))
+        own = CLASS_METRICS.get(self.name)
+        title = own.title if own else f"Top-label {pairs.title}" if pairs else self.name
+        return f"{title} {OVER[self.over]}" if self.over else title
 
     @property
     def better(self) -> str:
         """Which way is better: deviations over groups are lower where groups fare alike."""
         if self.over not in ("", "mean"):
             return "lower"
-        return CLASS_METRICS[self.name].better if self.name in CLASS_METRICS else ""
+        metric = CLASS_METRICS.get(self.name) or PAIR_METRICS.get(self.name.removeprefix("top_"))
+        return metric.better if metric else ""
 
     @property
     def share(self) -> bool:
         """Whether it is a share, which people read in percent; NLL and Brier are none."""
-        return not self.name.startswith(_PLAIN)
+        return self.name not in _COSTS
 
     def shown(self, value: TableValue) -> TableValue:
         """Return a value as it is printed: percent with two decimals, else four."""
-        return value if self.share else replace(value, unit=1.0, digits=4)
+        return replace(value, unit=100.0) if self.share else replace(value, unit=1.0, digits=4)
+
+    def text(self, value: float) -> str:
+        """Print a value in a caption: a share in percent, a cost as it is.
+
+        Examples
+        --------
+        >>> [MetricColumn.of(name).text(-0.0123) for name in ("top_ks", "nll")]
+        ['−1.23 %', '−0.0123']
+        """
+        return (rounded(value) if self.share else f"{value:.3g}").replace("-", "−")
 
 
 class ReportedMethod(NamedTuple):
@@ -122,34 +133,29 @@ class ClassResults:
     @cached_property
     def methods(self) -> list[ReportedMethod]:
         """The methods in the run's order, yardsticks last."""
-        order = [*self._described_methods, *self.store.main_variants]
-        methods = [
-            ReportedMethod(name, *self._called(name), variant)
-            for name, variant in self.store.main_variants.items()
-        ]
-        return sorted(methods, key=lambda method: (method.yardstick, order.index(method.name)))
-
-    @property
-    def _described_methods(self) -> Mapping[str, Any]:
         described = self.store.run.get("methods")
-        return described if isinstance(described, dict) else {}
-
-    def _called(self, name: str) -> tuple[str, bool]:
-        about = self._described_methods.get(name)
-        about = about if isinstance(about, dict) else {}
-        title = str(about.get("title") or name or "probabilities")
-        return title, bool(about.get("yardstick"))
-
-    @property
-    def rivals(self) -> list[ReportedMethod]:
-        """The methods that can be used: all but the yardsticks."""
-        return [method for method in self.methods if not method.yardstick]
+        described = described if isinstance(described, dict) else {}
+        order = [*described, *self.store.main_variants]
+        methods = []
+        for name, variant in self.store.main_variants.items():
+            about = described.get(name)
+            about = about if isinstance(about, dict) else {}
+            title = str(about.get("title") or name or "probabilities")
+            methods.append(ReportedMethod(name, title, bool(about.get("yardstick")), variant))
+        return sorted(methods, key=lambda method: (method.yardstick, order.index(method.name)))
 
     @property
     def spoken_of(self) -> ReportedMethod:
         """The method that the summary speaks of first: the probabilities as they come."""
         by_name = {method.name: method for method in self.methods}
         return next((by_name[n] for n in REFERENCES if n in by_name), self.methods[0])
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """What every group is measured by, in the order of the tables."""
+        measured = dict.fromkeys(row.metric for row in self.store.results.rows)
+        pairs = [f"top_{name}" for name in PAIR_METRICS if name not in CLASS_METRICS]
+        return [name for name in dict.fromkeys([*CLASS_METRICS, *pairs]) if name in measured]
 
     @cached_property
     def groups(self) -> list[str]:
@@ -159,76 +165,91 @@ class ClassResults:
     @cached_property
     def classes(self) -> list[str]:
         """The classes in order."""
-        named = self.store.run.get("classes")
-        if isinstance(named, list) and named:
-            return [str(name) for name in named]
         conditions = dict.fromkeys(row.condition for row in self.store.results.rows)
         front = f"{CLASS}="
         return [text.removeprefix(front) for text in conditions if text.startswith(front)]
 
+    @cached_property
+    def withheld(self) -> dict[str, str]:
+        """Why numbers must not be shown, by group; none where they may."""
+        return {
+            row.group: row.withheld
+            for row in self.store.results.rows
+            if row.attribute == self.attribute and row.withheld and row.group != ALL
+        }
+
     @property
-    def feature(self) -> str:
-        """The feature column of the rows: the same throughout."""
-        return self.store.results.features[0]
-
-    @cached_property
-    def insufficient_data(self) -> dict[str, str]:
-        """What there is too little of, by group: those whose numbers are not shown."""
-        reasons = self.store.run.get("not_enough")
-        if not isinstance(reasons, dict):
-            return {}
-        return {str(name): str(why) for name, why in reasons.items()}
-
-    def is_reportable(self, group: str) -> bool:
-        """Whether there is data enough for a group's numbers to be shown."""
-        return group not in self.insufficient_data and GLOBAL not in self.insufficient_data
-
-    @cached_property
     def small(self) -> list[str]:
         """The groups without enough data."""
-        return [group for group in self.groups if not self.is_reportable(group)]
+        return [group for group in self.groups if group in self.withheld]
 
-    @cached_property
+    @property
     def reportable(self) -> list[str]:
         """The groups with enough data."""
-        return [group for group in self.groups if self.is_reportable(group)]
+        return [group for group in self.groups if group not in self.withheld]
 
     @cached_property
     def shown(self) -> list[str]:
         """The groups of tables: all, or of very many those with enough data and most rows."""
         if len(self.groups) <= MANY:
             return self.groups
-        kept = set(sorted(self.reportable, key=lambda group: -(self.rows(group) or 0))[:MANY])
+        kept = set(sorted(self.reportable, key=lambda group: -self.rows(group))[:MANY])
         return [group for group in self.groups if group in kept]
 
-    def _over(self) -> bool:
-        """Whether numbers over groups say anything: of one group alone, noise would decide."""
-        return len(self.reportable) >= min(2, len(self.groups))
+    def rows(self, group: str) -> int:
+        """Return the number of a group's rows; 0 where that is not known."""
+        trials = self.result("accuracy", None, group).trials
+        return 0 if math.isnan(trials) else int(trials)
+
+    def worst(self, metric: str, most: int, *, by_class: bool = False) -> list[str]:
+        """Return the groups with enough data, or the classes, that fare worst: `most` of them."""
+        places = {group: (group, "") for group in self.reportable}
+        if by_class:
+            places = {name: (GLOBAL, f"{CLASS}={name}") for name in self.classes}
+        values = {name: self.result(metric, None, *place).value for name, place in places.items()}
+        there = [name for name, value in values.items() if not math.isnan(value)]
+        highest_first = MetricColumn.of(metric).better == "lower"
+        return sorted(there, key=values.__getitem__, reverse=highest_first)[:most]
+
+    def result(
+        self,
+        metric: str,
+        method: ReportedMethod | None = None,
+        group: str = GLOBAL,
+        condition: str = "",
+    ) -> Result:
+        """Return a measured value, of the method that is spoken of unless told."""
+        variant = (method or self.spoken_of).variant
+        feature = self.store.results.features[0]  # the same throughout
+        row = Result("", feature, *variant, "", "", self.attribute, group, condition, metric)
+        return self.store.results.get(row.key)
 
     def value(
-        self, metric: str, method: ReportedMethod, group: str = GLOBAL, condition: str = ""
+        self,
+        metric: str,
+        method: ReportedMethod | None = None,
+        group: str = GLOBAL,
+        condition: str = "",
     ) -> TableValue:
-        """Look a value up with its interval; NaN that `says` why where data is not enough."""
-        key = ResultKey(self.feature, *method.variant, self.attribute, group, condition, metric)
-        value = self.store.results.with_interval(key)
-        if math.isnan(value.mean):
-            return value
-        if not (self._over() if group == ALL else self.is_reportable(group)):
+        """Return a value with its interval; NaN that `says` why where data is not enough."""
+        row = self.result(metric, method, group, condition)
+        if row.withheld and not math.isnan(row.value):
             return TableValue(math.nan, says=NOT_ENOUGH)
-        return MetricColumn.of(metric).shown(replace(value, unit=100.0))
+        return MetricColumn.of(metric).shown(TableValue(row.value, low=row.low, high=row.high))
 
     @cached_property
     def _differences(self) -> dict[tuple[str, ...], ClassDifference]:
         return {
-            (row.method, row.reference, row.group, row.condition, row.metric): row
-            for row in self.store.class_differences
+            (row.method, row.reference, row.group, row.metric): row
+            for each in self.store.class_differences
+            for row in (each.turned(), each)
             if row.attribute == self.attribute
         }
 
     @cached_property
     def references(self) -> list[ReportedMethod]:
         """The methods that others are compared with."""
-        compared = {name for pair in self._differences for name in pair[:2]}
+        compared = {method for method, _, _, _ in self._differences}
         by_name = {method.name: method for method in self.methods if method.name in compared}
         ours = [by_name[name] for name in REFERENCES if name in by_name]
         return ours or list(by_name.values())[:1]
@@ -236,66 +257,19 @@ class ClassResults:
     def change(
         self, metric: str, method: ReportedMethod, reference: ReportedMethod, group: str = GLOBAL
     ) -> Change | None:
-        """Return the value less that of `reference` on the same rows; None where not known.
-
-        Over groups it is not told where one of them has not enough data: noise would decide.
-        """
-        ends = self._difference(metric, method.name, reference.name, group)
-        reportable = not self.small if group == ALL else self.is_reportable(group)
-        if math.isnan(ends[0]) or math.isnan(ends[1]) or not reportable:
+        """Return the value less that of `reference` on the same rows; None where not known."""
+        row = self._differences.get((method.name, reference.name, group, metric))
+        if row is None or row.withheld or math.isnan(row.difference) or math.isnan(row.low):
             return None
-        kind, (difference, low, high) = MetricColumn.of(metric), ends
+        column = MetricColumn.of(metric)
         verdict: Verdict = "no clear difference"
-        if low > 0 or high < 0:
-            verdict = "better" if (low > 0) == (kind.better == "higher") else "worse"
-        value = TableValue(
-            difference, low=low, high=high, best=verdict == "better", worse=verdict == "worse"
-        )
-        return Change(metric, kind.shown(value), verdict)
+        if row.low > 0 or row.high < 0:
+            verdict = "better" if (row.low > 0) == (column.better == "higher") else "worse"
+        marks = {"best": verdict == "better", "worse": verdict == "worse"}
+        value = TableValue(row.difference, low=row.low, high=row.high, **marks)
+        return Change(metric, column.shown(value), verdict)
 
-    def _difference(
-        self, metric: str, method: str, reference: str, group: str
-    ) -> tuple[float, float, float]:
-        """Look a difference up, whichever way round it was written."""
-        row = self._differences.get((method, reference, group, "", metric))
-        if row is not None:
-            return row.difference, row.low, row.high
-        row = self._differences.get((reference, method, group, "", metric))
-        if row is None:
-            return math.nan, math.nan, math.nan
-        return 0.0 - row.difference, 0.0 - row.high, 0.0 - row.low  # no −0 of 0
-
-    @cached_property
-    def sources(self) -> dict[str, ScoreSource]:
-        """Whose confidence was counted, by method."""
-        return self._sources(self.attribute)
-
-    @cached_property
-    def class_sources(self) -> dict[str, ScoreSource]:
-        """Whose probabilities of every class were counted, by method."""
-        return self._sources(CLASS)
-
-    def _sources(self, attribute: str) -> dict[str, ScoreSource]:
-        sources = self.store.curves.sources
-        return {source.method: source for source in sources if source.attribute == attribute}
-
-    def counted(self, group: str) -> Histogram | None:
-        """Return the confidence of a group's rows, counted by right and wrong; None if not kept."""
-        source = self.sources.get(self.spoken_of.name)
-        if source is None or group not in (GLOBAL, *self.store.curves.groups(source)):
-            return None
-        return self.store.curves.get(group, "probability", source)
-
-    def effective(self, group: str) -> float:
-        """Return how many independent rows would tell a group's accuracy as well; NaN if unknown.
-
-        Of the method that is spoken of.
-        """
-        variant = self.spoken_of.variant
-        key = ResultKey(self.feature, *variant, self.attribute, group, "", "accuracy")
-        return self.store.results.get(key).effective
-
-    def rows(self, group: str) -> int | None:
-        """Return the number of a group's rows; None where that is not known."""
-        rows = self.store.run.get("group_rows")
-        return rows.get(group) if isinstance(rows, dict) else None
+    def sources(self, attribute: str | None = None) -> dict[str, ScoreSource]:
+        """Return whose confidence was counted, by method; of `CLASS`, every class's probability."""
+        of = self.attribute if attribute is None else attribute
+        return {each.method: each for each in self.store.curves.sources if each.attribute == of}
