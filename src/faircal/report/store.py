@@ -14,8 +14,7 @@ from faircal.evaluation.audit.label_noise import LabelNoiseRow, read_noise
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RegionRow, read_record, read_regions
 from faircal.evaluation.benchmark.transfer import MovedRow, read_moved
-from faircal.evaluation.classes import ClassDifference
-from faircal.evaluation.classes import read_differences as read_class_differences
+from faircal.evaluation.classes import ClassDifference, read_class_differences
 from faircal.evaluation.compare import Comparison, read_differences
 from faircal.evaluation.curves import Curves, ScoreSource, read_curves
 from faircal.methods import METHODS

@@ -74,8 +74,8 @@ def test_a_group_that_is_too_small_has_no_number(store):
     tables = {table.key: table for table in further_class_tables(store, "place")}
     for metric in ("accuracy", "nll", "top_ks", "class_ece"):
         table = tables[f"groups-{metric}"]
-        assert cell(table, "FairCal", "Tiny").text == "not enough data"
-        assert cell(table, "FairCal", "South").interval
+        assert cell(table, "Tiny", "FairCal").text == "not enough data"
+        assert cell(table, "South", "FairCal").interval
     over = class_tables(store, "place")[1]
     assert "not enough data to be told alone: Tiny." in over.caption
     for table in class_differences(store, "place"):  # noise of the small one would decide
@@ -140,12 +140,6 @@ def test_no_number_is_ever_cut_in_the_terminal(store, width):
     found = text.split()
     for value in (value for table in tables for line in table.lines for value in line.values):
         assert value.says or value.text in found
-
-
-def test_eighty_columns_have_the_headline_in_one_piece(store):
-    text = terminal(class_tables(store, "place")[:1], 80)
-    (head,) = [line for line in text.splitlines() if line.lstrip().startswith("Accuracy  ")]
-    assert head.split() == ["Accuracy", "NLL", "Brier", "KS", "ECE", "KS", "ECE"]
 
 
 def test_a_long_name_is_broken_and_no_number(store):

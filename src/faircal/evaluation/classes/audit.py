@@ -280,9 +280,11 @@ def audit_classes(
     results: list[Result] = []
     for method, of in measured.items():
         front = Result(dataset=dataset, method=method, attribute=attribute)
-        results += _results(rows, of, front._replace(**(made or {}).get(method, {})))
+        results += _results(
+            rows, of, front._replace(**dict[str, Any]((made or {}).get(method, {})))
+        )
     differences = [
-        ClassDifference(method, reference, attribute, *row)
+        row._replace(method=method, reference=reference, attribute=attribute)
         for i, method in enumerate(rows.methods)
         for reference in list(rows.methods)[:i]
         for row in _apart(rows, measured[method], measured[reference])
@@ -319,8 +321,8 @@ def _results(rows: ClassRows, measured: MethodMeasures, front: Result) -> list[R
 
 def _apart(
     rows: ClassRows, one: MethodMeasures, other: MethodMeasures
-) -> Iterator[tuple[str | float, ...]]:
-    """Give the differences of two methods, from their group on, but of single classes."""
+) -> Iterator[ClassDifference]:
+    """Give the differences of two methods, but of single classes."""
     apart = {metric: loss - other.losses[metric] for metric, loss in one.losses.items()}
     for key in one.keys:
         group, condition, metric = key
@@ -335,7 +337,7 @@ def _apart(
         withheld = rows.withheld[group]
         if group == ALL and len(rows.reportable) < len(rows.group_names):
             withheld = NOT_ENOUGH  # noise would decide
-        yield *key, *ends, LEVEL, withheld
+        yield ClassDifference("", "", "", *key, *ends, LEVEL, withheld)
 
 
 def _mean_apart(rows: ClassRows, group: str, apart: Float64) -> tuple[float, float, float]:

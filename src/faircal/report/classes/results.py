@@ -13,8 +13,9 @@ from typing import Literal, NamedTuple
 
 from faircal.evaluation.classes import ClassDifference
 from faircal.evaluation.curves import ScoreSource
-from faircal.metrics import METRICS as PAIR_METRICS
-from faircal.metrics.classes import CLASS_METRICS
+from faircal.metrics.catalogue import METRICS as PAIR_METRICS
+from faircal.metrics.catalogue import Metric
+from faircal.metrics.classes import CLASS_METRICS, ClassMetric
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.results import ALL, GLOBAL, Result
 from faircal.report.cells import TableValue
@@ -59,20 +60,25 @@ class MetricColumn(NamedTuple):
         return cls(name, over) if over in OVER else cls(text, "")
 
     @property
+    def _registered(self) -> ClassMetric | Metric | None:
+        pairs = self.name.removeprefix("top_")  # a metric of pairs that is put to the top label
+        if self.name in CLASS_METRICS:
+            return CLASS_METRICS[self.name]
+        return {**PAIR_METRICS}.get(pairs)
+
+    @property
     def title(self) -> str:
-        """What it is called; a metric of pairs that is put to the top label says so."""
-        pairs = PAIR_METRICS.get(self.name.removeprefix("top_"))
-        own = CLASS_METRICS.get(self.name)
-        title = own.title if own else f"Top-label {pairs.title}" if pairs else self.name
+        """What it is called, ``Top-label KS MAD``."""
+        metric = self._registered
+        front = "Top-label " if isinstance(metric, Metric) else ""
+        title = f"{front}{metric.title}" if metric else self.name
         return f"{title} {OVER[self.over]}" if self.over else title
 
     @property
     def better(self) -> str:
         """Which way is better: deviations over groups are lower where groups fare alike."""
-        if self.over not in ("", "mean"):
-            return "lower"
-        metric = CLASS_METRICS.get(self.name) or PAIR_METRICS.get(self.name.removeprefix("top_"))
-        return metric.better if metric else ""
+        metric = self._registered
+        return "lower" if self.over not in ("", "mean") else metric.better if metric else ""
 
     @property
     def share(self) -> bool:
@@ -265,8 +271,13 @@ class ClassResults:
         verdict: Verdict = "no clear difference"
         if row.low > 0 or row.high < 0:
             verdict = "better" if (row.low > 0) == (column.better == "higher") else "worse"
-        marks = {"best": verdict == "better", "worse": verdict == "worse"}
-        value = TableValue(row.difference, low=row.low, high=row.high, **marks)
+        value = TableValue(
+            row.difference,
+            low=row.low,
+            high=row.high,
+            best=verdict == "better",
+            worse=verdict == "worse",
+        )
         return Change(metric, column.shown(value), verdict)
 
     def sources(self, attribute: str | None = None) -> dict[str, ScoreSource]:
