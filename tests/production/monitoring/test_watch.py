@@ -9,7 +9,7 @@ import pytest
 import faircal
 from faircal._base.errors import DataError, ParameterError
 from faircal.model import About
-from faircal.production.monitoring import PairsInUse, Tolerance, Watch
+from faircal.production.monitoring import PairsInUse, Watch
 
 
 def alarms(watch):
@@ -243,8 +243,6 @@ def test_settings_that_cannot_be_are_refused(use):
     for rate in (0.0, 1.0, "0.1", True):
         with pytest.raises(ParameterError, match="false_alarms"):
             Watch.of(use.model, false_alarms=rate)
-    with pytest.raises(ParameterError, match="scores"):
-        Tolerance(scores=-0.1)
     unknown = faircal.Baseline()
     unknown.about_ = About()
     with pytest.raises(DataError, match="survey"):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from faircal.production.monitoring.comparing import Exceedance, Tolerance, exceedance
+from faircal.production.monitoring.comparing import Exceedance, exceedance
 from faircal.production.monitoring.counts import Float64, Int64, buckets_of
 
 #: Log-odds are counted in bins of this width, up to these; buckets of people; labels in a row that
@@ -17,7 +16,10 @@ from faircal.production.monitoring.counts import Float64, Int64, buckets_of
 _WIDTH, _MOST, BUCKETS_OF_LABELS, _IN_A_ROW = 0.25, 12.0, 16, 4
 BINS = round(2 * _MOST / _WIDTH)
 SIZE = BUCKETS_OF_LABELS * BINS * 2
-_CENTERS: Float64 = -_MOST + _WIDTH * (np.arange(BINS, dtype=np.float64) + 0.5)
+CENTERS: Float64 = -_MOST + _WIDTH * (np.arange(BINS, dtype=np.float64) + 0.5)
+#: What is let pass of log-odds: how far they may be off for pairs in doubt, and by what part they
+#: may be surer, or less sure, than is right.
+INTERCEPT, SLOPE = 0.5, 0.25
 #: Labels of each class that are needed.
 FEWEST = 8
 #: How firmly intercept and slope are held to 0 and 1 before any label (1 / variance).
@@ -64,73 +66,52 @@ def count_labels(
     return np.bincount(cell, minlength=blocks * SIZE).reshape(blocks, SIZE)
 
 
-@dataclass(frozen=True, eq=False)
-class LabelWindow:
-    """Labels of a window: counts by bucket, bin and class."""
+def tabulate(counts: Int64) -> Int64:
+    """Return the counts of a window by bucket, bin and class (imposter, genuine)."""
+    return counts.reshape(BUCKETS_OF_LABELS, BINS, 2)
 
-    table: Int64
-    tolerance: Tolerance
 
-    @classmethod
-    def of(cls, counts: Int64, tolerance: Tolerance) -> LabelWindow:
-        """Read `counts`."""
-        return cls(counts.reshape(BUCKETS_OF_LABELS, BINS, 2), tolerance)
+def sufficient_labels(table: Int64) -> bool:
+    """Whether there are labels of both classes to speak of."""
+    return bool(table.sum(axis=(0, 1)).min() >= FEWEST)
 
-    @property
-    def classes(self) -> tuple[int, int]:
-        """How many imposters and genuine pairs."""
-        imposters, genuine = self.table.sum(axis=(0, 1)).tolist()
-        return imposters, genuine
 
-    @property
-    def sufficient(self) -> bool:
-        """Whether there are labels of both classes to speak of."""
-        return min(self.classes) >= FEWEST
+def recalibrate(table: Int64) -> Recalibration:
+    """Fit intercept and slope by maximum likelihood, held weakly to 0 and 1.
 
-    def curve(self) -> tuple[Float64, Int64, Int64]:
-        """Return P shown (bins' centres), labels and genuine ones among them, where there are any.
+    The covariance is that over buckets of people (a sandwich), or that of independent labels where
+    it is larger.
+    """
+    labels, genuine = table.sum(axis=2).astype(float), table[:, :, 1].astype(float)
+    n, y = labels.sum(axis=0), genuine.sum(axis=0)
+    doubt = n * expit(CENTERS) * expit(-CENTERS)
+    center = float(doubt @ CENTERS / max(float(doubt.sum()), 1e-300))
+    design = np.stack([np.ones(BINS), CENTERS - center])
+    at = np.zeros(2)
+    for _ in range(100):
+        p = expit(CENTERS + at @ design)
+        inform = (design * (n * p * (1 - p))) @ design.T + np.diag(_PRIOR)
+        step = np.linalg.solve(inform, design @ (y - n * p) - _PRIOR * at)
+        at = at + np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-9:
+            break
+    p = expit(CENTERS + at @ design)
+    inverse = np.linalg.inv((design * (n * p * (1 - p))) @ design.T + np.diag(_PRIOR))
+    influence = (genuine - labels * p) @ design.T @ inverse
+    weight = labels.sum(axis=1)
+    effective = float(weight.sum()) ** 2 / max(float((weight**2).sum()), 1.0)
+    influence = influence - weight[:, None] * influence.sum(axis=0) / max(weight.sum(), 1.0)
+    over = influence.T @ influence * effective / max(effective - 1, 0.5)
+    ratio = float(np.trace(over @ np.linalg.inv(inverse))) / 2
+    covariance = over if ratio > 1 else inverse
+    slope, freedom = 1 + float(at[1]), max(effective - 1, 1.0)
+    return Recalibration(float(at[0]), slope, center, covariance, freedom)
 
-        Of shape (b,) each.
-        """
-        by_bin = self.table.sum(axis=0)
-        there = np.flatnonzero(by_bin.sum(axis=1))
-        return expit(_CENTERS[there]), by_bin[there].sum(axis=1), by_bin[there, 1]
 
-    def recalibrate(self) -> Recalibration:
-        """Fit intercept and slope by maximum likelihood, held weakly to 0 and 1.
-
-        The covariance is that over buckets of people (a sandwich), or that of independent labels
-        where it is larger.
-        """
-        labels, genuine = self.table.sum(axis=2).astype(float), self.table[:, :, 1].astype(float)
-        n, y = labels.sum(axis=0), genuine.sum(axis=0)
-        doubt = n * expit(_CENTERS) * expit(-_CENTERS)
-        center = float(doubt @ _CENTERS / max(float(doubt.sum()), 1e-300))
-        design = np.stack([np.ones(BINS), _CENTERS - center])
-        at = np.zeros(2)
-        for _ in range(100):
-            p = expit(_CENTERS + at @ design)
-            inform = (design * (n * p * (1 - p))) @ design.T + np.diag(_PRIOR)
-            step = np.linalg.solve(inform, design @ (y - n * p) - _PRIOR * at)
-            at = at + np.clip(step, -1.0, 1.0)
-            if np.abs(step).max() < 1e-9:
-                break
-        p = expit(_CENTERS + at @ design)
-        inverse = np.linalg.inv((design * (n * p * (1 - p))) @ design.T + np.diag(_PRIOR))
-        influence = (genuine - labels * p) @ design.T @ inverse
-        weight = labels.sum(axis=1)
-        effective = float(weight.sum()) ** 2 / max(float((weight**2).sum()), 1.0)
-        influence = influence - weight[:, None] * influence.sum(axis=0) / max(weight.sum(), 1.0)
-        over = influence.T @ influence * effective / max(effective - 1, 0.5)
-        ratio = float(np.trace(over @ np.linalg.inv(inverse))) / 2
-        covariance = over if ratio > 1 else inverse
-        slope, freedom = 1 + float(at[1]), max(effective - 1, 1.0)
-        return Recalibration(float(at[0]), slope, center, covariance, freedom)
-
-    def compare(self) -> tuple[Exceedance, Recalibration]:
-        """Return how far off probabilities are, in units of what is tolerated, and the fit."""
-        fitted = self.recalibrate()
-        scale = 1 / np.array([self.tolerance.intercept, self.tolerance.slope])
-        off = scale * np.array([fitted.intercept, fitted.slope - 1])
-        covariance = fitted.covariance * np.outer(scale, scale)
-        return exceedance(off, ((covariance, fitted.freedom),), 1.0), fitted
+def compare_labels(table: Int64) -> tuple[Exceedance, Recalibration]:
+    """Return how far off probabilities are, in units of what is tolerated, and the fit."""
+    fitted = recalibrate(table)
+    scale = 1 / np.array([INTERCEPT, SLOPE])
+    off = scale * np.array([fitted.intercept, fitted.slope - 1])
+    covariance = fitted.covariance * np.outer(scale, scale)
+    return exceedance(off, ((covariance, fitted.freedom),), 1.0), fitted

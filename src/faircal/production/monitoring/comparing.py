@@ -6,14 +6,13 @@ scaled so that its length is a distance that means something; one test (`exceeda
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import fdtrc
 
-from faircal._base.errors import ParameterError
 from faircal.model import Population
 from faircal.production.monitoring.counts import (
     FEWEST_BUCKETS,
@@ -24,6 +23,11 @@ from faircal.production.monitoring.counts import (
     class_tables,
 )
 
+#: How far use may be from calibration: an alarm says that a distance is surely larger, not only
+#: that it is there. Half the relative change of regions' shares, root mean square (0.01 is 2 % more
+#: or less); the distance of scores' distribution functions, root mean square; more images out of
+#: the population, as a share of all.
+TOLERANCES = {"clusters": 0.01, "scores": 0.005, "outside": 0.02}
 #: Where nobody is identified, people may be as few as one in so many of calibration's.
 _FEWER_PEOPLE = 4.0
 #: Numbers of people or images that so large a part of pairs lacks count as unknown.
@@ -34,38 +38,6 @@ _TINY = 0.05
 _WAYS = {"all_scores": 0.2, "scores": 0.8}
 #: Rounds of weighing and estimating the share of genuine pairs.
 _ROUNDS = 4
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """What is let pass. An alarm says that a distance is surely larger, not only that it is there.
-
-    Attributes
-    ----------
-    clusters : float
-        Half the relative change of regions' shares, root mean square: 0.01 is 2 % more or less.
-    scores : float
-        Distance of the distribution functions of scores, root mean square.
-    outside : float
-        More images out of the population, as a share of all.
-    intercept, slope : float
-        Of log-odds: how far they may be off for pairs in doubt, and by what part they may be
-        surer, or less sure, than is right.
-    """
-
-    clusters: float = 0.01
-    scores: float = 0.005
-    outside: float = 0.02
-    intercept: float = 0.5
-    slope: float = 0.25
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            least = 1e-6 if name in ("intercept", "slope") else 0.0  # those two are divided by
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
-                raise ParameterError(
-                    f"tolerance {name}: expected a number of at least {least:g}, found {value!r}"
-                )
 
 
 class Exceedance(NamedTuple):
@@ -197,7 +169,6 @@ class UseWindow:
     reference: Reference
     tables: Tables
     identified: Int64
-    tolerance: Tolerance
 
     @cached_property
     def identified_by(self) -> str:
@@ -243,7 +214,7 @@ class UseWindow:
         compared = []
         for name, fit in self._score_fits.items():
             expected = self.reference.mixed(name, fit.share)
-            way = self._distance(name, fit.observed, expected, fit.by, self.tolerance.scores)
+            way = self._distance(name, fit.observed, expected, fit.by)
             part = _WAYS[name] if len(self._score_fits) > 1 else 1.0
             compared.append(way._replace(p_value=min(way.p_value / part, 1.0)))
         return min(compared, key=lambda way: way.p_value)
@@ -258,20 +229,20 @@ class UseWindow:
         least = _TINY / len(expected.share)
         by = np.diag(0.5 / np.sqrt(np.maximum(expected.share, least)))
         observed = self.tables["clusters"].shares()
-        return self._distance("clusters", observed, expected, by, self.tolerance.clusters)
+        return self._distance("clusters", observed, expected, by)
 
     def _outside(self) -> WindowComparison:
         """Compare the share of images outside; fewer than in calibration is no fault."""
         expected = self.reference.mixed("outside", self.share_genuine)
         observed = self.tables["outside"].shares()
         by = np.array([[0.0, 1.0]])
-        compared = self._distance("outside", observed, expected, by, self.tolerance.outside)
+        compared = self._distance("outside", observed, expected, by)
         if observed.share[1] > expected.share[1]:
             return compared
         return compared._replace(distance=0.0, p_value=1.0)
 
     def _distance(
-        self, name: str, observed: Shares, expected: Shares, by: Float64, tolerance: float
+        self, name: str, observed: Shares, expected: Shares, by: Float64
     ) -> WindowComparison:
         """Compare shares by the length of ``by @ (observed − expected)``."""
         population = self.reference.population
@@ -284,7 +255,8 @@ class UseWindow:
             (mine, max(observed.freedom, 1.0)),
             (theirs, max(expected.freedom, 1.0)),
         )
-        distance, p_value = exceedance(by @ (observed.share - expected.share), parts, tolerance)
+        limit = TOLERANCES["scores" if name in _WAYS else name]
+        distance, p_value = exceedance(by @ (observed.share - expected.share), parts, limit)
         sufficient = min(observed.freedom, expected.freedom) >= FEWEST_BUCKETS - 1
         return WindowComparison(
             distance, p_value if sufficient else 1.0, observed.share, expected.share, sufficient

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from scipy.special import expit
 
-from faircal.production.monitoring.calibration import FEWEST, LabelWindow
-from faircal.production.monitoring.comparing import Tolerance
+from faircal.production.monitoring import calibration
+from faircal.production.monitoring.comparing import TOLERANCES
 from faircal.production.monitoring.windows import CountedWindow
 
 if TYPE_CHECKING:
@@ -59,13 +60,6 @@ class Finding:
     words: str
     details: Mapping[str, Any] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as JSON knows it: NaN becomes None."""
-        values = asdict(self)
-        for key in ("statistic", "p_value", "level"):
-            values[key] = None if values[key] != values[key] else values[key]
-        return values
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -89,8 +83,8 @@ class Verdict:
     words: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON knows it."""
-        return {**asdict(self), "findings": [each.as_json() for each in self.findings]}
+        """Return it as JSON knows it, but for NaN."""
+        return {**asdict(self), "findings": [asdict(each) for each in self.findings]}
 
 
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -130,7 +124,7 @@ def finding(name: Name, window: CountedWindow | None, watch: Watch) -> Finding:
         words = _why_nothing(name, watch)
         return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
     on_labels = name == "calibration"
-    look = _at_labels(window, watch.tolerance) if on_labels else _at_pairs(name, window, watch)
+    look = _at_labels(window) if on_labels else _at_pairs(name, window, watch)
     unit = "labels" if on_labels else "pairs"
     beyond = look.statistic > look.details["tolerance"]
     span = f"{unit} {window.end - window.length + 1:,} to {window.end:,}"
@@ -158,8 +152,8 @@ def finding(name: Name, window: CountedWindow | None, watch: Watch) -> Finding:
 def _why_nothing(name: Name, watch: Watch) -> str:
     """Say why there was no look yet."""
     if name == "calibration" and watch.labels:
-        labels = "label" if watch.labels == 1 else "labels"
-        return f"{watch.labels} {labels} so far: not enough; 50 are, with {FEWEST} of each class"
+        labels, least = "label" if watch.labels == 1 else "labels", calibration.FEWEST
+        return f"{watch.labels} {labels} so far: not enough; 50 are, with {least} of each class"
     if name == "calibration":
         return "no labels have come in; without them nobody can tell whether probabilities hold"
     if name != "scores" and not len(watch.population.centers):
@@ -171,7 +165,7 @@ def _why_nothing(name: Name, watch: Watch) -> str:
 
 def _at_pairs(name: Name, window: CountedWindow, watch: Watch) -> _Look:
     """Look at clusters, scores or images outside."""
-    in_use, limit = watch.use_window(window), float(getattr(watch.tolerance, name))
+    in_use, limit = watch.use_window(window), TOLERANCES[name]
     compared = in_use.compare(name)
     distance, observed, expected = compared.distance, compared.observed, compared.expected
     details: dict[str, Any] = {
@@ -206,14 +200,15 @@ def _at_pairs(name: Name, window: CountedWindow, watch: Watch) -> _Look:
     return _Look(distance, compared.p_value, compared.sufficient, words, details)
 
 
-def _at_labels(window: CountedWindow, tolerance: Tolerance) -> _Look:
+def _at_labels(window: CountedWindow) -> _Look:
     """Look at calibration."""
-    labels = LabelWindow.of(window.counts, tolerance)
-    compared, fitted = labels.compare()
-    probability, count, genuine = labels.curve()
+    table = calibration.tabulate(window.counts)
+    compared, fitted = calibration.compare_labels(table)
+    by_bin = table.sum(axis=0)
+    there = np.flatnonzero(by_bin.sum(axis=1))
     errors = np.sqrt(np.diag(fitted.covariance))
-    share = labels.classes[1] / max(sum(labels.classes), 1)
-    remedy = _remedy(fitted.intercept, fitted.slope, tolerance) if window.alarm else ""
+    share = float(table[:, :, 1].sum() / max(table.sum(), 1))
+    remedy = _remedy(fitted.intercept, fitted.slope) if window.alarm else ""
     details = {
         "tolerance": 1.0,
         "intercept": fitted.intercept,
@@ -223,11 +218,11 @@ def _at_labels(window: CountedWindow, tolerance: Tolerance) -> _Look:
         "slope_error": float(errors[1]),
         "share_genuine": share,
         "remedy": remedy,
-        "only_prior": abs(fitted.slope - 1) <= tolerance.slope,
+        "only_prior": abs(fitted.slope - 1) <= calibration.SLOPE,
         "curve": {
-            "probability": _rounded(probability),
-            "labels": count.tolist(),
-            "genuine": genuine.tolist(),
+            "probability": _rounded(expit(calibration.CENTERS[there])),
+            "labels": by_bin[there].sum(axis=1).tolist(),
+            "genuine": by_bin[there, 1].tolist(),
         },
     }
     words = (
@@ -238,8 +233,8 @@ def _at_labels(window: CountedWindow, tolerance: Tolerance) -> _Look:
     return _Look(*compared, True, words, details)
 
 
-def _remedy(intercept: float, slope: float, tolerance: Tolerance) -> str:
-    if abs(slope - 1) <= tolerance.slope:
+def _remedy(intercept: float, slope: float) -> str:
+    if abs(slope - 1) <= calibration.SLOPE:
         times = float(np.exp(intercept))
         return (
             f"Odds are off by a factor of {times:.2g}, alike for all, as where the share of "

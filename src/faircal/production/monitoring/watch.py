@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.methods import Method
 from faircal.model import Population
 from faircal.production.monitoring import calibration
-from faircal.production.monitoring.comparing import Reference, Tolerance, UseWindow
+from faircal.production.monitoring.comparing import Reference, UseWindow
 from faircal.production.monitoring.counts import BUCKETS, Layout, code_pairs
 from faircal.production.monitoring.findings import NAMES, Finding, Verdict, finding, summary
 from faircal.production.monitoring.pairs_in_use import PairsInUse
@@ -45,8 +45,6 @@ class Watch:
     population : Population
         What pairs are compared with.
     false_alarms : float
-    tolerance : Tolerance, optional
-        An alarm says that a distance is surely larger than that.
     in_order : bool
 
     Examples
@@ -71,14 +69,13 @@ class Watch:
         self,
         population: Population,
         false_alarms: float = 0.01,
-        tolerance: Tolerance | None = None,
         in_order: bool = True,
     ) -> None:
         rate = false_alarms
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < 1:
             raise ParameterError(f"false_alarms: expected a rate between 0 and 1, found {rate!r}")
         self.population, self.false_alarms = population, float(rate)
-        self.tolerance, self.in_order = tolerance or Tolerance(), in_order
+        self.in_order = in_order
         self._reference, self._layout = Reference(population), Layout.in_use(population)
         block, labels = (BLOCK, LABELS) if in_order else (ENDLESS, ENDLESS)
         self._pairs = WindowLadder(self._layout.size, block)
@@ -92,7 +89,6 @@ class Watch:
         model: Method,
         *,
         false_alarms: float = 0.01,
-        tolerance: Tolerance | None = None,
         in_order: bool = True,
     ) -> Watch:
         """Begin to watch `model`, whose population was counted (`faircal.survey`).
@@ -102,7 +98,7 @@ class Watch:
         DataError
             Where it was not.
         """
-        return cls(_population_of(model), false_alarms, tolerance, in_order)
+        return cls(_population_of(model), false_alarms, in_order)
 
     @property
     def pairs(self) -> int:
@@ -180,7 +176,7 @@ class Watch:
 
     def use_window(self, window: CountedWindow) -> UseWindow:
         """Return a window of pairs beside what it is compared with."""
-        return UseWindow(self._reference, *self._layout.cut(window.counts), self.tolerance)
+        return UseWindow(self._reference, *self._layout.cut(window.counts))
 
     def _look(self, window: CountedWindow) -> None:
         in_use = self.use_window(window)
@@ -189,9 +185,9 @@ class Watch:
                 self._keep(name, window, in_use.compare(name).p_value)
 
     def _look_at_labels(self, window: CountedWindow) -> None:
-        labels = calibration.LabelWindow.of(window.counts, self.tolerance)
-        if labels.sufficient:
-            self._keep("calibration", window, labels.compare()[0].p_value)
+        table = calibration.tabulate(window.counts)
+        if calibration.sufficient_labels(table):
+            self._keep("calibration", window, calibration.compare_labels(table)[0].p_value)
 
     def _keep(self, name: str, window: CountedWindow, p_value: float) -> None:
         """Keep the first look that raises the alarm; before it, the latest of the longest."""
@@ -227,8 +223,6 @@ class Watch:
             "false_alarms": self.false_alarms,
             "in_order": int(self.in_order),
         }
-        tolerance = {key: float(value) for key, value in asdict(self.tolerance).items()}
-        state |= prefixed("tolerance", tolerance)
         state |= prefixed("pairs", self._pairs.get_state())
         state |= prefixed("labels", self._labels.get_state())
         for name, window in self._windows.items():
@@ -256,8 +250,7 @@ class Watch:
     def _restored(cls, population: Population, state: Mapping[str, Any]) -> Watch:
         if int(state["version"]) != _VERSION:
             raise ValueError("another version")
-        tolerance = Tolerance(**unprefixed("tolerance", state))
-        watch = cls(population, float(state["false_alarms"]), tolerance, bool(state["in_order"]))
+        watch = cls(population, float(state["false_alarms"]), bool(state["in_order"]))
         for name in ("pairs", "labels"):
             ladder: WindowLadder = getattr(watch, f"_{name}")
             kept = unprefixed(name, state)
