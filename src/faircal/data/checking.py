@@ -97,9 +97,7 @@ def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
     checks: tuple[Callable[[Dataset], Iterator[Fault]], ...] = (
         _labels,
         _folds,
-        _same_image,
-        _repeated,
-        _contradictions,
+        _faulty_pairs,
         crossing_identities,
         _vectors,
         _spelling,
@@ -108,19 +106,6 @@ def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
     faults = [fault for check in checks for fault in check(data)]
     faults += _groups(data, attribute or data.default_attribute)
     return sorted(faults, key=lambda fault: rank[fault.severity])
-
-
-def _pair(data: Dataset, row: int) -> str:
-    if not data.has_images:
-        return f"row {row + 1}"
-    ids = data.images.ids
-    return f"row {row + 1}: {ids[data.pairs.left[row]]} – {ids[data.pairs.right[row]]}"
-
-
-def _of_pairs(data: Dataset, mask: NDArray[np.bool_], what: str, remedy: str) -> Iterator[Fault]:
-    if mask.any():
-        example = _pair(data, int(np.flatnonzero(mask)[0]))
-        yield Fault("warning", what, int(mask.sum()), example, remedy)
 
 
 def _labels(data: Dataset) -> Iterator[Fault]:
@@ -154,60 +139,48 @@ def _folds(data: Dataset) -> Iterator[Fault]:
         )
 
 
-def _same_image(data: Dataset) -> Iterator[Fault]:
-    if data.has_images:
-        yield from _of_pairs(
-            data,
-            data.pairs.left == data.pairs.right,
-            "pairs of an image with itself",
-            "remove them: their score is 1 and says nothing",
-        )
+def _faulty_pairs(data: Dataset) -> Iterator[Fault]:
+    """Pairs that look wrong, each kind with its first one as an example."""
+    for mask, what, remedy in (*_image_faults(data), *_label_faults(data)):
+        if not mask.any():
+            continue
+        row = int(np.flatnonzero(mask)[0])
+        example = f"row {row + 1}"
+        if data.has_images:
+            ids = data.images.ids
+            example += f": {ids[data.pairs.left[row]]} – {ids[data.pairs.right[row]]}"
+        yield Fault("warning", what, int(mask.sum()), example, remedy)
 
 
-def _repeated(data: Dataset) -> Iterator[Fault]:
-    """Duplicate, mirrored and contradictory pairs, from one sort of unordered pair codes."""
+def _image_faults(data: Dataset) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    """Same, duplicate, mirrored and contradictory pairs, from one sort of unordered pair codes."""
     if not data.has_images:
         return
     left, right = data.pairs.left.astype(np.int64), data.pairs.right.astype(np.int64)
+    yield left == right, "pairs of an image with itself", "remove them: their score says nothing"
     code = np.minimum(left, right) * len(data.images) + np.maximum(left, right)
-    order = np.argsort(code, kind="stable")
-    again = np.zeros(len(data), dtype=bool)
-    again[order[1:]] = code[order[1:]] == code[order[:-1]]
-    first = np.empty(len(data), dtype=np.int64)  # row of the first pair with the same code
-    starts = np.flatnonzero(~again[order])
-    first[order] = np.repeat(order[starts], np.diff(np.append(starts, len(data))))
+    # The first pair with the same two images, for each.
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    first = first[inverse]
+    again = first != np.arange(len(data))
     mirrored = again & (left != left[first])
-    yield from _of_pairs(data, again & ~mirrored, "duplicate pairs", "keep one of each")
-    yield from _of_pairs(
-        data,
-        mirrored,
-        "mirrored pairs (left and right swapped)",
-        "keep one of each: order has no meaning",
-    )
+    yield again & ~mirrored, "duplicate pairs", "keep one of each"
+    what = "mirrored pairs (left and right swapped)"
+    yield mirrored, what, "keep one of each: order has no meaning"
     if data.pairs.genuine is not None:
         differs = again & (data.pairs.genuine != data.pairs.genuine[first])
-        yield from _of_pairs(
-            data, differs, "pairs labelled both genuine and imposter", "correct the label"
-        )
+        yield differs, "pairs labelled both genuine and imposter", "correct the label"
 
 
-def _contradictions(data: Dataset) -> Iterator[Fault]:
+def _label_faults(data: Dataset) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
+    """Labels that disagree with who is in the images."""
     people, genuine = data.people, data.pairs.genuine
     if people is None or genuine is None:
         return
-    left, right, named = people.left, people.right, ~people.unknown
-    yield from _of_pairs(
-        data,
-        named & genuine & (left != right),
-        "genuine pairs of two different identities",
-        "correct the label or the identity",
-    )
-    yield from _of_pairs(
-        data,
-        named & ~genuine & (left == right),
-        "imposter pairs of one identity",
-        "correct the label or the identity",
-    )
+    same, named = people.left == people.right, ~people.unknown
+    remedy = "correct the label or the identity"
+    yield named & genuine & ~same, "genuine pairs of two different identities", remedy
+    yield named & ~genuine & same, "imposter pairs of one identity", remedy
 
 
 def crossing_identities(data: Dataset) -> Iterator[Fault]:
