@@ -201,24 +201,12 @@ def _check_ways(
 ) -> None:
     """Raise unless there is just one way to say what to read: DATA, or both options."""
     given: Path | None = source.path
+    problem = ""
     if (calibrate_on is None) != (test_on is None):
-        lacking = "--test-on" if test_on is None else "--calibrate-on"
-        raise click.UsageError(
-            f"Missing option '{lacking}': --calibrate-on and --test-on go together",
-            click.get_current_context(),
-        )
-    if given is not None and calibrate_on is not None:
-        raise click.UsageError(
-            f"expected DATA, or --calibrate-on and --test-on, found both; leave out {given}",
-            click.get_current_context(),
-        )
-    if given is None and calibrate_on is None:
-        raise click.UsageError(
-            "Missing argument 'DATA': give it, or --calibrate-on and --test-on",
-            click.get_current_context(),
-        )
-    if moving_only and calibrate_on is None:
-        raise click.UsageError(
-            "--labels and --people-apart go with --calibrate-on and --test-on; leave them out",
-            click.get_current_context(),
-        )
+        problem = "--calibrate-on and --test-on go together; give both"
+    elif (given is None) == (calibrate_on is None):
+        problem = "expected either DATA or --calibrate-on and --test-on; give one of them"
+    elif moving_only and calibrate_on is None:
+        problem = "--labels and --people-apart go with --calibrate-on and --test-on; leave them out"
+    if problem:
+        raise click.UsageError(problem, click.get_current_context())
