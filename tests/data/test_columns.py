@@ -195,8 +195,3 @@ def test_ids_as_categories():
 def test_id_missing():
     with pytest.raises(DataError, match="pairs, column 'left', row 2: empty"):
         parse_ids(pa.chunked_array([["a", None]]), "left", "pairs")
-
-
-def test_known_codes_are_numbers_and_unknown_ones_nan():
-    column = Column.of(["b", "", "a"])
-    np.testing.assert_array_equal(column.known(np.array([0, 1, 2, 0])), [1, np.nan, 0, 1])

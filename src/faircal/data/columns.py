@@ -67,11 +67,6 @@ class Column:
         """Return the codes of `rows`."""
         return self.codes[rows]
 
-    def known(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the codes of `rows` as numbers, NaN where unknown."""
-        codes = self.codes[rows]
-        return np.where(codes == UNKNOWN, np.nan, codes)
-
     @property
     def apart(self) -> NDArray[np.int64]:
         """A number for each row, the same where values are; an unknown one is like no other.
