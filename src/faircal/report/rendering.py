@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
@@ -30,3 +31,22 @@ def render(
     )
     environment.filters |= filters or {}
     return environment.get_template(template).render(values).translate(_TURNING)
+
+
+def sentences(template: str, filters: Mapping[str, Callable[..., Any]], **values: Any) -> list[str]:
+    """Return the sentences that a template of text makes of `values`: a blank line ends one.
+
+    Nothing is escaped: pages do that with what they are given. A value has no line breaks, lest a
+    name ends a sentence.
+    """
+    environment = Environment(
+        loader=FunctionLoader(resource),
+        autoescape=False,  # noqa: S701 - no markup
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: " ".join(value.split("\n")) if isinstance(value, str) else value,
+    )
+    environment.filters |= filters
+    text = environment.get_template(template).render(values)
+    return [" ".join(said.split()) for said in re.split(r"\n\s*\n", text) if said.strip()]
