@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import note
-
-if TYPE_CHECKING:
-    from faircal.model.operating_point import On
 
 
 @click.command(
@@ -82,6 +79,7 @@ if TYPE_CHECKING:
 )
 @option(
     "--keep-decisions",
+    "keep_days",
     part=Part.STORAGE,
     type=float,
     metavar="DAYS",
@@ -173,27 +171,7 @@ if TYPE_CHECKING:
     default="info",
     help="What goes to standard error.",
 )
-def command(
-    model: Path,
-    host: str,
-    port: int,
-    database: str | None,
-    encryption_key_file: Path | None,
-    keys: Path | None,
-    threshold: float | None,
-    on: On,
-    prior: float | None,
-    max_body: int,
-    rate: float,
-    false_alarms: float,
-    keep_decisions: float | None,
-    network: str | None,
-    detector: str | None,
-    preset: str | None,
-    access_log: bool,
-    log_level: str,
-    page: bool,
-) -> None:
+def command(model: Path, **settings: Any) -> None:
     """Serve a model over HTTP: verify, enrol, identify.
 
     Reads MODEL and answers requests until it is ended: is this pair one person, who of those
@@ -210,26 +188,4 @@ def command(
     """
     from faircal.production.serving.app import serve
 
-    serve(
-        model,
-        database=database,
-        encryption_key_file=encryption_key_file,
-        keys=keys,
-        host=host,
-        port=port,
-        threshold=threshold,
-        on=on,
-        prior=prior,
-        max_body=max_body,
-        rate=rate,
-        false_alarms=false_alarms,
-        keep_days=keep_decisions,
-        network=network,
-        detector=detector,
-        preset=preset,
-        page=page,
-        access_log=access_log,
-        log_level=log_level,
-        note=note,
-        ready=click.echo,
-    )
+    serve(model, **settings, note=note, ready=click.echo)

@@ -105,8 +105,8 @@ def test_a_commit_whose_answer_got_lost_is_not_recorded_twice(tmp_path):
     recorder = Recorder(store)
     first, second = (Decision(name, datetime.now(UTC), "verify", "k", "m") for name in "ab")
     with pytest.raises(StorageUnavailableError):
-        recorder._write([first])
-    recorder._write([first, second])  # the next group has one more
+        recorder._write([(first, {})])
+    recorder._write([(first, {}), (second, {})])  # the next group has one more
     assert [line.id for line in store.decisions(None, 10)] == ["a", "b"]
     assert recorder.close()
     store.close()

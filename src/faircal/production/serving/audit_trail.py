@@ -15,7 +15,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -55,12 +55,8 @@ _COLUMNS = {
 }
 
 
-@dataclass(frozen=True)
-class BatchRecord:
-    """A batch that waits to be written: its line, and the states that go with it."""
-
-    decision: Decision
-    states: dict[str, bytes]
+#: A line that waits to be written, and the states that go with it.
+TrailRecord = tuple[Decision, dict[str, bytes]]
 
 
 def _name(decision: str) -> str:
@@ -315,7 +311,7 @@ class TrailWriter(Generic[T]):
 _PAIRS_A_LINE = 100
 
 
-class Recorder(TrailWriter[Decision | BatchRecord]):
+class Recorder(TrailWriter[TrailRecord]):
     """Puts decisions into the trail of a store; without a store nothing is recorded.
 
     No embedding and no picture comes this way: what is recorded are scores, ids and decisions.
@@ -326,15 +322,15 @@ class Recorder(TrailWriter[Decision | BatchRecord]):
         self._store = store
         self._labelling = threading.Lock()
 
+    def put(self, record: TrailRecord, weight: int = 1, *, done: bool = False) -> None:
+        """Queue a line, where there is a trail."""
+        if self._store is not None:
+            super().put(record, weight, done=done)
+
     def verdicts(self, verdicts: Verdicts, *, key: str) -> None:
         """Record what was said of pairs."""
         if self._store is None:
             return
-        pair: dict[str, Any] = {}
-        if verdicts.images is None:
-            ids = {"left": verdicts.left_ids, "right": verdicts.right_ids}
-            pair = {side: each[0] for side, each in ids.items() if each is not None}
-            pair |= _pair_values(verdicts.columns(), 0)
         line = Decision(
             id=verdicts.id,
             at=datetime.now(UTC),
@@ -344,14 +340,16 @@ class Recorder(TrailWriter[Decision | BatchRecord]):
             threshold=verdicts.point.threshold,
             on=verdicts.point.on,
             prior=verdicts.prior,
-            **pair,
         )
-        if pair:
-            self.put(line)
+        if verdicts.images is None:
+            ids = {"left": verdicts.left_ids, "right": verdicts.right_ids}
+            values = _pair_values(verdicts.columns(), 0)
+            values |= {side: each[0] for side, each in ids.items() if each is not None}
+            self.put((replace(line, **values), {}))
             return
         labels = bytes([_UNKNOWN]) * len(verdicts)
         states = {_name(line.id): pack_batch(verdicts), _labels_name(line.id): labels}
-        self.put(BatchRecord(line, states), 1 + len(verdicts) // _PAIRS_A_LINE)
+        self.put((line, states), 1 + len(verdicts) // _PAIRS_A_LINE)
 
     def identification(
         self, in_use: ModelInUse, best: IdentificationCandidate | None, *, key: str
@@ -371,18 +369,14 @@ class Recorder(TrailWriter[Decision | BatchRecord]):
             same=best is not None and best.same,
             right=None if best is None else best.id,
         )
-        self._put(line)
+        self.put((line, {}))
         return line.id
 
     def template(self, kind: Kind, in_use: ModelInUse, name: str, *, key: str) -> None:
         """Record that a template was enrolled or deleted."""
         now = datetime.now(UTC)
         # It is in the store, or out of it, whatever comes: its line must not be refused.
-        self._put(Decision(new_id(), now, kind, key, in_use.digest, left=name), done=True)
-
-    def _put(self, line: Decision, *, done: bool = False) -> None:
-        if self._store is not None:
-            self.put(line, done=done)
+        self.put((Decision(new_id(), now, kind, key, in_use.digest, left=name), {}), done=True)
 
     def label(self, store: Store, decision: str, genuine: bool) -> tuple[Decision, bool] | None:
         """Keep whether the pair of a decision was genuine; None where there is no such one.
@@ -408,7 +402,7 @@ class Recorder(TrailWriter[Decision | BatchRecord]):
             )
         return None if before is None else (before, before.genuine is None)
 
-    def _write(self, records: Sequence[Decision | BatchRecord]) -> None:
+    def _write(self, records: Sequence[TrailRecord]) -> None:
         if self._store is None:
             return
         try:
@@ -418,14 +412,9 @@ class Recorder(TrailWriter[Decision | BatchRecord]):
         except StorageError:
             # Some may be there: the answer to a commit can get lost.
             there = self._store.decision
-            _record(self._store, [one for one in records if there(_line(one).id) is None])
+            _record(self._store, [one for one in records if there(one[0].id) is None])
 
 
-def _line(record: Decision | BatchRecord) -> Decision:
-    return record.decision if isinstance(record, BatchRecord) else record
-
-
-def _record(store: Store, records: Sequence[Decision | BatchRecord]) -> None:
-    batches = [record for record in records if isinstance(record, BatchRecord)]
-    states = {name: value for batch in batches for name, value in batch.states.items()}
-    store.record([_line(record) for record in records], states)
+def _record(store: Store, records: Sequence[TrailRecord]) -> None:
+    states = {name: value for _, more in records for name, value in more.items()}
+    store.record([line for line, _ in records], states)

@@ -188,7 +188,7 @@ def _too_large(limit: int) -> Refused:
     return Refused(
         413,
         "too_large",
-        f"expected a body of at most {limit:,} bytes; send fewer pairs, or Arrow with float16",
+        f"expected at most {limit:,} bytes; send smaller pictures, fewer pairs, or Arrow's float16",
         Connection="close",  # the rest of the body must not be read as another request
     )
 

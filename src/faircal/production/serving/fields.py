@@ -293,19 +293,12 @@ _ERROR = _object(
         where={"type": "string", "description": "The part of the request, such as left[3]."},
     ),
 )
-_ERRORS = {
-    "400": "No JSON, or no Arrow stream.",
-    "401": "No key, or an unknown one.",
-    "403": "The key is not good for this.",
-    "404": "There is no such thing.",
-    "409": "It is there already, or not possible here.",
-    "413": "Too large, or too many pairs.",
-    "415": "Another kind of body.",
-    "422": "Something in the body can't be used; nothing of it is repeated.",
-    "429": "Too often; see Retry-After.",
-    "503": "The database does not answer, so nothing is decided; see Retry-After.",
-    "507": "The database has no room left, so nothing is decided.",
-}
+_REFUSED = (
+    "Refused, with nothing decided: 400 no JSON or Arrow, 401 no key, 403 not for this key, 404 no "
+    "such thing, 409 there already or not possible here, 413 too large, 415 another kind of body, "
+    "422 something in the body can't be used, 429 too often, 503 the database does not answer (429 "
+    "and 503 have Retry-After), 507 the database is full."
+)
 
 
 def _json(schema: Schema, words: str = "Done.") -> Schema:
@@ -322,7 +315,7 @@ def _route(
         "security": [{"bearer": []}, {"header": []}],
         "responses": {
             status: _json(answer or {"type": "object"}),
-            **{code: _json(_ERROR, words) for code, words in _ERRORS.items()},
+            "default": _json(_ERROR, _REFUSED),
         },
     }
     if body is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,38 +23,31 @@ if TYPE_CHECKING:
 BINS = 10
 
 
+def _counted(name: str, words: str) -> int:
+    """Return a field of `ServiceCounts` that Prometheus has under this name."""
+    counted: int = field(default=0, metadata={"name": f"faircal_{name}", "words": words})
+    return counted
+
+
 @dataclass
 class ServiceCounts:
-    """Whole numbers; pairs of verifications only, unless their names say otherwise.
+    """Whole numbers; pairs of verifications only, unless their names say otherwise."""
 
-    Attributes
-    ----------
-    requests : int
-        Of the API and of the page's form, whatever was answered.
-    pairs, same : int
-        Judged, and taken for genuine.
-    outside, placed : int
-        Pairs with an image outside the population, of those of which it is known.
-    probabilities : list of int
-        Pairs by probability, in bins of equal width.
-    batches, identify, enrol, delete, feedback : int
-    swaps, refused_swaps : int
-        Models taken, and not taken, while running.
-    """
-
+    #: Of the API and of the page's form, whatever was answered.
     requests: int = 0
-    pairs: int = 0
+    #: Pairs that were taken for genuine, and by probability, in bins of equal width.
     same: int = 0
-    outside: int = 0
-    placed: int = 0
     probabilities: list[int] = field(default_factory=lambda: [0] * BINS)
-    batches: int = 0
-    identify: int = 0
-    enrol: int = 0
-    delete: int = 0
-    feedback: int = 0
-    swaps: int = 0
-    refused_swaps: int = 0
+    pairs: int = _counted("pairs", "Pairs judged.")
+    batches: int = _counted("batches", "Batches judged.")
+    identify: int = _counted("identifications", "Identifications.")
+    enrol: int = _counted("enrolments", "Templates enrolled since the start.")
+    delete: int = _counted("deletions", "Templates deleted since the start.")
+    feedback: int = _counted("feedback", "Labels told afterwards.")
+    swaps: int = _counted("model_swaps", "Models taken while running.")
+    refused_swaps: int = _counted("model_swaps_refused", "Model files that were not taken.")
+    outside: int = _counted("pairs_out_of_population", "Pairs with an image outside.")
+    placed: int = _counted("pairs_placed", "Pairs of which it is known whether they are outside.")
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -128,20 +121,12 @@ class _CountsCollector:
     def collect(self) -> Iterator[Metric]:
         """Yield all of them."""
         service, counts = self._service, self._service.counts
-        for name, value, words in (
-            ("pairs", counts.pairs, "Pairs judged."),
-            ("batches", counts.batches, "Batches judged."),
-            ("identifications", counts.identify, "Identifications."),
-            ("enrolments", counts.enrol, "Templates enrolled since the start."),
-            ("deletions", counts.delete, "Templates deleted since the start."),
-            ("feedback", counts.feedback, "Labels told afterwards."),
-            ("model_swaps", counts.swaps, "Models taken while running."),
-            ("model_swaps_refused", counts.refused_swaps, "Model files that were not taken."),
-            ("store_errors", service.recorder.failures, "Failed writes of the audit trail."),
-            ("pairs_out_of_population", counts.outside, "Pairs with an image outside."),
-            ("pairs_placed", counts.placed, "Pairs of which it is known whether they are outside."),
-        ):
-            yield CounterMetricFamily(f"faircal_{name}", words, value=value)
+        for each in fields(counts):
+            if each.metadata:
+                value = getattr(counts, each.name)
+                yield CounterMetricFamily(each.metadata["name"], each.metadata["words"], value)
+        failures = service.recorder.failures
+        yield CounterMetricFamily("faircal_store_errors", "Failed writes of the trail.", failures)
         by_decision = {"same": counts.same, "different": counts.pairs - counts.same}
         yield _counter("decisions", "By decision.", "decision", by_decision)
         words = "Pairs by probability; le is the upper end of the bin."

@@ -144,7 +144,6 @@ class Identification(NamedTuple):
     enrolled: int
     candidates: list[IdentificationCandidate]
     nobody: float
-    in_use: ModelInUse
 
 
 class Service:
@@ -361,21 +360,13 @@ class Service:
         )
         line = self.recorder.identification(in_use, best[0] if best else None, key=key)
         self.counts.add(identify=1)
-        return Identification(line, enrolled, best[:limit], nobody, in_use)
+        return Identification(line, enrolled, best[:limit], nobody)
 
     def enrol(self, name: str, vector: Vector, *, replace: bool = False, key: str = "") -> None:
         """Keep a template; it is durable when this returns."""
         self.recorder.check()
-        store, in_use = self.storage(), self._in_use
-        if in_use.dimension is None:
-            for other in store.templates(None, 1):
-                if other.dimension != len(vector):
-                    raise DataError(
-                        f"expected {other.dimension} numbers, as other templates have, found "
-                        f"{len(vector)}; use one network for all"
-                    )
-        store.enrol(name, vector, replace=replace)
-        self.recorder.template("enrol", in_use, name, key=key)
+        self.storage().enrol(name, vector, replace=replace)
+        self.recorder.template("enrol", self._in_use, name, key=key)
         self.counts.add(enrol=1)
 
     def delete(self, name: str, *, key: str = "") -> bool:
@@ -442,7 +433,5 @@ def _open_embedder(settings: ServiceSettings) -> Embedder | None:
 def _stacked(left: Vector, right: Vector) -> Vector:
     if left.shape != right.shape or left.ndim != 1:
         raise DataError("expected two embeddings of equal length; use one network for both")
-    vectors = np.empty((2, len(left)), dtype=np.float32)
     with np.errstate(over="ignore"):  # becomes infinite, and is refused as such
-        vectors[0], vectors[1] = left, right
-    return vectors
+        return np.stack([left, right]).astype(np.float32)

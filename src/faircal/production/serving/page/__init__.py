@@ -56,19 +56,13 @@ _ELSEWHERE = Declined(
     "This form was sent from another site",
     "Open this page itself, fill in its form, and send that.",
 )
-#: Title and words for codes of the service's refusals.
+#: Titles for codes of the service's refusals.
 _REFUSALS = {
-    "too_large": (
-        "The files are too large",
-        "Make the photos smaller, or send embeddings; then try again.",
-    ),
-    "rate": ("Too many requests", "Wait a moment, then try again."),
-    "busy": ("Much is going on", "Wait a moment, then try again."),
-    "slow": ("That took too long", "The form did not come through in time; try again."),
-    "host": (
-        "Not under this name",
-        "Without keys the service answers to addresses and localhost only.",
-    ),
+    "too_large": "The files are too large",
+    "rate": "Too many requests",
+    "busy": "Much is going on",
+    "slow": "That took too long",
+    "host": "Not under this name",
 }
 
 
@@ -90,7 +84,9 @@ def page_router(service: Service, access: Access | None = None) -> APIRouter:
 
     @router.get("/")
     def show() -> Response:
-        return pages.form(PageForm.empty(service.takes_pictures), known=not service.has_keys)
+        kind = "photo" if service.takes_pictures else "numbers"  # photos first, where taken
+        empty = PageForm({f"{side}_kind": kind for side in SIDES})
+        return pages.form(empty, known=not service.has_keys)
 
     @router.post("/")
     async def verify(request: Request) -> Response:
@@ -135,8 +131,8 @@ def _has_key(service: Service, request: Request) -> bool:
 
 def _declined(refused: Refused) -> Declined:
     """Return what people are told where the service refuses a request."""
-    title, words = _REFUSALS.get(refused.code, ("This can't be answered", refused.message))
-    return Declined(refused.status, title, words)
+    title = _REFUSALS.get(refused.code, "This can't be answered")
+    return Declined(refused.status, title, sentence(refused.message))
 
 
 def _admit(gate: Access, request: Request, filled: PageForm) -> str:
@@ -151,11 +147,11 @@ def _admit(gate: Access, request: Request, filled: PageForm) -> str:
     """
     try:
         scope = "verify" if filled.wanted == COMPARE else None
-        return gate.admit(request, scope, filled.key or None).name
+        return gate.admit(request, scope, filled.text("key") or None).name
     except Refused as refused:
         asked = "a key is needed; ask whoever runs the service"
         words = {
-            "key": "this key is not known here" if filled.key else asked,
+            "key": "this key is not known here" if filled.text("key") else asked,
             "scope": "this key is not good for verifying; use another",
         }
         if refused.code not in words:

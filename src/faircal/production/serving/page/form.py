@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from fastapi import Request
 from numpy.typing import NDArray
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from faircal._base.errors import DataError, ParameterError, StorageError, StorageFullError
@@ -144,11 +143,10 @@ def read_share(text: str) -> float | None:
     raise DataError("expected a share between 0 and 1, as 0.5, 20 % or 1 in 1,000")
 
 
-Kind = Literal["photo", "numbers", "name"]
 #: The two sides: what fields begin with, and what people call it.
 SIDES = {"left": "first face", "right": "second face"}
 #: The ways to give a face, in the order of the form, with the field that each is about.
-KINDS: dict[Kind, str] = {"photo": "Photo", "numbers": "Embedding", "name": "Enrolled"}
+KINDS = {"photo": "Photo", "numbers": "Embedding", "name": "Enrolled"}
 #: What a button asks for: the pair; with keys also the model and the counters, or the card.
 COMPARE, LOOK, CARD = "compare", "look", "card"
 #: Letters of a field that is no file. Far more than an embedding has.
@@ -172,48 +170,45 @@ class FormErrors(Exception):  # noqa: N818 - found in what people fill in, and s
 
 
 @dataclass(frozen=True)
-class FaceFields:
-    """One face as it was given; what was uploaded is in no text of it."""
+class PageForm:
+    """What was filled in, by field; neither faces nor key are in a text of it."""
 
-    kind: Kind = "numbers"
-    text: str = field(default="", repr=False)
-    name: str = ""
-    group: str = ""
-    photo: bytes = field(default=b"", repr=False)
-    file: bytes = field(default=b"", repr=False)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
-    def vector(self, service: Service) -> Vector:
-        """Return the embedding of the face; `DataError` where it can't be had."""
-        if self.kind == "photo":
+    def text(self, name: str) -> str:
+        """Return a field in which little is written."""
+        return self.texts.get(name, "").strip()[:1000]
+
+    def kind(self, side: str) -> str:
+        """Return the way in which a face is given."""
+        kind = self.text(f"{side}_kind")
+        return kind if kind in KINDS else "numbers"
+
+    @property
+    def wanted(self) -> str:
+        """What the button asks for."""
+        wanted = self.text("wanted")
+        return wanted if wanted in (LOOK, CARD) else COMPARE
+
+    def vector(self, side: str, service: Service) -> Vector:
+        """Return the embedding of a face; `DataError` where it can't be had."""
+        kind = self.kind(side)
+        if kind == "photo":
             if not service.takes_pictures:
                 raise DataError("this service takes no photos; give an embedding")
-            if not self.photo:
+            photo = self.files.get(f"{side}_photo")
+            if not photo:
                 raise DataError("choose a photo")
-            return service.embed(self.photo)
-        if self.kind == "name":
-            return _enrolled(service, self.name)
-        return read_file(self.file) if self.file else read_numbers(self.text)
+            return service.embed(photo)
+        if kind == "name":
+            return _enrolled(service, self.text(f"{side}_name"))
+        file = self.files.get(f"{side}_file")
+        return read_file(file) if file else read_numbers(self.texts.get(f"{side}_numbers", ""))
 
-
-@dataclass(frozen=True)
-class PageForm:
-    """What was filled in."""
-
-    left: FaceFields = FaceFields()
-    right: FaceFields = FaceFields()
-    prior: str = ""
-    key: str = field(default="", repr=False)
-    wanted: str = COMPARE
-
-    @classmethod
-    def empty(cls, photos: bool) -> PageForm:
-        """Return a form that nobody has filled in; photos come first where they are taken."""
-        side = FaceFields("photo" if photos else "numbers")
-        return cls(side, side)
-
-    def side(self, name: str) -> FaceFields:
-        """Return one side by its name."""
-        return self.left if name == "left" else self.right
+    def template(self, side: str) -> str | None:
+        """Return the id of the template that a face is, None where it is none."""
+        return self.text(f"{side}_name") if self.kind(side) == "name" else None
 
 
 async def read_form(request: Request, body: bytearray) -> PageForm:
@@ -232,13 +227,11 @@ async def read_form(request: Request, body: bytearray) -> PageForm:
             400, "The form did not arrive whole", "Go back, choose the faces again and send it."
         ) from None
     try:
-        return PageForm(
-            await _side(form, "left"),
-            await _side(form, "right"),
-            _text(form, "prior")[:100],
-            _text(form, "key")[:1000],
-            next((one for one in (LOOK, CARD) if one == _text(form, "wanted")), COMPARE),
-        )
+        texts = {name: value for name, value in form.items() if isinstance(value, str)}
+        files = {
+            n: await value.read() for n, value in form.items() if isinstance(value, UploadFile)
+        }
+        return PageForm(texts, files)
     finally:
         await form.close()
 
@@ -246,28 +239,6 @@ async def read_form(request: Request, body: bytearray) -> PageForm:
 class _InMemory(MultiPartParser):
     #: Larger than any form that is let in: an upload never touches the disk.
     spool_max_size = 1 << 40
-
-
-async def _side(form: FormData, name: str) -> FaceFields:
-    kind = _text(form, f"{name}_kind")
-    return FaceFields(
-        next((one for one in KINDS if one == kind), "numbers"),
-        _text(form, f"{name}_numbers"),
-        _text(form, f"{name}_name").strip()[:1000],
-        _text(form, f"{name}_group").strip()[:1000],
-        await _upload(form, f"{name}_photo"),
-        await _upload(form, f"{name}_file"),
-    )
-
-
-def _text(form: FormData, name: str) -> str:
-    value = form.get(name)
-    return value if isinstance(value, str) else ""
-
-
-async def _upload(form: FormData, name: str) -> bytes:
-    value = form.get(name)
-    return await value.read() if isinstance(value, UploadFile) else b""
 
 
 def compare(service: Service, in_use: ModelInUse, filled: PageForm, who: str) -> Verification:
@@ -285,12 +256,12 @@ def compare(service: Service, in_use: ModelInUse, filled: PageForm, who: str) ->
         return service.verify(
             vectors["left"],
             vectors["right"],
-            left_group=filled.left.group or None,
-            right_group=filled.right.group or None,
+            left_group=filled.text("left_group") or None,
+            right_group=filled.text("right_group") or None,
             prior=prior,
             key=who,
-            left_id=filled.left.name if filled.left.kind == "name" else None,
-            right_id=filled.right.name if filled.right.kind == "name" else None,
+            left_id=filled.template("left"),
+            right_id=filled.template("right"),
             in_use=in_use,
         )
     except StorageError as error:
@@ -308,16 +279,15 @@ def _fields(
     wrong: dict[str, str] = {}
     length = in_use.dimension  # a model of any dimension takes two of one length
     for name in SIDES:
-        side, group = filled.side(name), groups_needed(in_use)
         try:
-            vectors[name] = _of_length(side.vector(service), length)
+            vectors[name] = _of_length(filled.vector(name, service), length)
             length = len(vectors[name])
         except (DataError, ParameterError) as error:
-            wrong[f"{name}_{side.kind}"] = str(error)
-        if group and not side.group:
+            wrong[f"{name}_{filled.kind(name)}"] = str(error)
+        if groups_needed(in_use) and not filled.text(f"{name}_group"):
             wrong[f"{name}_group"] = "say which group it is of"
     try:
-        return vectors, read_share(filled.prior), wrong
+        return vectors, read_share(filled.text("prior")[:100]), wrong
     except DataError as error:
         return vectors, None, wrong | {"prior": str(error)}
 
