@@ -234,12 +234,10 @@ def read_table(body: bytes | bytearray, max_pairs: int) -> pa.Table:
 
 def _parts(stream: Any, max_pairs: int) -> Iterator[pa.RecordBatch]:
     rows = 0
-    for number, part in enumerate(stream):
+    for part in stream:
         rows += len(part)
         if rows > max_pairs:
             raise too_many(max_pairs)
-        if number >= MOST_PARTS:
-            raise unprocessable(f"expected at most {MOST_PARTS} record batches; join some")
         yield part
 
 
@@ -279,70 +277,54 @@ def _column(table: pa.Table, name: str) -> BatchSide:
             "expected no nulls; leave such pairs out", f"{name}[{_first(column.is_null())}]"
         )
     if not pa.types.is_dictionary(column.type):
-        return _values(column.chunks, name, np.arange(len(column)), by_row=True)
+        return _values(_joined(column.chunks), name, np.arange(len(column)), by_row=True)
     # Parts mostly share one dictionary; it is taken once, however many they are.
-    dictionaries_by_key: dict[tuple[int, ...], tuple[int, pa.Array]] = {}
+    dictionaries: dict[tuple[int, ...], tuple[int, pa.Array]] = {}
     rows, total = [], 0
     for part in column.chunks:
         words = part.dictionary
         where = tuple(0 if buffer is None else buffer.address for buffer in words.buffers())
-        key = (*where, words.offset, len(words))
-        if key not in dictionaries_by_key:
-            dictionaries_by_key[key] = total, words
-            total += len(words)
-        rows.append(
-            part.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-            + dictionaries_by_key[key][0]
-        )
-    dictionaries = [words for _, words in dictionaries_by_key.values()]
-    if any(words.null_count for words in dictionaries):
+        start, _ = dictionaries.setdefault((*where, words.offset, len(words)), (total, words))
+        total += len(words) if start == total else 0
+        rows.append(part.indices.to_numpy(zero_copy_only=False).astype(np.intp) + start)
+    values = _joined([words for _, words in dictionaries.values()])
+    if values.null_count:
         raise unprocessable("expected no nulls in the dictionary; leave such pairs out", name)
-    return _values(dictionaries, name, np.concatenate(rows), by_row=False)
+    return _values(values, name, np.concatenate(rows), by_row=False)
 
 
-def _values(parts: list[pa.Array], name: str, rows: NDArray[np.intp], *, by_row: bool) -> BatchSide:
-    """Return a side; `by_row` says whether the values of `parts` are rows of the table."""
-    if _is_text(parts[0].type):
+def _joined(parts: list[pa.Array]) -> pa.Array:
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)  # one is not copied
+
+
+def _values(values: pa.Array, name: str, rows: Rows, *, by_row: bool) -> BatchSide:
+    """Return a side; `by_row` says whether the values are rows of the table.
+
+    Vectors share the memory of `values`.
+    """
+    if _is_text(values.type):
         # A dictionary may have millions of words that no row has.
         used, rows = np.unique(rows, return_inverse=True)
-        words = pa.concat_arrays(parts).take(pa.array(used)).to_pylist()
+        words = values.take(pa.array(used)).to_pylist()
         return BatchSide(name, rows, ids=[template_id(word, name) for word in words])
-    matrices, before = [], 0
-    for part in parts:
-        matrices.append(_matrix(part, name, before if by_row else None))
-        before += len(part)
-    if len({each.shape[1] for each in matrices}) > 1:
-        raise unprocessable("expected vectors of one length; use one network", name, "dimension")
-    return BatchSide(
-        name, rows, vectors=matrices[0] if len(matrices) == 1 else np.concatenate(matrices)
-    )
 
+    def place(row: int) -> str:
+        return f"{name}[{row}]" if by_row else name
 
-def _matrix(part: pa.Array, name: str, before: int | None) -> NDArray[Any]:
-    """Return lists of equal lengths as a matrix that shares their memory.
-
-    `before` is the row of the table that `part` begins with; None: its values are no rows.
-    """
-
-    def place(number: int) -> str:
-        return name if before is None else f"{name}[{before + number}]"
-
-    flat = part.flatten()
-    if pa.types.is_fixed_size_list(part.type):
-        wide = part.type.list_size
+    if pa.types.is_fixed_size_list(values.type):
+        wide = values.type.list_size
     else:
-        lengths = part.value_lengths().to_numpy(zero_copy_only=False)
+        lengths = values.value_lengths().to_numpy(zero_copy_only=False)
         wide = int(lengths[0]) if len(lengths) else 0
         if (lengths != wide).any():
-            row = int(np.argmax(lengths != wide))
             message = "expected vectors of one length; use one network"
-            raise unprocessable(message, place(row), "dimension")
+            raise unprocessable(message, place(int(np.argmax(lengths != wide))), "dimension")
     if wide < 1:
         raise unprocessable("expected vectors, found empty ones", name, "dimension")
+    flat = values.flatten()
     if flat.null_count:
         raise unprocessable("expected no nulls", place(_first(flat.is_null()) // wide))
-    values: NDArray[Any] = flat.to_numpy(zero_copy_only=True)
-    return values.reshape(-1, wide)
+    return BatchSide(name, rows, flat.to_numpy(zero_copy_only=True).reshape(-1, wide))
 
 
 def _first(flags: Any) -> int:
