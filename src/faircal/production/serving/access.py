@@ -242,14 +242,7 @@ _MOST_CALLERS = 10_000
 class RateLimits:
     """A bucket of tokens for each caller; a request takes one, and they come back with time.
 
-    Parameters
-    ----------
-    rate : float
-        Tokens a second; 0: no limit.
-    burst : float
-        Tokens of a full bucket; at least one.
-    clock : callable
-        Gives the time in seconds.
+    `rate` are tokens a second (0: no limit), `burst` those of a full bucket, at least one.
 
     Examples
     --------

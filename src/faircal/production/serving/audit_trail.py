@@ -206,14 +206,8 @@ class TrailWriter(Generic[T]):
     so at most the records of the last moments before a failure wait, and they are kept until they
     can be written. What a killed process had not written yet (`FLUSH` seconds) is lost.
 
-    Parameters
-    ----------
-    write : callable
-        Writes records durably; raises `StorageError`.
-    flush : float
-        Longest that a record waits, in seconds.
-    most : int
-        Weight of the records that may wait.
+    `write` writes records durably or raises `StorageError`; `flush` is the longest that a record
+    waits, in seconds; `most` the weight of those that may wait.
     """
 
     def __init__(

@@ -41,18 +41,9 @@ JSON = "application/json"
 class Refused(Exception):  # noqa: N818  (an answer, rather than an error of ours)
     """A request that is answered with an error.
 
-    Parameters
-    ----------
-    status : int
-        Of HTTP.
-    code : str
-        For machines.
-    message : str
-        One line that says what was expected and what to do; never what was sent.
-    where : str, optional
-        The part of the request: ``left``, ``pairs[3].right``.
-    **headers : str
-        With ``_`` for ``-``.
+    `code` is for machines; `message` one line that says what was expected and what to do, never
+    what was sent; `where` the part of the request, ``pairs[3].right``. Headers have ``_`` for
+    ``-``.
     """
 
     def __init__(
@@ -105,12 +96,8 @@ def too_many(max_pairs: int) -> Refused:
 class BodyReader:
     """Reads bodies; all that are under way together stay within a budget of bytes.
 
-    Without one, a few slow senders of large bodies would fill the memory.
-
-    Parameters
-    ----------
-    budget : int
-        Bytes; a body that would go beyond is refused for the moment.
+    Without one, a few slow senders of large bodies would fill the memory. A body that would go
+    beyond is refused for the moment.
     """
 
     def __init__(self, budget: int) -> None:

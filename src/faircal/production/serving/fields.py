@@ -135,7 +135,7 @@ def _flag(value: Any, where: str) -> bool:
     return value
 
 
-def _whole_number(value: Any, where: str, most: int) -> int:
+def _integer(value: Any, where: str, most: int) -> int:
     """Return a whole number from 1 to `most`."""
     if type(value) is not int or not 1 <= value <= most:
         raise unprocessable(f"expected a whole number from 1 to {most}", where)
@@ -147,14 +147,14 @@ def query_text(request: Request, name: str) -> str | None:
     return text(request.query_params.get(name), name) or None
 
 
-def query_whole(request: Request, name: str, default: int, most: int) -> int:
+def query_integer(request: Request, name: str, default: int, most: int) -> int:
     """Return a whole number of the address, from 1 to `most`."""
     value = request.query_params.get(name)
     if value is None:
         return default
     # No more digits than any limit has: Python takes long to read thousands of them.
     good = value.isascii() and value.isdecimal() and len(value) <= 10
-    return _whole_number(int(value) if good else None, name, most)
+    return _integer(int(value) if good else None, name, most)
 
 
 class Field(NamedTuple):
@@ -243,7 +243,7 @@ IDENTIFICATION = BodyFields(
     **_PROBE,
     limit=Field(
         {"type": "integer", "minimum": 1, "maximum": MOST_CANDIDATES, "default": 5},
-        lambda value, where: _whole_number(value, where, MOST_CANDIDATES),
+        lambda value, where: _integer(value, where, MOST_CANDIDATES),
         default=5,
     ),
     enrolled_prior=Field({**_SHARE, "default": 0.5}, share),

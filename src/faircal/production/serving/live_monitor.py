@@ -41,16 +41,9 @@ class LiveMonitor:
     """A `Watch` that is fed from many threads.
 
     Pairs are put aside (`add`) at next to no cost, and counted later (`feed`), off the event loop.
-    A model without a population can't be watched: `watch` is None then.
-
-    Parameters
-    ----------
-    false_alarms : float
-    where : str
-        Where the service listens: what the watch remembers is kept by model and place, so that
-        processes with one database do not overwrite each other's.
-    store : Store, optional
-        Where that is kept.
+    A model without a population can't be watched: `watch` is None then. What the watch remembers is
+    kept in the store by model and by where the service listens, so that processes with one database
+    do not overwrite each other's.
     """
 
     def __init__(self, false_alarms: float, where: str, store: Store | None) -> None:
@@ -222,13 +215,9 @@ POLL, FEED, VERDICT, SAVE, FORGET = 2.0, 1.0, 10.0, 60.0, 60.0
 
 
 class BackgroundJobs:
-    """A thread that does the jobs of a service; none of them can end it.
+    """A thread that does the jobs of a service, looking at the clock every `tick` seconds.
 
-    Parameters
-    ----------
-    service : Service
-    tick : float
-        Seconds between looks at the clock.
+    None of them can end it.
     """
 
     def __init__(self, service: Service, tick: float = 0.5) -> None:

@@ -24,15 +24,8 @@ _FORMATS = ("JPEG", "PNG", "WEBP", "BMP")
 class Embedder:
     """From the bytes of a picture to the embedding of the face in it.
 
-    Parameters
-    ----------
-    network : str
-        A name, or a file, as in ``faircal embed``.
-    detector : str, optional
-        The network's own unless told.
-    preset : str, optional
-        What an ``.onnx`` network takes.
-    max_bytes : int
+    Network (a name or a file), detector (the network's own unless given) and preset (of an
+    ``.onnx`` network) are those of ``faircal embed``.
     """
 
     def __init__(

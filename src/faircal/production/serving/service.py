@@ -150,22 +150,7 @@ class Service:
     """One model in use: it decides, records, watches, and can be given another model meanwhile.
 
     All methods may be called from any thread. `verify` does not wait for the database; what asks
-    or changes the store does.
-
-    Parameters
-    ----------
-    settings : ServiceSettings
-    store : Store, optional
-        In place of the one that the settings name.
-
-    Attributes
-    ----------
-    store : Store or None
-        None: no storage.
-    counts : ServiceCounts
-        What was counted since the start.
-    monitor : LiveMonitor
-    recorder : Recorder
+    or changes the store does. `store` is in place of the one that the settings name.
     """
 
     def __init__(self, settings: ServiceSettings, *, store: Store | None = None) -> None:
@@ -274,21 +259,11 @@ class Service:
         right_id: str | None = None,
         in_use: ModelInUse | None = None,
     ) -> Verification:
-        """Judge two embeddings, put the decision into the audit trail, let the watch see it.
+        """Judge two embeddings (d,), put the decision into the audit trail, let the watch see it.
 
-        Parameters
-        ----------
-        left, right : ndarray of shape (d,)
-        left_group, right_group : str, optional
-            For a method that needs groups.
-        prior : float, optional
-            Share of genuine pairs that the probability is wanted for.
-        key : str
-            Name of the API key, for the trail.
-        left_id, right_id : str, optional
-            Templates that the embeddings are of, for the trail.
-        in_use : ModelInUse, optional
-            The model that the request has taken; that in use unless told.
+        `prior` is the share of genuine pairs that the probability is for. The trail has the name
+        of the `key`, and the ids of the templates that the embeddings are of. `in_use` is the model
+        that the request has taken; that in use now unless given.
 
         Raises
         ------

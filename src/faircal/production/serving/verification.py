@@ -37,15 +37,8 @@ _ANY_DIMENSION = 128
 class ModelInUse:
     """A model in use: read once, tried out, and only ever replaced as a whole.
 
-    A request takes one, and keeps it until it has answered.
-
-    Attributes
-    ----------
-    judge : Judge
-    digest : str
-        SHA-256 of the file.
-    calibrated_at, prior : float
-        Share of genuine pairs of the fit, and that probabilities are given for.
+    A request takes one, and keeps it until it has answered. `digest` is the SHA-256 of the file,
+    `calibrated_at` the share of genuine pairs of the fit, `prior` that of the probabilities.
     """
 
     judge: Judge
@@ -167,24 +160,10 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class Verification:
-    """What is said of one pair.
+    """What is said of one pair, as the answer has it.
 
-    Attributes
-    ----------
-    id : str
-        Of the decision, for feedback and in the audit trail.
-    similarity, score, probability, log_likelihood_ratio : float
-    same : bool
-        The decision at `point`.
-    point : OperatingPoint
-    clusters : (int, int), optional
-        Regions of embedding space that the two images lie in; None where the model has none.
-    outside : (bool, bool), optional
-        Whether each lies outside the population that the model was calibrated on.
-    model : str
-        Digest of the model file.
-    prior : float
-        Share of genuine pairs that `probability` holds for.
+    `clusters` are the regions of embedding space that the two images lie in, and `outside` whether
+    each lies outside the population of the calibration; None where the model has none.
     """
 
     id: str

@@ -69,11 +69,7 @@ _REFUSALS = {
 def page_router(service: Service, access: Access | None = None) -> APIRouter:
     """Return the routes of a service's page; none of them is in the OpenAPI description.
 
-    Parameters
-    ----------
-    service : Service
-    access : Access, optional
-        The application's own, so that the form is no way round its rate limit.
+    `access` is the application's own, so that the form is no way round its rate limit.
     """
     router = APIRouter(include_in_schema=False)
     pages, gate = _Pages(service), access or Access(service)
@@ -86,7 +82,7 @@ def page_router(service: Service, access: Access | None = None) -> APIRouter:
     def show() -> Response:
         kind = "photo" if service.takes_pictures else "numbers"  # photos first, where taken
         empty = PageForm({f"{side}_kind": kind for side in SIDES})
-        return pages.form(empty, known=not service.has_keys)
+        return pages.form(empty, has_key=not service.has_keys)
 
     @router.post("/")
     async def verify(request: Request) -> Response:
@@ -146,7 +142,7 @@ def _admit(gate: Access, request: Request, filled: PageForm) -> str:
         Where it is too often, or under a name that is not the service's.
     """
     try:
-        scope = "verify" if filled.wanted == COMPARE else None
+        scope = "verify" if filled.action == COMPARE else None
         return gate.admit(request, scope, filled.text("key") or None).name
     except Refused as refused:
         asked = "a key is needed; ask whoever runs the service"
@@ -179,14 +175,14 @@ class _Pages:
         try:
             who = _admit(gate, request, filled)
         except FormErrors as wrong:
-            return await run_in_threadpool(self.form, filled, wrong, known=False)
-        return await run_in_threadpool(self.wanted, filled, who)
+            return await run_in_threadpool(self.form, filled, wrong, has_key=False)
+        return await run_in_threadpool(self.act, filled, who)
 
-    def wanted(self, filled: PageForm, who: str) -> Response:
+    def act(self, filled: PageForm, who: str) -> Response:
         """Do what was asked for, and show what comes of it."""
-        if filled.wanted == CARD:
+        if filled.action == CARD:
             return self.card()
-        if filled.wanted == LOOK:
+        if filled.action == LOOK:
             return self.form(filled, looked=True)
         in_use = self._service.in_use  # the answer and its histogram are of one model
         try:
@@ -200,17 +196,17 @@ class _Pages:
         filled: PageForm,
         wrong: FormErrors | None = None,
         *,
-        known: bool = True,
+        has_key: bool = True,
         looked: bool = False,
         **more: Any,
     ) -> Response:
         """Return the page, with what was filled in and what is wrong with it.
 
-        `known` says whether who asks has a key, where keys are needed: others see neither model
+        `has_key` says whether who asks has a key, where keys are needed: others see neither model
         nor counters. `looked`: they were asked for, and come into view.
         """
         service, photos = self._service, self._service.takes_pictures
-        in_use, verdict = service.in_use, service.monitor.verdict if known else None
+        in_use, verdict = service.in_use, service.monitor.verdict if has_key else None
         offered = {"photo": photos, "numbers": True, "name": service.store is not None}
         context = {
             "filled": filled,
@@ -222,12 +218,12 @@ class _Pages:
             "groups": groups_needed(in_use),
             "prior": in_use.prior,
             "keys": service.has_keys,
-            "known": known,
+            "has_key": has_key,
             "looked": looked,
             "provenance": in_use.model.about_.provenance,
             "due": verdict.words if verdict is not None and verdict.due else "",
             "in_use": in_use,
-            "counters": live(service) if known else {},
+            "counters": live(service) if has_key else {},
             "answer": None,
         }
         status = 200 if wrong is None else wrong.status

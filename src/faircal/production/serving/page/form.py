@@ -186,10 +186,10 @@ class PageForm:
         return kind if kind in KINDS else "numbers"
 
     @property
-    def wanted(self) -> str:
+    def action(self) -> str:
         """What the button asks for."""
-        wanted = self.text("wanted")
-        return wanted if wanted in (LOOK, CARD) else COMPARE
+        action = self.text("wanted")
+        return action if action in (LOOK, CARD) else COMPARE
 
     def vector(self, side: str, service: Service) -> Vector:
         """Return the embedding of a face; `DataError` where it can't be had."""

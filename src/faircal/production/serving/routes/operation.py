@@ -26,8 +26,8 @@ from faircal.production.serving.fields import (
     LABEL,
     RELOAD,
     ROUTES,
+    query_integer,
     query_text,
-    query_whole,
     template_id,
 )
 from faircal.production.serving.routes import RouteContext, answer
@@ -116,7 +116,7 @@ def model_router(context: RouteContext) -> APIRouter:
 
 
 def _about(in_use: ModelInUse) -> dict[str, Any]:
-    found: dict[str, Any] = without_nan(
+    facts: dict[str, Any] = without_nan(
         {
             "model": in_use.digest,
             "prior": in_use.prior,
@@ -126,7 +126,7 @@ def _about(in_use: ModelInUse) -> dict[str, Any]:
             "card": in_use.facts,
         }
     )
-    return found
+    return facts
 
 
 #: Lines of one answer in JSON; in CSV all of them come unless told.
@@ -162,12 +162,12 @@ def decisions_router(context: RouteContext) -> APIRouter:
         after = (query_text(request, "after") or "").partition(".")[0] or None
         await context.ask(service.recorder.flush, 2.0)
         if request.query_params.get("format") == "csv":
-            limit = query_whole(request, "limit", _ALL, _ALL)
+            limit = query_integer(request, "limit", _ALL, _ALL)
             lines = trail_lines(store, after, limit, by_pair=True)
             # Before the answer begins: a store that is away must not become half a file.
             first = await context.ask(_some, lines)
             return StreamingResponse(_csv(first, lines), media_type="text/csv; charset=utf-8")
-        limit = query_whole(request, "limit", 100, _MOST_LINES)
+        limit = query_integer(request, "limit", 100, _MOST_LINES)
         lines = trail_lines(store, after, limit)
         listed = [_decision_json(line) for line in await context.ask(list, lines)]
         following = listed[-1]["id"] if len(listed) == limit else None

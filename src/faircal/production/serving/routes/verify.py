@@ -140,7 +140,7 @@ def templates_router(context: RouteContext) -> APIRouter:
         """List templates in the order of their ids; vectors are never told."""
         context.access.admit(request, "enrol")
         after = fields.query_text(request, "after")
-        limit = fields.query_whole(request, "limit", 100, _MOST_LISTED)
+        limit = fields.query_integer(request, "limit", 100, _MOST_LISTED)
         store = context.store()
         listed = await context.ask(store.templates, after, limit)
         return answer(

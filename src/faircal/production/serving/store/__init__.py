@@ -66,9 +66,9 @@ def open_store(url: str, key: bytes | None = None) -> Store:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = open_store(f"{folder}/faircal.db")
     ...     store.enrol("anna", [3, 4])
-    ...     found = store.search([1, 0], limit=1)
+    ...     nearest = store.search([1, 0], limit=1)
     ...     store.close()
-    >>> [(name, round(cosine, 3)) for name, cosine in found]
+    >>> [(name, round(cosine, 3)) for name, cosine in nearest]
     [('anna', 0.6)]
     """
     scheme, mark, rest = url.partition("://")

@@ -282,21 +282,21 @@ class PostgresStore(Store):
         """Return the `limit` templates most like `probe` (d,) with their cosines, best first."""
         if self._cipher is not None:
             return super().search(probe, limit)
-        wanted = Vector(check_vector(probe, "probe"))
+        query = Vector(check_vector(probe, "probe"))
         check_limit(limit)
         with self._reading(patient=True) as run:
             other = run("SELECT dimension FROM faircal.templates LIMIT 1").fetchone()
             if other is None:
                 return []
-            if other[0] != wanted.dimensions():
+            if other[0] != query.dimensions():
                 raise DataError(
                     f"probe: expected {other[0]} numbers, as the enrolled templates have; "
-                    f"found {wanted.dimensions()}"
+                    f"found {query.dimensions()}"
                 )
             rows = run(
                 "SELECT id, 1 - (embedding <=> ?) FROM faircal.templates "
                 "ORDER BY embedding <=> ?, id LIMIT ?",
-                (wanted, wanted, limit),
+                (query, query, limit),
             ).fetchall()
         return [(id_, float(np.clip(cosine, -1, 1))) for id_, cosine in rows]
 
