@@ -35,16 +35,9 @@ class State(NamedTuple):
 class Checkpoint:
     """The file of a job, read once and written now and then; without a path it keeps nothing.
 
-    Parameters
-    ----------
-    job : Job
-        Says where the file is, whether to go on from it, and how often to write it.
-    mark : str
-        A hash of all that the result depends on: a file with another one is of other work.
-    work, again : str
-        What is interrupted, and how to do it again, in a word each: ``"training"``, ``"train"``.
-    depends : str
-        What the mark is made of, in words.
+    `mark` is a hash of all that the result depends on, which is `depends` in words: a file with
+    another mark is of other work. `work` and `again` say what is interrupted and how to do it
+    again, in a word each: ``"training"``, ``"train"``.
     """
 
     def __init__(self, job: Job, mark: str, work: str, again: str, depends: str) -> None:

@@ -30,20 +30,10 @@ def step(progress: Progress, what: str) -> Iterator[None]:
 class Job:
     """What long work, a training, a fit or an audit, is given besides its data.
 
-    Parameters
-    ----------
-    progress : callable
-        Called as the work goes on.
-    checkpoint : Path, optional
-        File that the state of the work is written to. It is its owner's to remove, when what
-        came of the work is in safety.
-    resume : bool, optional
-        Whether to go on from the checkpoint where it is there already. True: it is an error where
-        it is of other work; None: such a one is passed over.
-    notes : list of str
-        Takes what the user should know afterwards.
-    every : float
-        Seconds between two checkpoints.
+    `progress` is called as it goes on. Its state is written to the file `checkpoint` every so many
+    seconds; to remove that is its owner's, when what came of the work is in safety. `resume` says
+    whether to go on from a checkpoint that is there: True makes one of other work an error,
+    None passes over it. `notes` take what the user should know afterwards.
     """
 
     progress: Progress = silent

@@ -118,14 +118,9 @@ class Part(StrEnum):
 class Section:
     """A section of a manual: a title, and rows or examples.
 
-    Attributes
-    ----------
-    title : str
-    rows : tuple of (str, str)
-        Terms, such as an option with its metavar, and what is said of them.
-    examples : tuple of (str, str)
-        What a command does, without a full stop, and the command: lines that end in a backslash
-        where it is long.
+    A row is a term, such as an option with its metavar, and what is said of it. An example is what
+    a command does, without a full stop, and the command: lines that end in a backslash where it is
+    long.
     """
 
     title: str
@@ -135,20 +130,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Manual:
-    """All that there is to say of a command.
+    """All that there is to say of a command, in the order in which it is said.
 
-    Attributes
-    ----------
-    name : str
-        With the names of its groups, such as ``faircal classify fit``.
-    takes : str
-        What follows the name in the line of usage.
-    summary : str
-        One sentence.
-    description : tuple of str
-        Paragraphs.
-    sections : tuple of Section
-        Arguments, commands of a group, options by part, tables, examples, exit codes, see also.
+    `name` is with the names of its groups, such as ``faircal classify fit``; `takes` follows it in
+    the line of usage; `summary` is one sentence, `description` paragraphs.
     """
 
     name: str
@@ -207,16 +192,9 @@ def argument(name: str, **attrs: Any) -> Callable[[F], F]:
 class Command(click.Command):
     """A command with a page of its own.
 
-    Parameters
-    ----------
-    examples : mapping
-        Commands by what they do.
-    tables : mapping, optional
-        Further sections by title, such as ``Files``: terms, and what is said of them.
-    exits : mapping, optional
-        What exit codes mean here, where that is not what `EXIT_CODES` says; 1 means that besides.
-    see : tuple of str
-        Names of commands, and pages of the documentation (of `PAGES`).
+    It takes `examples`, commands by what they do; further `tables` by title, such as ``Files``;
+    what `exits` codes mean where that is not what `EXIT_CODES` says (1 means that besides); and
+    what to `see`: commands, and pages of the documentation such as ``how-to/pairs``.
     """
 
     def __init__(

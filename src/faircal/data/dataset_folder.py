@@ -120,14 +120,8 @@ def _read_folder(
 class ImageFolder:
     """A dataset folder without its pairs.
 
-    Attributes
-    ----------
-    images : Images
-    embeddings : mapping from feature to its file and embeddings
-    fold : pyarrow.ChunkedArray, optional
-        The fold of the person in each image; only who builds pairs needs it.
-    about : dict
-        What ``dataset.json`` says.
+    `embeddings` has each feature's file beside its embeddings, `about` is what ``dataset.json``
+    says, and `fold` that of the person in each image, for those who build pairs.
     """
 
     images: Images

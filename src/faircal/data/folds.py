@@ -16,18 +16,12 @@ N_FOLDS = 5
 def draw_folds(
     pairs: Pairs, images: Images, seed: int, n_folds: int = N_FOLDS
 ) -> tuple[NDArray[np.int64], str]:
-    """Assign people, and with them pairs, to folds 1…`n_folds`.
+    """Assign people, and with them pairs, to folds 1…`n_folds`; return these, and what was done.
 
     People whom pairs connect go into a fold together where their set is not too large, and no pair
     of theirs is lost. The people of larger sets are drawn at random, and a pair of two who fell
     into different folds belongs to none (fold −1). Without identities, images joined by genuine
     pairs count as one person.
-
-    Returns
-    -------
-    fold : ndarray of shape (n_pairs,), int64
-    note : str
-        What was done, for the report.
     """
     people, source = people_of(pairs, images)
     fold = deal_pairs(people, pairs.left, pairs.right, seed, n_folds)

@@ -35,14 +35,8 @@ _DLIB = Weights(
 class Detector(ABC):
     """Finds faces. Made once, called from several threads.
 
-    Attributes
-    ----------
-    name : str
-    weights : tuple of Weights
-    blind : bool
-        Whether it looks for nothing: the picture, or the box given with it, is the face.
-    longest : int or None
-        A larger picture is shrunk to have no longer side, and then looked at.
+    One that is `blind` looks for nothing: the picture, or the box given with it, is the face. A
+    picture with a side above `longest` is shrunk before it is looked at.
     """
 
     name: ClassVar[str]

@@ -108,17 +108,9 @@ class InceptionResnetV1(nn.Module):
         self.last_bn: nn.Module = nn.BatchNorm1d(_WIDTH, eps=_EPSILON)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the embeddings of pictures.
+        """Return the embeddings of pictures, shape (n, 512), rows of length 1.
 
-        Parameters
-        ----------
-        x : tensor of shape (n, 3, 160, 160), float32
-            (v − 127.5)/128, where v is a value of the picture between 0 and 255.
-
-        Returns
-        -------
-        tensor of shape (n, 512), float32
-            Each row has length 1.
+        `x` has shape (n, 3, 160, 160): (v − 127.5)/128, v being a value of the picture up to 255.
         """
         for name in _STEM:
             x = self.get_submodule(name)(x)
@@ -208,20 +200,9 @@ class _Reduction(_Branched):
 def load_facenet(path: Path, n_classes: int, device: torch.device) -> InceptionResnetV1:
     """Return the network with the weights of a file, ready to embed on `device`.
 
-    Parameters
-    ----------
-    path : Path
-        A weight file as published with facenet-pytorch.
-    n_classes : int
-        How many people the network was trained to tell apart, which tells the published files
-        from each other: 8631 for VGGFace2, 10575 for CASIA-WebFace.
-    device : torch.device
-
-    Returns
-    -------
-    InceptionResnetV1
-        In evaluation mode, without gradients, fused, and with its weights laid out channels last;
-        together the last two take about a quarter off the time on a CPU.
+    `n_classes`, the people the network was trained to tell apart, tells the published files from
+    each other: 8631 for VGGFace2, 10575 for CASIA-WebFace. The network is in evaluation mode,
+    fused, with weights laid out channels last: these two take a quarter off the time on a CPU.
     """
     network, weights = InceptionResnetV1(), read_weights(path)
     weights.pop("logits.weight", None)

@@ -53,17 +53,10 @@ _ROWS = 65_536
 
 @dataclass(frozen=True)
 class Embedded:
-    """What came of embedding a dataset folder.
+    """What came of embedding a dataset folder as ``embeddings/<name>.npy``.
 
-    Attributes
-    ----------
-    name : str
-        The feature: ``embeddings/<name>.npy``.
-    images, dimension : int
-        How many have a vector, and how long it is.
-    dropped : dict from image id to reason
-    pairs, dropped_pairs : int
-        Pairs that remain, and that were dropped with their images.
+    `images` have a vector of length `dimension`; `dropped` says why others have none, and
+    `dropped_pairs` were dropped with them.
     """
 
     name: str
@@ -179,18 +172,9 @@ def embed_folder(
     """Embed the pictures of the dataset folder `data`, which lie below `root`.
 
     Images without a vector (no face, no picture) are dropped with their pairs, and listed in
-    ``dropped.csv``. Interrupted, it goes on where it was when called again.
-
-    Parameters
-    ----------
-    name : str, optional
-        What the embeddings are called; the network's name unless told.
-    jobs : int, optional
-        Threads; one a core unless told.
-    batch : int
-        Pictures a call of the network.
-    restart : bool
-        Begin anew: forget an interrupted run, replace embeddings of that name.
+    ``dropped.csv``. Interrupted, it goes on where it was when called again, unless it is to
+    `restart`: to forget an interrupted run, and to replace embeddings of that name. `name` is the
+    network's unless given, `jobs` the number of cores; `batch` pictures go to the network at once.
     """
     name = name or network.name
     plain = Path(name).name == name and name.isprintable() and not name.startswith(".")

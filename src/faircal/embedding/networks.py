@@ -28,16 +28,7 @@ Faces = NDArray[np.uint8]
 
 
 class Network(ABC):
-    """From faces to vectors. Made once, called from several threads.
-
-    Parameters
-    ----------
-    name : str
-        What its embeddings are called.
-    preprocessing : Preprocessing
-    path : Path
-        Its weights.
-    """
+    """From faces to vectors. Made once, of the weights at `path`; called from several threads."""
 
     #: The package it runs on.
     module: ClassVar[str]
@@ -249,17 +240,10 @@ class _Open(Protocol):
 
 @dataclass(frozen=True)
 class PublishedNetwork:
-    """A network that faircal knows by name.
+    """A network that faircal knows by name: how it is opened, and what it takes.
 
-    Attributes
-    ----------
-    open : callable
-        Makes the network.
-    preprocessing, weights
-    detector : str
-        The one its owners use with it.
-    needs : (str, str)
-        The module it runs on, and the extra that brings that.
+    `detector` is the one its owners use with it; `needs` are the module it runs on, and the extra
+    that brings that.
     """
 
     open: _Open
@@ -343,17 +327,10 @@ NETWORKS.register(
 def open_network(
     name: str, *, preset: str | None = None, weights: Path | None = None, device: str = "auto"
 ) -> Network:
-    """Open a network: one known by name, an ``.onnx`` file, or a ``.toml`` that describes one.
+    """Open a network: a name of `NETWORKS`, an ``.onnx`` file, or a ``.toml`` that describes one.
 
-    Parameters
-    ----------
-    name : str
-        A name of `NETWORKS`, or a path.
-    preset : str, optional
-        What an ``.onnx`` file takes; a name of `PRESETS`.
-    weights : Path, optional
-        The weights of a known network, in place of those in the cache folder.
-    device : {"auto", "cpu", "cuda"}
+    `preset`, of `PRESETS`, says what an ``.onnx`` file takes; `weights` are those of a network
+    known by name, in place of the cache folder's.
     """
     path = Path(name)
     if path.suffix.lower() in (".onnx", ".toml"):

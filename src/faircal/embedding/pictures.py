@@ -21,15 +21,9 @@ if TYPE_CHECKING:
 class Face:
     """A face that was found in a picture.
 
-    Attributes
-    ----------
-    box : tuple of float
-        Left, top, right, bottom, in pixels.
-    points : array of shape (5, 2), float64
-        Left eye, right eye, nose, left and right corner of the mouth, as seen in the picture:
-        x and y, in pixels.
-    score : float
-        How sure the detector is; each has a scale of its own.
+    The box is left, top, right, bottom; the points, of shape (5, 2), are x and y of left eye, right
+    eye, nose, left and right corner of the mouth as seen in the picture; both in pixels. The score
+    says how sure the detector is; each has a scale of its own.
     """
 
     box: tuple[float, float, float, float]

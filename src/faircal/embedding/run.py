@@ -64,25 +64,11 @@ _REASONS = {
 
 
 class VectorStore:
-    """A folder with a vector and a state for each picture, written batch after batch.
+    """A folder with a vector and a state for each of `n` pictures, written batch after batch.
 
-    Parameters
-    ----------
-    folder : Path
-    settings : mapping
-        All that decides the vectors: pictures, network, detector. A folder that was begun with
-        other settings is not gone on with.
-    n : int
-        Number of pictures.
-    restart : bool
-        Begin anew, whatever is there.
-
-    Attributes
-    ----------
-    state : ndarray of shape (n,), uint8
-        A `PictureStatus` each.
-    vectors : ndarray of shape (n, d), float32, or None
-        Those of pictures without one are zero. None: no face yet.
+    `settings` are all that decides the vectors: a folder that was begun with others is not gone on
+    with, unless it is to `restart`. `state` has a `PictureStatus` for each picture; `vectors`, of
+    shape (n, d), are zero for those without one, and None before the first face.
     """
 
     def __init__(
@@ -181,16 +167,10 @@ _AROUND = 0.5
 
 @dataclass(frozen=True, eq=False)
 class PictureFiles:
-    """Files to embed.
+    """Files to embed, with paths below `root`.
 
-    Attributes
-    ----------
-    root : Path
-    paths : sequence of str
-        Below `root`.
-    boxes : ndarray of shape (n, 4), optional
-        Where the face is (left, top, right, bottom), NaN where nobody says; among several faces it
-        tells which is meant.
+    `boxes`, of shape (n, 4), say where the face is (left, top, right, bottom), NaN where nobody
+    says; among several faces the box tells which is meant.
     """
 
     root: Path

@@ -16,16 +16,8 @@ from faircal._base.files import file_digest
 class Weights:
     """A file that somebody else publishes, and that faircal never downloads.
 
-    Attributes
-    ----------
-    file : str
-        Its name, as published.
-    sha256 : str or None
-        Its checksum; None where none is known: the file found is then named by its own.
-    origin, licence : str
-        Its address, or the command that installs it; and its licence.
-    package, inside : str
-        An installed package, and a folder in it, that bring the file.
+    `origin` is its address, or the command that installs it: an installed `package` may have it in
+    a folder `inside`. Without a known `sha256` it is told by the checksum of the file at hand.
     """
 
     file: str

@@ -224,16 +224,8 @@ def images_of_pairs(
 ) -> pa.Table:
     """Return what a table of pairs says of each image, in the order in which images occur.
 
-    Parameters
-    ----------
-    pairs : pyarrow.Table
-        Text that says of what is on both sides.
-    ids : (str, str)
-        The columns that name the left and the right image.
-    columns : mapping from name to (str, str)
-        The columns that say something of both; they must always say the same of an image.
-    where : callable
-        Gives the place of a row in the file, for messages.
+    The columns `ids` name the left and the right image. Each of `columns` is of two that say
+    something of both, always the same of an image; where they don't, `where` names the row.
     """
     # Left and right of the first pair, of the second pair, and so on.
     turns = pa.array(np.arange(2 * len(pairs)).reshape(2, -1).T.ravel())

@@ -41,15 +41,8 @@ NONE: Pairs = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 class Pool:
     """The images of a fold that imposter pairs are made of; at least one.
 
-    Parameters
-    ----------
-    person, cell : ndarray of shape (n,)
-        The person in each image, and the cell (group, cluster) that it lies in.
-    cap : int
-    vectors : ndarray of shape (n, d), float32, optional
-    progress : callable
-    label : str
-        The fold, for `progress`.
+    `person` and `cell` (group, cluster) are those of each image, `vectors` their embeddings where
+    these decide; `label` names the fold for `progress`.
     """
 
     person: Ints

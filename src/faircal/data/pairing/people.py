@@ -21,14 +21,9 @@ _BLOCK = 8192
 class PersonImages:
     """The images of known people, those of a person next to each other.
 
-    Attributes
-    ----------
-    image : ndarray of shape (n,)
-        Rows of images; all other arrays number images by their place in this one.
-    person : ndarray of shape (n,)
-        The person in each image, 0…n_people−1, ascending.
-    start, count : ndarray of shape (n_people,)
-        Where the images of a person begin, and how many they are.
+    `image` are rows of images; all other arrays number images by their place in this one. `person`
+    is the person in each, 0…n_people−1, ascending. The images of a person begin at `start`, and are
+    `count` many.
     """
 
     image: NDArray[np.intp]
@@ -73,10 +68,7 @@ class PersonImages:
     def strata(self, code: NDArray[np.integer]) -> tuple[Ints, int]:
         """Return the most frequent code of each person's images, and how many people have several.
 
-        Parameters
-        ----------
-        code : ndarray of shape (n,)
-            In the order of `image`. Between equally frequent codes the smallest is taken.
+        `code` is in the order of `image`. Between equally frequent codes the smallest is taken.
         """
         values, code = np.unique(code, return_inverse=True)
         cell, times = np.unique(self.person * len(values) + code, return_counts=True)
@@ -101,14 +93,8 @@ class PersonImages:
 def how_alike(vectors: Vectors, who: PersonImages, fold: Ints, left: Ints, right: Ints) -> str:
     """Say how alike imposters are, and what that means for probabilities fitted to them.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_images, d)
-        Of unit length.
-    fold : ndarray of shape (n_people,)
-        The fold of each person, 0, 1, ….
-    left, right : ndarray of shape (n_pairs,)
-        Imposter pairs of all folds, as places in ``who.image``.
+    `vectors` are of all images, of unit length; `fold` is that of each person, 0, 1, …; `left` and
+    `right` are the imposter pairs of all folds, as places in ``who.image``.
     """
     mean = at_random = 0.0
     home = fold[who.person]

@@ -38,14 +38,9 @@ def share_out(n: int, parts: int) -> Rows:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedPeople:
-    """People and images in order; attributes are arrays over people or over images.
+    """People and images in order, all as numbers from 0.
 
-    Parameters
-    ----------
-    split, group : ndarray of shape (n_people,)
-        Where each person belongs, numbers from 0.
-    person : ndarray of shape (n_images,)
-        The person in each image.
+    `split` and `group` say where each person belongs, `person` who is in each image.
     """
 
     split: Rows
@@ -77,11 +72,7 @@ class SimulatedPeople:
 class Partners:
     """The possible pairs of one kind: image i can be paired with images first[i] … last[i] − 1.
 
-    Parameters
-    ----------
-    first, last : ndarray of shape (n_images,)
-    start : ndarray of shape (n_cells + 1,)
-        Cell k holds the images start[k] … start[k + 1] − 1; pairs are dealt evenly to cells.
+    Cell k holds the images start[k] … start[k + 1] − 1; pairs are dealt evenly to cells.
     """
 
     first: Rows

@@ -186,21 +186,10 @@ N_FOLDS = 5
 
 @dataclass(frozen=True)
 class Preset:
-    """A population and how much of it is drawn.
+    """A population and how much of it is drawn, dealt evenly to groups and splits.
 
-    Parameters
-    ----------
-    population : Population
-    people, images, pairs : int
-        How many in all; dealt evenly to groups and splits.
-    dimension : int
-        Length of an embedding.
-    imposters_per_genuine : float
-        Imposter pairs for each genuine pair.
-    cross_group_share : float
-        Share of the imposter pairs whose two people are of different groups.
-    splits : int
-        Sets of people that no pair connects; consecutive ones are joined into five folds.
+    `cross_group_share` is the share of the imposter pairs whose two people are of different groups.
+    `splits` are sets of people that no pair connects; consecutive ones are joined into five folds.
     """
 
     population: PopulationModel
