@@ -225,7 +225,7 @@ def test_the_services_decisions_are_read_without_enrolments(home, monitor):
 
 
 def test_probabilities_of_another_prior_are_what_users_were_told(home, monitor):
-    """Scored with --prior 0.05 and labels of which one in twenty is genuine: quiet if told so."""
+    """Scored with --prior 0.05 and labels of which one in twenty is genuine: quiet."""
     rng = np.random.default_rng(0)
     odds = column(home, "probability") / (1 - column(home, "probability"))
     share = pq.read_table(home / "quiet.parquet")["genuine"].to_numpy().mean()
@@ -236,11 +236,9 @@ def test_probabilities_of_another_prior_are_what_users_were_told(home, monitor):
     told = moved / (1 + moved)
     labels = (rng.random(len(told)) < told).astype(np.int8)
     name = changed(home, "prior.parquet", probability=told, genuine=labels)
-    found = monitor(name, "--prior", "0.05", "--json").found
+    found = monitor(name, "--json").found
     assert not found["due"]
-    assert found["timeline"][0]["probability"] == pytest.approx(
-        column(home, "probability").mean(), rel=1e-6
-    )
+    assert found["timeline"][0]["probability"] == pytest.approx(told.mean(), rel=1e-6)
     assert found["timeline"][0]["expected"] == pytest.approx(told.sum())
 
 
@@ -381,6 +379,10 @@ REFUSED = {
     "another model's cluster": (
         spoilt("left_cluster", 0, 20),
         ["row 1", "expected a cluster from 0 to 19", "the same MODEL"],
+    ),
+    "half a cluster": (
+        spoilt("right_cluster", 1, 2.5),
+        ["row 2", "expected a cluster from 0 to 19, found 2.5"],
     ),
     "a label that is none": (
         spoilt("genuine", 4100, 3),

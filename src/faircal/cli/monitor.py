@@ -88,14 +88,6 @@ if TYPE_CHECKING:
     help="Pairs within each file are in the order of time, too. Without it they are taken in "
     "random order, unless they have a column at.",
 )
-@option(
-    "--prior",
-    part=Part.PRIOR,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="SHARE",
-    show_default="that of the fit",
-    help="Share of genuine pairs that the files were scored for with --prior.",
-)
 @feature_option
 @option(
     "--out",
@@ -112,7 +104,6 @@ def command(
     out: Path | None,
     false_alarms: float | None,
     state: Path | None,
-    prior: float | None,
     ordered: bool,
     feature: str | None,
     as_json: bool,
@@ -139,7 +130,6 @@ def command(
             state=state,
             false_alarms=false_alarms,
             ordered=ordered,
-            prior=prior,
             feature=feature,
             out=out,
             progress=update,

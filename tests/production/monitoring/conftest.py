@@ -25,7 +25,7 @@ class Use(NamedTuple):
         taken = {
             name: getattr(self.seen, name)[rows]
             for name in PairsInUse.__dataclass_fields__
-            if name not in ("identified_by", "genuine", "shown")
+            if name not in ("identified_by", "genuine")
         }
         taken["score"] = np.clip(taken["score"] + higher * ~self.genuine[rows], -1, 1)
         if known == "nobody":

@@ -8,10 +8,8 @@ import pyarrow.csv as pacsv
 import pytest
 
 import faircal
-from faircal.calibrators.prior import shift_prior
-from faircal.methods.prior import fitted_share
 from faircal.production.monitoring.pairs_in_use import PairsInUse, numbers_of
-from faircal.production.monitoring.reading import WatchedModel, cut_between_moments, open_source
+from faircal.production.monitoring.reading import cut_between_moments, open_source
 from faircal.production.monitoring.run import in_random_order
 
 
@@ -26,7 +24,7 @@ def model():
 def opened(model, tmp_path, /, **columns):
     path = tmp_path / "decisions.csv"
     pacsv.write_csv(pa.table(columns), path)
-    return open_source(path, WatchedModel(model, "ours"))
+    return open_source(path, model, "ours")
 
 
 def test_only_verifications_of_this_model_count(model, tmp_path):
@@ -53,22 +51,23 @@ def test_only_verifications_of_this_model_count(model, tmp_path):
     assert not any("--add" in text for text in source.notes)  # no remedy for an export
 
 
-def test_each_row_holds_for_the_share_of_its_request(model, tmp_path):
-    share = fitted_share(model)
+def test_probabilities_are_those_that_users_were_given(model, tmp_path):
+    """Requests may be at different shares of genuine pairs; an empty column is none."""
     source = opened(
         model,
         tmp_path,
         kind=["verify"] * 3,
         score=[0.1, 0.2, 0.3],
-        probability=[0.5, 0.5, 0.5],
-        prior=[share, 0.01, 0.9],
+        probability=[0.5, 0.6, 0.7],
+        prior=[0.5, 0.01, 0.9],
+        genuine=[1, 0, 1],
         left_cluster=pa.nulls(3),
         right_cluster=pa.nulls(3),
     )
     (part,) = source.parts()
-    expected = [0.5, *(shift_prior([0.5], calibrated_at=p, prior=share)[0] for p in (0.01, 0.9))]
-    np.testing.assert_allclose(part.probability, expected)
-    np.testing.assert_array_equal(part.shown, 0.5)  # labels are compared with what was shown
+    shown, genuine, _ = part.labels()
+    assert shown.tolist() == part.probability.tolist() == [0.5, 0.6, 0.7]
+    assert genuine.tolist() == [True, False, True]
     assert part.left_cluster is None
 
 
@@ -103,7 +102,7 @@ def test_ids_are_the_same_person_in_text_and_numbers_and_empty_ones_nobody():
 def test_random_order_keeps_every_pair_whole(count):
     n = np.arange(count)
     labels = np.where(n % 2 == 0, n % 4 == 0, -1)
-    pairs = PairsInUse(n / 1000, n / 2000, n, n + 1, left_person=n, genuine=labels, shown=n / 3000)
+    pairs = PairsInUse(n / 1000, n / 2000, n, n + 1, left_person=n, genuine=labels)
     parts = list(in_random_order(pairs))
     assert len(parts) == (1 if count == 1000 else 3)
     order = np.concatenate([part.left_cluster for part in parts])
@@ -114,7 +113,7 @@ def test_random_order_keeps_every_pair_whole(count):
         assert part.score.tolist() == (at / 1000).tolist()
         shown, genuine, person = part.labels()
         even = at[at % 2 == 0]
-        assert shown.tolist() == (even / 3000).tolist()
+        assert shown.tolist() == (even / 2000).tolist()
         assert genuine.tolist() == (even % 4 == 0).tolist()
         assert person.tolist() == even.tolist()
         assert part.right_person is None

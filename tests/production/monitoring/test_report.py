@@ -276,6 +276,5 @@ def test_a_stretch_counts_what_is_known():
         np.array([0.2, 0.8]),
         left_outside=np.array([True, False]),
         genuine=np.array([-1, 1]),
-        shown=np.array([0.1, 0.7]),
     )
-    assert Stretch.of(pairs, "a.csv") == Stretch("a.csv", 2, 0.2, 0.5, 2, 1, 1, 1, 0.7)
+    assert Stretch.of(pairs, "a.csv") == Stretch("a.csv", 2, 0.2, 0.5, 2, 1, 1, 1, 0.8)

@@ -20,7 +20,7 @@ def cut(seen, rows):
     taken = {
         name: None if getattr(seen, name) is None else getattr(seen, name)[rows]
         for name in PairsInUse.__dataclass_fields__
-        if name not in ("identified_by", "genuine", "shown")
+        if name not in ("identified_by", "genuine")
     }
     return PairsInUse(**taken, identified_by=seen.identified_by)
 

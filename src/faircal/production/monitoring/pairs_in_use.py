@@ -34,8 +34,8 @@ class PairsInUse:
     Attributes
     ----------
     score, probability : array-like of float, shape (n_pairs,)
-        What the model ranks by, and P(genuine) as the model gave it: not shifted to another share
-        of genuine pairs.
+        What the model ranks by, and P(genuine) as users were given it, at whatever share of
+        genuine pairs.
     left_cluster, right_cluster : array-like of int, optional
         Nearest centres (`Places.cluster`); None where unknown.
     left_outside, right_outside : array-like of bool, optional
@@ -47,8 +47,6 @@ class PairsInUse:
         What those numbers stand for. Identities and templates are people.
     genuine : array-like of int, optional
         Labels that came with the pairs: 0 or 1, −1 where there is none.
-    shown : array-like of float, optional
-        P(genuine) as users were given it; `probability` unless given.
 
     Examples
     --------
@@ -66,7 +64,6 @@ class PairsInUse:
     right_person: Any = None
     identified_by: IdentifiedBy = "people"
     genuine: Any = None
-    shown: Any = None
 
     def __len__(self) -> int:
         return len(self.score)
@@ -82,13 +79,13 @@ class PairsInUse:
         ).astype(np.int64)
 
     def labels(self) -> tuple[Float64, Bool, Int64 | None]:
-        """Return of labelled pairs P(genuine) as shown, whether they are, and a person of each."""
+        """Return of labelled pairs P(genuine), whether they are, and a person of each."""
         if self.genuine is None:
             return np.zeros(0), np.zeros(0, bool), None
         rows = np.flatnonzero(np.asarray(self.genuine) >= 0)
-        shown = np.asarray(self.probability if self.shown is None else self.shown)
         person = None if self.left_person is None else np.asarray(self.left_person)[rows]
-        return shown[rows], np.asarray(self.genuine)[rows].astype(bool), person
+        genuine = np.asarray(self.genuine)[rows].astype(bool)
+        return np.asarray(self.probability)[rows], genuine, person
 
     def take(self, rows: NDArray[np.intp]) -> PairsInUse:
         """Return some of the pairs."""

@@ -30,7 +30,6 @@ from faircal.data.pair_files import check_one_feature
 from faircal.data.tables import find_table, require_columns
 from faircal.methods import Method
 from faircal.methods.clusters import model_space
-from faircal.methods.prior import Shift, fitted_share
 from faircal.production.monitoring.counts import Bool, Float64
 from faircal.production.monitoring.pairs_in_use import IdentifiedBy, PairsInUse, numbers_of
 from faircal.production.scoring.judging import Placing
@@ -42,17 +41,6 @@ _BY_SIDE = ("cluster", "outside", "identity")
 _MOST, _LEAST, _PARTS = 1 << 18, 2_000, 12
 
 
-class WatchedModel(NamedTuple):
-    """A model, how its file is identified, and the share of genuine pairs it is used at.
-
-    `prior` is None where that is the share of the fit.
-    """
-
-    model: Method
-    sha256: str = ""
-    prior: float | None = None
-
-
 @dataclass
 class WatchedSource:
     """Where pairs come from.
@@ -60,15 +48,15 @@ class WatchedSource:
     Attributes
     ----------
     path : Path
-    watched : WatchedModel
+    model : Method
+    sha256 : str
+        Of the model file: decisions of another one are passed over.
     pairs : int
         How many there are at most.
     digest : str
         Tells whether they were counted before.
     tables : callable
         Gives them scored, part by part, as ``faircal score`` writes them.
-    share : float
-        Share of genuine pairs that the model was fitted at, where that is needed.
     timed : bool
         Whether pairs are in the order of time.
     notes : list of str
@@ -76,11 +64,11 @@ class WatchedSource:
     """
 
     path: Path
-    watched: WatchedModel
+    model: Method
+    sha256: str
     pairs: int
     digest: str
     tables: Callable[[], Iterable[pa.Table]]
-    share: float
     timed: bool = False
     notes: list[str] = field(default_factory=list)
 
@@ -115,27 +103,25 @@ class WatchedSource:
         verified = pc.equal(table["kind"].cast(pa.string()), "verify").fill_null(False)
         rows &= np.asarray(verified) & np.asarray(table["score"].is_valid())
         ours: Bool = np.ones(len(table), bool)
-        if self.watched.sha256 and "model" in table.column_names:
-            same = pc.equal(table["model"].cast(pa.string()), self.watched.sha256)
+        if self.sha256 and "model" in table.column_names:
+            same = pc.equal(table["model"].cast(pa.string()), self.sha256)
             ours &= np.asarray(same.fill_null(False))
         return rows & ours, int((rows & ~ours).sum())
 
     def _pairs(self, of: _CheckedColumns) -> PairsInUse:
-        model = self.watched.model
-        low, high = _score_limits(model)
-        population = model.about_.population
+        low, high = _score_limits(self.model)
+        population = self.model.about_.population
         clusters = 0 if population is None else len(population.centers)
         columns: dict[str, Any] = of.people()
         for side in _SIDES:
-            columns[f"{side}_cluster"] = of.whole(f"{side}_cluster", clusters)
+            columns[f"{side}_cluster"] = of.clusters(f"{side}_cluster", clusters)
             columns[f"{side}_outside"] = of.flags(f"{side}_outside")
         score = of.numbers("score", low, high, f"a score of MODEL, between {low:g} and {high:g}")
-        shown = of.numbers("probability", 0, 1, "a probability in [0, 1]")
-        probability = _at_share(shown, of.priors(self.watched.prior), self.share)
-        return PairsInUse(score, probability, **columns, genuine=of.flags("genuine"), shown=shown)
+        probability = of.numbers("probability", 0, 1, "a probability in [0, 1]")
+        return PairsInUse(score, probability, **columns, genuine=of.flags("genuine"))
 
 
-def _open_table(path: Path, watched: WatchedModel) -> WatchedSource:
+def _open_table(path: Path, model: Method, sha256: str) -> WatchedSource:
     """Open a table that ``faircal score`` or the service wrote."""
     table = open_table(path)
     there = set(table.schema.names)
@@ -146,16 +132,13 @@ def _open_table(path: Path, watched: WatchedModel) -> WatchedSource:
                 f"{path}: expected left_{name} and right_{name}, found one of them; "
                 "give both or neither"
             )
-    by_row, share = {"kind", "prior"} <= there, 0.5  # an export says the share of each decision
-    if by_row or watched.prior is not None:
-        share = fitted_share(watched.model, what="column prior" if by_row else "--prior")
     notes = [
         f"{path}: no columns left_{name}, right_{name}: {what} is not watched; "
         "score with --add clusters,outside"
         for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
         if f"left_{name}" not in there
     ]
-    columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior"]
+    columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at"]
     columns += [f"{side}_{name}" for name in _BY_SIDE for side in _SIDES]
     needed, timed = [name for name in columns if name in there], "at" in there
 
@@ -164,14 +147,11 @@ def _open_table(path: Path, watched: WatchedModel) -> WatchedSource:
         return cut_between_moments(read) if timed else read
 
     digest = file_digest(path)
-    return WatchedSource(path, watched, table.n_rows, digest, tables, share, timed, notes)
+    return WatchedSource(path, model, sha256, table.n_rows, digest, tables, timed, notes)
 
 
-def _open_folder(path: Path, watched: WatchedModel, feature: str | None) -> WatchedSource:
+def _open_folder(path: Path, model: Method, sha256: str, feature: str | None) -> WatchedSource:
     """Open a dataset folder with one feature, the one named or the only one, to be scored."""
-    model, shift = watched.model, None
-    if watched.prior is not None:
-        shift = Shift(fitted_share(model), watched.prior)
     stream = open_stream(
         path,
         features=[feature] if feature else None,
@@ -193,11 +173,10 @@ def _open_folder(path: Path, watched: WatchedModel, feature: str | None) -> Watc
         with closing(stream.parts()) as parts:
             for part in parts:
                 labels = [] if part.pairs.genuine is None else ["genuine"]
-                yield score_part(model, part, labels + keep, shift, adding)
+                yield score_part(model, part, labels + keep, None, adding)
 
-    share = 0.5 if shift is None else shift.calibrated_at
     digest = stream.fingerprint()
-    return WatchedSource(path, watched, len(stream), digest, tables, share, notes=notes)
+    return WatchedSource(path, model, sha256, len(stream), digest, tables, notes=notes)
 
 
 class _CheckedColumns(NamedTuple):
@@ -215,12 +194,22 @@ class _CheckedColumns(NamedTuple):
         return ~np.asarray(pc.is_null(self.table[name], nan_is_null=True), dtype=bool)
 
     def numbers(
-        self, name: str, low: float, high: float, expected: str, needed: Bool | None = None
+        self,
+        name: str,
+        low: float,
+        high: float,
+        expected: str,
+        needed: Bool | None = None,
+        *,
+        whole: bool = False,
     ) -> Float64:
         """Return numbers from `low` to `high`; of rows that are not `needed`, whatever is there."""
         column = f"{self.where}, column '{name}'"
         values = as_floats(self.table[name], column, "give a file that 'faircal score' wrote")
-        bad = ~((values >= low) & (values <= high)) & (self.counted if needed is None else needed)
+        bad = ~((values >= low) & (values <= high))
+        if whole:
+            bad |= values != np.round(values)
+        bad &= self.counted if needed is None else needed
         if bad.any():
             raise DataError(
                 f"{column}, {self.span.row(bad)}: expected {expected}, found "
@@ -229,13 +218,13 @@ class _CheckedColumns(NamedTuple):
             )
         return values
 
-    def whole(self, name: str, below: int) -> NDArray[np.int32] | None:
+    def clusters(self, name: str, below: int) -> NDArray[np.int32] | None:
         """Return whole numbers from 0 to `below`, −1 where empty; None where all are."""
         needed = self._filled(name) & self.counted
         if not needed.any():
             return None
         expected = f"a cluster from 0 to {below - 1}" if below else "no clusters"
-        values = self.numbers(name, 0, below - 1, expected, needed)
+        values = self.numbers(name, 0, below - 1, expected, needed, whole=True)
         return np.where(needed, values, UNKNOWN).astype(np.int32)
 
     def flags(self, name: str) -> NDArray[np.int8] | None:
@@ -250,13 +239,6 @@ class _CheckedColumns(NamedTuple):
         values = parse_genuine(array, self.where, name, self.span)
         return np.where(needed, values, UNKNOWN).astype(np.int8)
 
-    def priors(self, prior: float | None) -> Float64 | float | None:
-        """Return the share of genuine pairs that each probability is for; requests may differ."""
-        if "kind" not in self.table.column_names or not self._filled("prior").any():
-            return prior
-        tiny = np.finfo(np.float64).tiny
-        return self.numbers("prior", tiny, 1 - 1e-16, "a share between 0 and 1")
-
     def people(self) -> dict[str, Any]:
         """Return who is on each side: identities, else ids; nobody where rows are numbered."""
         there = self.table.column_names
@@ -268,18 +250,6 @@ class _CheckedColumns(NamedTuple):
         if by == "images" and (left == right).all():
             return {}  # a score table's rows, numbered: ids of nobody
         return {"left_person": left, "right_person": right, "identified_by": by}
-
-
-def _at_share(probability: Float64, at: Float64 | float | None, to: float) -> Float64:
-    """Return probabilities that hold `at` a share of genuine pairs, each row its own, for another.
-
-    As `shift_prior` does; None: they are for that share already.
-    """
-    if at is None:
-        return probability
-    genuine = probability * (to / at)
-    moved = genuine / (genuine + (1 - probability) * ((1 - to) / (1 - at)))
-    return np.where(at == to, probability, moved)
 
 
 def _score_limits(model: Method) -> tuple[float, float]:
@@ -308,8 +278,10 @@ def cut_between_moments(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield held
 
 
-def open_source(path: Path, watched: WatchedModel, feature: str | None = None) -> WatchedSource:
+def open_source(
+    path: Path, model: Method, sha256: str = "", feature: str | None = None
+) -> WatchedSource:
     """Open a scored table or a dataset folder; what can't be used is refused."""
     if existing(path).is_dir():
-        return _open_folder(path, watched, feature)
-    return _open_table(path, watched)
+        return _open_folder(path, model, sha256, feature)
+    return _open_table(path, model, sha256)

@@ -15,7 +15,7 @@ from faircal._base.files import atomic_path, check_file, check_folder, file_dige
 from faircal._base.jobs import Progress, silent, step
 from faircal.methods import Method, load_method
 from faircal.production.monitoring.pairs_in_use import PairsInUse
-from faircal.production.monitoring.reading import WatchedModel, WatchedSource, open_source
+from faircal.production.monitoring.reading import WatchedSource, open_source
 from faircal.production.monitoring.report import MonitoringResult, write_monitoring
 from faircal.production.monitoring.report_figures import Stretch
 from faircal.production.monitoring.watch import Watch
@@ -113,7 +113,6 @@ def monitor(
     state: str | Path | None = None,
     false_alarms: float | None = None,
     ordered: bool = False,
-    prior: float | None = None,
     feature: str | None = None,
     out: str | Path | None = None,
     progress: Progress = silent,
@@ -132,8 +131,6 @@ def monitor(
         Chance that all tests together ever raise an alarm while nothing changes; 0.01 unless given.
     ordered : bool
         Pairs within each file are in the order of time, too.
-    prior : float, optional
-        Share of genuine pairs that the files were scored for.
     feature : str, optional
         Network to use of dataset folders, where there are several.
     out : path, optional
@@ -161,8 +158,8 @@ def monitor(
     empty = [path for path in paths if _is_header_only(path)]  # a night without decisions
     full = [path for path in paths if path not in empty]
     with step(progress, "opening"):
-        watched = WatchedModel(fitted, kept.model_sha256, prior)
-        sources = [open_source(path, watched, feature) for path in full]  # before any is read
+        # All before any is read, so that what is wrong is said first.
+        sources = [open_source(path, fitted, kept.model_sha256, feature) for path in full]
     _check_new(sources, kept)
     if state is None and len(sources) == 1 and not (ordered or sources[0].timed):
         # Nothing comes before or after: all of it at once is surest.
