@@ -1,19 +1,34 @@
-"""One cell of a benchmark: fit, apply, measure, and count what figures are drawn from."""
+"""One cell of a benchmark: fit, apply, measure, count what figures are drawn from; kept on disk.
+
+What is kept of finished cells makes a benchmark resumable, and is what results are joined from.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.files import digest, output_folder, write_text
 from faircal._base.jobs import Progress
 from faircal.data import Dataset
-from faircal.evaluation.benchmark.parts import Parts
 from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, build_method
-from faircal.evaluation.curves import ScoreHistogram, ScoreSource, as_table, make_curves
+from faircal.evaluation.curves import (
+    ScoreHistogram,
+    ScoreSource,
+    as_table,
+    make_curves,
+    read_curves_table,
+    write_curves,
+)
 from faircal.methods import METHODS, ClusterMethod, Method, Output
 from faircal.metrics.intervals import (
     Uncertainty,
@@ -22,7 +37,7 @@ from faircal.metrics.intervals import (
     with_reasons,
 )
 from faircal.metrics.measures import Rankings, condition, measure
-from faircal.metrics.results import ALL, Replicated, Result
+from faircal.metrics.results import ALL, Replicated, Result, read_replicates, write_replicates
 
 #: What is said of a cluster: attribute, cluster, group, quantity, value (see `ClusterRow`).
 ClusterFact = tuple[str, str, str, str, float]
@@ -90,7 +105,7 @@ class Fits:
     """The fits of a cell: one for each set of parameters, with what they had to say.
 
     `fitted` are methods of cells with the same calibration pairs, by what a fit depends on. A
-    training keeps its state with `parts`, where there are some.
+    training keeps its state with `parts`.
     """
 
     def __init__(
@@ -98,7 +113,7 @@ class Fits:
         calibration: Dataset,
         cell: Cell,
         settings: BenchmarkSettings,
-        parts: Parts | None,
+        parts: Parts,
         progress: Progress,
         fitted: dict[str, Method] | None = None,
     ) -> None:
@@ -116,7 +131,7 @@ class Fits:
         method: Method = build_method(self.cell, self.settings, **more)
         key = repr(sorted(method.get_params().items()))
         if key not in self._fitted:
-            checkpoint = None if self.parts is None else self.parts.checkpoint(self.cell, key)
+            checkpoint = self.parts.checkpoint(self.cell, key)
             self._fitted[key] = method.fit(
                 self.calibration, progress=self._tell, checkpoint=checkpoint, resume=None
             )
@@ -214,3 +229,117 @@ def _clusters(
 def _per_cluster(attribute: str, group: str, quantity: str, values: Any) -> Iterator[ClusterFact]:
     for cluster, value in enumerate(values):
         yield attribute, str(cluster), group, quantity, float(value)
+
+
+PARTS = "parts"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The finished cells of one run, a file each, in ``DIR/parts/<fingerprint>``.
+
+    A run with other data or settings has another fingerprint and so another folder: it can't mix
+    with this one, and what an earlier run left stays until the new one has succeeded.
+    """
+
+    home: Path
+    created: tuple[Path, ...]
+
+    @classmethod
+    def open(cls, folder: Path, plan: Plan, resume: bool) -> Parts:
+        """Make the folder of the run's cells; empty, unless `resume`."""
+        home = folder / PARTS / plan.fingerprint[:16]
+        created = tuple(path for path in (home, *home.parents) if not path.exists())
+        if not resume and home.is_dir():
+            shutil.rmtree(home)
+        if resume and not home.exists() and any(_folders(home.parent)):
+            raise ParameterError(
+                f"{folder}: data, settings or plugins differ from those of the run to resume; "
+                "run without --resume or choose another folder"
+            )
+        output_folder(folder)
+        return cls(output_folder(home), created)
+
+    def _file(self, cell: Cell) -> Path:
+        return self.home / f"{cell.key}.json"
+
+    def _curves(self, cell: Cell) -> Path:
+        return self.home / f"{cell.key}.parquet"
+
+    def _replicates(self, cell: Cell) -> Path:
+        return self.home / f"{cell.key}.replicates.parquet"
+
+    def has(self, cell: Cell, main: bool) -> bool:
+        """Whether the cell is finished; one that figures show (`main`) has curves, too."""
+        return self._file(cell).exists() and (not main or self._curves(cell).exists())
+
+    def write(
+        self,
+        cell: Cell,
+        part: dict[str, Any],
+        curves: pa.Table | None,
+        replicates: Sequence[Replicated],
+    ) -> None:
+        """Keep what came out of a cell; its trainings need no checkpoint any more."""
+        if replicates:
+            write_replicates(self._replicates(cell), replicates)
+        if curves is not None:
+            write_curves(self._curves(cell), curves)
+        write_text(self._file(cell), json.dumps(part))
+        self._remove_checkpoints(f"{cell.key}-")
+
+    def read_curves(self, cells: Iterable[Cell]) -> pa.Table:
+        """Return the curves of cells, joined."""
+        return pa.concat_tables([read_curves_table(self._curves(cell)) for cell in cells])
+
+    def read_replicates(self, cell: Cell) -> list[Replicated]:
+        """Return the replicates of a cell."""
+        return read_replicates(self._replicates(cell))
+
+    def read(self, cell: Cell) -> dict[str, Any]:
+        """Return what came out of a cell."""
+        path = self._file(cell)
+        try:
+            part: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise DataError(f"{path}: not valid JSON ({error}); run without --resume") from error
+        part["results"] = list(map(Result._make, part["results"]))
+        return part
+
+    def checkpoint(self, cell: Cell, fit: str) -> Path:
+        """Return where one of the fits of a cell keeps the state of its training."""
+        return self.home / f"{cell.key}-{digest(lambda feed: feed(fit.encode()))[:16]}.checkpoint"
+
+    def _remove_checkpoints(self, start: str) -> None:
+        for path in self.home.glob(f"{start}*.checkpoint"):
+            path.unlink()
+
+    def discard_others(self) -> None:
+        """Remove what the present run does not need: cells and checkpoints of other ones."""
+        self._remove_checkpoints("")
+        for other in _folders(self.home.parent):
+            if other != self.home:
+                shutil.rmtree(other)
+
+    def leave_no_trace(self) -> None:
+        """Undo `open` where no cell was finished: the input turned out to be bad."""
+        if not any(self.home.iterdir()):
+            for path in self.created:
+                path.rmdir()
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    return (path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else iter(())
+
+
+def replicates_over_folds(plan: Plan, parts: Parts) -> Iterator[Replicated]:
+    """Give replicates of means over folds, of the cells that figures show."""
+    folds: dict[tuple[str, ...], list[Replicated]] = {}
+    for cell in filter(plan.is_main, plan.cells):
+        for row in parts.read_replicates(cell):
+            if not np.isnan(row.value):
+                folds.setdefault(row[:8], []).append(row)
+    for rows in folds.values():
+        value = float(np.mean([row.value for row in rows]))
+        noise = np.mean([row.noise for row in rows], axis=0)  # folds share no people
+        yield rows[0]._replace(value=value, noise=noise.astype(np.float32))

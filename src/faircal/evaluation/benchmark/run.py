@@ -7,7 +7,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,17 +18,22 @@ from threadpoolctl import threadpool_limits
 
 from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.jobs import Progress, silent
-from faircal.data import Dataset
-from faircal.evaluation.benchmark.cell import Fits, run_cell
-from faircal.evaluation.benchmark.parts import Parts, replicates_over_folds
+from faircal.data import Dataset, Groups, crossing_identities
+from faircal.evaluation.benchmark.cell import Fits, Parts, replicates_over_folds, run_cell
 from faircal.evaluation.benchmark.populations import Moving
-from faircal.evaluation.benchmark.record import make_record
-from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, make_plan
+from faircal.evaluation.benchmark.settings import (
+    BenchmarkSettings,
+    Cell,
+    Plan,
+    make_plan,
+    plugin_hashes,
+)
 from faircal.evaluation.benchmark.transfer import collect_moved, run_moved, write_moved
 from faircal.evaluation.compare import REFERENCE, write_differences
 from faircal.evaluation.curves import CURVES, write_curves
 from faircal.methods import METHODS
-from faircal.metrics.intervals import PeopleBehind, least_ratios, summarise
+from faircal.metrics.intervals import BY_PEOPLE, PAIR_WISE, PeopleBehind, least_ratios, summarise
+from faircal.metrics.intervals.dyadic import IdentifiedPairs
 from faircal.metrics.intervals.sufficient_data import effective_people_by_group
 from faircal.metrics.proportions import gap_by_chance
 from faircal.metrics.results import (
@@ -39,6 +45,7 @@ from faircal.metrics.results import (
     ClusterRow,
     Member,
     Result,
+    versions,
     write_clusters,
     write_replicates,
     write_results,
@@ -178,17 +185,13 @@ def _work(
                     progress(_ALL_CELLS, done + len(finished), len(plan.cells), finished[-1].label)
         except BaseException:
             stop.set()  # a training notices at its next epoch
-            _cancel(waiting)
+            for future in waiting:
+                future.cancel()
             raise
 
 
 def _trains(cell: Cell) -> bool:
     return METHODS[cell.method].needs.training
-
-
-def _cancel(waiting: Iterable[Future[None]]) -> None:
-    for future in waiting:
-        future.cancel()
 
 
 def _batches(cells: Iterable[Cell], folds_apart: bool = True) -> list[list[Cell]]:
@@ -292,3 +295,72 @@ def _chance_gaps(rows: Sequence[Result]) -> Iterator[Result]:
             gaps = [gap_by_chance(counts, mean.value) for counts in folds.values()]
             row = Result(*mean[:11], float(np.nanmean(gaps)))
             yield row._replace(metric="fpr_mad_by_chance")
+
+
+def make_record(
+    data: Dataset, plan: Plan, jobs: int, moving: Moving | None = None
+) -> dict[str, Any]:
+    """Return what ``run.json`` says besides the fits and the time."""
+    groups = {attribute: data.groups(attribute) for attribute in plan.attributes if attribute}
+    source = {} if moving is None else moving.record(plan.labels, plan.source_hash)
+    return {
+        "kind": "benchmark",
+        "dataset": data.name,
+        "simulated": bool(data.provenance.get("simulated", False) or source.get("simulated")),
+        "provenance": dict(data.provenance),
+        "pairs": len(data),
+        "images": len(data.images) if data.has_images else None,
+        "folds": data.fold_names,
+        "settings": asdict(plan.settings),
+        "attributes": list(plan.attributes),
+        "groups": {attribute: codes.shares() for attribute, codes in groups.items()},
+        **_people(data, groups),
+        "left_out": dict(plan.left_out),
+        "notes": [
+            *data.notes,
+            *(() if moving is None else moving.notes_on(data)),
+            *(f"warning: {fault}" for fault in crossing_identities(data)),
+            *(note for name, codes in groups.items() for note in codes.unknown_note(name)),
+        ],
+        "data_sha256": plan.data_hash,
+        "plugins_sha256": plugin_hashes(),
+        "fingerprint": plan.fingerprint,
+        "jobs": jobs,
+        "versions": versions(),
+        **({"moving": source} if source else {}),
+    }
+
+
+def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
+    """Count the people of all pairs and of each group, and how many they come to.
+
+    By attribute; besides, as audits have it, those of the first one.
+    """
+    people = data.people
+    if people is None:
+        return {"people": None, "effective_people": None, "interval_kind": PAIR_WISE}
+    everyone, named = IdentifiedPairs.of(data.genuine, people), len(people.names)
+    # Two attributes may have groups of the same name, such as yes and no.
+    by = {attribute: _counted(everyone, codes, named) for attribute, codes in groups.items()}
+    first = next(iter(by.values()), None) or _counted(everyone, None, named)
+    return {**first, "people_by": by, "interval_kind": BY_PEOPLE}
+
+
+def _counted(
+    everyone: IdentifiedPairs, groups: Groups | None, named: int
+) -> dict[str, dict[str, float]]:
+    """Count the people of all pairs and of the groups of one attribute."""
+    identified = {GLOBAL: everyone}
+    if groups is not None:
+        parts = (np.flatnonzero(groups.pair == code) for code in range(len(groups.names)))
+        identified |= zip(groups.names, map(everyone.part, parts), strict=True)
+    return {
+        "people": {name: each.named(named) for name, each in identified.items()},
+        "effective_people": {
+            name: round(each.imposter_dyads.effective_people, 1)
+            for name, each in identified.items()
+        },
+        "effective_people_genuine": {
+            name: round(each.genuine_dyads.effective_people, 1) for name, each in identified.items()
+        },
+    }

@@ -23,8 +23,7 @@ from faircal._base.errors import DataError
 from faircal._base.jobs import Progress
 from faircal.calibrators import BetaCalibrator
 from faircal.data import Dataset
-from faircal.evaluation.benchmark.cell import Fits, rankings_of, run_cell
-from faircal.evaluation.benchmark.parts import Parts
+from faircal.evaluation.benchmark.cell import Fits, Parts, rankings_of, run_cell
 from faircal.evaluation.benchmark.populations import Rows, count_people, draw_labelled
 from faircal.evaluation.benchmark.settings import Cell, Plan
 from faircal.methods import METHODS, Method, Output
