@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -185,13 +185,17 @@ def _work(
                     progress(_ALL_CELLS, done + len(finished), len(plan.cells), finished[-1].label)
         except BaseException:
             stop.set()  # a training notices at its next epoch
-            for future in waiting:
-                future.cancel()
+            _cancel(waiting)
             raise
 
 
 def _trains(cell: Cell) -> bool:
     return METHODS[cell.method].needs.training
+
+
+def _cancel(waiting: Iterable[Future[None]]) -> None:
+    for future in waiting:
+        future.cancel()
 
 
 def _batches(cells: Iterable[Cell], folds_apart: bool = True) -> list[list[Cell]]:
