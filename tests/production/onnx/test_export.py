@@ -261,11 +261,6 @@ class TestFile:
             export_onnx(fitted("faircal", "spline"), tmp_path / "m.onnx")
         assert not list(tmp_path.iterdir())
 
-    def test_large_is_said(self, fitted, tmp_path, monkeypatch):
-        monkeypatch.setattr("faircal.production.onnx.export.LARGE", 1000)
-        (note,) = export_onnx(fitted("faircal", "spline"), tmp_path / "m.onnx").notes
-        assert "large" in note
-
 
 class TestRefused:
     def test_not_fitted(self, tmp_path):

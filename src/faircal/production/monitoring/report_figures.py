@@ -20,8 +20,8 @@ from faircal.production.monitoring.pairs_in_use import PairsInUse
 from faircal.report.svg import CHANGE_LOOKS, bars, histogram, number, points
 
 THEN, NOW = "calibration", "in use"
-#: Regions that are drawn (the table has all), and their clusters that are named.
-_DRAWN, _NAMED = 12, 8
+#: Clusters of a region that are named.
+_NAMED = 8
 #: Narrow enough that text can be read on a phone.
 _WIDTH = 420
 #: Bins of scores that are drawn, at most.
@@ -107,7 +107,6 @@ def _clusters(finding: Finding, population: Population) -> MonitoringChart:
     """Draw the share of images in each region of clusters, the biggest changes first."""
     then, now = _both(finding, "regions")
     order = np.argsort(-np.abs(now - then), kind="stable").tolist()
-    drawn = order[:_DRAWN]
     rows = []
     for region in order:
         members = np.flatnonzero(population.region == region).tolist()
@@ -116,14 +115,13 @@ def _clusters(finding: Finding, population: Population) -> MonitoringChart:
         rows.append((f"region {region}", *_change(then[region], now[region]), named))
     return MonitoringChart(
         bars(
-            [f"region {region}" for region in drawn],
-            {THEN: then[drawn].tolist(), NOW: now[drawn].tolist()},
+            [f"region {region}" for region in order],
+            {THEN: then[order].tolist(), NOW: now[order].tolist()},
             title="Share of images in each region, in calibration and in use",
             width=_WIDTH,
         ),
         ("region", THEN, NOW, "change", "clusters"),
         tuple(rows),
-        f"The {_DRAWN} that changed most are drawn." if len(order) > _DRAWN else "",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,13 +22,13 @@ from faircal._base.errors import (
 from faircal._base.files import atomic_path, check_file, existing, file_digest
 from faircal._base.registry import short
 from faircal._version import __version__
-from faircal.calibrators.prior import SHARE_FIGURE, check_share, shift_prior
+from faircal.calibrators.prior import SHARE_FIGURE, check_share
 from faircal.data import Embeddings, Groups
 from faircal.data.dataset import COSINE_RANGE
 from faircal.methods import Method, load_method
 from faircal.methods.clusters import model_centers, model_space
 from faircal.methods.modelfile import encode
-from faircal.methods.prior import fitted_share
+from faircal.methods.prior import Shift, fitted_share
 from faircal.metrics.calibration import NLL_EPS
 from faircal.production.onnx.graph import Graph, GraphValue
 from faircal.production.onnx.methods import PAIRS, PairInputs, Said, build_of
@@ -38,26 +39,24 @@ Feed = dict[str, NDArray[Any]]
 MOST_BYTES = 2**31 - 2**20
 
 
-def check_installed() -> None:
-    """Raise `MissingExtraError` where the package onnx is not installed."""
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            "an ONNX graph needs onnx, which is not installed: pip install 'faircal[onnx]'"
-        ) from error
-
-
 #: How far apart probabilities of the graph and of the model may be.
 TOLERANCE = 1e-5
 #: Length of made-up embeddings where the model takes any.
 _DIMENSION = 128
 #: Pairs that the graph is asked about at a time.
 _BATCH = 10_000
-#: Above so many bytes a graph is called large.
-LARGE = 200_000_000
 #: What of a model's provenance goes into the graph's metadata.
 _FACTS = ("data", "data_sha256", "feature", "counts", "intended_use", "limits", "simulated")
+
+
+def _require(package: str) -> Any:
+    """Import a package of the extra onnx."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"ONNX graphs need {package}, which is not installed: pip install 'faircal[onnx]'"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -117,19 +116,18 @@ def export_onnx(
     >>> export_onnx(model, "model.onnx").outputs["probability"]  # doctest: +SKIP
     'P(genuine)'
     """
-    check_installed()
+    _require("onnx")
     graph, notes = Graph(), []
     pairs, result = _pairs(model, graph)
-    share = share_of(model)
-    if share is None:
-        if prior is not None:
-            fitted_share(model, "prior")  # raises: nobody knows it
-        notes.append("the model does not say at which share of genuine pairs it was fitted: the "
-                     "graph has no log_likelihood_ratio; fit it again")  # fmt: skip
+    share = None
+    if SHARE_FIGURE in model.diagnostics_.figures or prior is not None:
+        share = fitted_share(model, "prior")
+    else:
+        notes.append(
+            "the model does not say at which share of genuine pairs it was fitted: the graph has "
+            "no log_likelihood_ratio; fit it again"
+        )
     _say(model, pairs, result, share, prior)
-    if graph.size > LARGE:
-        notes.append(f"the graph is large ({graph.size / 1e6:.0f} MB): its maps have a knot for "
-                     "every score of calibration; beta keeps three numbers a map")  # fmt: skip
     metadata = _metadata(model, pairs, share, prior, model_sha256)
     words = f"{model.title} of faircal: from the embeddings of two images to P(genuine)"
     target = Path(path)
@@ -163,12 +161,6 @@ def _pairs(model: Method, graph: Graph) -> tuple[PairInputs, Said]:
     space = model_space(model)
     pairs = PairInputs(graph, space and space.dimension, space is None or space.normalize)
     return pairs, build(model, pairs)
-
-
-def share_of(model: Method) -> float | None:
-    """Return the share of genuine pairs that a model was fitted at; None: it does not say."""
-    share = model.diagnostics_.figures.get(SHARE_FIGURE)
-    return None if share is None else check_share(share, "the model's share of genuine pairs")
 
 
 def _say(
@@ -309,9 +301,8 @@ def check_export(
         feed |= {"left_group": one, "right_group": other}
     embeddings = Embeddings(vectors, space is None or space.normalize)
     expected = model.compare(embeddings, left, right, groups).probability
-    share = share_of(model)
-    if prior is not None and share is not None:
-        expected = shift_prior(expected, calibrated_at=share, prior=prior)
+    if prior is not None:
+        expected = Shift(fitted_share(model), prior)(expected)
     (probability,) = run(path, feed, "probability")
     apart = np.abs(np.asarray(probability, np.float64) - expected)
     return ExportAgreement(pairs, float(apart.max()))
@@ -334,12 +325,7 @@ def made_up(model: Method, pairs: int, rng: np.random.Generator) -> NDArray[np.f
 
 def run(path: str | Path, feed: Feed, *outputs: str) -> list[NDArray[Any]]:
     """Return outputs of a graph by onnxruntime on the processor, on one thread."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingExtraError(
-            "running a graph needs onnxruntime, which is not installed: pip install 'faircal[onnx]'"
-        ) from error
+    onnxruntime = _require("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # what goes wrong, we say
