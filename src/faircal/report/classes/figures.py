@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pyarrow as pa
-
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import GLOBAL
 from faircal.report.classes.results import (
     BEYOND,
     CLASS,
-    Change,
     ClassResults,
     MetricColumn,
     ReportedMethod,
@@ -24,14 +21,13 @@ from faircal.report.figures.base import (
     Anything,
     Figure,
     Panels,
-    long_table,
     panels,
     slug,
     tell_apart,
 )
-from faircal.report.figures.dots import Dot, DotPlot, GroupDotPlot
+from faircal.report.figures.dots import DifferencePlot, Dot, GroupDotPlot
 from faircal.report.figures.reliability import LEAST, ReliabilityDiagram
-from faircal.report.figures.style import RULE, label, percent_axis
+from faircal.report.figures.style import percent_axis
 from faircal.report.store import ResultsFolder
 from faircal.report.wording import left_out, listing, rounded
 
@@ -143,10 +139,9 @@ class GroupDots(GroupDotPlot):
         ]
 
     @property
-    def series(self) -> dict[str, list[Dot]]:
-        """The dots by method."""
-        titles = [method.title for method in self.results.methods]
-        return {title: [dot for dot in self.dots if dot.method == title] for title in titles}
+    def methods(self) -> list[str]:
+        """The methods that were run."""
+        return [method.title for method in self.results.methods]
 
     @property
     def caption(self) -> str:
@@ -179,7 +174,7 @@ class GroupDots(GroupDotPlot):
 
 
 @dataclass(frozen=True, eq=False)
-class ChangeDots(DotPlot):
+class ChangeDots(DifferencePlot):
     """By how much methods differ from one of them, in a few numbers, with intervals.
 
     Parameters
@@ -201,25 +196,26 @@ class ChangeDots(DotPlot):
         return f"Difference to {self.reference.title}"
 
     @cached_property
-    def _changes(self) -> dict[str, dict[str, Change]]:
-        """The changes by the metric's title and the method's."""
-        by_metric: dict[str, dict[str, Change]] = {}
-        for metric, group in self.metrics:
-            for method in self.results.methods:
-                change = self.results.change(metric, method, self.reference, group)
-                if change is not None:
-                    by_metric.setdefault(MetricColumn.of(metric).title, {})[method.title] = change
-        return by_metric
+    def dots(self) -> list[Dot]:
+        """The changes that are known, by metric."""
+        return [
+            Dot(
+                method.title,
+                MetricColumn.of(metric).title,
+                change.value.mean,
+                change.value.low,
+                change.value.high,
+                change.verdict,
+            )
+            for metric, group in self.metrics
+            for method in self.results.methods
+            if (change := self.results.change(metric, method, self.reference, group))
+        ]
 
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns `metric`, `method`, `difference`, `low`, `high`, `verdict`."""
-        rows = (
-            (title, method, each.value.mean, each.value.low, each.value.high, each.verdict)
-            for title, by in self._changes.items()
-            for method, each in by.items()
-        )
-        return long_table(("metric", "method", "difference", "low", "high", "verdict"), rows)
+    @property
+    def methods(self) -> list[str]:
+        """All methods: the reference has its place, so that others keep their look."""
+        return [method.title for method in self.results.methods]
 
     @property
     def caption(self) -> str:
@@ -230,45 +226,15 @@ class ChangeDots(DotPlot):
             f"Accuracy is better to the right, everything else to the left. {BEYOND}"
         )
 
-    def _numbers(self) -> str:
-        said = (
-            f"{title}: " + ", ".join(f"{method} {_in_words(each)}" for method, each in by.items())
-            for title, by in self._changes.items()
-        )
-        return "; ".join(said) + "."
-
-    @property
-    def rows(self) -> list[str]:
-        """The metrics, top to bottom."""
-        return list(self._changes)
-
-    @property
-    def series(self) -> dict[str, list[Dot]]:
-        """The changes by method; the reference has its place, so that others keep their look."""
-        return {
-            method.title: [
-                Dot(method.title, metric, value.mean, value.low, value.high, each.clear)
-                for metric, by in self._changes.items()
-                if (each := by.get(method.title)) and (value := each.value)
-            ]
-            for method in self.results.methods
-        }
+    def _printed(self, value: float) -> str:
+        return MetricColumn.of(self.metrics[0][0]).text(value)
 
     def _draw(self, ax: Axes) -> None:
         super()._draw(ax)
-        for line in list(ax.get_lines()):
-            if line.get_label() == label(self.reference.title):
-                line.remove()
-        ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
         share = MetricColumn.of(self.metrics[0][0]).share
         ax.set_xlabel(f"difference{' (percentage points)' * share}")
         if share:
             percent_axis(ax.xaxis)
-
-
-def _in_words(change: Change) -> str:
-    text, value = MetricColumn.of(change.metric).text, change.value
-    return f"{text(value.mean)} ({text(value.low)} to {text(value.high)}), {change.verdict}"
 
 
 @dataclass(frozen=True, eq=False)

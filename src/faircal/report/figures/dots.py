@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Dot(NamedTuple):
     """A value of one method in one group, or another row, with the ends of its bar (NaN without).
 
-    One that is not `sure` is drawn hollow.
+    One with a verdict that is neither better nor worse could be chance: it is drawn hollow.
     """
 
     method: str
@@ -35,12 +35,22 @@ class Dot(NamedTuple):
     value: float
     low: float
     high: float
-    sure: bool = True
+    verdict: str = ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is filled."""
+        return self.verdict in ("", "better", "worse")
 
 
 @dataclass(frozen=True, eq=False)
 class DotPlot(Figure):
-    """Dots with bars in rows, a colour and a shape for each series."""
+    """Dots with bars in rows, a colour and a shape for each method."""
+
+    @property
+    @abstractmethod
+    def dots(self) -> list[Dot]:
+        """What is drawn."""
 
     @property
     @abstractmethod
@@ -49,8 +59,12 @@ class DotPlot(Figure):
 
     @property
     @abstractmethod
-    def series(self) -> dict[str, list[Dot]]:
-        """The dots by the name in the legend."""
+    def methods(self) -> list[str]:
+        """The methods; one without a dot has its place, so that others keep their look."""
+
+    @abstractmethod
+    def _printed(self, value: float) -> str:
+        """Print a value in words."""
 
     @property
     def mark(self) -> float:
@@ -60,7 +74,7 @@ class DotPlot(Figure):
     @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches: in each row room for every mark, one below the other."""
-        return 7.0, 1.3 + max(0.32, 0.1 * len(self.series) + 0.12) * len(self.rows)
+        return 7.0, 1.3 + max(0.32, 0.1 * len(self.methods) + 0.12) * len(self.rows)
 
     @property
     def panel_size(self) -> tuple[float, float]:
@@ -73,9 +87,12 @@ class DotPlot(Figure):
             ax.axhspan(i - 0.5, i + 0.5, color="#F4F4F4", zorder=0)
         if self.mark == self.mark:
             ax.axvline(self.mark, color=RULE, linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
-        step = min(0.18, 0.8 / max(len(self.series), 1))
-        for index, (name, dots) in enumerate(self.series.items()):
-            offset = (index - (len(self.series) - 1) / 2) * step
+        step = min(0.18, 0.8 / max(len(self.methods), 1))
+        for index, name in enumerate(self.methods):
+            dots = [dot for dot in self.dots if dot.method == name]
+            if not dots:
+                continue
+            offset = (index - (len(self.methods) - 1) / 2) * step
             look = marker_look(index)
             at = {dot: place[dot.group] + offset for dot in dots}
             low, high = [dot.low for dot in dots], [dot.high for dot in dots]
@@ -96,11 +113,6 @@ class DotPlot(Figure):
 class GroupDotPlot(DotPlot):
     """A metric of each group: a row a group, a mark a method."""
 
-    @property
-    @abstractmethod
-    def dots(self) -> list[Dot]:
-        """What is drawn: methods in order, groups in order."""
-
     @cached_property
     def table(self) -> pa.Table:
         """Columns `method`, `group`, `value`, `low`, `high` (ends of the bar, NaN without)."""
@@ -113,8 +125,33 @@ class GroupDotPlot(DotPlot):
             by_method.setdefault(dot.method, []).append(text_of)
         return "; ".join(f"{name}: {', '.join(of)}" for name, of in by_method.items()) + "."
 
-    def _printed(self, value: float) -> str:
-        return rounded(value)
+
+@dataclass(frozen=True, eq=False)
+class DifferencePlot(DotPlot):
+    """By how much methods differ from one of them: a row a metric, a mark a method."""
+
+    @property
+    def rows(self) -> list[str]:
+        """The metrics, top to bottom."""
+        return list(dict.fromkeys(dot.group for dot in self.dots))
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """Columns `metric`, `method`, `difference`, `low`, `high`, `verdict`."""
+        names = ("metric", "method", "difference", "low", "high", "verdict")
+        return long_table(names, ((dot.group, dot.method, *dot[2:]) for dot in self.dots))
+
+    def _numbers(self) -> str:
+        by_metric: dict[str, list[str]] = {}
+        for dot in self.dots:
+            value, low, high = (self._printed(number) for number in dot[2:5])
+            words = f"{dot.method} {value} ({low} to {high}), {dot.verdict}"
+            by_metric.setdefault(dot.group, []).append(words)
+        return "; ".join(f"{name}: {', '.join(of)}" for name, of in by_metric.items()) + "."
+
+    def _draw(self, ax: Axes) -> None:
+        super()._draw(ax)
+        ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +216,12 @@ class GroupRateDots(GroupDotPlot):
         return self.results.groups(self.attribute)
 
     @property
-    def series(self) -> dict[str, list[Dot]]:
-        """The dots by method."""
-        return {name: [dot for dot in self.dots if dot.method == name] for name in self._variants}
+    def methods(self) -> list[str]:
+        """The methods that were chosen."""
+        return list(self._variants)
+
+    def _printed(self, value: float) -> str:
+        return rounded(value)
 
     @cached_property
     def dots(self) -> list[Dot]:
@@ -236,7 +276,7 @@ class GroupRateDots(GroupDotPlot):
 
 
 @dataclass(frozen=True, eq=False)
-class Differences(DotPlot):
+class Differences(DifferencePlot):
     """By how much each method differs from the same one, in a few numbers.
 
     Parameters
@@ -269,33 +309,30 @@ class Differences(DotPlot):
         return f"Difference to {method_title(self.compared[0].method_a) if self.compared else '–'}"
 
     @cached_property
-    def _by_metric(self) -> dict[str, list[Comparison]]:
-        """What is reported, by the metric's name."""
-        by_metric: dict[str, list[Comparison]] = {}
-        for each in self.compared:
-            if each.reportable:
-                by_metric.setdefault(metric_title(each.metric, each.condition), []).append(each)
-        return by_metric
+    def dots(self) -> list[Dot]:
+        """What is reported, by metric."""
+        dots = [
+            Dot(
+                method_title(each.method_b),
+                metric_title(each.metric, each.condition),
+                each.difference,
+                each.low,
+                each.high,
+                each.verdict,
+            )
+            for each in self.compared
+            if each.reportable
+        ]
+        rows = list(dict.fromkeys(dot.group for dot in dots))
+        return sorted(dots, key=lambda dot: rows.index(dot.group))
 
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns `metric`, `method`, `difference`, `low`, `high`, `p_holm`, `verdict`."""
-        return long_table(
-            ("metric", "method", "difference", "low", "high", "p_holm", "verdict"),
-            (
-                (
-                    name,
-                    method_title(each.method_b),
-                    each.difference,
-                    each.low,
-                    each.high,
-                    each.p_holm,
-                    each.verdict,
-                )
-                for name, rows in self._by_metric.items()
-                for each in rows
-            ),
-        )
+    @property
+    def methods(self) -> list[str]:
+        """The methods that are compared."""
+        return list(dict.fromkeys(method_title(each.method_b) for each in self.compared))
+
+    def _printed(self, value: float) -> str:
+        return rounded(value).replace("-", "−")
 
     @property
     def caption(self) -> str:
@@ -310,32 +347,8 @@ class Differences(DotPlot):
             "better to the right, errors and deviations to the left."
         )
 
-    def _numbers(self) -> str:
-        said = [
-            f"{name}: "
-            + ", ".join(f"{method_title(each.method_b)} {_in_words(each)}" for each in rows)
-            for name, rows in self._by_metric.items()
-        ]
-        return "; ".join(said) + "."
-
-    @property
-    def rows(self) -> list[str]:
-        """The metrics, top to bottom."""
-        return list(self._by_metric)
-
-    @property
-    def series(self) -> dict[str, list[Dot]]:
-        """The differences by method; hollow where they could be chance."""
-        series: dict[str, list[Dot]] = {method_title(c.method_b): [] for c in self.compared}
-        for row, comparisons in self._by_metric.items():
-            for each in comparisons:
-                name, sure = method_title(each.method_b), each.verdict in ("better", "worse")
-                series[name].append(Dot(name, row, each.difference, each.low, each.high, sure))
-        return series
-
     def _draw(self, ax: Axes) -> None:
         super()._draw(ax)
-        ax.axvline(0, color=RULE, linewidth=0.9, zorder=1)
         ax.set_xlabel("difference (percentage points)")
         percent_axis(ax.xaxis)
 
@@ -351,8 +364,3 @@ def difference_figures(
     names = ["accuracy" if f.compared is accuracy else "errors and deviations" for f in figures]
     title = title or (figures[0].title if figures else "")
     return panels(figures, names, key=key, title=title, columns=2)
-
-
-def _in_words(of: Comparison) -> str:
-    signed = [rounded(number).replace("-", "−") for number in (of.difference, of.low, of.high)]
-    return f"{signed[0]} ({signed[1]} to {signed[2]}), {of.verdict}"
