@@ -17,6 +17,7 @@ from faircal.report.paper.latex import latex
 from faircal.report.paper.matching import Matched
 from faircal.report.paper.published import METHODS, PAPER, features
 from faircal.report.paper.tables import TableLayout, layouts, paper_tables
+from faircal.report.rendering import sentences
 from faircal.report.store import ResultsFolder
 from faircal.report.wording import method_title
 
@@ -96,13 +97,12 @@ def _count(title: str, differences: list[float]) -> AgreementLine:
     return AgreementLine(title, len(differences), one, two)
 
 
-#: Folds, starts of K-means and pairs (where it says) of the paper's experiments.
-_FOLDS, _STARTS = 5, 10
-_PAIRS = {"rfw": 23_541, "bfw": 890_347}
+#: Pairs of the paper's experiments, where it says; a few more or fewer are no other experiment.
+_PAIRS, _NEAR = {"rfw": 23_541, "bfw": 890_347}, 0.05
 
 
 def notes(matched: Matched, run: Mapping[str, Any], left_out: Sequence[str]) -> list[str]:
-    """Say what of the paper's experiment is missing or different in a run.
+    """Say what of the paper's experiment is missing or different in a run: ``notes.txt``.
 
     Parameters
     ----------
@@ -112,70 +112,27 @@ def notes(matched: Matched, run: Mapping[str, Any], left_out: Sequence[str]) -> 
     left_out : sequence of str
         Tables that have no value.
     """
-    return [
-        *([SIMULATED] if matched.simulated else _not_compared(matched)),
-        *_different(matched, run),
-        *(
-            [f"Tables left out, since nothing was measured: {'; '.join(left_out)}."]
-            if left_out
-            else []
-        ),
-    ]
-
-
-def _not_compared(matched: Matched) -> Iterator[str]:
-    """Say which numbers have no published ones, and why."""
-    known = features(matched.dataset)
-    for feature in matched.features:
-        if feature.paper not in known:
-            yield f"The paper has no numbers of {feature.title} on {matched.title}."
-    if not matched.same_groups:
-        yield (
-            "The groups are not the paper's: numbers over groups are of something else, and are "
-            "not compared."
-        )
-    if matched.dataset == "ijbc":
-        yield (
-            "The paper does not say how it made pairs and folds of IJB-C: these are our own, and "
-            "its numbers need not come out."
-        )
-
-
-def _different(matched: Matched, run: Mapping[str, Any]) -> Iterator[str]:
-    """Say where the run's settings are not the paper's."""
-    missing = [method_title(method) for method in METHODS if matched.variant(method) is None]
-    if missing:
-        yield f"Methods of the paper that were not run: {', '.join(missing)}."
-    for variant in matched.variants:
-        other = []
-        if variant.calibrator not in ("", "beta"):
-            other.append(f"calibrator {variant.calibrator} in place of beta")
-        if variant.clusters not in ("", "100"):
-            other.append(f"{variant.clusters} clusters in place of 100")
-        if other:
-            yield f"{method_title(variant.method)}: {', '.join(other)}."
-    folds = len(run.get("folds") or ())
-    if folds not in (0, _FOLDS):
-        yield f"There are {folds} folds; the paper has {_FOLDS}."
-    yield from _other_settings(matched, run)
-
-
-def _other_settings(matched: Matched, run: Mapping[str, Any]) -> Iterator[str]:
-    """Say what else was asked for than the paper's."""
-    settings = run.get("settings", {})
-    if settings.get("threshold_on", "test") != "test":
-        yield "Thresholds are from the calibration folds; the paper takes them from the test fold."
-    if settings.get("n_init", _STARTS) != _STARTS:
-        yield f"Starts of K-means: {settings['n_init']}; the paper's had {_STARTS}."
+    settings, pairs = run.get("settings", {}), run.get("pairs")
     papers = EXPERIMENTS[matched.dataset].parameters.get(matched.attribute, {})
-    for method, parameters in (settings.get("parameters") or {}).items():
-        others = {n: v for n, v in parameters.items() if papers.get(method, {}).get(n) != v}
-        if others:
-            listed = ", ".join(f"{name} = {value}" for name, value in others.items())
-            yield f"{method_title(method)} was run with {listed}: not the paper's settings."
-    pairs, theirs = run.get("pairs"), _PAIRS.get(matched.dataset)
-    if not matched.simulated and pairs and theirs and abs(pairs / theirs - 1) > 0.05:
-        yield f"There are {pairs:,} pairs; the paper has {theirs:,}."
+    theirs = _PAIRS.get(matched.dataset)
+    other = bool(pairs and theirs and abs(pairs / theirs - 1) > _NEAR and not matched.simulated)
+    return sentences(
+        "paper/notes.txt",
+        {"method": method_title},
+        matched=matched,
+        simulated=SIMULATED,
+        features=features(matched.dataset),
+        missing=[method for method in METHODS if matched.variant(method) is None],
+        folds=len(run.get("folds") or ()),
+        settings=settings,
+        parameters={
+            method: [f"{n} = {v}" for n, v in given.items() if papers.get(method, {}).get(n) != v]
+            for method, given in (settings.get("parameters") or {}).items()
+        },
+        pairs=pairs,
+        other_pairs=theirs if other else None,
+        left_out=left_out,
+    )
 
 
 class AgreementPart(NamedTuple):
