@@ -339,9 +339,9 @@ def by_two_attributes(data, settings, tmp_path_factory):
     folder = tmp_path_factory.mktemp("attributes")
     kept, train = [], comparison.train
 
-    def record(*arrays, job, **more):
-        kept.append(job.checkpoint)
-        return train(*arrays, job=job, **more)
+    def record(session, *given):
+        kept.append(session.job.checkpoint)
+        return train(session, *given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparison, "train", record)
