@@ -129,3 +129,18 @@ def test_parts_that_lack_a_column_are_unknown_there():
     assert joined.sides("outside").tolist() == [[1, 0, -1], [-1, -1, -1]]
     assert joined.score.tolist() == [1, 1, 0]
     assert joined.genuine is None
+
+
+@pytest.mark.parametrize(
+    ("persons", "by"),
+    [((None, 7), "people"), ((5, None), "images"), ((5, 7), "images"), ((None, None), "people")],
+)
+def test_joined_pairs_are_identified_by_what_identifies_anybody(persons, by):
+    one = np.ones(1)
+    parts = [
+        PairsInUse(
+            one, one, left_person=None if who is None else np.array([who]), identified_by=kind
+        )
+        for who, kind in zip(persons, ("images", "people"), strict=True)
+    ]
+    assert PairsInUse.join(parts).identified_by == by

@@ -97,12 +97,18 @@ class PairsInUse:
 
     @classmethod
     def join(cls, parts: Sequence[PairsInUse]) -> PairsInUse:
-        """Return the pairs of all parts (at least one), which are of one source, as one."""
-        columns: dict[str, Any] = {}
-        for name, first in vars(parts[0]).items():
+        """Return the pairs of all parts (at least one) as one.
+
+        It is identified by people where all parts are that identify anybody.
+        """
+        by_image = any(
+            part.identified_by == "images" and (part.sides("person") != UNKNOWN).any()
+            for part in parts
+        )
+        columns: dict[str, Any] = {"identified_by": "images" if by_image else "people"}
+        for name in vars(parts[0]).keys() - columns.keys():
             values = [getattr(part, name) for part in parts]
-            if name == "identified_by" or all(value is None for value in values):
-                columns[name] = first
+            if all(value is None for value in values):
                 continue
             columns[name] = np.concatenate(
                 [

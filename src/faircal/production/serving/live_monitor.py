@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from faircal._base.container import cut, divided, pack, unpack
 from faircal._base.errors import FairCalError, ModelFileError, StorageError
-from faircal.calibrators.prior import shift_prior
 from faircal.methods import Method
 from faircal.production.monitoring import PairsInUse, Verdict, Watch
 from faircal.production.monitoring.pairs_in_use import number_of
@@ -51,7 +50,7 @@ class LiveMonitor:
         self._lock = threading.Lock()
         self._singles: deque[Verdicts] = deque(maxlen=_MOST_WAITING)
         self._batches: deque[Verdicts] = deque(maxlen=_MOST_BATCHES)
-        self._digest, self._share = "", 0.5
+        self._digest = ""
         self._rng = np.random.default_rng(0)
         self.watch: Watch | None = None
         self.verdict: Verdict | None = None
@@ -67,7 +66,7 @@ class LiveMonitor:
         with self._lock:
             self._singles.clear()
             self._batches.clear()
-            self._digest, self._share, self.verdict = in_use.digest, in_use.calibrated_at, None
+            self._digest, self.verdict = in_use.digest, None
             model = in_use.model
             self.watch = self._restored(model, in_use.digest, blob) or self._new(model)
 
@@ -107,13 +106,13 @@ class LiveMonitor:
             if self.watch is None:
                 return
             if singles:
-                parts = [_in_use(each, self._share) for each in singles]
+                parts = [_in_use(each) for each in singles]
                 self.watch.add(PairsInUse.join(parts))
             sampled = [(batch, self._some(batch)) for batch in batches]
             keep = MOST_PAIRS / max(sum(len(rows) for _, rows in sampled), 1)
             for batch, rows in sampled:
                 counted = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
-                self.watch.add(_in_use(batch, self._share).take(counted))
+                self.watch.add(_in_use(batch).take(counted))
 
     def _taken(self, waiting: deque[Verdicts]) -> list[Verdicts]:
         """Return what waits, and forget it."""
@@ -160,23 +159,20 @@ class LiveMonitor:
             _log.warning("what monitoring has seen can't be kept: %s", error)
 
 
-def _in_use(verdicts: Verdicts, share: float) -> PairsInUse:
-    """Return pairs as the watch takes them: probabilities at the share of the fit, and people.
+def _in_use(verdicts: Verdicts) -> PairsInUse:
+    """Return pairs as the watch takes them, with numbers of people.
 
     Who is on a side are its templates, else its images: one face held against a thousand makes a
     thousand pairs that are far from independent.
     """
-    columns, probability = verdicts.columns(), verdicts.judged.probability
-    if verdicts.prior != share:
-        probability = shift_prior(probability, calibrated_at=verdicts.prior, prior=share)
-    images, people = verdicts.images, []
+    columns, images, people = verdicts.columns(), verdicts.images, []
     for ids, rows in ((verdicts.left_ids, verdicts.left), (verdicts.right_ids, verdicts.right)):
         numbers = None if images is None else images[rows]
         people.append(numbers if ids is None else _people(ids))
     both = verdicts.left_ids is not None and verdicts.right_ids is not None
     return PairsInUse(
         columns["score"],
-        probability,
+        columns["probability"],
         columns["left_cluster"],
         columns["right_cluster"],
         columns["left_outside"],
