@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from faircal.methods import METHODS
 from faircal.metrics.results import ALL, GLOBAL
 from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.findings import VariantResults
+from faircal.report.rendering import sentences
 from faircal.report.store import ResultsFolder
 from faircal.report.wording import (
     listing,
@@ -32,32 +33,54 @@ Compared: TypeAlias = Mapping[tuple[str, ...], Comparison]
 OURS = "faircal"
 
 
+class MethodChanges(NamedTuple):
+    """What a method changes, each in words, empty where it can't be told; `small` says why."""
+
+    title: str
+    label: str
+    recognised: str
+    ranking: str
+    gap: str
+    error: str
+    small: list[str]
+
+
 def changes(store: ResultsFolder, attribute: str, condition: str | None) -> list[str]:
     """Say what methods change in accuracy, calibration error and gap between groups.
 
     Speaks of the method without group labels that leaves the smallest gap, of FairCal, of methods
     that are the user's own, and of the yardstick; nothing where there is no Baseline to compare
-    with.
+    with. The sentences are in ``changes.txt``.
     """
     methods = store.main_variants
     if REFERENCE not in methods or len(methods) < 2 or condition is None:
         return []
-    measured = [
-        {name: VariantResults(store, attribute, feature, methods[name]) for name in methods}
-        for feature in store.results.features
-    ]
-    said, compared = [], _compared(store, attribute)
-    for of_feature in measured:
-        front = f"{of_feature[REFERENCE].feature}: " if len(measured) > 1 else ""
-        texts = (
-            *_of_methods(of_feature, condition, compared),
-            *_own_methods(of_feature, condition, compared),
-            *_yardsticks(of_feature, condition, compared),
-        )
-        said += [front + text for text in texts]
-    if not any(_without_labels(name) for name in methods if name != REFERENCE):
-        said.append(_none_without_labels(store))
-    return [*said, *_chance(measured[0][REFERENCE], condition)]
+    compared = _compared(store, attribute)
+    features = []
+    for feature in store.results.features:
+        measured = {
+            name: VariantResults(store, attribute, feature, methods[name]) for name in methods
+        }
+        spoken_of = _chosen(measured, condition)
+        said = {
+            name: _changes_of(one, measured[REFERENCE], condition, compared)
+            for name, one in measured.items()
+        }
+        yardsticks = [name for name, one in measured.items() if one.variant.yardstick]
+        others = {*spoken_of, *yardsticks}
+        own = [name for name in measured if name not in others and not _is_ours(name)]
+        lists = ([said[name] for name in names] for names in (spoken_of, own, yardsticks))
+        features.append((feature, *lists))
+    return sentences(
+        "changes.txt",
+        {"listing": listing, "rate": rate_text},
+        features=features,
+        condition=condition,
+        unlabelled=not any(_without_labels(name) for name in methods if name != REFERENCE),
+        ours=METHODS[OURS].title,
+        left_out=store.run.get("left_out", {}).get(OURS),
+        by_chance=_chance(store, attribute, condition),
+    )
 
 
 def _compared(store: ResultsFolder, attribute: str) -> Compared:
@@ -66,32 +89,9 @@ def _compared(store: ResultsFolder, attribute: str) -> Compared:
     return {(c.feature, c.method_b, c.group, c.condition, c.metric): c for c in comparisons}
 
 
-def _of_methods(
-    measured: dict[str, VariantResults], condition: str, compared: Compared
-) -> Iterator[str]:
-    reference = measured[REFERENCE]
-    for name in _chosen(measured, condition):
-        yield from _accuracy(measured[name], reference, condition, compared)
-        yield from _fairness(measured[name], reference, condition, compared)
-
-
-def _own_methods(
-    measured: dict[str, VariantResults], condition: str, compared: Compared
-) -> Iterator[str]:
-    """Say of each method that is none of this package's what it changes, where nothing is said."""
-    reference, spoken_of = measured[REFERENCE], _chosen(measured, condition)
-    for name, one in measured.items():
-        ours = name in METHODS and METHODS[name].__module__.startswith("faircal.")
-        if ours or name in spoken_of or one.variant.yardstick:
-            continue
-        gap = _gap_change(one, reference, condition, compared)
-        under = condition.removeprefix("global_")
-        recognised = _change(one, reference, "tpr", GLOBAL, under, compared)
-        if gap and not _too_small(reference, condition):
-            yield f"{_title(one)}: the largest gap is {gap}."
-        elif recognised:
-            share = "the share of pairs of one person that it recognises"
-            yield f"{_title(one)}: {share} is {recognised}."
+def _is_ours(name: str) -> bool:
+    """Whether a method comes with this package."""
+    return name in METHODS and METHODS[name].__module__.startswith("faircal.")
 
 
 def _without_labels(name: str) -> bool:
@@ -111,66 +111,35 @@ def _chosen(measured: dict[str, VariantResults], condition: str) -> list[str]:
     return list(dict.fromkeys([*best, *(name for name in free if name == OURS)]))
 
 
-def _none_without_labels(store: ResultsFolder) -> str:
-    why = store.run.get("left_out", {}).get(OURS)
-    reason = f" ({METHODS[OURS].title}: {why})" if why else ""
-    return f"No method was run that works without group labels{reason}."
-
-
-def _gap_change(
+def _changes_of(
     one: VariantResults, reference: VariantResults, condition: str, compared: Compared
-) -> str:
-    """Say how the largest deviation of a group's false-match rate from their mean changes."""
-    return _change(one, reference, "fpr_mad", ALL, condition, compared, percentage_points)
+) -> MethodChanges:
+    """Put in words what becomes of accuracy, of the gap between groups, and of calibration."""
+
+    def change(metric: str, group: str, under: str, text: Callable[[float], str] = percent) -> str:
+        return _change(one, reference, metric, group, under, compared, text)
+
+    label = one.store.results.label_in_sentence(one.variant)
+    title = one.store.results.label(one.variant).partition(", ")[0]
+    small = _too_small(one if one.variant.yardstick else reference, condition)
+    return MethodChanges(
+        title,
+        label,
+        change("tpr", GLOBAL, condition.removeprefix("global_")),
+        change("auroc", GLOBAL, ""),
+        "" if small else change("fpr_mad", ALL, condition, percentage_points),
+        "" if small else change("ks_mean", ALL, ""),
+        small,
+    )
 
 
-def _accuracy(
-    one: VariantResults, reference: VariantResults, condition: str, compared: Compared
-) -> Iterator[str]:
-    """Say what becomes of accuracy."""
-    name = one.store.results.label_in_sentence(one.variant)
-    under = condition.removeprefix("global_")
-    recognised = _change(one, reference, "tpr", GLOBAL, under, compared)
-    ranking = _change(one, reference, "auroc", GLOBAL, "", compared)
-    if recognised:
-        yield (
-            f"{name} needs no group labels. Where {rate_text(condition)} of strangers pass for "
-            f"one person, the share of pairs of one person that it recognises is {recognised}."
-        )
-    if ranking:
-        yield (
-            f"{_title(one)}: the share of cases in which a pair of one person scores above a pair "
-            f"of strangers (AUROC) is {ranking}."
-        )
-
-
-def _fairness(
-    one: VariantResults, reference: VariantResults, condition: str, compared: Compared
-) -> Iterator[str]:
-    """Say what becomes of the gap between groups and of the calibration error."""
-    small = _too_small(reference, condition)
-    if small:
-        yield (
-            f"{_title(one)}: what it changes between the groups cannot be told, since "
-            f"{listing(small)} {'has' if len(small) == 1 else 'have'} not enough data."
-        )
-        return
-    gap = _gap_change(one, reference, condition, compared)
-    error = _change(one, reference, "ks_mean", ALL, "", compared)
-    if gap:
-        yield (
-            f"{_title(one)}: the largest gap between a group's false-match rate and the groups' "
-            f"mean is {gap}."
-        )
-    if error:
-        yield (
-            f"{_title(one)}: the calibration error, how far stated probabilities are from what "
-            f"happens (KS, mean over the groups), is {error}."
-        )
-
-
-def _title(one: VariantResults) -> str:
-    return one.store.results.label(one.variant).partition(", ")[0]
+def _chance(store: ResultsFolder, attribute: str, condition: str) -> str:
+    """Return how large a gap equal groups would show; nothing where that can't be told."""
+    variant = store.main_variants[REFERENCE]
+    reference = VariantResults(store, attribute, store.results.features[0], variant)
+    gap = reference.value("fpr_mad_by_chance", ALL, condition).mean
+    known = reference.groups and not _too_small(reference, condition) and not math.isnan(gap)
+    return percentage_points(gap) if known else ""
 
 
 def _change(
@@ -217,32 +186,6 @@ def _too_small(measured: VariantResults, condition: str) -> list[str]:
         for group in measured.groups
         if group in withheld or measured.result("ks", group).withheld
     ]
-
-
-def _yardsticks(
-    measured: dict[str, VariantResults], condition: str, compared: Compared
-) -> Iterator[str]:
-    for one in measured.values():
-        gap = _change(
-            one, measured[REFERENCE], "fpr_mad", ALL, condition, compared, percentage_points
-        )
-        if one.variant.yardstick and gap and not _too_small(one, condition):
-            yield (
-                f"{_title(one)} is a yardstick and no tool, since it must be told each person's "
-                f"group: its largest gap is {gap}."
-            )
-
-
-def _chance(reference: VariantResults, condition: str) -> Iterator[str]:
-    """Say how large a gap equal groups would show."""
-    if _too_small(reference, condition) or not reference.groups:
-        return
-    gap = reference.value("fpr_mad_by_chance", ALL, condition).mean
-    if not math.isnan(gap):
-        yield (
-            "Even groups treated exactly alike would show a largest gap of about "
-            f"{percentage_points(gap)} by chance, with so many pairs in a fold."
-        )
 
 
 def difference_tables(store: ResultsFolder, attribute: str) -> list[Table]:
