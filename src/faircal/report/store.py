@@ -14,7 +14,7 @@ from faircal.evaluation.audit.label_noise import LabelNoiseRow, read_noise
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RegionRow, read_record, read_regions
 from faircal.evaluation.benchmark.transfer import MovedRow, read_moved
-from faircal.evaluation.classes import ClassDifference, read_class_differences
+from faircal.evaluation.classes import CLASS_METHODS, ClassDifference, read_class_differences
 from faircal.evaluation.compare import Comparison, read_differences
 from faircal.evaluation.curves import Curves, ScoreSource, read_curves
 from faircal.methods import METHODS
@@ -32,7 +32,7 @@ from faircal.metrics.results import (
     read_run,
 )
 from faircal.report.cells import TableValue
-from faircal.report.wording import calibrator_title, method_title, rate_text, unit_of
+from faircal.report.wording import calibrator_title, digits_of, method_title, rate_text, unit_of
 
 #: A ratio to a group without an error.
 UNDEFINED = "undefined"
@@ -53,7 +53,8 @@ class Variant(NamedTuple):
     @property
     def yardstick(self) -> bool:
         """Whether the method is shown apart and never best."""
-        return self.method in METHODS and METHODS[self.method].yardstick
+        known = METHODS if self.method in METHODS else CLASS_METHODS
+        return self.method in known and known[self.method].yardstick
 
 
 class LabelledResults(Results):
@@ -63,10 +64,13 @@ class LabelledResults(Results):
     ----------
     variants : list of Variant
         Methods with calibrator and clusters; yardsticks last.
+    unnamed : str
+        What is called so where it has no method.
     """
 
-    def __init__(self, rows: Iterable[Result]) -> None:
+    def __init__(self, rows: Iterable[Result], unnamed: str = "scores") -> None:
         super().__init__(rows)
+        self.unnamed = unnamed
         variants = dict.fromkeys(map(Variant.of, self.rows))
         self.variants = sorted(variants, key=lambda variant: variant.yardstick)
 
@@ -78,7 +82,8 @@ class LabelledResults(Results):
             more.append(f"K = {variant.clusters}")
         if len({other.calibrator for other in same}) > 1:
             more.append(calibrator_title(variant.calibrator))
-        return ", ".join([method_title(variant.method), *more])
+        title = method_title(variant.method) if variant.method else self.unnamed
+        return ", ".join([title, *more])
 
     def label_in_sentence(self, variant: Variant) -> str:
         """Return the variant's label as it stands in a sentence, ``FSN (K = 100, beta)``."""
@@ -119,7 +124,8 @@ class LabelledResults(Results):
         mean = self.get(key).value
         if math.isinf(mean):
             return TableValue(math.nan, says=UNDEFINED)
-        return TableValue(mean, self.spread(key), unit=unit_of(key.metric))
+        unit, digits = unit_of(key.metric), digits_of(key.metric)
+        return TableValue(mean, self.spread(key), unit=unit, digits=digits)
 
     def with_interval(self, key: ResultKey) -> TableValue:
         """Look a value up with its interval, whether or not it may be shown."""
@@ -170,10 +176,11 @@ class ResultsFolder:
     def read(cls, folder: str | Path) -> ResultsFolder:
         """Read a folder of results."""
         home = Path(folder)
-        results = LabelledResults(read_results(home))
+        run = read_run(home)
+        unnamed = "probabilities" if run.get("kind") == "classify" else "scores"
+        results = LabelledResults(read_results(home), unnamed)
         if not results.rows:
             raise DataError(f"{home}: results.csv has no rows; run the benchmark or audit again")
-        run = read_run(home)
         return cls(
             home,
             results,

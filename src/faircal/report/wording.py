@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from faircal.evaluation.classes.methods import CLASS_METHODS
 from faircal.methods import METHODS
-from faircal.metrics import FAIRNESS, METRICS
+from faircal.metrics import CLASS_METRICS, DEVIATIONS, FAIRNESS, METRICS
 from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.cells import TableValue
 
@@ -19,15 +20,37 @@ def unit_of(metric: str) -> float:
 
     Examples
     --------
-    >>> unit_of("fpr_gap"), unit_of("fpr_max_min"), unit_of("cllr")
-    (100.0, 1.0, 1.0)
+    >>> unit_of("fpr_gap"), unit_of("fpr_max_min"), unit_of("cllr"), unit_of("nll_mad")
+    (100.0, 1.0, 1.0, 1.0)
     """
-    return 1.0 if metric.endswith(_PLAIN) else 100.0
+    return 1.0 if metric.endswith(_PLAIN) or metric.startswith("nll_") else 100.0
+
+
+def digits_of(metric: str) -> int:
+    """Return how many decimals a table prints; log-losses differ in the third."""
+    return 4 if metric.partition("_")[0] == "nll" else 2
 
 
 def method_title(name: str) -> str:
     """Return what a method is called; bare scores, as in audits, have no method."""
-    return METHODS[name].title if name in METHODS else name or "scores"
+    known = METHODS if name in METHODS else CLASS_METHODS
+    return known[name].title if name in known else name or "scores"
+
+
+def better_way(metric: str) -> str:
+    """Return which way a metric is better, "" for neither; deviations over groups are lower.
+
+    Examples
+    --------
+    >>> better_way("accuracy"), better_way("accuracy_mean"), better_way("accuracy_mad")
+    ('higher', 'higher', 'lower')
+    """
+    base, _, over = metric.rpartition("_")
+    if over in DEVIATIONS and over != "mean":
+        return "lower"
+    name = (base if over == "mean" else metric).removeprefix("top_")
+    known = {**METRICS, **CLASS_METRICS}
+    return known[name].better if name in known else ""
 
 
 def calibrator_title(name: str) -> str:
@@ -184,8 +207,13 @@ def metric_title(metric: str, condition: str = "", by: str = "") -> str:
 def _titled(metric: str) -> str:
     if metric in _TITLES:
         return _TITLES[metric]
-    if metric in FAIRNESS:
-        return FAIRNESS[metric].title
+    if metric in FAIRNESS or metric in CLASS_METRICS:
+        return (FAIRNESS if metric in FAIRNESS else CLASS_METRICS)[metric].title
+    base, _, over = metric.rpartition("_")
+    if base in CLASS_METRICS and over in DEVIATIONS:
+        return f"{CLASS_METRICS[base].title} {'mean' if over == 'mean' else over.upper()}"
+    if metric.startswith("top_"):  # a metric of pairs, put to the top label
+        return f"Top-label {_titled(metric.removeprefix('top_'))}"
     name, _, over = metric.partition("_")
     title = METRICS[name].title if name in METRICS else name.upper()
     if over in FAIRNESS:

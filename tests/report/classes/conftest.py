@@ -19,7 +19,7 @@ from faircal.metrics.results import (
 from faircal.report.store import ResultsFolder
 
 METHODS = {
-    "uncalibrated": {"title": "As it comes", "yardstick": False},
+    "uncalibrated": {"title": "Uncalibrated", "yardstick": False},
     "global": {"title": "Global", "yardstick": False},
     "faircal": {"title": "FairCal", "yardstick": False},
     "groupwise": {"title": "Group-wise", "yardstick": True},

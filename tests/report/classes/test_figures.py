@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from faircal.evaluation.classes import audit_classes, write_class_audit
-from faircal.report.classes.figures import ChangeDots, ClassDiagram, GroupDots, class_figures
-from faircal.report.classes.results import ClassResults, MetricColumn
+from faircal.report.classes.figures import ChangeDots, ClassDiagram, class_figures
+from faircal.report.classes.tables import ClassResults
 from faircal.report.figures import svg
 from faircal.report.figures.style import new_canvas, style
 from faircal.report.store import ResultsFolder
@@ -46,9 +46,8 @@ def test_dots_are_the_results_with_their_intervals(store, figures):
     found = ClassResults(store, "place")
     rows = figures["groups-top_ks"].table.to_pylist()
     assert len(rows) == 4 * 2  # methods by groups with enough data
-    by_title = {method.title: method for method in found.methods}
     for row in rows:
-        value = found.value("top_ks", by_title[row["method"]], row["group"])
+        value = found.value("top_ks", found.methods[row["method"]], row["group"])
         assert (row["value"], row["low"], row["high"]) == (value.mean, value.low, value.high)
         assert row["low"] <= row["value"] <= row["high"]
     assert "Not drawn, not enough data: Tiny." in figures["groups-top_ks"].caption
@@ -56,7 +55,7 @@ def test_dots_are_the_results_with_their_intervals(store, figures):
 
 def test_reliability_is_counted_from_the_curves(store, figures):
     panels = figures["reliability"]
-    assert list(panels.names) == ["As it comes", "Global", "FairCal", "Group-wise"]
+    assert list(panels.names) == ["Uncalibrated", "Global", "FairCal", "Group-wise"]
     source = next(s for s in store.curves.sources if s.method == "global")
     histogram = store.curves.get("South", "probability", source)
     inside = (histogram.edges >= 0.7) & (histogram.edges < 0.8)
@@ -84,7 +83,7 @@ def test_differences_are_filled_where_they_are_clear(two):
     found = ClassResults(two.store(), "place")
     figure = ChangeDots(found, found.references[-1], [("nll", "global")])
     assert figure.words == (
-        "Difference to Global. NLL: As it comes 0.04 (0.03 to 0.05), worse, FairCal −0.01 (−0.02 "
+        "Difference to Global. NLL: Uncalibrated 0.04 (0.03 to 0.05), worse, FairCal −0.01 (−0.02 "
         "to 0.002), no clear difference."
     )
     pytest.importorskip("matplotlib")
@@ -97,7 +96,7 @@ def test_costs_and_shares_have_panels_of_their_own(two):
     two.differ("faircal", "global", "accuracy", 0.01, 0.005, 0.02)
     figures = class_figures(two.store(), "place")
     (figure,) = [figure for figure in figures if figure.key == "differences"]
-    assert list(figure.names) == ["accuracy and calibration errors", "proper scores"]
+    assert list(figure.names) == ["shares", "NLL"]
 
 
 def looks(figure):
@@ -110,11 +109,12 @@ def looks(figure):
 def test_methods_look_the_same_in_every_figure(store):
     pytest.importorskip("matplotlib")
     found = ClassResults(store, "place")
-    by_group = looks(GroupDots(found, "top_ks"))
-    assert list(by_group) == ["As it comes", "Global", "FairCal", "Group-wise"]
+    figures = {figure.key: figure for figure in class_figures(store, "place")}
+    by_group = looks(figures["groups-top_ks"])
+    assert list(by_group) == ["Uncalibrated", "Global", "FairCal", "Group-wise"]
     for reference in found.references:
         change = looks(ChangeDots(found, reference, [("nll", "global")]))
-        assert change == {k: v for k, v in by_group.items() if k != reference.title}
+        assert change == {k: v for k, v in by_group.items() if k != store.results.label(reference)}
 
 
 def many(by_hand, told, small):
@@ -128,7 +128,8 @@ def many(by_hand, told, small):
 
 
 def test_of_many_groups_the_worst_are_drawn(by_hand):
-    figure = GroupDots(many(by_hand, told=100, small=300), "top_ks")
+    store = many(by_hand, told=100, small=300).store
+    (figure,) = [each for each in class_figures(store, "place") if each.key == "groups-top_ks"]
     assert figure.table["group"].to_pylist() == [f"g{i:03}" for i in range(76, 100)]
     assert figure.caption.endswith(
         "Not drawn, not enough data: s000, s001, s002, s003, s004, s005 and 294 more. Drawn are "
@@ -156,15 +157,9 @@ def test_of_many_groups_few_lines_are_drawn(tmp_path):
     assert figure.caption.endswith("Drawn are the 8 of 12 groups with the highest KS.")
 
 
-def test_numbers_in_words():
-    assert MetricColumn.of("accuracy").text(0.5) == "50 %"
-    assert MetricColumn.of("nll_mean").text(0.123456) == "0.123"
-
-
 def test_no_groups_no_group_figures(by_hand):
     store = by_hand().add("uncalibrated", "global", "top_ks", 0.1, 0.05, 0.15).store()
     assert class_figures(store, "place") == []
-    assert GroupDots(ClassResults(store, "place"), "top_ks").empty
 
 
 def test_they_can_be_drawn(figures):

@@ -15,8 +15,8 @@ from rich.console import Console
 from faircal.cli.tables import show
 from faircal.metrics.results import ALL, GLOBAL, read_results
 from faircal.report.cells import markdown
-from faircal.report.classes.results import ClassResults
 from faircal.report.classes.tables import (
+    ClassResults,
     class_differences,
     class_tables,
     further_class_tables,
@@ -40,7 +40,7 @@ def test_the_numbers_and_intervals_are_the_folders(folder, store):
     overall, over = class_tables(store, "place")
     values = {row[2:11]: row.value for row in read_results(folder)}
     ends = {(i.method, i.group, i.condition, i.metric): i for i in read_results(folder)}
-    for method, title in (("uncalibrated", "As it comes"), ("faircal", "FairCal")):
+    for method, title in (("uncalibrated", "Uncalibrated"), ("faircal", "FairCal")):
         for metric, name in (("nll", "NLL"), ("top_ks", "Top-label KS"), ("accuracy", "Accuracy")):
             shown = cell(overall, title, name)
             assert shown.mean == values[method, "", "", "", "", "place", GLOBAL, "", metric]
@@ -52,8 +52,8 @@ def test_the_numbers_and_intervals_are_the_folders(folder, store):
 
 def test_costs_are_no_percent(store):
     overall, over = class_tables(store, "place")
-    for value in (cell(overall, "FairCal", "NLL"), cell(overall, "FairCal", "Brier")):
-        assert value.text == f"{value.mean:.4f}"
+    cost = cell(overall, "FairCal", "NLL")
+    assert cost.text == f"{cost.mean:.4f}"
     accuracy = cell(overall, "FairCal", "Accuracy")
     assert accuracy.text == f"{100 * accuracy.mean:.2f}"
     spread = cell(over, "FairCal", "AAD", "NLL")
@@ -87,7 +87,7 @@ def test_numbers_over_groups_need_groups_that_can_be_told(two):
     for few, text in (("", "10.00"), ("few rows", "not enough data")):
         two.withheld[ALL] = few
         over = class_tables(two.store(), "place")[1]
-        assert cell(over, "As it comes", "MAD", "Top-label KS").text == text
+        assert cell(over, "Uncalibrated", "MAD", "Top-label KS").text == text
 
 
 def crowded(by_hand, count, small=0):
@@ -104,7 +104,7 @@ def crowded(by_hand, count, small=0):
 
 def test_groups_stand_below_each_other(by_hand):
     table = crowded(by_hand, 9)
-    assert [heading.name for heading in table.headings] == ["As it comes", "Global"]
+    assert [heading.name for heading in table.headings] == ["Uncalibrated", "Global"]
     assert [line.label for line in table.lines] == ["All rows", *(f"g{i:03}" for i in range(9))]
     assert table.stub == "Group"
     assert [value.best for value in table.lines[1].values] == [False, True]
@@ -171,10 +171,10 @@ def test_classes_stand_below_each_other(store):
 def test_differences_are_told_whichever_way_round_they_were_written(two):
     store = two.store()
     to_raw, to_global = class_differences(store, "place")
-    assert to_raw.title == "Difference to As it comes"
+    assert to_raw.title == "Difference to Uncalibrated"
     value = cell(to_raw, "Global", "NLL")
     assert (value.text, value.best, value.interval) == ("-0.0400", True, "-0.0500–-0.0300")
-    value = cell(to_global, "As it comes", "NLL")
+    value = cell(to_global, "Uncalibrated", "NLL")
     assert (value.mean, value.low, value.high, value.worse) == (0.04, 0.03, 0.05, True)
     value = cell(to_global, "FairCal", "NLL")
     assert not value.best
@@ -194,14 +194,9 @@ def test_one_method_alone_has_no_differences(by_hand):
     assert not line.values[0].best
 
 
-def test_methods_have_the_names_that_the_run_gives_them(store):
+def test_methods_have_their_titles_yardsticks_last(store):
     found = ClassResults(store, "place")
-    assert [method.title for method in found.methods] == [
-        "As it comes",
-        "Global",
-        "FairCal",
-        "Group-wise",
-    ]
+    assert list(found.methods) == ["Uncalibrated", "Global", "FairCal", "Group-wise"]
     assert found.classes == ["cat", "dog", "owl"]
     assert found.small == ["Tiny"]
 
@@ -222,5 +217,5 @@ def test_files(store, tmp_path, monkeypatch):
     assert names[:2] == ["01-overall.csv", "02-groups.csv"]
     assert {"03-differences-uncalibrated.csv", "04-differences-global.csv"} <= set(names)
     rows = pacsv.read_csv(tables / "01-overall.csv").to_pylist()
-    assert {row["method"] for row in rows} == {"As it comes", "Global", "FairCal", "Group-wise"}
+    assert {row["method"] for row in rows} == {"Uncalibrated", "Global", "FairCal", "Group-wise"}
     assert "audit" not in report.paths  # that is for faces

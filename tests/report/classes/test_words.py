@@ -153,12 +153,12 @@ def test_changes_are_better_worse_or_not_clear(two):
     said = class_summary(two.store(), "place").changes
     raw, ours, other = said
     assert raw == (
-        "Global against As it comes (no calibration). Better: NLL down by 0.0400 (0.0300 to "
+        "Global against Uncalibrated (no calibration). Better: NLL down by 0.0400 (0.0300 to "
         "0.0500)."
     )
     # Here an interval lies beyond the difference that was found: noise is taken out of it.
     assert ours == (
-        "FairCal against As it comes (no calibration). Better: NLL down by 0.0500 (0.0400 to "
+        "FairCal against Uncalibrated (no calibration). Better: NLL down by 0.0500 (0.0400 to "
         "0.0600); top-label KS, mean over groups down by 1.0 to 3.0 points."
     )
     assert other == (
@@ -221,8 +221,8 @@ def test_without_groups_nobody_is_compared(by_hand):
     assert "The data names no groups: who is treated differently cannot be told." in said.who
     (text,) = said.changes
     assert text == (
-        "Global against As it comes (no calibration). Better: top-label KS of all rows down by 4.0 "
-        "points (2.0 to 6.0)."
+        "Global against Uncalibrated (no calibration). Better: top-label KS of all rows down by "
+        "4.0 points (2.0 to 6.0)."
     )
 
 

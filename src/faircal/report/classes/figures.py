@@ -9,27 +9,34 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import GLOBAL
-from faircal.report.classes.results import (
+from faircal.report.classes.tables import (
     BEYOND,
     CLASS,
+    COMPARED,
+    COMPARED_OVER,
     ClassResults,
-    MetricColumn,
-    ReportedMethod,
 )
-from faircal.report.classes.tables import COMPARED, COMPARED_OVER
 from faircal.report.figures.base import (
     Anything,
     Figure,
     Panels,
+    long_table,
     panels,
     slug,
     tell_apart,
 )
-from faircal.report.figures.dots import DifferencePlot, Dot, GroupDotPlot
+from faircal.report.figures.dots import DifferencePlot, Dot, DotPlot, GroupRateDots
 from faircal.report.figures.reliability import LEAST, ReliabilityDiagram
 from faircal.report.figures.style import percent_axis
-from faircal.report.store import ResultsFolder
-from faircal.report.wording import left_out, listing, rounded
+from faircal.report.store import ResultsFolder, Variant
+from faircal.report.wording import (
+    better_way,
+    left_out,
+    listing,
+    metric_title,
+    rounded,
+    unit_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,17 +69,21 @@ def _figures(results: ClassResults) -> Iterator[Anything]:
     of = results.attribute if several else ""
     for reference in results.references[-1:]:  # the strongest of those that were run
         metrics = [*COMPARED, *(COMPARED_OVER if results.groups else ())]
-        shares = [each for each in metrics if MetricColumn.of(each[0]).share]
+        shares = [each for each in metrics if unit_of(each[0]) > 1]
         costs = [each for each in metrics if each not in shares]
         yield from panels(
             [ChangeDots(results, reference, some) for some in (shares, costs)],
-            ["accuracy and calibration errors", "proper scores"],
+            ["shares", "NLL"],
             key=slug("differences", of),
-            title=f"Difference to {reference.title}",
+            title=f"Difference to {results.store.results.label(reference)}",
             columns=2,
         )
+    feature = results.store.results.features[0]
     for metric in _SHOWN:
-        yield GroupDots(results, metric, key=slug("groups", metric, of))
+        where = results.store.reportable, feature, results.attribute, metric
+        drawn = results.worst(metric, _MOST_DOTS)
+        only = tuple(group for group in results.reportable if group in drawn)
+        yield GroupDots(*where, only=only, key=slug("groups", metric, of))
     only = tuple(results.worst("top_ks", _MOST_LINES))
     yield from _diagrams(TopLabelDiagram, results, of, without=tuple(results.small), only=only)
     only = tuple(results.worst("class_ks", _MOST_LINES, by_class=True))
@@ -88,10 +99,10 @@ def _diagrams(
 ) -> Iterator[Anything]:
     """Give a panel for each method."""
     sources = results.sources(attribute)
-    methods = [method for method in results.methods if method.name in sources]
+    methods = {title: v.method for title, v in results.methods.items() if v.method in sources}
     yield from panels(
-        [kind(results.store.curves, sources[method.name], **more) for method in methods],
-        [method.title for method in methods],
+        [kind(results.store.curves, sources[name], **more) for name in methods.values()],
+        list(methods),
         key=slug(kind._key, of),
         title=kind._about,
         share_x=True,
@@ -99,77 +110,69 @@ def _diagrams(
     )
 
 
+def printed(metric: str, value: float) -> str:
+    """Print a value in a caption: a share in percent, a cost as it is."""
+    text = rounded(value) if unit_of(metric) > 1 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
 @dataclass(frozen=True, eq=False)
-class GroupDots(GroupDotPlot):
+class GroupDots(GroupRateDots):
     """A metric of each group, a mark per method, with intervals.
 
     Parameters
     ----------
-    results : ClassResults
-    metric : str
-        As in ``results.csv``: ``top_ks``, ``accuracy``, …
+    results, feature, attribute, metric
+        As of `GroupRateDots`.
+    only : sequence of str
+        The groups that are drawn: those with enough data, of many the ones that fare worst.
     """
 
-    results: ClassResults
-    metric: str
+    only: Sequence[str] = field(default=(), kw_only=True)
 
     _key = "groups"
 
     @property
-    def _column(self) -> MetricColumn:
-        return MetricColumn.of(self.metric)
-
-    def _title(self) -> str:
-        return f"{self._column.title} by group"
-
-    @cached_property
     def rows(self) -> list[str]:
-        """The groups that are drawn: those with enough data, of many the ones that fare worst."""
-        worst = self.results.worst(self.metric, _MOST_DOTS)
-        return [group for group in self.results.reportable if group in worst]
-
-    @cached_property
-    def dots(self) -> list[Dot]:
-        """What is drawn: methods in order, groups in order."""
-        return [
-            Dot(method.title, group, value.mean, value.low, value.high)
-            for method in self.results.methods
-            for group in self.rows
-            if (value := self.results.value(self.metric, method, group)).mean == value.mean
-        ]
+        """The groups that are drawn."""
+        return list(self.only)
 
     @property
-    def methods(self) -> list[str]:
-        """The methods that were run."""
-        return [method.title for method in self.results.methods]
+    def mark(self) -> float:
+        """No line is drawn."""
+        return float("nan")
 
     @property
     def caption(self) -> str:
         """How to read it, and which groups are not drawn."""
-        several = ", a mark per method." if len(self.results.methods) > 1 else "."
-        better = "left" if self._column.better == "lower" else "right"
-        small, reportable = self.results.small, self.results.reportable
+        several = ", a mark per method." if len(self._variants) > 1 else "."
+        better = "left" if better_way(self.metric) == "lower" else "right"
         text = (
-            f"{self._column.title} of each group{several} Bars are {rounded(LEVEL)} intervals. "
-            f"Marks below each other mean that groups fare alike; further {better} is better."
+            f"{metric_title(self.metric)} of each group{several} Bars are {rounded(LEVEL)} "
+            "intervals. Marks below each other mean that groups fare alike; further "
+            f"{better} is better."
         )
+        groups = self.results.groups(self.attribute)
+        few = {row.group for row in self.results.rows if row.withheld}
+        small = [group for group in groups if group in few]
         text += left_out([listing(small)], "not enough data") if small else ""
-        if len(self.rows) < len(reportable):
+        if len(self.only) + len(small) < len(groups):
             text += (
-                f" Drawn are the {len(self.rows)} of {len(reportable):,} groups that fare worst."
+                f" Drawn are the {len(self.only)} of {len(groups) - len(small):,} groups that fare "
+                "worst."
             )
         return text
 
     def _printed(self, value: float) -> str:
-        return self._column.text(value)
+        return printed(self.metric, value)
 
     def _draw(self, ax: Axes) -> None:
-        super()._draw(ax)
-        share = self._column.share
-        ax.set_xlabel(f"{self._column.title}{' (%)' * share}")
+        DotPlot._draw(self, ax)
+        share = unit_of(self.metric) > 1
+        ax.set_xlabel(f"{metric_title(self.metric)}{' (%)' * share}")
         if share:
             percent_axis(ax.xaxis)
-        if share and self._column.better == "lower":
+        if share and better_way(self.metric) == "lower":
             ax.set_xlim(left=0)  # where none is off
 
 
@@ -180,58 +183,53 @@ class ChangeDots(DifferencePlot):
     Parameters
     ----------
     results : ClassResults
-    reference : ReportedMethod
+    reference : Variant
         The one that others are compared with.
     metrics : sequence of (str, str)
         Metrics and groups, as in ``differences.csv``; all shares, or all costs.
     """
 
     results: ClassResults
-    reference: ReportedMethod
+    reference: Variant
     metrics: Sequence[tuple[str, str]]
 
     _key = "differences"
 
     def _title(self) -> str:
-        return f"Difference to {self.reference.title}"
+        return f"Difference to {self.results.store.results.label(self.reference)}"
 
     @cached_property
     def dots(self) -> list[Dot]:
         """The changes that are known, by metric."""
         return [
-            Dot(
-                method.title,
-                MetricColumn.of(metric).title,
-                change.value.mean,
-                change.value.low,
-                change.value.high,
-                change.verdict,
-            )
+            Dot(title, metric_title(metric), value.mean, value.low, value.high, change.verdict)
             for metric, group in self.metrics
-            for method in self.results.methods
-            if (change := self.results.change(metric, method, self.reference, group))
+            for title, variant in self.results.methods.items()
+            if (change := self.results.change(metric, variant, self.reference, group))
+            and (value := change.value)
         ]
 
     @property
     def methods(self) -> list[str]:
         """All methods: the reference has its place, so that others keep their look."""
-        return [method.title for method in self.results.methods]
+        return list(self.results.methods)
 
     @property
     def caption(self) -> str:
         """How to read it."""
         return (
-            f"Each method's value less that of {self.reference.title}, on the same rows; bars are "
-            f"{rounded(LEVEL)} intervals of the difference. Filled: the interval leaves out 0. "
-            f"Accuracy is better to the right, everything else to the left. {BEYOND}"
+            f"Each method's value less that of {self.results.store.results.label(self.reference)}, "
+            f"on the same rows; bars are {rounded(LEVEL)} intervals of the difference. Filled: the "
+            "interval leaves out 0. Accuracy is better to the right, everything else to the left. "
+            f"{BEYOND}"
         )
 
     def _printed(self, value: float) -> str:
-        return MetricColumn.of(self.metrics[0][0]).text(value)
+        return printed(self.metrics[0][0], value)
 
     def _draw(self, ax: Axes) -> None:
         super()._draw(ax)
-        share = MetricColumn.of(self.metrics[0][0]).share
+        share = unit_of(self.metrics[0][0]) > 1
         ax.set_xlabel(f"difference{' (percentage points)' * share}")
         if share:
             percent_axis(ax.xaxis)

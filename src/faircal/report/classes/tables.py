@@ -1,26 +1,37 @@
-"""Tables of a classifier's report: methods and groups, by calibration error and proper scores."""
+"""What a run measured of a classifier, looked up, and the tables that are made of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
 
+from faircal.evaluation.classes import ClassDifference
+from faircal.evaluation.curves import ScoreSource
+from faircal.metrics import CLASS_METRICS, METRICS
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
-from faircal.metrics.results import ALL, GLOBAL
+from faircal.metrics.results import ALL, GLOBAL, Result
 from faircal.report.cells import Heading, Line, Table, TableValue
-from faircal.report.classes.results import (
-    BEYOND,
-    CLASS,
-    OVER,
-    ClassResults,
-    MetricColumn,
-    ReportedMethod,
-)
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import mark_best
-from faircal.report.wording import listing
+from faircal.report.store import ResultsFolder, Variant
+from faircal.report.tables import ColumnSpec, mark_best, method_table
+from faircal.report.wording import better_way, digits_of, listing, metric_title, unit_of
 
+Verdict = Literal["better", "worse", "no clear difference"]
+
+#: The methods that others are compared with, where they were run, and what each is in a sentence.
+REFERENCES = {"uncalibrated": "no calibration", "global": "one map for everyone"}
+#: In the curves, the attribute whose groups are the classes.
+CLASS = "class"
+#: So many groups stand in tables; ``results.csv`` has all.
+MANY = 40
+#: What is to be known of differences between calibration errors.
+BEYOND = (
+    "Noise makes calibration errors larger, small ones most, and intervals allow for that: so one "
+    "may lie beyond the difference that was found."
+)
+_OVER = {"mean": "Mean", "aad": "AAD", "mad": "MAD", "std": "STD"}
 #: What is shown over groups.
 _SPREAD = ("top_ks", "class_ks", "nll", "accuracy")
 #: What methods are compared by: of all rows, and over groups.
@@ -28,7 +39,165 @@ COMPARED = tuple((metric, GLOBAL) for metric in ("accuracy", "nll", "brier", "to
 COMPARED_OVER = tuple(
     (metric, ALL) for metric in ("top_ks_mean", "top_ks_mad", "class_ks_mean", "class_ks_mad")
 )
-_UNITS = "Percent; NLL and Brier as they are."
+
+
+class Change(NamedTuple):
+    """By how much a method differs from another on the same rows, and what that comes to."""
+
+    metric: str
+    value: TableValue
+    verdict: Verdict
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval of the difference leaves out 0."""
+        return self.verdict != "no clear difference"
+
+
+@dataclass(frozen=True, eq=False)
+class ClassResults:
+    """All that a store of kind ``classify`` holds of the groups of one attribute.
+
+    Parameters
+    ----------
+    store : ResultsFolder
+    attribute : str
+        One of ``store.results.attributes``; empty where there are no groups.
+    """
+
+    store: ResultsFolder
+    attribute: str
+
+    @cached_property
+    def methods(self) -> dict[str, Variant]:
+        """The methods by title, yardsticks last."""
+        variants = self.store.main_variants.values()
+        return {self.store.results.label(variant): variant for variant in variants}
+
+    @property
+    def spoken_of(self) -> Variant:
+        """The method that the summary speaks of first: the probabilities as they come."""
+        variants = self.store.main_variants
+        name = next((name for name in REFERENCES if name in variants), None)
+        return variants[name] if name else next(iter(variants.values()))
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """What every group is measured by, in the order of the tables."""
+        measured = {row.metric for row in self.store.results.rows}
+        pairs = [f"top_{name}" for name in METRICS if name not in CLASS_METRICS]
+        return [name for name in dict.fromkeys([*CLASS_METRICS, *pairs]) if name in measured]
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups in order."""
+        return self.store.results.groups(self.attribute)
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The classes in order."""
+        conditions, front = self.store.results.conditions, f"{CLASS}="
+        return [text.removeprefix(front) for text in conditions if text.startswith(front)]
+
+    @cached_property
+    def withheld(self) -> dict[str, str]:
+        """Why numbers must not be shown, by group; none where they may."""
+        return {
+            row.group: row.withheld
+            for row in self.store.results.rows
+            if row.attribute == self.attribute and row.withheld and row.group != ALL
+        }
+
+    @property
+    def small(self) -> list[str]:
+        """The groups without enough data."""
+        return [group for group in self.groups if group in self.withheld]
+
+    @property
+    def reportable(self) -> list[str]:
+        """The groups with enough data."""
+        return [group for group in self.groups if group not in self.withheld]
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The groups of tables: all, or of very many those with enough data and most rows."""
+        if len(self.groups) <= MANY:
+            return self.groups
+        rows = {group: self.result("accuracy", None, group).trials for group in self.reportable}
+        kept = set(sorted(rows, key=lambda group: -rows[group])[:MANY])
+        return [group for group in self.groups if group in kept]
+
+    def worst(self, metric: str, most: int, *, by_class: bool = False) -> list[str]:
+        """Return the groups with enough data, or the classes, that fare worst: `most` of them."""
+        places = {group: (group, "") for group in self.reportable}
+        if by_class:
+            places = {name: (GLOBAL, f"{CLASS}={name}") for name in self.classes}
+        values = {name: self.result(metric, None, *place).value for name, place in places.items()}
+        there = [name for name, value in values.items() if not math.isnan(value)]
+        return sorted(there, key=values.__getitem__, reverse=better_way(metric) == "lower")[:most]
+
+    def result(
+        self,
+        metric: str,
+        variant: Variant | None = None,
+        group: str = GLOBAL,
+        condition: str = "",
+    ) -> Result:
+        """Return a measured value, of the method that is spoken of unless told."""
+        feature, of = self.store.results.features[0], variant or self.spoken_of
+        row = Result("", feature, *of, "", "", self.attribute, group, condition, metric)
+        return self.store.results.get(row.key)
+
+    def value(
+        self, metric: str, variant: Variant | None = None, group: str = GLOBAL, condition: str = ""
+    ) -> TableValue:
+        """Return a value with its interval; NaN that `says` why where data is not enough."""
+        return self.store.reportable.value(self.result(metric, variant, group, condition).key)
+
+    @cached_property
+    def _differences(self) -> dict[tuple[str, ...], ClassDifference]:
+        return {
+            (row.method, row.reference, row.group, row.metric): row
+            for each in self.store.class_differences
+            for row in (each.turned(), each)
+            if row.attribute == self.attribute
+        }
+
+    @cached_property
+    def references(self) -> list[Variant]:
+        """The methods that others are compared with."""
+        compared = {method for method, _, _, _ in self._differences}
+        there = {v.method: v for v in self.methods.values() if v.method in compared}
+        return [there[name] for name in REFERENCES if name in there] or [*there.values()][:1]
+
+    def change(
+        self, metric: str, method: Variant, reference: Variant, group: str = GLOBAL
+    ) -> Change | None:
+        """Return the value less that of `reference` on the same rows; None where not known."""
+        row = self._differences.get((method.method, reference.method, group, metric))
+        if row is None or row.withheld or math.isnan(row.difference) or math.isnan(row.low):
+            return None
+        verdict: Verdict = "no clear difference"
+        if row.low > 0 or row.high < 0:
+            verdict = "better" if (row.low > 0) == (better_way(metric) == "higher") else "worse"
+        value = TableValue(
+            row.difference,
+            low=row.low,
+            high=row.high,
+            best=verdict == "better",
+            worse=verdict == "worse",
+            unit=unit_of(metric),
+            digits=digits_of(metric),
+        )
+        return Change(metric, value, verdict)
+
+    def sources(self, attribute: str | None = None) -> dict[str, ScoreSource]:
+        """Return whose confidence was counted, by method; of `CLASS`, every class's probability."""
+        of = self.attribute if attribute is None else attribute
+        return {each.method: each for each in self.store.curves.sources if each.attribute == of}
+
+
+# ---------------------------------------------------------------------- tables
 
 
 def class_tables(store: ResultsFolder, attribute: str) -> list[Table]:
@@ -39,7 +208,8 @@ def class_tables(store: ResultsFolder, attribute: str) -> list[Table]:
 
 def class_differences(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return how methods differ from each of those that others are compared with."""
-    return _kept(_differences(ClassResults(store, attribute)), store)
+    results = ClassResults(store, attribute)
+    return _kept([_differences(results, reference) for reference in results.references], store)
 
 
 def further_class_tables(store: ResultsFolder, attribute: str) -> list[Table]:
@@ -59,51 +229,18 @@ def _kept(tables: Sequence[Table], store: ResultsFolder) -> list[Table]:
     ]
 
 
-Look = Callable[[ReportedMethod], Sequence[TableValue]]
-
-
-def _grid(
-    headings: Sequence[Heading], look: Look, methods: Sequence[ReportedMethod]
-) -> list[list[TableValue]]:
-    """Return a row of values for each method, the best of each column marked."""
-    grid = [list(look(method)) for method in methods]
-    mark_best(grid, [i for i, method in enumerate(methods) if not method.yardstick], headings)
-    return grid
-
-
-def _by_method(
-    headings: Sequence[Heading], look: Look, methods: Sequence[ReportedMethod]
-) -> tuple[Line, ...]:
-    """Return a line for each method, yardsticks apart."""
-    return tuple(
-        Line(method.title, tuple(values), method.yardstick)
-        for method, values in zip(methods, _grid(headings, look, methods), strict=True)
-    )
-
-
 def _overall(results: ClassResults) -> Table:
-    columns = [MetricColumn.of(name) for name in results.metrics]
-    headings = tuple(Heading("", column.title, column.better) for column in columns)
-    lines = _by_method(
-        headings, lambda m: [results.value(name, m) for name in results.metrics], results.methods
-    )
-    caption = f"Over all rows. {_UNITS} Accuracy: higher is better; the others: lower."
-    return Table("overall", "All rows", caption, headings, lines)
+    columns = [ColumnSpec(metric_title(m), m, better=better_way(m)) for m in results.metrics]
+    caption = "Over all rows. Percent; NLL as it is. Accuracy: higher is better; the others: lower."
+    reportable = results.store.reportable
+    return method_table(reportable, results.attribute, "overall", "All rows", caption, columns)
 
 
 def _over_groups(results: ClassResults) -> Table:
-    names = [f"{name}_{over}" for name in _SPREAD for over in OVER]
-    headings = tuple(
-        Heading(
-            MetricColumn(column.name, "").title,
-            OVER[column.over].capitalize() if column.over == "mean" else OVER[column.over],
-            column.better,
-        )
-        for column in map(MetricColumn.of, names)
-    )
-    lines = _by_method(
-        headings, lambda m: [results.value(name, m, ALL) for name in names], results.methods
-    )
+    names = [
+        (f"{metric}_{key}", metric, title) for metric in _SPREAD for key, title in _OVER.items()
+    ]
+    columns = [ColumnSpec(title, name, ALL, better=better_way(name)) for name, _, title in names]
     caption = (
         "Of each group's number: mean over groups, average (AAD) and largest (MAD) absolute "
         "deviation from it, standard deviation (STD). Percent; NLL as it is. Lower is better, but "
@@ -113,36 +250,41 @@ def _over_groups(results: ClassResults) -> Table:
         caption += (
             f" Part of it, but with not enough data to be told alone: {listing(results.small)}."
         )
-    return Table("groups", "Over groups", caption, headings, lines)
+    reportable = results.store.reportable
+    made = method_table(reportable, results.attribute, "groups", "Over groups", caption, columns)
+    blocks = [metric_title(metric) for _, metric, _ in names]
+    headings = zip(made.headings, blocks, strict=True)
+    return replace(made, headings=tuple(replace(h, block=block) for h, block in headings))
 
 
-def _differences(results: ClassResults) -> list[Table]:
-    """Return a table for each method that others are compared with."""
+def _differences(results: ClassResults, reference: Variant) -> Table:
+    """Return how methods differ from one that others are compared with."""
     metrics = [*COMPARED, *(COMPARED_OVER if results.groups else ())]
     headings = tuple(
-        Heading("All rows" if group == GLOBAL else "Over groups", MetricColumn.of(name).title, "")
+        Heading("All rows" if group == GLOBAL else "Over groups", metric_title(name), "")
         for name, group in metrics
     )
-    tables = []
-    for reference in results.references:
-
-        def look(method: ReportedMethod, to: ReportedMethod = reference) -> list[TableValue]:
-            return [_difference(results, name, method, to, group) for name, group in metrics]
-
-        caption = (
-            f"Value of each method less that of {reference.title}, on the same rows. Percentage "
-            "points; NLL and Brier as they are. Bold: better, a star: worse, and the interval of "
-            "the difference leaves out 0; each interval is of one difference by itself. " + BEYOND
+    lines = tuple(
+        Line(
+            title,
+            tuple(_difference(results, name, variant, reference, of) for name, of in metrics),
+            variant.yardstick,
         )
-        title, key = f"Difference to {reference.title}", f"differences-{reference.name}"
-        others = [method for method in results.methods if method.name != reference.name]
-        lines = _by_method(headings, look, others)
-        tables.append(Table(key, title, caption, headings, lines))
-    return tables
+        for title, variant in results.methods.items()
+        if variant != reference
+    )
+    to = results.store.results.label(reference)
+    caption = (
+        f"Value of each method less that of {to}, on the same rows. Percentage points; NLL as it "
+        "is. Bold: better, a star: worse, and the interval of the difference leaves out 0; each "
+        f"interval is of one difference by itself. {BEYOND}"
+    )
+    key = f"differences-{reference.method}"
+    return Table(key, f"Difference to {to}", caption, headings, lines)
 
 
 def _difference(
-    results: ClassResults, name: str, method: ReportedMethod, to: ReportedMethod, group: str
+    results: ClassResults, name: str, method: Variant, to: Variant, group: str
 ) -> TableValue:
     change = results.change(name, method, to, group)
     if change is None:
@@ -163,32 +305,34 @@ def _below_each_other(
     places : mapping from a line's label to its group and condition
     """
     headings, columns = [], []
-    for name, title in metrics.items():
-        better = MetricColumn.of(name).better
-
-        def look(method: ReportedMethod, of: str = name) -> list[TableValue]:
-            return [results.value(of, method, *place) for place in places.values()]
-
-        columns += _grid([Heading("", "", better)] * len(places), look, results.methods)
-        headings += [Heading(title, method.title, better) for method in results.methods]
+    contest = [i for i, variant in enumerate(results.methods.values()) if not variant.yardstick]
+    for name, block in metrics.items():
+        better = better_way(name)
+        grid = [
+            [results.value(name, variant, *place) for place in places.values()]
+            for variant in results.methods.values()
+        ]
+        mark_best(grid, contest, [Heading("", "", better)] * len(places))
+        columns += grid
+        headings += [Heading(block, title, better) for title in results.methods]
     lines = (Line(label, tuple(column[i] for column in columns)) for i, label in enumerate(places))
     return tuple(headings), tuple(lines)
 
 
 def _by_group(results: ClassResults, name: str) -> Table:
     """A metric of every group."""
-    metric = MetricColumn.of(name)
+    title, better = metric_title(name), better_way(name)
     places = {"All rows": (GLOBAL, ""), **{group: (group, "") for group in results.shown}}
     headings, lines = _below_each_other(results, {name: ""}, places)
-    hint = f"{'Percent; ' * metric.share}{metric.better} is better."
-    caption = f"{metric.title} of all rows and of each group. {hint[0].upper()}{hint[1:]}"
+    hint = f"Percent; {better}" if unit_of(name) > 1 else better.capitalize()
+    caption = f"{title} of all rows and of each group. {hint} is better."
     if len(results.shown) < len(results.groups):
         caption += (
             f" Shown are {len(results.shown):,} of {len(results.groups):,} groups, those with "
             "enough data and most rows; results.csv has all."
         )
-    title = f"{metric.title} by group"
-    return Table(f"groups-{name}", title, caption, headings, lines, stub="Group")
+    key, stub = f"groups-{name}", "Group"
+    return Table(key, f"{title} by group", caption, headings, lines, stub=stub)
 
 
 def _by_class(results: ClassResults) -> Table:

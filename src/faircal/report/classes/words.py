@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import ALL, GLOBAL, Result
 from faircal.report.cells import TableValue
-from faircal.report.classes.results import (
-    REFERENCES,
-    Change,
-    ClassResults,
-    MetricColumn,
-    ReportedMethod,
-    Verdict,
+from faircal.report.classes.tables import REFERENCES, Change, ClassResults, Verdict
+from faircal.report.store import ResultsFolder, Variant
+from faircal.report.wording import (
+    better_way,
+    listing,
+    percent,
+    percentage_points,
+    ranged,
+    unit_of,
 )
-from faircal.report.store import ResultsFolder
-from faircal.report.wording import listing, percent, percentage_points, ranged
 from faircal.report.words import Summary
 
 #: What is said of groups: what it is in words, and how its ends are called.
@@ -70,10 +70,10 @@ def class_summary(store: ResultsFolder, attribute: str) -> Summary:
 
 def _who(results: ClassResults) -> Iterator[str]:
     """Say how groups fare, and whether that is more than chance."""
-    method = results.spoken_of
     if len(results.methods) > 1:
-        raw = ", the probabilities as they come" if method.name == "uncalibrated" else ""
-        yield f"These are the numbers of {method.title}{raw}."
+        method = results.spoken_of
+        raw = ", the probabilities as they come" if method.method == "uncalibrated" else ""
+        yield f"These are the numbers of {results.store.results.label(method)}{raw}."
     overall = [
         f"{title} {ranged(value)}"
         for name, title in (("accuracy", "accuracy"), ("top_ks", "top-label KS"))
@@ -112,7 +112,7 @@ def _by_group(results: ClassResults, name: str) -> dict[str, Result]:
 
 def _worst_and_best(name: str, rows: Mapping[str, Result]) -> tuple[str, str]:
     highest, lowest = (end(rows, key=lambda group: rows[group].value) for end in (max, min))
-    lower_is_better = MetricColumn.of(name).better == "lower"
+    lower_is_better = better_way(name) == "lower"
     return (highest, lowest) if lower_is_better else (lowest, highest)
 
 
@@ -252,16 +252,16 @@ def _changes(results: ClassResults) -> Iterator[str]:
     Yardsticks are compared with the last reference only, the strongest that can be used.
     """
     for i, reference in enumerate(results.references):
-        last = reference is results.references[-1]
-        for method in results.methods:
-            if method in results.references[: i + 1] or (method.yardstick and not last):
+        last, label = i + 1 == len(results.references), results.store.results.label(reference)
+        for title, variant in results.methods.items():
+            if variant in results.references[: i + 1] or (variant.yardstick and not last):
                 continue
-            changes = _against(results, method, reference)
+            changes = _against(results, variant, reference)
             if changes:
-                what = REFERENCES.get(reference.name, "")
+                what = REFERENCES.get(reference.method, "")
                 yield (
-                    f"{method.title}{' (a yardstick)' * method.yardstick} against "
-                    f"{reference.title}{f' ({what})' if what else ''}. {_by_verdict(changes)}."
+                    f"{title}{' (a yardstick)' * variant.yardstick} against {label}"
+                    f"{f' ({what})' if what else ''}. {_by_verdict(changes)}."
                 )
     if results.references and results.small:
         yield (
@@ -271,9 +271,7 @@ def _changes(results: ClassResults) -> Iterator[str]:
         )
 
 
-def _against(
-    results: ClassResults, method: ReportedMethod, reference: ReportedMethod
-) -> dict[str, Change]:
+def _against(results: ClassResults, method: Variant, reference: Variant) -> dict[str, Change]:
     """Return what is said of a method against another, by its words."""
     changes = {
         words: results.change(metric, method, reference, group)
@@ -295,11 +293,11 @@ def _by_verdict(changes: Mapping[str, Change]) -> str:
 def _moved(change: Change) -> str:
     """Say by how much a value went up or down, ``down by 1.2 points (0.8 to 1.6)``.
 
-    Only the interval, where it lies beyond the estimate; see `results.BEYOND`.
+    Only the interval, where it lies beyond the estimate; see `tables.BEYOND`.
     """
     value = change.value
     low, high = sorted(map(abs, (value.low, value.high)))
-    text = percentage_points if MetricColumn.of(change.metric).share else _cost
+    text = percentage_points if unit_of(change.metric) > 1 else _cost
     way = "up" if value.low > 0 else "down"
     if not low <= abs(value.mean) <= high:
         return f"{way} by {text(low).removesuffix(' points')} to {text(high)}"
