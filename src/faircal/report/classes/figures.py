@@ -20,7 +20,6 @@ from faircal.report.figures.base import (
     Anything,
     Figure,
     Panels,
-    long_table,
     panels,
     slug,
     tell_apart,
