@@ -49,8 +49,9 @@ def better_way(metric: str) -> str:
     if over in DEVIATIONS and over != "mean":
         return "lower"
     name = (base if over == "mean" else metric).removeprefix("top_")
-    known = {**METRICS, **CLASS_METRICS}
-    return known[name].better if name in known else ""
+    if name in CLASS_METRICS:
+        return CLASS_METRICS[name].better
+    return METRICS[name].better if name in METRICS else ""
 
 
 def calibrator_title(name: str) -> str:
