@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,6 @@ from faircal.cli.source import engine_options, reads_data, stream_option
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
-    from faircal.production.spark.session import SparkEngine
 
 intended_use_option = option(
     "--intended-use",
@@ -138,19 +137,9 @@ def command(
     source: PairFiles,
     method: str,
     out: Path,
-    clusters: int | None,
-    calibrator: str | None,
-    feature: str | None,
-    attribute: str | None,
-    leave_out: str | None,
     settings: tuple[str, ...],
-    resume: bool,
-    stream: bool,
-    engine: SparkEngine | None,
-    intended_use: str,
-    limits: tuple[str, ...],
-    seed: int,
     as_json: bool,
+    **how: Any,
 ) -> None:
     """Fit a method on labelled pairs and write a model file.
 
@@ -163,9 +152,8 @@ def command(
     OUT DATA --fold FOLD' finds where to decide, and 'faircal score' scores other pairs.
 
     More than 10 million pairs are read part by part, in bounded memory, and their scores counted in
-    fine bins; with beta calibration it is said how far that may take a probability from that of an
-    exact fit. Such a fit, and a method that trains networks, keeps its state in OUT.checkpoint
-    while it works: interrupted, it goes on with --resume.
+    fine bins; it is said how wide these are. Such a fit, and a method that trains networks, keeps
+    its state in OUT.checkpoint while it works: interrupted, it goes on with --resume.
 
     With --engine spark the pairs are counted by Spark's workers, with the same numbers; all
     machines must see DATA (see the guide 'On a Spark cluster' in the documentation). Spark itself
@@ -180,19 +168,9 @@ def command(
             source,
             out,
             method=method,
-            clusters=clusters,
-            calibrator=calibrator,
-            attribute=attribute,
             settings=parameters,
-            feature=feature,
-            leave_out=leave_out,
-            stream=stream,
-            resume=resume,
-            engine=engine,
-            intended_use=intended_use,
-            limits=limits,
-            seed=seed,
             progress=update,
+            **how,
         )
     notes(fitted.notes)
     if as_json:
@@ -200,7 +178,7 @@ def command(
         print_json({"model": str(out), "method": method, "figures": figures})
     else:
         click.echo(str(out))
-        note(_next(out, source, feature, leave_out))
+        note(_next(out, source, how["feature"], how["leave_out"]))
 
 
 def _next(out: Path, source: PairFiles, feature: str | None, fold: str | None) -> str:

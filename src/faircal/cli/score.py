@@ -24,7 +24,6 @@ from faircal.cli.source import engine_options, reads_data
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
-    from faircal.production.spark.session import SparkEngine
 
 #: For ``--prior``: find the share of genuine pairs out.
 ESTIMATE = "estimate"
@@ -129,14 +128,8 @@ def command(
     model: Path,
     source: PairFiles,
     out: Path,
-    feature: str | None,
-    fold: str | None,
-    keep: tuple[str, ...],
-    add: tuple[str, ...],
-    prior: float | str | None,
-    engine: SparkEngine | None,
-    resume: bool,
     as_json: bool,
+    **how: Any,
 ) -> None:
     """Score pairs with a model.
 
@@ -159,19 +152,7 @@ def command(
     from faircal.workflows.score import score_file
 
     with progress_bars() as update:
-        scored = score_file(
-            model,
-            source,
-            out,
-            feature=feature,
-            fold=fold,
-            keep=keep,
-            add=add,
-            prior=prior,
-            engine=engine,
-            resume=resume,
-            progress=update,
-        )
+        scored = score_file(model, source, out, progress=update, **how)
     notes(scored.notes)
     if as_json:
         print_json({"out": str(out), "pairs": scored.pairs, **scored.record})

@@ -70,25 +70,6 @@ class Placing:
             self._tell.remember_clusters(embeddings, images, places.cluster[images])
         return places
 
-    def once(self, embeddings: Embeddings) -> Places:
-        """Return the places of all rows of embeddings that will not be seen again."""
-        n, images = len(embeddings), np.arange(len(embeddings))
-        if n <= NEAREST_BLOCK or embeddings.engine is not CPU:
-            places = self._place(embeddings.rows(images), embeddings.engine)
-        else:
-            places = Places(np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.bool_))
-
-            def work(block: slice) -> None:  # while the vectors are in the cache
-                part = self._place(embeddings.rows(images[block]), embeddings.engine)
-                for whole, values in zip(places, part, strict=True):
-                    whole[block] = values
-
-            with one_blas_thread():
-                each(work, n, NEAREST_BLOCK)
-        if self._tell is not None:
-            self._tell.remember_clusters(embeddings, images, places.cluster)
-        return places
-
     def _work(self, vectors: NDArray[np.float32], engine: Engine) -> NDArray[Any]:
         found = np.empty(len(vectors), dtype=_PLACE)
 
@@ -230,4 +211,4 @@ class Judge:
         """Say where images lie; None where the model file has no population."""
         if self._placing is None:
             return None
-        return self._placing.once(embeddings)
+        return self._placing(embeddings, np.arange(len(embeddings)))
