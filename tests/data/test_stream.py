@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset, load, open_stream
 from faircal.data.columns import Column
-from faircal.data.pair_sources import combinations
+from faircal.data.parts import combinations
 from faircal.data.stream import ahead
 
 SUFFIXES = ("csv", "parquet")

@@ -471,7 +471,7 @@ def test_nothing_in_the_package_can_unpickle():
     assert weights.read_text(encoding="utf-8").count(careful) == 1
     # Spark ships functions to its workers pickled: they come from the driver, never from a file.
     shipped = "cloudpickle.loads(make)"
-    ships = source / "production" / "spark" / "running.py"
+    ships = source / "production" / "spark" / "pairs.py"
     assert ships.read_text(encoding="utf-8").count(shipped) == 1
     for path in files:
         text = path.read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from faircal.data.build import ScoreColumns, build_pairs, build_scored
-from faircal.data.columns import Column, Index, Span
+from faircal.data.columns import Index, Span
 from faircal.data.dataset import Dataset, check_vectors
 from faircal.data.dataset_folder import read_images
 from faircal.data.types import Embeddings, Feature, Images
@@ -138,8 +138,8 @@ class TableParts:
         Where scores must lie; None: anywhere.
     n_rows : int
         Of the whole table.
-    crossed : tuple of str
-        The attributes that make groups when none is named.
+    crossed : tuple of str, optional
+        The attributes that make groups when none is named, where it is known.
     """
 
     layout: ScoreColumns
@@ -147,7 +147,7 @@ class TableParts:
     where: str
     limits: Range | None
     n_rows: int
-    crossed: tuple[str, ...] = ()
+    crossed: tuple[str, ...] | None = None
     images: None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -189,24 +189,10 @@ class TableParts:
             self.limits,
             span,
             text_folds=text_folds,
-            crossed=[key for key in self.crossed if key in there],
+            crossed=[key for key in self.crossed or () if key in there],
             n_rows=self.n_rows,
             rows=rows,
         )
         return Dataset.assemble(
             self.name, images, pairs, scores, score_range, {}, self.where, seed=None
         )
-
-
-def combinations(columns: Sequence[Column]) -> set[tuple[str, ...]]:
-    """Return the combinations of names that occur in columns side by side."""
-    every = np.logical_and.reduce([column.codes >= 0 for column in columns])
-    if not every.any():
-        return set()
-    shape = [len(column.names) for column in columns]
-    flat = np.ravel_multi_index([column.codes[every] for column in columns], shape)
-    codes = np.unravel_index(np.unique(flat), shape)
-    return {
-        tuple(column.names[code] for column, code in zip(columns, each, strict=True))
-        for each in zip(*codes, strict=True)
-    }

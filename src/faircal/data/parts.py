@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS
-from faircal.data.dataset import Dataset, check_feature, no_such_fold, why_no_groups
+from faircal.data.columns import Column
+from faircal.data.dataset import Dataset, Memo, check_feature, no_such_fold, why_no_groups
 from faircal.data.pair_sources import FolderParts, TableParts
 from faircal.data.types import Embeddings, Images, cross
 
 Range = tuple[float, float]
+Names = tuple[str, ...]
 TallyState = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
@@ -137,6 +142,55 @@ class PairParts(Protocol):
         """
 
 
+class OccurringGroups:
+    """Which values of attributes occur together in a score table, on either side of a pair.
+
+    Parameters
+    ----------
+    crossed : sequence of sequences of str
+        Attributes, to be crossed.
+    most : int, optional
+        Nobody needs to know more groups of each than one more than this.
+    """
+
+    def __init__(self, crossed: Sequence[Sequence[str]], most: int | None = None) -> None:
+        self._crossed, self._most = crossed, most
+        self.groups: list[set[Names]] = [set() for _ in crossed]
+
+    def add(self, part: Dataset) -> None:
+        """Look through a part."""
+        columns = part.images.attributes
+        for names, keys in zip(self.groups, self._crossed, strict=True):
+            if self._most is None or len(names) <= self._most:
+                names |= combinations([columns[key] for key in keys])
+
+    def merge(self, other: OccurringGroups) -> None:
+        """Add what occurs in other parts."""
+        self.groups = [own | more for own, more in zip(self.groups, other.groups, strict=True)]
+
+    def state(self) -> TallyState:
+        """Return all as JSON and arrays."""
+        return {"groups": [sorted(names) for names in self.groups]}, {}
+
+    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:  # noqa: ARG002
+        """Go on from what `state` gave."""
+        self.groups = [set(map(tuple, names)) for names in header["groups"]]
+
+
+def combinations(columns: Sequence[Column]) -> set[Names]:
+    """Return the combinations of names that occur in columns side by side."""
+    every = np.logical_and.reduce([column.codes >= 0 for column in columns])
+    if not every.any():
+        return set()
+    shape = [len(column.names) for column in columns]
+    flat = np.ravel_multi_index([column.codes[every] for column in columns], shape)
+    codes = np.unravel_index(np.unique(flat), shape)
+    return {
+        tuple(column.names[code] for column, code in zip(columns, each, strict=True))
+        for each in zip(*codes, strict=True)
+    }
+
+
 class StoredPairs(ABC):
     """Pairs that are not in memory: what is known of them without reading them all.
 
@@ -150,6 +204,7 @@ class StoredPairs(ABC):
 
     source: FolderParts | TableParts
     feature: str
+    _memo: Memo
 
     @property
     def name(self) -> str:
@@ -196,10 +251,11 @@ class StoredPairs(ABC):
     @property
     def crossed(self) -> tuple[str, ...]:
         """The attributes that make groups when none is named: a score table is read to tell."""
-        if isinstance(self.source, FolderParts):
-            return self.source.images.crossed
-        keys = self.source.layout.grouping
-        groups = self._groups([[key] for key in keys], MOST_GROUPS)
+        source = self.source
+        if isinstance(source, FolderParts):
+            return source.images.crossed
+        keys = source.layout.grouping
+        groups = self._memo("crossed", lambda: self._groups([[key] for key in keys], MOST_GROUPS))
         few = (len(names) for names in groups)
         return tuple(key for key, n in zip(keys, few, strict=True) if 0 < n <= MOST_GROUPS)
 
@@ -227,14 +283,28 @@ class StoredPairs(ABC):
         (groups,) = self._groups([keys])
         return tuple(" ".join(names) for names in groups)
 
-    @abstractmethod
     def _groups(
         self, crossed: Sequence[Sequence[str]], most: int | None = None
-    ) -> list[list[tuple[str, ...]]]:
-        """Return the values that occur, sorted, of each list of attributes of a score table.
+    ) -> list[list[Names]]:
+        """Return the values that occur, sorted, of each list of attributes of a score table."""
+        keys = {key for each in crossed for key in each}
+        if not keys or isinstance(self.source, FolderParts):
+            return [[] for _ in crossed]
+        # As of a dataset, groups are those of all folds.
+        everything = self._all_folds(replace(self.source, crossed=()))
+        tally = everything.reduce(partial(OccurringGroups, crossed, most), keys)
+        return [sorted(names) for names in tally.groups]
 
-        Nobody needs to know more of them than one more than `most`.
+    def source_of(self, columns: Collection[str]) -> FolderParts | TableParts:
+        """Return what makes parts of rows with these columns: it knows which make groups.
+
+        Where no attribute is read, nobody needs to know.
         """
+        source = self.source
+        if isinstance(source, FolderParts) or source.crossed is not None:
+            return source
+        asked = source.layout.attributes_in(columns)
+        return replace(source, crossed=self.crossed) if asked else source
 
     def why_no_groups(self) -> str:
         """Say why there is no default attribute, and what to do."""
@@ -276,6 +346,14 @@ class StoredPairs(ABC):
     @abstractmethod
     def fold_names(self) -> Sequence[Any]:
         """The folds that occur, in order."""
+
+    @abstractmethod
+    def reduce(self, start: Callable[[], T], columns: Collection[str] | None = None) -> T:
+        """Return what `start()`, a tally of nothing yet, comes to when all pairs were added."""
+
+    @abstractmethod
+    def _all_folds(self, source: FolderParts | TableParts) -> Self:
+        """Return the pairs of all folds, with parts made by `source`."""
 
     @abstractmethod
     def _with_feature(self, feature: str) -> Self: ...

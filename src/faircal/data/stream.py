@@ -7,7 +7,6 @@ import queue
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,7 +21,7 @@ from faircal.data.build import ScoreColumns
 from faircal.data.columns import Span, parse_fold, parse_scores
 from faircal.data.dataset import COSINE_RANGE, Dataset, Memo, check_range, join_scores
 from faircal.data.long_tables import TableFile, open_table
-from faircal.data.pair_sources import FolderParts, TableParts, combinations
+from faircal.data.pair_sources import FolderParts, TableParts
 from faircal.data.parts import KeptTally, PartProgress, StoredPairs, T
 from faircal.data.tables import find_table, is_table, require_columns, table_files
 
@@ -150,27 +149,6 @@ class PairStream(StoredPairs):
 
     # ----------------------------------------------------------------- views
 
-    @property
-    def crossed(self) -> tuple[str, ...]:
-        """The attributes that make groups when none is named; a score table is read to tell."""
-        return self._memo("crossed", lambda: super(PairStream, self).crossed)
-
-    def _groups(
-        self, crossed: Sequence[Sequence[str]], most: int | None = None
-    ) -> list[list[tuple[str, ...]]]:
-        """Return the values that occur, sorted, of each list of attributes: the table is read."""
-        source, keys = self.source, sorted({key for each in crossed for key in each})
-        groups: list[set[tuple[str, ...]]] = [set() for _ in crossed]
-        if isinstance(source, FolderParts) or not keys:
-            return [[] for _ in crossed]
-        names = [name for name in source.layout.columns(keys) if name not in source.layout.scores]
-        for _, table in self.read(names):
-            columns = {key: source.layout.attribute(table, key, self.where) for key in keys}
-            for occurring, each in zip(groups, crossed, strict=True):
-                if most is None or len(occurring) <= most:
-                    occurring |= combinations([columns[key] for key in each])
-        return [sorted(occurring) for occurring in groups]
-
     def fingerprint(self) -> str:
         """SHA-256 over how the pairs are read, and what tells whether a file was changed.
 
@@ -204,6 +182,11 @@ class PairStream(StoredPairs):
         if not self.has_folds:
             return []
         return sorted({name for counts in self._fold_counts() for name in counts})
+
+    def _all_folds(self, source: FolderParts | TableParts) -> PairStream:
+        stream = copy.copy(self)
+        stream.source, stream._filter = source, None
+        return stream
 
     def _with_fold(self, fold: str, keep: bool) -> PairStream:
         if self._filter is not None:
@@ -304,7 +287,7 @@ class PairStream(StoredPairs):
 
     def _parts(self, start: int, columns: Collection[str] | None) -> Iterator[Dataset]:
         names = self.source.columns(columns, self.table.schema.names)
-        source, score_range = self._source_of(names), self.score_range
+        source, score_range = self.source_of(names), self.score_range
         if self._filter is not None and "fold" not in names:
             names = [*names, "fold"]
         text = "fold" in names and self._text_folds()
@@ -322,17 +305,6 @@ class PairStream(StoredPairs):
                 part, skip = part.subset(np.arange(skip, len(part))), 0
             if len(part):
                 yield part
-
-    def _source_of(self, columns: Sequence[str]) -> FolderParts | TableParts:
-        """Return what makes parts of rows with these columns: it knows which make groups.
-
-        Where no attribute is read, nobody needs to know.
-        """
-        source = self.source
-        if isinstance(source, FolderParts):
-            return source
-        asked = source.layout.attributes_in(columns)
-        return replace(source, crossed=self.crossed) if asked else source
 
     def _seek(self, start: int) -> tuple[int, int]:
         """Return the row to read from, and how many of the pairs kept after it to pass over."""

@@ -9,7 +9,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from faircal.production.scoring.parquet import PartWriter, join_parts, rows_of
+from faircal.production.scoring.run import PartWriter, join_parts, rows_of
 
 
 def table(start, rows):

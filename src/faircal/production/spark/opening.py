@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import digest, existing, stamp
@@ -18,14 +19,23 @@ from faircal.data import Dataset
 from faircal.data.build import ScoreColumns
 from faircal.data.dataset import COSINE_RANGE, check_range, join_scores
 from faircal.data.pair_sources import ROW, FolderParts, TableParts
-from faircal.data.tables import find_table, is_table, require_columns
-from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.running import PartReader
+from faircal.data.tables import (
+    check_alike,
+    check_shape,
+    find_table,
+    is_index,
+    is_table,
+    parts_of,
+    read_table,
+    require_columns,
+    unreadable,
+)
+from faircal.production.spark.pairs import PartReader, SparkPairs
 from faircal.production.spark.session import errors_in_one_line, require
-from faircal.production.spark.tables import crossable, read_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
 
 Range = tuple[float, float]
 
@@ -260,8 +270,7 @@ def _with_table(
 ) -> SparkPairs:
     layout = ScoreColumns.of(_names(frame), how.features, where)
     score_range = _range(frame, layout.scores, how.limits, where)
-    crossed = crossable(frame, layout, where)
-    table = TableParts(layout, name, where, how.limits, n_rows, crossed)
+    table = TableParts(layout, name, where, how.limits, n_rows)
     return SparkPairs(
         frame, PartReader(table, score_range, layout.scores[0], _text_folds(frame)), mark
     )
@@ -310,3 +319,119 @@ def _mark(source: Path, how: ReadingOptions) -> str:
             update(stamp(path))
 
     return digest(feed)
+
+
+#: Rows that are read here and dealt out, at most: Java must hold them.
+_MOST_ROWS = 2_000_000
+#: What means something else to who looks for files by patterns.
+_SIGNS = frozenset("\\[]{}*?")
+
+
+def read_frame(spark: SparkSession, path: Path, numbered: bool = False) -> tuple[DataFrame, int]:
+    """Return a table as a frame, and how many rows it has.
+
+    Parquet, one file or several, is read by the workers, but for columns that Spark has no type for
+    (times of day, nanoseconds, half floats); another table is read here, and then dealt out.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : Path
+    numbered : bool
+        Add a column `ROW` with the number of each row; those of several files follow each other in
+        the order of the files' names.
+    """
+    files = [path] if path.is_file() and path.suffix == ".parquet" else parts_of(path)
+    if files:
+        return _read_parquet(spark, path, files, numbered)
+    table = with_spark_types(read_table(path))
+    if table.num_rows > _MOST_ROWS:
+        raise DataError(
+            f"{path}: {table.num_rows:,} rows, and Spark takes over {_MOST_ROWS:,} from Parquet "
+            "only; write it as .parquet"
+        )
+    if numbered:
+        table = table.append_column(ROW, pa.array(range(table.num_rows), pa.int64()))
+    return spark.createDataFrame(table), table.num_rows
+
+
+def _read_parquet(
+    spark: SparkSession, path: Path, files: Sequence[Path], numbered: bool
+) -> tuple[DataFrame, int]:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    with unreadable(path):
+        about = [pq.read_metadata(file) for file in files]
+        schemas = [found.schema.to_arrow_schema() for found in about]
+        schema = check_alike(list(zip(files, schemas, strict=True)))
+    n_rows = sum(found.num_rows for found in about)
+    check_shape(schema.names, n_rows, path)
+    kinds = [(field.name, _spark_type(field.type)) for field in schema]
+    there = pa.schema([(name, kind) for name, kind in kinds if kind is not None])
+    types = spark.createDataFrame(there.empty_table()).schema
+    frame = spark.read.schema(types).parquet(*map(spark_address, files))
+    if numbered:
+        # Spark knows the row within each file.
+        starts, start = [], 0
+        for file, found in zip(files, about, strict=True):
+            starts += [F.lit(file.name), F.lit(start)]
+            start += found.num_rows
+        # Names come as in an address, but for "+", which stands for itself.
+        name = F.url_decode(F.replace(F.col("_metadata.file_name"), F.lit("+"), F.lit("%2B")))
+        row = F.col("_metadata.row_index") + F.create_map(*starts)[name]
+        frame = frame.withColumn(ROW, row.cast("long"))
+    return frame.select([name for name in frame.columns if not is_index(name)]), n_rows
+
+
+def spark_address(path: Path) -> str:
+    r"""Return the address of a file for Spark to read: that one, whatever signs are in its name.
+
+    Examples
+    --------
+    >>> print(spark_address(Path("/data/a [1].parquet")))
+    file:///data/a \[1\].parquet
+    """
+    return "file://" + "".join(f"\\{c}" if c in _SIGNS else c for c in str(path.resolve()))
+
+
+#: What Spark has in place of whole numbers without a sign.
+_SIGNED = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+
+
+def _spark_type(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type that Spark has for values of this one; None where it has none.
+
+    It has none for times of day, nanoseconds and half floats, and stumbles over them in Parquet.
+    """
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = _SIGNED.get(kind, kind)
+    number = pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)
+    float_ = pa.types.is_floating(kind) and not pa.types.is_float16(kind)
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return kind if number or float_ or text or pa.types.is_date(kind) else None
+
+
+def with_spark_types(table: pa.Table) -> pa.Table:
+    """Return a table in types that Spark has; what is neither number nor text becomes text.
+
+    Examples
+    --------
+    >>> table = pa.table({"n": pa.array([1], pa.uint8()), "none": pa.nulls(1)})
+    >>> with_spark_types(table).schema.types
+    [DataType(int16), DataType(string)]
+    """
+    return table.cast(
+        pa.schema(
+            (
+                field.name,
+                _spark_type(pa.float32() if pa.types.is_float16(field.type) else field.type)
+                or (field.type if pa.types.is_binary(field.type) else pa.string()),
+            )
+            for field in table.schema
+        )
+    )

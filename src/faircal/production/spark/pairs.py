@@ -1,30 +1,33 @@
-"""Pairs in a Spark frame, with what is known of their images."""
+"""Pairs in a Spark frame: datasets made by its workers, and what is done with each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
+from faircal._base.container import arrays_of, pack, prefixed, unprefixed
 from faircal._base.errors import DataError, ParameterError
-from faircal.data import Dataset
+from faircal.compute.threads import single
+from faircal.data import Dataset, Memo
+from faircal.data.columns import SOMEWHERE
 from faircal.data.pair_sources import FolderParts, TableParts
 from faircal.data.parts import KeptTally, PartProgress, StoredPairs, T
-from faircal.production.spark.running import (
-    PartReader,
-    PartWork,
-    as_bytes,
-    map_parts,
-    reduce_parts,
-)
 from faircal.production.spark.session import errors_in_one_line
-from faircal.production.spark.tables import groups_in
 
 if TYPE_CHECKING:
+    from pyspark import Broadcast
     from pyspark.sql import Column, DataFrame, SparkSession
+
+    from faircal.data import Dataset
+    from faircal.data.pair_sources import FolderParts, TableParts
+    from faircal.data.parts import T, Tally
+
 
 #: Pairs that are looked at before any work is done.
 _HEAD = 16
@@ -52,6 +55,7 @@ class SparkPairs(StoredPairs):
     reader: PartReader
     mark: str
     all_folds: DataFrame | None = None
+    _memo: Memo = field(default_factory=lambda: Memo({}), repr=False)
 
     def __len__(self) -> int:
         return self._counted
@@ -116,28 +120,16 @@ class SparkPairs(StoredPairs):
             ~F.isnan(fold), fold.cast("string")
         )
 
-    @property
-    def crossed(self) -> tuple[str, ...]:
-        """The attributes that make groups when none is named, as found on opening."""
-        source = self.source
-        return source.images.crossed if isinstance(source, FolderParts) else source.crossed
-
-    def _groups(
-        self, crossed: Sequence[Sequence[str]], most: int | None = None
-    ) -> list[list[tuple[str, ...]]]:
-        """Return the values that occur, sorted, of each list of attributes: a job tells."""
-        if isinstance(self.source, FolderParts):
-            return [[] for _ in crossed]
-        # As of a dataset, groups are those of all folds.
-        frame = self.frame if self.all_folds is None else self.all_folds
-        return groups_in(frame, self.source.layout, crossed, self.where, most)
-
     def fingerprint(self) -> str:
         """Return what tells whether this is the same data as another time."""
         return self.mark
 
     def _with_feature(self, feature: str) -> SparkPairs:
         return replace(self, reader=replace(self.reader, feature=feature))
+
+    def _all_folds(self, source: FolderParts | TableParts) -> SparkPairs:
+        frame = self.frame if self.all_folds is None else self.all_folds
+        return replace(self, frame=frame, reader=replace(self.reader, source=source))
 
     def _with_fold(self, fold: str, keep: bool) -> SparkPairs:
         here = self._fold == fold
@@ -159,6 +151,11 @@ class SparkPairs(StoredPairs):
             always read.
         """
         return self.frame.select(self.source.columns(columns, self.frame.columns))
+
+    def _reader(self, columns: Collection[str] | None) -> PartReader:
+        """Return what makes parts of what is `needed`."""
+        names = self.source.columns(columns, self.frame.columns)
+        return replace(self.reader, source=self.source_of(names))
 
     def head(self) -> Dataset:
         """Return a few pairs, here, to check a model against."""
@@ -182,7 +179,7 @@ class SparkPairs(StoredPairs):
             table: pa.Table = replace(self, frame=frame).needed().toArrow()
         if not table.num_rows:
             raise DataError(f"{self.where}: expected at least one pair, found none")
-        return self.reader.dataset(table)
+        return self._reader(None).dataset(table)
 
     def parts(
         self, start: int = 0, columns: Collection[str] | None = None
@@ -193,15 +190,16 @@ class SparkPairs(StoredPairs):
         """
         if start:
             raise ParameterError(f"{self.where}: pairs on Spark have no numbers to go on from")
+        reader = self._reader(columns)
         with errors_in_one_line():
             for row in self.needed(columns).mapInArrow(as_bytes, "part binary").toLocalIterator():
-                yield self.reader.dataset(pa.ipc.open_stream(bytes(row.part)).read_all())
+                yield reader.dataset(pa.ipc.open_stream(bytes(row.part)).read_all())
 
     def map(
         self, make: Callable[[], PartWork], schema: Any, columns: Collection[str] | None = None
     ) -> DataFrame:
         """Return a frame with what the workers make of the parts; see `map_parts`."""
-        return map_parts(self.needed(columns), self.reader, make, schema)[0]
+        return map_parts(self.needed(columns), self._reader(columns), make, schema)[0]
 
     def reduce(
         self,
@@ -217,4 +215,175 @@ class SparkPairs(StoredPairs):
         """
         if progress is not None:
             progress(0, 1)
-        return reduce_parts(self.needed(columns), self.reader, start)
+        return reduce_parts(self.needed(columns), self._reader(columns), start)
+
+
+Range = tuple[float, float]
+
+#: Pairs of a part, about: Spark's own batches (10,000 rows unless told) are too short to be quick.
+PART = 1 << 18
+#: Tallies that the driver adds up, at most: those of tasks are added up on the workers first.
+_FEW = 32
+_STATE = "state binary"
+
+PartWork = Callable[[Iterator["Dataset"]], Iterator[pa.Table]]
+
+
+@dataclass(frozen=True, eq=False)
+class PartReader:
+    """Makes datasets of the Arrow batches of a frame.
+
+    Travels to the workers, where it stays for as long as their processes do.
+
+    Parameters
+    ----------
+    source : FolderParts or TableParts
+    score_range : (float, float)
+        Of the scores; as `Dataset.score_range`.
+    feature : str
+        The one in use.
+    text_folds : bool
+        Whether folds are text.
+    """
+
+    source: FolderParts | TableParts
+    score_range: Range
+    feature: str
+    text_folds: bool
+
+    def parts(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Dataset]:
+        """Yield the pairs of `batches`, some 2¹⁸ at a time."""
+        return map(self.dataset, gathered(batches))
+
+    def dataset(self, table: pa.Table) -> Dataset:
+        """Make one dataset of pairs; those of known images share images and embeddings."""
+        part = self.source.build(table, SOMEWHERE, self.text_folds, self.score_range)
+        return part if part.feature == self.feature else part.select(self.feature)
+
+
+def gathered(batches: Iterable[pa.RecordBatch], rows: int = PART) -> Iterator[pa.Table]:
+    """Put batches together until there are `rows` rows; nothing comes of none.
+
+    Examples
+    --------
+    >>> batches = [pa.record_batch({"left": [1, 2]}), pa.record_batch({"left": [3]})] * 2
+    >>> [table.num_rows for table in gathered(batches, rows=3)]
+    [3, 3]
+    """
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+            count += batch.num_rows
+        if count >= rows:
+            yield pa.Table.from_batches(held)
+            held, count = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def as_bytes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `batches`, a part in one cell, to be read by the driver part by part."""
+    for table in gathered(batches):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        yield pa.record_batch({"part": pa.array([sink.getvalue().to_pybytes()], pa.binary())})
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What a worker does with its share of a frame; it is unpickled once a process, and kept."""
+
+    reader: PartReader
+    make: Callable[[], PartWork]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from pyspark import cloudpickle
+
+        # A broadcast is pickled as data is; functions take what Spark ships functions with.
+        return _unpacked, (self.reader, cloudpickle.dumps(self.make))
+
+    @cached_property
+    def work(self) -> PartWork:
+        return self.make()
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with single():
+            for table in self.work(self.reader.parts(batches)):
+                yield from table.to_batches()
+
+
+def _unpacked(reader: PartReader, make: bytes) -> _Task:
+    from pyspark import cloudpickle
+
+    return _Task(reader, cloudpickle.loads(make))
+
+
+def map_parts(
+    frame: DataFrame, reader: PartReader, make: Callable[[], PartWork], schema: Any
+) -> tuple[DataFrame, Broadcast[_Task]]:
+    """Return a frame with what comes of the parts, and what must be there while it is used.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The pairs.
+    reader : PartReader
+    make : callable
+        Called once in each worker process; gives what makes tables of parts.
+    schema : str or StructType
+        Of those tables.
+    """
+    task: Broadcast[_Task] = frame.sparkSession.sparkContext.broadcast(_Task(reader, make))
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from task.value(batches)
+
+    return frame.mapInArrow(run, schema), task
+
+
+def reduce_parts(frame: DataFrame, reader: PartReader, start: Callable[[], T]) -> T:
+    """Count all parts, each task in a tally of its own, and return what they come to together."""
+
+    def counting() -> PartWork:
+        return lambda parts: _counted(start(), parts)
+
+    states, task = map_parts(frame, reader, counting, _STATE)
+
+    def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _packed(_sum(start, (blob for batch in batches for blob in batch.column(0))))
+
+    tasks = min(_FEW, frame.sparkSession.sparkContext.defaultParallelism)
+    try:
+        with errors_in_one_line():
+            rows = states.repartition(tasks).mapInArrow(merged, _STATE).toArrow()
+    finally:
+        task.destroy()
+    return _sum(start, rows["state"])
+
+
+def _counted(tally: T, parts: Iterator[Dataset]) -> Iterator[pa.Table]:
+    for part in parts:
+        tally.add(part)
+        del part  # it is let go before there is another one
+    yield pa.Table.from_batches([_packed(tally)])
+
+
+def _sum(start: Callable[[], T], blobs: Iterable[Any]) -> T:
+    """Add up tallies that have travelled."""
+    total = start()
+    for blob in blobs:
+        arrays, tally = arrays_of(blob.as_py()), start()
+        tally.restore(json.loads(bytes(arrays["header"]).decode()), unprefixed("of", arrays))
+        total.merge(tally)
+    return total
+
+
+def _packed(tally: Tally) -> pa.RecordBatch:
+    """Return the state as the bytes of a container; its JSON, which may be long, as an array."""
+    header, arrays = tally.state()
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    state = pack({}, {"header": text, **prefixed("of", arrays)})
+    return pa.record_batch({"state": pa.array([state], pa.binary())})

@@ -17,9 +17,8 @@ from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
 from faircal.methods.prior import Shift
 from faircal.production.scoring import Adding, needed_columns, score_part
-from faircal.production.scoring.parquet import join_parts, rows_of
-from faircal.production.spark.pairs import SparkPairs
-from faircal.production.spark.running import PartWork
+from faircal.production.scoring.run import join_parts, rows_of
+from faircal.production.spark.pairs import PartWork, SparkPairs
 from faircal.production.spark.session import errors_in_one_line
 
 if TYPE_CHECKING:
