@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import mutation
-from mutation.sites import choose
+from mutation.sites import choose, relocate
 
 
 def main() -> int:
-    """Draw mutants, run tests on them, or compare what became of them."""
+    """Draw mutants, find them again, run tests on them, or compare what became of them."""
     parser = argparse.ArgumentParser(
         prog="python -m mutation",
         description=mutation.__doc__,
@@ -25,6 +25,9 @@ def main() -> int:
     drawing.add_argument("--tree", type=Path, default=Path())
     drawing.add_argument("--seed", type=int, default=0)
     drawing.add_argument("--count", type=int, default=400)
+    moving = commands.add_parser("relocate", help="describe mutants as a tree has them now")
+    moving.add_argument("mutants", type=Path)
+    moving.add_argument("--tree", type=Path, default=Path())
     running = commands.add_parser("run", help="run the tests on each mutant")
     running.add_argument("mutants", type=Path)
     running.add_argument("--tree", type=Path, default=Path())
@@ -38,7 +41,17 @@ def main() -> int:
 
 
 def _choose(options: argparse.Namespace) -> None:
-    mutants = choose(options.tree.resolve(), options.seed, options.count)
+    _print(choose(options.tree.resolve(), options.seed, options.count))
+
+
+def _relocate(options: argparse.Namespace) -> None:
+    mutants = json.loads(options.mutants.read_text())
+    here = relocate(options.tree.resolve(), mutants)
+    print(f"{len(here)} of {len(mutants)} are there", file=sys.stderr)
+    _print(here)
+
+
+def _print(mutants: list[dict[str, Any]]) -> None:
     print("[\n" + ",\n".join(json.dumps(mutant) for mutant in mutants) + "\n]")
 
 

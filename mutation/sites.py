@@ -14,20 +14,19 @@ from zlib import crc32
 
 from mutation.edits import faults, header, shape
 
-#: The numerics of the tree that mutants were drawn of; what is left out reads, writes or prints.
+#: The numerics that mutants are drawn of; what is left out reads, writes or prints.
 _NUMERICS = """
-metrics/*.py uncertainty/*.py measures.py calibrators/*.py calibrators/classes/*.py
-counting.py curves.py clustering.py mixture.py methods/*.py results.py
-compute/[!_]*.py compute/_numba.py compute/_numpy.py compute/_forms.py compute/_starting.py
-classifier/maps.py classifier/cross_fitting.py classifier/estimator.py
-auditing/operating.py auditing/matrix.py auditing/region*.py auditing/label_*.py
-auditing/relabelling.py comparing/paired.py comparing/estimates.py comparing/verdicts.py
-classifying/differences.py classifying/measuring.py monitoring/comparing.py
-monitoring/calibration.py monitoring/distance.py monitoring/ladder.py monitoring/strata.py
-monitoring/tolerance.py monitoring/counting.py monitoring/lots.py pairing/sampling.py
-pairing/imposters.py pairing/matched.py pairing/hard.py
+compute/[!_]*.py compute/_numba.py calibrators/*.py calibrators/classes/*.py
+metrics/*.py metrics/intervals/*.py methods/*.py methods/smooth/*.py
+methods/classifier/maps.py methods/classifier/cross_fitting.py methods/classifier/estimator.py
+evaluation/curves.py evaluation/audit/rates.py evaluation/audit/region*.py
+evaluation/audit/label_noise.py evaluation/compare/paired.py evaluation/compare/verdicts.py
+evaluation/classes/measuring.py evaluation/thresholds/*.py evaluation/tuning/*.py
+production/monitoring/comparing.py production/monitoring/counts.py
+production/monitoring/placing.py production/monitoring/windows.py
+data/pairing/imposters.py data/pairing/matched.py
 """
-_LEFT_OUT = {"modelfile.py", "inputs.py", "passes.py", "device.py", "__init__.py", "catalogue.py"}
+_LEFT_OUT = {"modelfile.py", "inputs.py", "device.py", "__init__.py", "catalogue.py"}
 _FOR_PEOPLE = {"__repr__", "__str__", "_repr_html_", "__sklearn_tags__"}
 #: How many statements before and after one help to recognise it.
 _NEAR = 3
@@ -125,17 +124,32 @@ def choose(tree: Path, seed: int, count: int) -> list[dict[str, Any]]:
 def _described(number: int, site: Site, rng: random.Random) -> dict[str, Any]:
     wrong = faults(site.statement)
     edit = rng.randrange(len(wrong))
+    return _record(number, site, wrong[edit], edit)
+
+
+def _record(number: int, site: Site, wrong: ast.stmt, edit: int) -> dict[str, Any]:
     return {
         "id": number,
         "path": site.path,
         "function": site.function,
         "before": site.text,
-        "after": ast.unparse(wrong[edit]),
+        "after": ast.unparse(wrong),
         "index": site.index,
         "edit": edit,
         "shape": site.shape,
         "near": sorted(site.near),
     }
+
+
+def relocate(root: Path, mutants: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the mutants that a tree still has: where they are, and how they read now."""
+    tree = Tree(root)
+    places = ((mutant, tree.find(mutant)) for mutant in mutants)
+    return [
+        _record(mutant["id"], place.site, place.wrong, mutant["edit"])
+        for mutant, place in places
+        if place.site is not None and place.wrong is not None
+    ]
 
 
 @dataclass(frozen=True)

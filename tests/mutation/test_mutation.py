@@ -13,7 +13,7 @@ import pytest
 
 from mutation.edits import faults, shape
 from mutation.run import faulty_module
-from mutation.sites import Tree, choose
+from mutation.sites import Tree, choose, relocate
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,6 +101,10 @@ def test_mutants_are_found_after_a_refactoring(tmp_path):
     assert [moved.find(mutant).how for mutant in mutants] == ["moved"] * 3
     renamed = Tree(tree(tmp_path / "renamed", {"src/faircal/averages.py": AVERAGES}))
     assert [renamed.find(mutant).how for mutant in mutants] == ["renamed", "renamed", "missing"]
+    here = relocate(renamed.root, mutants)
+    assert [mutant["id"] for mutant in here] == [0, 1]
+    assert {mutant["path"] for mutant in here} == {"src/faircal/averages.py"}
+    assert [renamed.find(mutant).how for mutant in here] == ["same"] * 2
 
 
 def test_a_run_says_what_is_killed_and_leaves_the_tree_alone(tmp_path):
