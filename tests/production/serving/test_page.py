@@ -24,18 +24,20 @@ from faircal.production.scoring.judging import Judge
 from faircal.production.serving.access import KeyRing
 from faircal.production.serving.page import page_router
 from faircal.production.serving.page.answer import (
-    UNKNOWN,
-    UNLIKE,
     among,
     answer,
     evidence,
     one_in,
+    probability,
     rule,
     share_in_words,
 )
 from faircal.production.serving.page.form import read_file, read_numbers, read_share
 from faircal.production.serving.service import Service, ServiceSettings
 from faircal.production.serving.verification import Verification
+
+UNLIKE = "unlike those the model was calibrated on: do not rely on the probability"
+UNKNOWN = "The model file does not say on whom it was calibrated"
 
 
 class Client:
@@ -624,23 +626,28 @@ def test_groups_where_a_promise_does_not_hold_are_named():
     assert rule(replace(point, measured=many)).endswith("g6, g7 and 3 more")
 
 
-def test_clusters_and_scores_in_words():
-    numbers = dict(answer(verified(), Known(None)).numbers)
-    assert numbers["Clusters"] == "0 and 2"  # as the API has them
-    assert numbers["Score (cosine)"] == "0.5000"
-    numbers = dict(answer(verified(clusters=(4, 4), score=0.7), Known(None)).numbers)
-    assert numbers["Clusters"] == "both in 4"
-    assert numbers["Score (what the model ranks by)"] == "0.7000"
-    assert "Clusters" not in dict(answer(verified(clusters=None), Known(None)).numbers)
+def test_clusters_and_scores_in_words(serve, fitted, monkeypatch):
+    client, service = serve()
+
+    def page(**more):
+        monkeypatch.setattr(service, "verify", lambda *_, **__: verified(**more))
+        return plain(post(client, filled(fitted[1]["same"])))
+
+    assert "Clusters 0 and 2" in page()  # as the API has them
+    assert "Score (cosine) 0.5000" in page()
+    assert "Log-likelihood ratio −2.00 nats (−0.87 in powers of ten)" in page(
+        log_likelihood_ratio=-2.0
+    )
+    assert "Clusters both in 4" in page(clusters=(4, 4))
+    assert "Score (what the model ranks by) 0.7000" in page(score=0.7)
+    assert "Clusters" not in page(clusters=None)
 
 
-@pytest.mark.parametrize("probability", [0.0, 1e-9, 0.004, 0.0096, 0.5, 0.9951, 1 - 1e-9, 1.0])
-def test_a_probability_never_becomes_certain(probability):
-    said = answer(verified(probability=probability), Known(None))
-    shown = dict(said.numbers)["Probability"]
-    if 0 < probability < 1:
-        assert shown not in ("0.0000", "1.0000")
-        assert not re.search(r"\b0 in|\b(\d[\d,]*) in \1\b", said.chance.replace("\xa0", " "))
+@pytest.mark.parametrize("value", [0.0, 1e-9, 0.004, 0.0096, 0.5, 0.9951, 1 - 1e-9, 1.0])
+def test_a_probability_never_becomes_certain(value):
+    if 0 < value < 1:
+        assert probability(value) not in ("0.0000", "1.0000")
+        assert not re.search(r"\b0 in|\b(\d[\d,]*) in \1\b", share_in_words(value))
 
 
 def test_shares_as_people_write_them():

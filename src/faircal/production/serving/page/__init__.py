@@ -20,7 +20,16 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from faircal._version import __version__
 from faircal.production.serving.access import Access
 from faircal.production.serving.bodies import BodyReader, Refused
-from faircal.production.serving.page.answer import answer, live, one_in, rule, sentence
+from faircal.production.serving.page.answer import (
+    answer,
+    decimals,
+    live,
+    one_in,
+    probability,
+    rule,
+    sentence,
+    share_in_words,
+)
 from faircal.production.serving.page.form import (
     CARD,
     COMPARE,
@@ -167,7 +176,10 @@ class _Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {"sentence": sentence, "one_in": one_in, "rule": rule}
+        self._environment.filters |= {
+            each.__name__: each
+            for each in (sentence, one_in, rule, share_in_words, decimals, probability)
+        }
         self._environment.globals |= {"version": __version__, "static": _address, "sides": SIDES}
 
     async def asked(self, request: Request, filled: PageForm, gate: Access) -> Response:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from faircal._base.errors import StorageError
 from faircal.model import OperatingPoint, Population
 from faircal.production.scoring.judging import Judge
-from faircal.production.serving.page.form import SIDES
 from faircal.production.serving.service import Service
 from faircal.production.serving.verification import Verification
 from faircal.report.svg import score_histogram
@@ -135,29 +134,17 @@ def evidence(log_likelihood_ratio: float, most: float = math.inf) -> str:
     )
 
 
-#: Outside of the population no probability is worth its name: said in these words.
-UNLIKE = (
-    "unlike those the model was calibrated on: do not rely on the probability, the evidence or the "
-    "decision."
-)
-UNKNOWN = (
-    "The model file does not say on whom it was calibrated: nobody can tell whether these faces "
-    "are like those."
-)
 #: Groups that are named in a sentence.
 _MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said of one pair; the template draws it, too."""
+    """What is said of one pair; the template says the rest, and draws it."""
 
     result: Verification
-    chance: str
-    warnings: list[str]
     evidence: str
     beyond: str
-    numbers: list[tuple[str, str]]
     among: list[str]
     histogram: Markup | None
 
@@ -169,20 +156,25 @@ class Answer:
 
 def answer(result: Verification, judge: Judge) -> Answer:
     """Put what is said of a pair into words."""
-    population = judge.model.about_.population
-    ratio = result.log_likelihood_ratio
-    most = _countable(ratio, population)
+    population, ratio = judge.model.about_.population, result.log_likelihood_ratio
+    if population is None:
+        return Answer(result, evidence(ratio), "", [], None)
+    # The pairs of the kind that the evidence speaks against: what they could show by counting is
+    # bounded, as a share under 3 / n can't be told from none (the rule of three).
+    against = population.imposter_counts if ratio > 0 else population.genuine_counts
+    pairs, kind = int(against.sum()), "two people" if ratio > 0 else "one person"
+    most = max(pairs / 3, 2.0)
+    beyond = ""
+    if abs(ratio) > math.log(most):
+        beyond = (
+            f"How much likelier, its {pairs:,} calibration pairs of {kind} are too few to tell."
+        )
     return Answer(
         result,
-        chance=share_in_words(result.probability).replace(
-            " in ", "\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}"
-        ),
-        warnings=_warnings(result),
-        evidence=evidence(ratio, most),
-        beyond=_beyond(ratio, most, population),
-        numbers=_numbers(result),
-        among=[] if population is None else among(result.similarity, population),
-        histogram=None if population is None else _histogram(result, population),
+        evidence(ratio, most),
+        beyond,
+        among(result.similarity, population),
+        _histogram(result, population),
     )
 
 
@@ -213,60 +205,14 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _warnings(result: Verification) -> list[str]:
-    if result.outside is None:
-        return [UNKNOWN]
-    unlike = [name for name, out in zip(SIDES.values(), result.outside, strict=True) if out]
-    if len(unlike) == len(SIDES):
-        return [f"Both faces are {UNLIKE}"]
-    return [f"The {name} is {UNLIKE}" for name in unlike]
+def probability(value: float) -> str:
+    """Return a probability in four digits that never rounds to certainty.
 
-
-def _countable(ratio: float, population: Population | None) -> float:
-    """Return the largest likelihood ratio that calibration pairs could show by counting.
-
-    A share under 3 / n can't be told from none (the rule of three).
+    Examples
+    --------
+    >>> probability(0.5), probability(1 - 1e-9)
+    ('0.5000', 'over 0.9999')
     """
-    if population is None:
-        return math.inf
-    return max(int(_others(ratio, population).sum()) / 3, 2.0)
-
-
-def _others(ratio: float, population: Population) -> NDArray[np.int64]:
-    """Return the pairs of the kind that the evidence speaks against."""
-    return population.imposter_counts if ratio > 0 else population.genuine_counts
-
-
-def _beyond(ratio: float, most: float, population: Population | None) -> str:
-    """Say where a likelihood ratio is larger than the calibration pairs can show."""
-    if population is None or abs(ratio) <= math.log(most):
-        return ""
-    pairs, kind = int(_others(ratio, population).sum()), "two people" if ratio > 0 else "one person"
-    return f"How much likelier, its {pairs:,} calibration pairs of {kind} are too few to tell."
-
-
-def _numbers(result: Verification) -> list[tuple[str, str]]:
-    if result.score == result.similarity:
-        lines = [("Score (cosine)", decimals(result.score, 4))]
-    else:
-        lines = [
-            ("Similarity (cosine)", decimals(result.similarity, 4)),
-            ("Score (what the model ranks by)", decimals(result.score, 4)),
-        ]
-    nats = result.log_likelihood_ratio
-    tens = decimals(nats / math.log(10), 2)
-    lines += [
-        ("Probability", _probability(result.probability)),
-        ("Log-likelihood ratio", f"{decimals(nats, 2)} nats ({tens} in powers of ten)"),
-    ]
-    if result.clusters is not None:
-        one, other = result.clusters  # from 0 on, as everywhere else
-        lines.append(("Clusters", f"both in {one}" if one == other else f"{one} and {other}"))
-    return lines
-
-
-def _probability(value: float) -> str:
-    """Return a probability in four digits that never rounds to certainty."""
     if 0 < value < 1 / MOST:
         return f"under {1 / MOST:.4f}"
     if 1 - 1 / MOST < value < 1:
