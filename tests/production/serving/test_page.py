@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import logging
 import re
@@ -228,10 +227,8 @@ def test_enrolled_names_and_embeddings_mix(serve, fitted, tmp_path):
 def test_files_of_numbers(serve, fitted):
     client, _ = serve()
     left, right = fitted[1]["same"]
-    saved = io.BytesIO()
-    np.save(saved, left[None])
     fields = {"left_kind": "numbers", "right_kind": "numbers", "right_numbers": text_of(right)}
-    found = post(client, fields, {"left_file": ("x.npy", saved.getvalue())})
+    found = post(client, fields, {"left_file": ("x.json", text_of(left))})
     assert "Same person" in plain(found)
 
 
@@ -313,25 +310,10 @@ def test_every_fault_is_told_at_once(serve, tmp_path):
     assert "takes no photos" in found.text
 
 
-def test_npy_files_are_not_taken_at_their_word():
-    saved = io.BytesIO()
-    np.save(saved, np.arange(4, dtype=np.float16))
-    assert read_file(saved.getvalue()).tolist() == [0, 1, 2, 3]
-    huge = saved.getvalue().replace(b"(4,)", b"(9999999999,)")
-    for broken in (huge, saved.getvalue()[:-1], b"\x93NUMPY", b"\x93NUMPY\x09\x00" + b"x" * 99):
-        with pytest.raises(DataError, match="file"):
-            read_file(broken)
-    for odd in (np.ones((2, 2)), np.array(["a", "b"]), np.array(3.0)):
-        saved = io.BytesIO()
-        np.save(saved, odd)
-        with pytest.raises(DataError):
-            read_file(saved.getvalue())
-    pickled = io.BytesIO()
-    np.save(pickled, np.array([1, None], dtype=object), allow_pickle=True)
+@pytest.mark.parametrize("content", [b"\xff\xd8\xff\xe0 a photo", b"\x93NUMPY\x01\x00v\x00{}"])
+def test_other_files_are_refused(content):
     with pytest.raises(DataError, match="file"):
-        read_file(pickled.getvalue())
-    with pytest.raises(DataError, match="file"):
-        read_file(b"\xff\xd8\xff\xe0 a photo")
+        read_file(content)
 
 
 def test_errors_never_hold_the_numbers():

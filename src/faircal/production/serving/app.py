@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import signal
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from faircal.production.serving.metrics import Metrics, ServiceCounts
+    from faircal.production.serving.metrics import Metrics
 
 #: For `database`: keep nothing.
 NONE = "none"
@@ -83,7 +82,7 @@ def make_app(service: Service) -> FastAPI:
         summary="Fair, calibrated probabilities for face verification",
         docs_url=None,  # their pages come from elsewhere: nothing here does
         redoc_url=None,
-        redirect_slashes=False,
+        redirect_slashes=False,  # an id may end in one, and a redirection would repeat the address
         lifespan=lifespan,
     )
     app.state.jobs = jobs  # before it is started: a signal may come first
@@ -93,12 +92,7 @@ def make_app(service: Service) -> FastAPI:
         from faircal.production.serving.page import page_router
 
         app.include_router(page_router(service, context.access))
-    app.add_middleware(
-        RequestGate,
-        metrics=context.metrics,
-        counts=service.counts,
-        access_log=service.settings.access_log,
-    )
+    app.add_middleware(RequestGate, metrics=context.metrics, service=service)
     app.add_exception_handler(HTTPException, _no_route)
     app.add_exception_handler(RequestValidationError, _invalid)
     described = app.openapi
@@ -147,11 +141,9 @@ class RequestGate:
     parts of an embedding; what stays are the kinds of errors and where in the code they were.
     """
 
-    def __init__(
-        self, app: ASGIApp, metrics: Metrics, counts: ServiceCounts, access_log: bool
-    ) -> None:
-        self._app, self._metrics, self._counts = app, metrics, counts
-        self._access_log = access_log
+    def __init__(self, app: ASGIApp, metrics: Metrics, service: Service) -> None:
+        self._app, self._metrics, self._counts = app, metrics, service.counts
+        self._access_log = service.settings.access_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -180,7 +172,7 @@ class RequestGate:
         except Exception as error:  # the last resort of a service
             refused = _refused(error, request_id)
             if not status:
-                await _answer(refused, sending)
+                await _response(refused)(scope, receive, sending)
         finally:
             self._report(scope, status, time.perf_counter() - start, request_id)
 
@@ -210,15 +202,6 @@ def _refused(error: Exception, request_id: str) -> Refused:
     )
 
 
-async def _answer(refused: Refused, send: Send) -> None:
-    body = json.dumps(refused.as_json()).encode()
-    headers: list[Any] = [(b"content-type", b"application/json")]
-    headers += [(b"content-length", str(len(body)).encode())]
-    headers += [(key.lower().encode(), value.encode()) for key, value in refused.headers.items()]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
 def serve(
     model: str | Path,
     *,
@@ -245,7 +228,7 @@ def serve(
     ready : callable
         Called with the address when requests are taken.
     **settings
-        Further fields of `faircal.production.serving.ServiceSettings`.
+        Further fields of `faircal.production.serving.service.ServiceSettings`.
 
     Examples
     --------

@@ -102,7 +102,10 @@ def _picture(value: Any, where: str) -> PictureBytes:
 
 
 def template_id(value: Any, where: str) -> str:
-    """Return the id of a template: data, of which nothing but letters is asked."""
+    """Return the id of a template: data, of which nothing but letters is asked.
+
+    What is not printable could forge lines of logs, and of the names that the trail keeps.
+    """
     if type(value) is not str or not 1 <= len(value) <= LONGEST_ID or not value.isprintable():
         raise unprocessable(
             f"expected printable text of 1 to {LONGEST_ID} characters; choose another id",

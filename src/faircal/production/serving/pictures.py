@@ -15,7 +15,7 @@ from faircal.embedding import DETECTORS, NETWORKS, open_network
 from faircal.embedding.pictures import cut_face, pixels_of, read_picture
 from faircal.embedding.weights import require
 
-#: Pixels of a picture; one that says it has more is not decoded.
+#: Pixels of a picture; one that says it has more is not decoded: kilobytes can claim gigapixels.
 MAX_PIXELS = 40_000_000
 #: Kinds that are read; the rarer readers of Pillow are not let at what strangers send.
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP")

@@ -27,20 +27,22 @@ _FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 def start_logging(level: str) -> None:
     """Send what the service and its server say to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(_FORMAT))
-    handler.addFilter(_one_line)
+
+    def to_standard_error(only: Callable[[logging.LogRecord], bool]) -> logging.Handler:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter(_FORMAT))
+        handler.addFilter(only)
+        return handler
+
+    ours = to_standard_error(_one_line)
     for name in ("faircal", "uvicorn"):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers, logger.propagate = [ours], False
         logger.setLevel(level.upper())
     # They tell of every start, odd client and failed connection; what counts we tell ourselves.
     for name in ("uvicorn.error", "psycopg.pool"):
         logging.getLogger(name).setLevel("CRITICAL" if level != "debug" else "DEBUG")
-    others = logging.StreamHandler(sys.stderr)
-    others.setFormatter(logging.Formatter(_FORMAT))
-    others.addFilter(_withheld)
-    logging.getLogger().handlers = [others]
+    logging.getLogger().handlers = [to_standard_error(_withheld)]
 
 
 def _withheld(record: logging.LogRecord) -> bool:
@@ -65,7 +67,11 @@ HEAD_PATIENCE = 20.0
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection; one that dawdles over its head, or never ends it, is closed."""
+    """A connection; one that dawdles over its head, or never ends it, is closed.
+
+    uvicorn waits for ever: some hundred clients that send a byte a minute would take all file
+    descriptors, and a head without an end all memory.
+    """
 
     _in_head, _head_bytes = True, 0
     _timer: asyncio.TimerHandle | None = None
@@ -147,7 +153,7 @@ def run(service: Service, ready: Callable[[str], None]) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,
+            proxy_headers=False,  # anybody can write them, and choose an address for the rate limit
             timeout_keep_alive=75,
             timeout_graceful_shutdown=DRAIN,
         )

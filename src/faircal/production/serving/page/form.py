@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -10,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from fastapi import Request
-from numpy.typing import NDArray
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
@@ -52,14 +50,11 @@ def read_numbers(text: str) -> Vector:
 
 
 def read_file(content: bytes) -> Vector:
-    """Read an embedding from a file: NumPy's (.npy), or a text as `read_numbers` takes it."""
-    if content.startswith(b"\x93NUMPY"):
-        return _checked(_from_npy(content))
+    """Read an embedding from a file with a text as `read_numbers` takes it."""
     try:
-        text = content.decode("utf-8")
+        return read_numbers(content.decode("utf-8"))
     except UnicodeDecodeError:
-        raise DataError("the file: expected .npy, .json or a text with numbers") from None
-    return read_numbers(text)
+        raise DataError("the file: expected .json or another text with numbers") from None
 
 
 def _from_json(text: str) -> object:
@@ -73,32 +68,6 @@ def _from_json(text: str) -> object:
     if not numbers or any(type(one) not in (int, float) for one in numbers):
         raise DataError(f"{_EXPECTED}; this is JSON, and no plain list of numbers")
     return numbers
-
-
-def _from_npy(content: bytes) -> NDArray[np.float64]:
-    """Read an array without taking the file's word for how large it is.
-
-    `numpy.load` makes room for the shape in the header before it reads: a header of some hundred
-    bytes would take all memory.
-    """
-    stream = io.BytesIO(content)
-    try:
-        version = np.lib.format.read_magic(stream)
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
-        shape, _, dtype = read(stream)
-    except (ValueError, KeyError, SyntaxError, RecursionError, MemoryError):
-        message = "the file: it begins as .npy and goes on otherwise; save it again"
-        raise DataError(message) from None
-    size = int(np.prod(np.asarray(shape, dtype=object))) if shape else 1
-    left = content[stream.tell() :]
-    if dtype.kind not in "fiu" or size * dtype.itemsize != len(left):
-        raise DataError("the file: expected .npy with one row of numbers, all of them there")
-    if size != max(shape, default=1):
-        raise DataError(f"the file: expected one embedding, found an array of shape {shape}")
-    return np.frombuffer(left, dtype=dtype).astype(np.float64)
 
 
 def _checked(values: object) -> Vector:

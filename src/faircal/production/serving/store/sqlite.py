@@ -58,10 +58,9 @@ class SqliteStore(Store):
 
     AMONG = "IN (SELECT value FROM json_each(?))"
     PRAGMAS: ClassVar[tuple[str, ...]] = (
-        "synchronous = FULL",
-        "secure_delete = ON",
-        "foreign_keys = ON",
-        "temp_store = MEMORY",
+        "synchronous = FULL",  # a commit survives a power cut: what is answered is on disk
+        "secure_delete = ON",  # deleted templates are overwritten, in the log's pages, too
+        "temp_store = MEMORY",  # no vector in a file that nobody overwrites
         f"busy_timeout = {int(_PATIENCE * 1000)}",
     )
 
@@ -94,6 +93,7 @@ class SqliteStore(Store):
             ) from error
 
     def _identity(self) -> tuple[int, int]:
+        """Return which file is at the path: another one, put there meanwhile, is not ours."""
         status = self.path.stat()
         return status.st_dev, status.st_ino
 
@@ -247,6 +247,7 @@ class SqliteStore(Store):
         return not busy
 
     def _erase(self) -> None:
+        # The log still has the pages from before the deletion.
         with self._lock, self._in_our_words():
             self._unclean = not self._checkpoint()
 
