@@ -18,21 +18,12 @@ from faircal.cli.options import (
 )
 
 
-class GenuinePairs(click.ParamType[Any]):
-    """``all``, or a number."""
-
-    name = "all|number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | None:
-        """Read a number; None is all."""
-        if value is None or value == "all":
-            return None
-        try:
-            return int(value)
-        except ValueError:
-            self.fail(f"expected 'all' or a number, found {value!r}", param, ctx)
+def _all_or_number(value: str) -> int | None:
+    """Read the number of genuine pairs a person; None is all."""
+    try:
+        return None if value == "all" else int(value)
+    except ValueError as error:
+        raise click.BadParameter(f"expected 'all' or a number, found {value!r}") from error
 
 
 @click.command(
@@ -73,7 +64,7 @@ class GenuinePairs(click.ParamType[Any]):
 @option(
     "--genuine",
     part=Part.GENUINE,
-    type=GenuinePairs(),
+    type=_all_or_number,
     default="300",
     metavar="N|all",
     help="At most so many genuine pairs of a person, drawn at random; or all.",
