@@ -92,7 +92,12 @@ class OnnxNetwork(Network):
         if len(inputs) != 1:
             raise ModelFileError(f"{path}: takes {len(inputs)} inputs; give a network of one")
         self._input = inputs[0]
-        self._check(path)
+        kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+        if self._input.type not in kinds:
+            raise ModelFileError(f"{path}: takes {self._input.type}; expected float or float16")
+        self._kind = kinds[self._input.type]
+        # A number where the network takes so many faces at once, no more and no fewer.
+        self._batch = next((n for n in self._input.shape[:1] if isinstance(n, int) and n), None)
 
     def _open(self, cuda: tuple[str, dict[str, int]] | None) -> Any:
         """Open a session on a GPU, or else on the CPU."""
@@ -110,27 +115,6 @@ class OnnxNetwork(Network):
             raise ModelFileError(
                 f"{self.path}: cannot be read as an ONNX network ({short(error)}); get it again"
             ) from error
-
-    def _check(self, path: Path) -> None:
-        """Raise unless the network takes pictures of our size."""
-        size = self.preprocessing.size
-        channels_first = self.preprocessing.layout == "nchw"
-        expected = [3, size, size] if channels_first else [size, size, 3]
-        shape = list(self._input.shape)
-        fits = [a == b or not isinstance(a, int) for a, b in zip(shape[1:], expected, strict=False)]
-        if len(shape) != 4 or not all(fits):
-            raise ModelFileError(
-                f"{path}: takes input of shape {shape}, and would be given {['n', *expected]}; "
-                "choose another --preset, or describe the network in a TOML file"
-            )
-        self._batch = shape[0] if isinstance(shape[0], int) else None
-        if self._batch == 0:
-            raise ModelFileError(f"{path}: takes no faces (its batch is 0); export it again")
-        self._kind = {"tensor(float)": np.float32, "tensor(float16)": np.float16}.get(
-            self._input.type
-        )
-        if self._kind is None:
-            raise ModelFileError(f"{path}: takes {self._input.type}; expected float or float16")
 
     def run(self, faces: Faces) -> Vectors:
         """Return what the network gives; in parts where it takes a fixed number of faces."""
@@ -151,8 +135,8 @@ class OnnxNetwork(Network):
             output = np.asarray(self._session.run([name], {self._input.name: numbers})[0])
         except Exception as error:  # onnxruntime has no root of its errors
             raise ModelFileError(
-                f"{self.path}: does not take input of shape {numbers.shape} ({short(error)}); "
-                "choose another --preset, or describe the network in a TOML file"
+                f"{self.path}: takes input of shape {self._input.shape}, not {numbers.shape} "
+                f"({short(error)}); choose another --preset, or describe the network in a TOML file"
             ) from error
         # One vector a face, which may have axes of length 1.
         if output.shape[:1] != numbers.shape[:1] or sum(side > 1 for side in output.shape[1:]) > 1:

@@ -12,7 +12,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -199,6 +199,8 @@ def fill_store(
     progress: Progress = silent,
 ) -> None:
     """Fill `store` with the vectors of `pictures` that it does not have yet."""
+    from PIL.Image import DecompressionBombWarning
+
     cores = os.cpu_count() or 1
     jobs = jobs or min(cores, detector.threads or cores)
     rows = store.to_do
@@ -207,25 +209,15 @@ def fill_store(
     done, began = len(pictures) - len(rows), time.monotonic()
     start = done
     progress("embedding", done, len(pictures), "")
-    with _large_pictures():
+    with warnings.catch_warnings():
+        # Pictures of up to 179 million pixels are taken quietly; Pillow refuses larger ones.
+        # Filters of warnings are the whole process's: they are set here, once, not by threads.
+        warnings.simplefilter("ignore", DecompressionBombWarning)
         for batch_result in _side_by_side(worker, batches, jobs):
             store.put(*batch_result)
             done += len(batch_result[0])
             rate = (done - start) / max(time.monotonic() - began, 1e-9)
             progress("embedding", done, len(pictures), f"{rate:,.0f} images/s")
-
-
-@contextmanager
-def _large_pictures() -> Iterator[None]:
-    """Take pictures of up to 179 million pixels quietly; Pillow refuses larger ones.
-
-    Filters of warnings are the whole process's, so they are set here, once, and not by threads.
-    """
-    from PIL.Image import DecompressionBombWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DecompressionBombWarning)
-        yield
 
 
 _BatchResult = tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float32] | None]
