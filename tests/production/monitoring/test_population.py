@@ -100,3 +100,18 @@ def test_scores_alone_have_no_places(tmp_path):
         assert found.watchable
         assert not found.stratified
         assert found.counted_by == "pairs"
+
+
+def test_numbers_of_a_survey_are_what_they_were(parts):
+    """Worked out once: whoever changes how calibration is counted or placed sees it here."""
+    cal, _ = parts
+    found = survey(faircal.FairCal(n_clusters=20).fit(cal), cal)
+    effects = {"all_scores": 6.476, "scores": 5.079, "clusters": 6.251, "outside": 1.0}
+    assert found.effects == pytest.approx(effects, rel=0.01)
+    assert found.reach.mean() == pytest.approx(1.0302, rel=0.001)
+    assert found.ranked_edges.shape == (11, 42)
+    assert found.ranked_edges.mean() == pytest.approx(0.43925, rel=0.001)
+    assert (found.stratum.max(), found.region.max()) == (10, 11)
+    assert found.ranked_buckets.sum(axis=(2, 3)).tolist() == [[8486, 2133]] * 2
+    assert found.place_pairs.sum(axis=(2, 3)).tolist() == [[46, 4220], [2133, 0]]
+    assert found.outside_buckets[:, :, 1].sum(axis=1) == pytest.approx([53, 23], abs=2)

@@ -262,3 +262,26 @@ def test_a_state_of_another_watch_is_refused(use):
     for bad in (*spoilt, {key: value for key, value in state.items() if key != "pairs.blocks"}):
         with pytest.raises(DataError, match="new watch"):
             Watch.restore(use.model, bad)
+
+
+def test_numbers_of_a_changed_stream_are_what_they_were(use):
+    """Worked out once: whoever changes how pairs are counted or compared sees it here."""
+    rng = np.random.default_rng(20)
+    weights = np.where(use.group == 1, 1.3, 1.0) * np.where(use.genuine, 0.5, 1.0)
+    seen, genuine = use.draw(9000, rng, weights, higher=0.02)
+    watch = Watch.of(use.model)
+    watch.add(replace(seen, left_outside=seen.left_outside | (rng.random(9000) < 0.05)))
+    odds = seen.probability**1.3
+    watch.feedback(odds / (odds + (1 - seen.probability) ** 1.3), genuine, seen.left_person)
+    numbers = {
+        found.name: (found.statistic, found.p_value, found.details["share_genuine"])
+        for found in watch.verdict().findings
+    }
+    expected = {
+        "clusters": (0.0, 0.4926, 0.2468),
+        "scores": (0.009361, 0.07725, 0.2468),
+        "outside": (0.02959, 0.0003278, 0.2468),
+        "calibration": (1.3225, 0.006148, 0.2044),
+    }
+    for name, values in expected.items():
+        assert numbers[name] == pytest.approx(values, rel=0.01), name
