@@ -14,10 +14,10 @@ from scipy.sparse import csr_array
 
 from faircal.compute import CPU, Engine
 from faircal.compute.clustering import Clustering, kmeans
-from faircal.data import Embeddings
 from faircal.methods import Method
 from faircal.model.population import Float32
-from faircal.production.monitoring.counts import Bool, Float64, Int64
+from faircal.production.monitoring.calibration_pairs import CalibrationPairs
+from faircal.production.monitoring.counts import Float64, Int64
 
 #: Clusters of models that have none; images each must have; images they are made of.
 _CLUSTERS, _PER_CLUSTER, _CLUSTERED = 50, 20, 10_000
@@ -39,8 +39,8 @@ _MOST_CLUSTERS = 64
 class CalibrationPlaces(NamedTuple):
     """K clusters in R regions, and where the images of n pairs lie.
 
-    `alike` has the scalar products of the regions' means, (R, R); `cluster` and `outside` are of
-    left and right images, (2, n).
+    `alike` has the scalar products of the regions' means, (R, R); `cluster` and `outside` (0 or 1)
+    are of left and right images, (2, n). K is 0, and they are −1, where there are scores only.
     """
 
     centers: Float32
@@ -48,69 +48,59 @@ class CalibrationPlaces(NamedTuple):
     region: Int64
     alike: Float64
     cluster: Int64
-    outside: Bool
+    outside: Int64
 
-
-def place_pairs(
-    model: Method,
-    embeddings: Embeddings,
-    images: Int64,
-    everybody: Int64,
-    used: Int64,
-    people: int,
-    random_state: int,
-    rng: np.random.Generator,
-) -> CalibrationPlaces:
-    """Cluster, unless the model has, and say where images of pairs lie.
-
-    Parameters
-    ----------
-    images : ndarray of shape (2, n)
-        Rows of left and right images.
-    everybody : ndarray of shape (n_images,)
-        The person of each image.
-    used : ndarray of int64
-        All images that occur in pairs, taken or not.
-    people : int
-        How many there are in the pairs.
-    """
-    rows = used
-    centers: Float32 | None = getattr(model, "cluster_centers_", None)
-    most = _CLUSTERED if centers is None else _LOOKED_AT
-    if len(rows) > most:
-        rows = np.sort(rng.choice(rows, most, replace=False))
-    clustered = embeddings.rows(rows.astype(np.intp))
-    if centers is None:
-        count = int(np.clip(len(rows) // _PER_CLUSTER, 1, _CLUSTERS))
-        centers = kmeans(
-            clustered, count, random_state=random_state, max_iter=50, engine=embeddings.engine
-        ).centers
-    distinct, of = np.unique(images, return_inverse=True)
-    of = of.reshape(images.shape)
-    placed = place_without_own(
-        clustered,
-        everybody[rows],
-        centers,
-        embeddings.rows(distinct.astype(np.intp)),
-        everybody[distinct],
-        embeddings.engine,
-    )
-    reach = _reach(placed.cluster, placed.distance, len(centers))
-    sizes = np.bincount(placed.cluster[of].ravel(), minlength=len(centers))
-    few = int(np.clip(people // _PER_REGION, _FEWEST_REGIONS, _REGIONS))
-    region = _regions(centers, sizes, few)
-    means = np.zeros((int(region.max()) + 1, centers.shape[1]))
-    np.add.at(means, region, centers * np.maximum(sizes, 1)[:, None])
-    means /= np.bincount(region, np.maximum(sizes, 1))[:, None]
-    outside = placed.distance > reach[placed.cluster]
-    return CalibrationPlaces(
-        centers.astype(np.float32),
-        reach,
-        region,
-        means @ means.T,
-        placed.cluster[of],
-        outside[of],
-    )
+    @classmethod
+    def of(
+        cls,
+        model: Method,
+        taken: CalibrationPairs,
+        people: int,
+        random_state: int,
+        rng: np.random.Generator,
+    ) -> CalibrationPlaces:
+        """Cluster, unless the model has, and place images of the pairs, which are of `people`."""
+        embeddings, none = taken.embeddings, np.full(taken.images.shape, -1)
+        if embeddings is None:
+            empty, nobody = np.zeros((0, 1), np.float32), np.zeros(0, np.int64)
+            return cls(empty, empty[:, 0], nobody, np.zeros((1, 1)), none, none)
+        rows = taken.used
+        centers: Float32 | None = getattr(model, "cluster_centers_", None)
+        most = _CLUSTERED if centers is None else _LOOKED_AT
+        if len(rows) > most:
+            rows = np.sort(rng.choice(rows, most, replace=False))
+        clustered = embeddings.rows(rows.astype(np.intp))
+        if centers is None:
+            count = int(np.clip(len(rows) // _PER_CLUSTER, 1, _CLUSTERS))
+            centers = kmeans(
+                clustered, count, random_state=random_state, max_iter=50, engine=embeddings.engine
+            ).centers
+        distinct, of = np.unique(taken.images, return_inverse=True)
+        of = of.reshape(taken.images.shape)
+        placed = place_without_own(
+            clustered,
+            taken.everybody[rows],
+            centers,
+            embeddings.rows(distinct.astype(np.intp)),
+            taken.everybody[distinct],
+            embeddings.engine,
+        )
+        reach = _reach(placed.cluster, placed.distance, len(centers))
+        sizes = np.bincount(placed.cluster[of].ravel(), minlength=len(centers))
+        few = int(np.clip(people // _PER_REGION, _FEWEST_REGIONS, _REGIONS))
+        region = _regions(centers, sizes, few)
+        means = np.zeros((int(region.max()) + 1, centers.shape[1]))
+        np.add.at(means, region, centers * np.maximum(sizes, 1)[:, None])
+        means /= np.bincount(region, np.maximum(sizes, 1))[:, None]
+        outside = (placed.distance > reach[placed.cluster]).astype(np.int64)
+        return cls(
+            centers.astype(np.float32),
+            reach,
+            region,
+            means @ means.T,
+            placed.cluster[of],
+            outside[of],
+        )
 
 
 def _reach(cluster: Int64, distance: Float32, k: int) -> Float32:
