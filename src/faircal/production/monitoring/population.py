@@ -8,7 +8,6 @@ matters; compared with imposters of their own stratum, scores do not change with
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from faircal._base.errors import NotFittedError
 from faircal.data import PairParts
 from faircal.methods import Method
 from faircal.model import Population
-from faircal.production.monitoring.calibration_pairs import CalibrationPairs
+from faircal.production.monitoring.calibration_pairs import CalibrationPairs, CalibrationPlaces
 from faircal.production.monitoring.counts import (
     CALIBRATION_BUCKETS,
     QUANTITIES,
@@ -27,10 +26,6 @@ from faircal.production.monitoring.counts import (
     Layout,
     code_pairs,
 )
-from faircal.production.monitoring.placing import CalibrationPlaces
-
-if TYPE_CHECKING:
-    pass
 
 #: Quantiles of imposters between bins; the bins above the last are cut at quantiles of genuine
 #: pairs.
