@@ -90,18 +90,17 @@ class Matched:
                 f"{store.folder / RUN}: 'paper' is {dataset!r}, expected {', '.join(DATASETS)}; "
                 "run 'faircal reproduce' again"
             )
-        attribute, real = results.attributes[0], not store.simulated
+        attribute = results.attributes[0]
+        names, group_names = results.features, results.groups(attribute)
+        if store.simulated:
+            title, matched, matched_groups = results.dataset, _same(names), _same(group_names)
+        else:
+            title = DATASETS[dataset]
+            matched = _match_features(names, dataset, store.run.get("published") or {})
+            matched_groups = _match_groups(group_names, dataset)
+        variants = _in_order(store.main_variants.values(), dataset)
         return cls(
-            dataset,
-            DATASETS[dataset] if real else results.dataset,
-            results,
-            attribute,
-            _match_features(results.features, dataset, store) if real else _same(results.features),
-            _match_groups(results.groups(attribute), dataset)
-            if real
-            else _same(results.groups(attribute)),
-            _in_order(store.main_variants.values(), dataset),
-            store.simulated,
+            dataset, title, results, attribute, matched, matched_groups, variants, store.simulated
         )
 
     def quantity(self, feature: Match, method: str, column: ColumnSpec) -> Quantity | None:
@@ -186,48 +185,35 @@ def group_name(group: str) -> str:
     return " ".join(ethnicity + gender) if known else group
 
 
-def _match_features(names: list[str], dataset: str, store: ResultsFolder) -> list[Match]:
-    networks = store.run.get("published") or {}
-    if not isinstance(networks, dict):
-        raise DataError(
-            f"{store.folder / RUN}: 'published' is not a dict; run 'faircal reproduce' again"
-        )
-    try:
-        check_networks(networks, networks)
-    except ParameterError as error:
-        raise DataError(f"{store.folder / RUN}, 'published': {error}") from error
-    guessed = {name: _ALIASES.get(name.lower(), name.lower()) for name in names}
-    matches = [_match(name, networks.get(name, guessed[name]), FEATURES) for name in names]
+def _match_features(names: list[str], dataset: str, networks: Mapping[str, str]) -> list[Match]:
+    """Match features by the networks that were named, else by their own names."""
+    papers = {name: networks.get(name, _ALIASES.get(name.lower(), name.lower())) for name in names}
+    matches = _matches(papers, FEATURES, features(dataset))
     times = Counter(match.title for match in matches)
-    named = [
+    return [
         match._replace(title=f"{match.title}: {match.name}") if times[match.title] > 1 else match
         for match in matches
     ]
-    return _sorted(named, features(dataset))
 
 
 def _match_groups(names: list[str], dataset: str) -> list[Match]:
-    published = {group: group for group in groups(dataset)}
+    """Match groups by the words of their names; two of the same words match none."""
     times = Counter(map(group_name, names))
+    papers = {name: group_name(name) if times[group_name(name)] == 1 else "" for name in names}
+    return _matches(papers, {group: group for group in groups(dataset)}, groups(dataset))
+
+
+def _matches(
+    papers: Mapping[str, str], titles: Mapping[str, str], order: Sequence[str]
+) -> list[Match]:
+    """Return what each name is in the paper, in its order; what is none of it comes last."""
     matches = [
-        _match(name, group_name(name) if times[group_name(name)] == 1 else "", published)
-        for name in names
+        Match(name, titles.get(paper, name), paper if paper in titles else "")
+        for name, paper in papers.items()
     ]
-    return _sorted(matches, groups(dataset))
-
-
-def _match(name: str, paper: str, titles: Mapping[str, str]) -> Match:
-    return Match(name, titles.get(paper, name), paper if paper in titles else "")
+    place = {paper: i for i, paper in enumerate(order)}
+    return sorted(matches, key=lambda match: place.get(match.paper, len(place)))
 
 
 def _same(names: list[str]) -> list[Match]:
     return [Match(name, name, "") for name in names]
-
-
-def _sorted(matches: list[Match], order: Sequence[str]) -> list[Match]:
-    return sorted(matches, key=lambda match: _rank(match.paper, order))
-
-
-def _rank(name: str, order: Sequence[str]) -> int:
-    """Return the place of a name; what isn't listed comes last."""
-    return order.index(name) if name in order else len(order)
