@@ -11,7 +11,7 @@ import pytest
 from faircal._base.errors import DataError, ParameterError
 from faircal.metrics.results import Result
 from faircal.report.paper import check_networks, reproduction
-from faircal.report.paper.matching import Matched, group_name
+from faircal.report.paper.published import Matched, group_name
 
 KEYS = {"RFW": "rfw", "BFW": "bfw", "IJB-C": "ijbc"}
 

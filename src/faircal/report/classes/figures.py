@@ -24,8 +24,8 @@ from faircal.report.figures.base import (
     slug,
     tell_apart,
 )
+from faircal.report.figures.distributions import LEAST, ReliabilityDiagram
 from faircal.report.figures.dots import DifferencePlot, Dot, DotPlot, GroupRateDots
-from faircal.report.figures.reliability import LEAST, ReliabilityDiagram
 from faircal.report.figures.style import percent_axis
 from faircal.report.store import ResultsFolder, Variant
 from faircal.report.wording import (

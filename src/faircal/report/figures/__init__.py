@@ -8,14 +8,13 @@ from __future__ import annotations
 from faircal.report.figures.base import Anything, Figure, FigureScope, Panels, tell_apart
 from faircal.report.figures.clusters import ClusterShift, Montage
 from faircal.report.figures.curves import DetCurves, FprCurves, RocCurves
+from faircal.report.figures.distributions import ReliabilityDiagram, Violins
 from faircal.report.figures.dots import Differences, GroupRateDots
 from faircal.report.figures.drawing import Drawing, save, svg
 from faircal.report.figures.matrix import GroupHeatmap
 from faircal.report.figures.paper import paper_figures
 from faircal.report.figures.regions import RegionDots
-from faircal.report.figures.reliability import ReliabilityDiagram
 from faircal.report.figures.robustness import MovingCurves, Robustness, by_calibrator, by_method
-from faircal.report.figures.violins import Violins
 from faircal.report.store import ResultsFolder
 
 #: What a report shows, in its order: a new figure is a line here.

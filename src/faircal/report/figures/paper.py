@@ -14,8 +14,8 @@ from faircal.metrics.results import GLOBAL, Member
 from faircal.report.figures.base import Anything, FigureScope, panels, slug, tell_apart
 from faircal.report.figures.clusters import NO_GROUP, DrawnCluster, Montage, read_clusters
 from faircal.report.figures.curves import FprCurves
+from faircal.report.figures.distributions import Violins
 from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
-from faircal.report.figures.violins import Violins
 from faircal.report.store import ResultsFolder, Variant
 from faircal.report.wording import method_title, rounded
 
@@ -71,7 +71,7 @@ def _named(store: ResultsFolder) -> ResultsFolder:
     """Return the store with groups called as in the paper, where two don't become one."""
     if store.simulated or "paper" not in store.run:
         return store
-    from faircal.report.paper.matching import group_name
+    from faircal.report.paper.published import group_name
 
     groups = {curve.group for curve in store.curves if curve.group != GLOBAL}
     names = {group: group_name(group) for group in groups}
@@ -105,7 +105,7 @@ class _Paper:
         """The features in the paper's order, with its names where they are its own."""
         if "paper" not in self.store.run:
             return {name: name for name in self.store.results.features}
-        from faircal.report.paper.matching import Matched
+        from faircal.report.paper.published import Matched
 
         return {feature.name: feature.title for feature in Matched.of(self.store).features}
 

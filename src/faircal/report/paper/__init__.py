@@ -9,8 +9,7 @@ from faircal.report.paper.agreement import (
     write_reproduction,
 )
 from faircal.report.paper.claims import Claim
-from faircal.report.paper.matching import check_networks
-from faircal.report.paper.published import PAPER, Printed, Quantity, look_up
+from faircal.report.paper.published import PAPER, Printed, Quantity, check_networks, look_up
 
 __all__ = [
     "AGREEMENT",

@@ -14,8 +14,7 @@ from faircal.evaluation.benchmark import EXPERIMENTS
 from faircal.report.cells import SIMULATED, Table, TableValue, markdown_rows, plain, write_tables
 from faircal.report.paper.claims import Claim, claims
 from faircal.report.paper.latex import latex
-from faircal.report.paper.matching import Matched
-from faircal.report.paper.published import METHODS, PAPER, features
+from faircal.report.paper.published import METHODS, PAPER, Matched, features
 from faircal.report.paper.tables import TableLayout, layouts, paper_tables
 from faircal.report.rendering import sentences
 from faircal.report.store import ResultsFolder

@@ -9,8 +9,7 @@ import numpy as np
 
 from faircal.metrics.results import ALL
 from faircal.report.paper import published
-from faircal.report.paper.matching import Match, Matched
-from faircal.report.paper.published import FEATURES, METHODS, Quantity
+from faircal.report.paper.published import FEATURES, METHODS, Match, Matched, Quantity
 from faircal.report.paper.tables import ACCURACY, FNR_RATES, FPR_RATES, KS_MEAN, deviations
 from faircal.report.tables import ColumnSpec
 

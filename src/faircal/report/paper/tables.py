@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from faircal.metrics.results import ALL, Condition
 from faircal.report.cells import Heading, Line, Table, TableValue
-from faircal.report.paper.matching import Matched
-from faircal.report.paper.published import properties
+from faircal.report.paper.published import Matched, properties
 from faircal.report.tables import ColumnSpec, mark_best
 from faircal.report.wording import method_title, rate_text
 
