@@ -48,6 +48,20 @@ class ScoredPairs:
         """
         return self.probability if self.score is None else self.score
 
+    def take(self, rows: NDArray[np.intp]) -> ScoredPairs:
+        """Return some of the pairs, in that order."""
+
+        def cut(values: Any) -> Any:
+            if isinstance(values, Groups):
+                return Groups(values.names, values.left[rows], values.right[rows])
+            return None if values is None else values[rows]
+
+        probability = cut(self.probability)
+        score = probability if self.score is self.probability else cut(self.score)
+        return ScoredPairs(
+            self.genuine[rows], score, probability, cut(self.groups), cut(self.people)
+        )
+
     def uncertainty(self, measures: Sequence[Result]) -> Uncertainty:
         """Return how sure values are that were measured of these pairs."""
         return Uncertainty(

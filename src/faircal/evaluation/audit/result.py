@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from faircal._base.errors import ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.evaluation.audit.pairs import ScoredPairs
+from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics import wilson
 from faircal.metrics.intervals import (
@@ -24,12 +25,12 @@ from faircal.metrics.intervals import (
     with_intervals,
     with_reasons,
 )
-from faircal.metrics.measures import Rankings, at_threshold, measure
+from faircal.metrics.measures import RATES, Rankings, at_threshold, measure
 from faircal.metrics.results import GLOBAL, Replicated, Result, as_table
 
-#: How intervals are made of streamed pairs.
-STREAMED = (
-    "pair-wise Wilson of rates only (of streamed pairs it is not kept who is in them, so they are "
+#: How intervals are made of pairs that were only counted.
+COUNTED = (
+    "pair-wise Wilson of rates only (of so many pairs it is not kept who is in them, so they are "
     "taken as independent: too narrow where pairs share people)"
 )
 
@@ -149,7 +150,7 @@ class Audit:
     def interval_kind(self) -> str:
         """How the intervals are made."""
         if self.uncertainty is None:
-            return STREAMED
+            return COUNTED
         return PAIR_WISE if self.uncertainty.independent else BY_PEOPLE
 
     @property
@@ -185,23 +186,91 @@ def _counted_interval(rate: Result, level: float = LEVEL) -> Result:
     return rate._replace(low=float(low), high=float(high), level=level, effective=rate.trials)
 
 
+def audit(
+    *,
+    genuine: Any,
+    score: Any = None,
+    probability: Any = None,
+    groups: Any = None,
+    left_identity: Any = None,
+    right_identity: Any = None,
+    threshold: float | None = None,
+    rates: Sequence[float] = RATES,
+    score_range: tuple[float, float] = (-1.0, 1.0),
+    **labels: str,
+) -> Audit:
+    """Measure scores and probabilities, overall and by group.
+
+    Parameters
+    ----------
+    genuine : array of shape (n_pairs,)
+        Same person or not. One class only is accepted: what it leaves undefined is NaN.
+    score, probability : array of shape (n_pairs,), at least one of them
+        What decisions rank by, and P(genuine). Without `score`, `probability` ranks.
+    groups : array of shape (n_pairs,) or (n_pairs, 2), or Groups, optional
+        Each pair's group, or that of its two images; empty or None is unknown. Pairs of two groups
+        count globally and in no group.
+    left_identity, right_identity : array of shape (n_pairs,), optional
+        The people in each pair.
+    threshold : float, optional
+        The decision threshold whose error rates are wanted: a match is ``score >= threshold``.
+    rates : sequence of float
+        Global error rates at which groups are compared besides.
+    score_range : (float, float)
+        The range of `score`.
+    **labels
+        ``dataset``, ``feature``, ``attribute``, ``method``: for the table.
+
+    Examples
+    --------
+    >>> a = audit(
+    ...     score=[0.9, 0.8, 0.3, 0.7, 0.6, 0.1], genuine=[1, 1, 0, 1, 0, 0],
+    ...     groups=["A", "A", "A", "B", "B", "B"], threshold=0.5,
+    ... )
+    >>> a.value("fpr", group="A"), a.value("fpr", group="B")
+    (0.0, 0.5)
+    >>> [round(end, 2) for end in a.interval("fpr", group="B")]
+    [0.09, 0.91]
+    """
+    pairs = ScoredPairs.of(genuine, score, probability, groups, left_identity, right_identity)
+    return audit_pairs(pairs, threshold=threshold, rates=rates, score_range=score_range, **labels)
+
+
+def audit_pairs(
+    pairs: ScoredPairs,
+    *,
+    threshold: float | None = None,
+    rates: Sequence[float] = RATES,
+    score_range: tuple[float, float] = (-1.0, 1.0),
+    **labels: str,
+) -> Audit:
+    """Measure checked pairs; see `audit`."""
+    upper = score_range[1] if pairs.score is not None else 1.0
+    rankings = Rankings.of(pairs.ranked, pairs.probability, pairs.genuine, pairs.groups, upper)
+    made = audit_rankings(
+        rankings, threshold=threshold, rates=rates, score_range=score_range, **labels
+    )
+    uncertainty = pairs.uncertainty(made.measures)
+    people = None
+    if pairs.people is not None:
+        n = len(pairs.people.names)
+        people = {name: each.identified.named(n) for name, each in uncertainty.sets.items()}
+    return replace(made, uncertainty=uncertainty, people=people)
+
+
 def audit_rankings(
     rankings: Rankings,
     *,
-    people: dict[str, int] | None,
     threshold: float | None,
     rates: Sequence[float],
     score_range: tuple[float, float],
-    pairs: ScoredPairs | None,
     **labels: str,
 ) -> Audit:
-    """Measure rankings, of single pairs, which are then given, or of counts; see `audit`."""
-    measures = measure(rankings, rates=rates)
-    if threshold is not None:
-        measures += at_threshold(rankings, threshold)
+    """Measure rankings, of single pairs or of counts; see `audit`."""
+    at, checked_rates = check_threshold(threshold), check_rates(rates)
+    measures = measure(rankings, rates=checked_rates)
+    if at is not None:
+        measures += at_threshold(rankings, at)
     source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})
     curves = Curves(make_curves(rankings, source, score_range))
-    uncertainty = None if pairs is None else pairs.uncertainty(measures)
-    groups = tuple(rankings.groups)
-    counts = rankings.counts()
-    return Audit(measures, groups, people, counts, curves, **labels, uncertainty=uncertainty)
+    return Audit(measures, tuple(rankings.groups), None, rankings.counts(), curves, **labels)
