@@ -11,7 +11,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from faircal.evaluation.audit import stream as run
+from faircal.evaluation.audit.collected import AuditCheckpoint, AuditTally
 from faircal.evaluation.curves import read_curves
 from faircal.metrics.results import read_results, read_run
 
@@ -68,31 +68,21 @@ def contents(folder):
 
 
 def check(folder, exact):
-    """Whether a streamed audit's files keep its promises towards those of an exact one."""
-    bounds = read_run(folder)["error_bounds"]
-    # What has no bound is not measured of a stream: Cllr, and ratios at a global rate.
-    unbounded = ("max_min", "max_geomean", "gini", "fdr", "ir", "garbe")
-    known = [
-        row
-        for row in read_results(exact)
-        if not row.metric.endswith("cllr")
-        and (not row.condition or not row.metric.endswith(unbounded))
-    ]
-    rows = read_results(folder), known
-    assert [row[:-1] for row in rows[0]] == [row[:-1] for row in rows[1]]
-    for told, true in zip(*rows, strict=True):
-        kind = told.metric.partition("_")[0] if told.group == "all" else told.metric
-        same = told.value == true.value
-        same = same or abs(told.value - true.value) <= bounds[told.feature][kind]
-        assert same or np.isnan([told.value, true.value]).all(), told
+    """Whether a streamed audit's files hold the numbers of one in memory, intervals included."""
+    rows = read_results(folder), read_results(exact)
+    assert [row[:11] for row in rows[0]] == [row[:11] for row in rows[1]]
+    for one, two in zip(*rows, strict=True):
+        np.testing.assert_allclose(one[11:19], two[11:19], 1e-9, 1e-12, err_msg=str(one.what))
+        assert one.withheld == two.withheld
     for one, two in zip(read_curves(folder), read_curves(exact), strict=True):
         assert one[:3] == two[:3]
         for name in ("edges", "genuine", "imposter"):
             expected = getattr(two.histogram, name)
             np.testing.assert_array_equal(getattr(one.histogram, name), expected)
-    told, true = read_run(folder), read_run(exact)
-    for key in ("dataset", "simulated", "pairs", "groups", "people", "attributes", "settings"):
-        assert told[key] == true[key]
+    one, two = read_run(folder), read_run(exact)
+    keys = ("dataset", "simulated", "pairs", "groups", "people", "attributes", "settings", "notes")
+    for key in (*keys, "interval_kind"):
+        assert one[key] == two[key]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
@@ -105,29 +95,28 @@ def test_a_table(table, audit, kind):
     assert not (folder / "audit.partial").exists()
     (unknown,) = [line for line in plain.err.splitlines() if "unknown sex" in line]
     assert unknown in done.err
-    # Error rates at a given threshold are exact; only their intervals know less.
-    told, true = (json.loads((home / "audit.json").read_text()) for home in (folder, exact))
-    for one, two in zip(*(of["operating_points"][0]["groups"] for of in (told, true)), strict=True):
-        for metric in ("fpr", "fnr"):
-            if None not in (one[metric]["value"], two[metric]["value"]):
-                assert one[metric]["value"] == two[metric]["value"]
-    assert "streamed" in done.err
 
 
-def test_how_exact_it_is_is_said(table, audit):
+def test_of_very_many_pairs_scores_are_counted(table, audit, monkeypatch):
+    monkeypatch.setattr("faircal.evaluation.audit.collected.MOST_EXACT", N - 1)
     done, folder = audit(table, "--stream")
-    (said,) = [line for line in done.err.splitlines() if "counted in bins" in line]
-    assert "of the exact one" in said
+    (said,) = [line for line in done.err.splitlines() if "in bins" in line]
     record = read_run(folder)
     assert record["streamed"] is True
     assert record["data_sha256_of"] == "files"
-    assert set(record["error_bounds"]["score"]) > {"auroc", "ks", "fpr", "fnr", "threshold"}
     assert said.removeprefix("note: ") in record["notes"]
     assert said.removeprefix("note: ") in json.loads((folder / "audit.json").read_text())["notes"]
-    plain, exact = audit(table, out="exact")
-    assert "counted in bins" not in plain.err
-    assert read_run(exact)["data_sha256_of"] == "values"
-    assert "streamed" not in read_run(exact)
+    assert "pair-wise" in record["interval_kind"]
+    refused, _ = audit(table, "--stream", "--label-noise", 0.1, out="b", code=2)
+    assert "--label-noise: needs the pairs themselves" in refused.err
+
+
+def test_label_noise_of_a_stream(table, audit):
+    for out, words in (("a", ["--stream"]), ("exact", [])):
+        _, folder = audit(table, "--label-noise", 0.1, *words, out=out)
+        assert (folder / "label_noise.csv").exists()
+    rows = [(folder.parent / out / "label_noise.csv").read_text() for out in ("a", "exact")]
+    assert rows[0].count("\n") == rows[1].count("\n") > 10
 
 
 def test_one_fold(table, audit):
@@ -193,13 +182,13 @@ class TestGoingOn:
         return folder / "audit.partial"
 
     def test_ends_the_same(self, table, audit, partial, whole, monkeypatch):
-        sizes, scored = [], run.FeatureAuditors.scored
+        sizes, add = [], AuditTally.add
 
-        def counting(auditors, part):
+        def counting(tally, part):
             sizes.append(len(part))
-            return scored(auditors, part)
+            add(tally, part)
 
-        monkeypatch.setattr(run.FeatureAuditors, "scored", counting)
+        monkeypatch.setattr(AuditTally, "add", counting)
         _, folder = audit(table, "--resume")
         assert sum(sizes) == N - 900
         assert contents(folder) == whole
@@ -208,14 +197,14 @@ class TestGoingOn:
     def test_after_a_sudden_end(self, table, audit, whole, interrupt_at, monkeypatch):
         monkeypatch.setattr("faircal._base.jobs.EVERY", 0.0)
         with pytest.MonkeyPatch.context() as patch:
-            write = run._StreamCheckpoint.write
+            keep = AuditCheckpoint.keep
 
-            def dying(self, *, now=False):
-                write(self, now=now)
-                if self.done >= 1200:
+            def dying(self, tally, done, *, now=False):
+                keep(self, tally, done, now=now)
+                if done >= 1200:
                     raise ZeroDivisionError
 
-            patch.setattr(run._StreamCheckpoint, "write", dying)
+            patch.setattr(AuditCheckpoint, "keep", dying)
             audit(table, "--stream", code=1)
         _, folder = audit(table, "--resume")
         assert contents(folder) == whole
@@ -267,7 +256,7 @@ class TestGoingOn:
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(run.FeatureAuditors, "scored", interrupt)
+        monkeypatch.setattr(AuditTally, "add", interrupt)
         done, folder = audit(table, "--stream", code=1)
         assert done.err.splitlines()[-1] == "faircal: interrupted; nothing is written"
         assert not folder.exists()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
@@ -14,14 +15,7 @@ from faircal._base.files import check_folder, file_digest, output_folder
 from faircal._base.jobs import Job, Progress, silent, step
 from faircal.data import Dataset, PairFiles, PairStream
 from faircal.data.pair_files import fold_named
-from faircal.evaluation.audit import (
-    Audit,
-    Auditor,
-    ScoredPairs,
-    audit_pairs,
-    audit_stream,
-    files_digest,
-)
+from faircal.evaluation.audit import Audit, audit_parts, files_digest
 from faircal.evaluation.audit.label_noise import LabelNoise, label_noise, write_noise
 from faircal.evaluation.audit.rates import MatrixRow, imposter_matrix, write_matrix
 from faircal.evaluation.curves import CURVES, as_table, write_curves
@@ -30,7 +24,6 @@ from faircal.metrics.measures import RATES
 from faircal.metrics.results import (
     REPLICATES,
     versions,
-    without_nan,
     write_clusters,
     write_replicates,
     write_results,
@@ -42,7 +35,9 @@ if TYPE_CHECKING:
     from faircal.production.spark import SparkPairs
     from faircal.production.spark.session import SparkEngine
 
-#: In the output folder: what was counted so far of an audit that takes long.
+    OpenedPairs: TypeAlias = Dataset | PairStream | SparkPairs
+
+#: In the output folder: what was collected so far of an audit that takes long.
 PARTIAL = "audit.partial"
 
 
@@ -70,23 +65,17 @@ class AuditResult:
     ----------
     audits : list of Audit
         One a feature.
-    source : Dataset, PairStream or SparkPairs
-        What was measured.
-    shares : dict
-        Pairs within and across groups, by attribute.
     notes : list of str
-    data : dict
-        Number and hash of the pairs, and how exact streamed figures are.
+    record : dict
+        What ``run.json`` says of the data.
     label_noise : list of LabelNoise
     matrix : list of MatrixRow
         FPR of every two groups.
     """
 
     audits: list[Audit]
-    source: Dataset | PairStream | SparkPairs
-    shares: dict[str, dict[str, int]]
     notes: list[str]
-    data: dict[str, Any]
+    record: dict[str, Any]
     label_noise: list[LabelNoise] = field(default_factory=list)
     matrix: list[MatrixRow] = field(default_factory=list)
 
@@ -129,13 +118,13 @@ def audit_folder(
     label_noise : float, optional
         Show how far figures move when this share of the labels of groups is wrong.
     stream : bool
-        Count pairs part by part, as is done by itself where there are very many.
+        Go through the pairs part by part, as is done by itself where there are very many.
     resume : bool
         Go on where an interrupted audit stopped.
     all_files : bool
         Write the tables and figures of the report as files, too.
     engine : SparkEngine, optional
-        Count on Spark's workers.
+        Have Spark's workers go through the pairs.
     progress : callable
 
     Examples
@@ -148,7 +137,7 @@ def audit_folder(
     """
     started, out, files = time.perf_counter(), Path(out), PairFiles.of(data)
     if engine is not None:
-        engine.check(files, resume=resume, label_noise=label_noise)
+        engine.check(files, resume=resume)
     check_folder(out)
     check_checkpoint(out / PARTIAL, resume, "an audit")
     fitted = None if model is None else load_method(Path(model))
@@ -173,165 +162,94 @@ def audit_folder(
         label_noise,
         progress,
     )
-    if engine is not None:
-        result = _measured_on_spark(request, engine)
-    elif stream or resume or files.is_long():
-        result = _measured_by_part(request, out / PARTIAL, resume)
-    else:
-        result = _measured(request)
+    partial = out / PARTIAL
+    streamed = stream or resume or files.is_long()
+    with _opened(request, streamed, engine) as (pairs, notes, hashed):
+        going_on = isinstance(pairs, PairStream)
+        job = Job(progress, partial if going_on else None, resume, notes)
+        with resumable(partial, "the audit") if going_on else nullcontext():
+            result = _measured(request, pairs, job, hashed)
     _write(out, result, request, round(time.perf_counter() - started, 3))
     (out / PARTIAL).unlink(missing_ok=True)
     return result, make_report(out, all_files=all_files, progress=progress)
 
 
-def _measured(request: AuditRequest) -> AuditResult:
-    """Measure pairs that are all in memory."""
-    model = request.model
-    data = request.files.load(request.features, measuring=model is None, progress=request.progress)
-    notes: list[str] = []
-    if request.fold is not None:
-        notes += data.notes
-        data = data.split(fold_named(data, request.fold))[1]
-    attribute = request.attribute or data.default_attribute
-    groups = {} if attribute is None else {attribute: data.groups(attribute)}
-    notes += _why_no_groups(data, attribute)
-    notes += [text for name, each in groups.items() for text in each.unknown_note(name)]
-    audits: list[Audit] = []
+@contextmanager
+def _opened(
+    request: AuditRequest, streamed: bool, engine: SparkEngine | None
+) -> Iterator[tuple[OpenedPairs, list[str], dict[str, Any]]]:
+    """Give the pairs, what is to be said of them, and the hash of the data."""
+    files, fold = request.files, request.fold
+    how: dict[str, Any] = {"measuring": request.model is None, "progress": request.progress}
+    if engine is not None:
+        from faircal.production.spark.session import engine_record, task_progress
+
+        with engine.session(request.progress) as spark:
+            pairs = engine.open(spark, files, request.features, **how)
+            # Not of all that is in the files: they may be terabytes, and far away.
+            hashed = {"data_sha256": pairs.fingerprint()}
+            hashed |= {"data_sha256_of": "names, sizes and times of files", **engine_record(spark)}
+            with task_progress(spark, request.progress):
+                yield pairs if fold is None else pairs.only(fold), [], {"streamed": True, **hashed}
+    elif streamed:
+        stream = files.open(request.features, fold=fold, **how)
+        with step(request.progress, f"hashing {files.path}"):
+            hashed = {"data_sha256": files_digest(stream.files), "data_sha256_of": "files"}
+        yield stream, [], {"streamed": True, **hashed}
+    else:
+        data, notes = files.load(request.features, **how), []
+        if fold is not None:
+            data, notes = data.split(fold_named(data, fold))[1], list(data.notes)
+        yield data, notes, {"data_sha256": data.hash(), "data_sha256_of": "values"}
+
+
+def _measured(
+    request: AuditRequest, pairs: OpenedPairs, job: Job, hashed: dict[str, Any]
+) -> AuditResult:
+    """Measure the pairs of each feature, and how far wrong labels would move that."""
+    attribute = request.attribute or pairs.default_attribute
+    if attribute is None:
+        job.notes.append(f"only global figures: {pairs.why_no_groups()}")
+    made = audit_parts(
+        pairs,
+        list(pairs.features),
+        model=request.model,
+        attribute=attribute,
+        threshold=request.threshold,
+        rates=request.rates,
+        about=request.about,
+        job=job,
+    )
     noisy: list[LabelNoise] = []
     matrix: list[MatrixRow] = []
-    with step(request.progress, "measuring"):
-        for feature in data.features:
-            part = data.select(feature)
-            output = None if model is None else model.apply(part)
-            pairs = ScoredPairs.of_data(part, output, attribute)
-            audit, noise = _measured_feature(request, part, pairs, attribute)
-            audits.append(audit)
-            noisy += noise
-            matrix += imposter_matrix(pairs, audit)
-        notes += dict.fromkeys(text for each in noisy for text in each.notes)
-        hashed = {"data_sha256": data.hash(), "data_sha256_of": "values"}
-    shares = {name: each.shares() for name, each in groups.items()}
-    return AuditResult(audits, data, shares, notes, {"pairs": len(data), **hashed}, noisy, matrix)
-
-
-def _measured_feature(
-    request: AuditRequest, data: Dataset, pairs: ScoredPairs, attribute: str | None
-) -> tuple[Audit, list[LabelNoise]]:
-    """Measure the pairs of one feature, and how far wrong labels would move that."""
-    how: dict[str, Any] = {
-        "threshold": request.threshold,
-        "rates": request.rates,
-        "feature": data.feature,
-        "attribute": attribute or "",
-    }
-    audit = audit_pairs(
-        pairs,
-        score_range=data.score_range,
-        dataset=data.name,
-        method="" if request.model is None else request.model.name,
-        **how,
-    )
-    _ = audit.rows  # worked out once, here, where it shows that it takes its time
-    if request.label_noise is None:
-        return audit, []
-    return audit, [label_noise(pairs, request.label_noise, upper=data.score_range[1], **how)]
-
-
-def _measured_by_part(request: AuditRequest, partial: Path, resume: bool) -> AuditResult:
-    """Count pairs part by part."""
-    if request.label_noise is not None:
+    if request.label_noise is not None and not made.pairs:
         raise ParameterError(
-            "--label-noise: needs all pairs in memory, and these are counted part by part; "
-            "leave --stream and --resume out, or audit a part of the pairs (--fold)"
+            "--label-noise: needs the pairs themselves, and of so many only counts are kept; "
+            "audit a part of them (--fold)"
         )
-    progress = request.progress
-    stream = request.files.open(
-        request.features,
-        measuring=request.model is None,
-        progress=progress,
-        fold=request.fold,
-    )
-    with step(progress, f"reading {request.files.path}"):
-        attribute = request.attribute or stream.default_attribute
-        notes = _why_no_groups(stream, attribute)
-    with resumable(partial, "the audit"):
-        auditors = audit_stream(
-            stream,
-            model=request.model,
-            attribute=attribute,
-            threshold=request.threshold,
-            rates=request.rates,
-            about=request.about,
-            job=Job(progress, partial, resume, notes),
-        )
-    with step(progress, "measuring"):
-        hashed = {"data_sha256": files_digest(stream.files), "data_sha256_of": "files"}
-    return _of_counts(auditors, stream, attribute, notes, hashed, progress)
-
-
-def _measured_on_spark(request: AuditRequest, engine: SparkEngine) -> AuditResult:
-    """Count pairs on Spark's workers."""
-    from faircal.production.spark.auditing import count
-    from faircal.production.spark.session import engine_record, task_progress
-
-    progress = request.progress
-    with engine.session(progress) as spark:
-        pairs = engine.open(
-            spark,
-            request.files,
-            request.features,
-            measuring=request.model is None,
-            progress=progress,
-        )
-        about = {
-            **engine_record(spark),
-            # Not of all that is in the files: they may be terabytes, and far away.
-            "data_sha256": pairs.fingerprint(),
-            "data_sha256_of": "names, sizes and times of files",
-        }
-        with task_progress(spark, progress):
-            if request.fold is not None:
-                pairs = pairs.only(request.fold)
-            attribute = request.attribute or pairs.default_attribute
-            auditors = count(
-                pairs,
-                model=request.model,
-                attribute=attribute,
-                threshold=request.threshold,
-                rates=request.rates,
-            )
-    notes = _why_no_groups(pairs, attribute)
-    return _of_counts(auditors, pairs, attribute, notes, about, progress)
-
-
-def _of_counts(
-    auditors: list[Auditor],
-    source: PairStream | SparkPairs,
-    attribute: str | None,
-    notes: list[str],
-    data: dict[str, Any],
-    progress: Progress,
-) -> AuditResult:
-    """Measure what was counted."""
-    with step(progress, "measuring"):
-        audits = [auditor.finish() for auditor in auditors]
-    shares = {} if attribute is None else {attribute: auditors[0].shares}
-    data = {
-        "pairs": auditors[0].shares["pairs"],
-        **data,
-        "streamed": True,
+    with step(request.progress, "measuring"):
+        for audit, scored in zip(made.audits, made.pairs, strict=False):
+            _ = audit.rows  # worked out once, here, where it shows that it takes its time
+            matrix += imposter_matrix(scored, audit)
+            if request.label_noise is not None:
+                how: dict[str, Any] = {"threshold": request.threshold, "rates": request.rates}
+                how |= {"feature": audit.feature, "attribute": audit.attribute}
+                upper = pairs.score_range[1]
+                noisy.append(label_noise(scored, request.label_noise, upper=upper, **how))
+    notes = [*job.notes, *made.notes, *dict.fromkeys(n for each in noisy for n in each.notes)]
+    record = {
+        "dataset": pairs.name,
+        "simulated": bool(pairs.provenance.get("simulated", False)),
+        "pairs": made.shares["pairs"],
+        "groups": {} if attribute is None else {attribute: made.shares},
+        **hashed,
     }
-    notes = [*notes, *auditors[0].unknown_note()]
-    return AuditResult(audits, source, shares, notes, data)
-
-
-def _why_no_groups(data: Dataset | PairStream | SparkPairs, attribute: str | None) -> list[str]:
-    return [] if attribute is not None else [f"only global figures: {data.why_no_groups()}"]
+    return AuditResult(made.audits, notes, record, noisy, matrix)
 
 
 def _write(out: Path, result: AuditResult, request: AuditRequest, wall_time: float) -> None:
     """Write the numbers of an audit, and the settings it was made with."""
-    audits, source = result.audits, result.source
+    audits = result.audits
     folder = output_folder(out)
     write_clusters(folder, [])  # of a benchmark that was here before
     write_results(folder, [row for audit in audits for row in audit.rows])
@@ -349,17 +267,14 @@ def _write(out: Path, result: AuditResult, request: AuditRequest, wall_time: flo
     }
     record = {
         "kind": "audit",
-        "dataset": source.name,
-        "simulated": bool(source.provenance.get("simulated", False)),
-        "groups": result.shares,
+        **result.record,
         "people": audits[0].people,
         "effective_people": audits[0].effective_people(),
         "effective_people_genuine": audits[0].effective_people("fnr"),
-        "attributes": list(result.shares),
+        "attributes": list(result.record["groups"]),
         "interval_kind": audits[0].interval_kind,
         "settings": settings,
         "notes": result.notes,
-        **without_nan(result.data),
         "wall_time_s": wall_time,
         "versions": versions(),
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from faircal._base.jobs import Job
 from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.data import Dataset, Groups
 from faircal.data.columns import UNKNOWN
-from faircal.data.parts import PairParts
+from faircal.data.parts import PairParts, TallyState
 from faircal.data.tables import table_files
 from faircal.data.types import unknown_note
 from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
@@ -91,7 +91,7 @@ class AuditTally:
     """What was collected or counted of each feature; parts and their order change no digit."""
 
     plan: AuditPlan
-    of: dict[str, PairColumns] | dict[str, PairCounts]
+    of: dict[str, Any]  # `PairColumns` or `PairCounts` of each feature
 
     def add(self, part: Dataset) -> None:
         """Take in the pairs of `part`, with their own scores or with what the model says."""
@@ -101,10 +101,23 @@ class AuditTally:
             output = None if model is None else model.apply(view)
             kept.add(ScoredPairs.of_data(view, output, self.plan.attribute))
 
-    def merge(self, other: AuditTally) -> None:
+    def merge(self, other: Self) -> None:
         """Add what another tally has of other pairs."""
         for feature, kept in self.of.items():
-            kept.merge(other.of[feature])  # type: ignore[arg-type]
+            kept.merge(other.of[feature])
+
+    def state(self) -> TallyState:
+        """Return all as JSON and arrays."""
+        states = [each.state() for each in self.of.values()]
+        arrays: dict[str, NDArray[Any]] = {}
+        for i, (_, own) in enumerate(states):
+            arrays |= prefixed(str(i), own)
+        return {"features": [header for header, _ in states]}, arrays
+
+    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `state` gave."""
+        for i, each in enumerate(self.of.values()):
+            each.restore(header["features"][i], unprefixed(str(i), arrays))
 
 
 class PairColumns:
@@ -132,7 +145,7 @@ class PairColumns:
         self._parts = [pairs]
         return pairs if self._in_order else pairs.take(_order(pairs))
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def state(self) -> TallyState:
         """Return all pairs as JSON and arrays, for a checkpoint."""
         if not self._parts:
             return {}, {}
@@ -245,7 +258,9 @@ class PairCounts:
         self._ranks |= other._ranks
         for share, count in other.shares.items():
             self.shares[share] += count
-        self.counts = {of: self.counts[of] + c if self.counts else c for of, c in other.counts.items()} or self.counts
+        own = self.counts
+        for of, counts in other.counts.items():
+            own[of] = own[of] + counts if of in own else counts
 
     def rankings(self) -> Rankings:
         """Return the pairs of each bin tied at its mean."""
@@ -254,7 +269,7 @@ class PairCounts:
         upper = self._plan.score_range[1] if self._ranks else 1.0
         return Rankings.counted(self._plan.group_names, scores, probabilities, upper)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def state(self) -> TallyState:
         """Return what was counted so far as JSON and arrays, for a checkpoint."""
         arrays: dict[str, NDArray[Any]] = {}
         for of, counts in self.counts.items():
@@ -409,12 +424,12 @@ def _needed_columns(model: Method | None, attribute: str | None) -> list[str] | 
 
 
 def _counted_note(plan: AuditPlan) -> list[str]:
-    low, high = plan.score_range
-    return [
-        f"more than {MOST_EXACT:,} pairs: scores are counted in bins {(high - low) / plan.n_bins:.1g} "
-        "wide, and numbers are those of scores rounded so; curves and error rates at a given "
-        "threshold are exact"
-    ]
+    width = (plan.score_range[1] - plan.score_range[0]) / plan.n_bins
+    note = (
+        f"more than {MOST_EXACT:,} pairs: scores are counted in bins {width:.1g} wide, and numbers "
+        "are those of scores rounded so; curves and error rates at a given threshold are exact"
+    )
+    return [note]
 
 
 class AuditCheckpoint:
@@ -430,8 +445,7 @@ class AuditCheckpoint:
         state = self._file.read()
         if state is None:
             return 0
-        for i, each in enumerate(tally.of.values()):
-            each.restore(state.header["features"][i], unprefixed(str(i), state.arrays))
+        tally.restore(state.header, state.arrays)
         self._done = int(state.header["done"])
         return self._done
 
@@ -439,11 +453,8 @@ class AuditCheckpoint:
         """Write the file, if it is time to and something was added since."""
         if done == self._done or not (now or self._file.is_due):
             return
-        states = [each.state() for each in tally.of.values()]
-        arrays: dict[str, NDArray[Any]] = {}
-        for i, (_, own) in enumerate(states):
-            arrays |= prefixed(str(i), own)
-        self._file.write({"done": done, "features": [header for header, _ in states]}, arrays)
+        header, arrays = tally.state()
+        self._file.write({"done": done, **header}, arrays)
         self._done = done
 
 

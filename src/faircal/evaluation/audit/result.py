@@ -273,4 +273,5 @@ def audit_rankings(
         measures += at_threshold(rankings, at)
     source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})
     curves = Curves(make_curves(rankings, source, score_range))
-    return Audit(measures, tuple(rankings.groups), None, rankings.counts(), curves, **labels)
+    groups = tuple(rankings.groups)
+    return Audit(measures, groups, None, rankings.counts(), curves, **labels, uncertainty=None)
