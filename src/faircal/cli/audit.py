@@ -54,7 +54,7 @@ if TYPE_CHECKING:
             "audit.json": "For machines: rates, intervals, what differs between groups.",
             "matrix.csv": "FPR of every two groups.",
             "label_noise.csv": "With --label-noise: how far figures move.",
-            "audit.partial": "Counts so far of a long audit; removed at the end.",
+            "audit.partial": "What a long audit has collected so far; removed at the end.",
         },
     },
     see=(
@@ -142,12 +142,12 @@ def command(
     how far error rates and gaps move (label_noise.csv), and what they would be if as many labels
     are wrong already.
 
-    Of many pairs only counts in fine bins are kept: memory grows with the number of people, not
-    with that of pairs. How far numbers can then be from the exact ones is said with them. The
-    counts so far are in OUT/audit.partial: an interrupted audit goes on with --resume.
+    With --stream pairs are read part by part: the same numbers up to two million pairs. Of more
+    only counts in fine bins are kept, and intervals take pairs as independent. What was collected
+    so far is in OUT/audit.partial: an interrupted audit goes on with --resume.
 
-    With --engine spark the pairs are counted by Spark's workers: the same counts, and the same
-    files (see the guide 'On a Spark cluster' in the documentation). DATA may also be a folder of
+    With --engine spark workers go through the pairs: the same numbers, and the same files (see the
+    guide 'On a Spark cluster' in the documentation). DATA may also be a folder of
     Parquet files, as 'faircal score --engine spark' writes one.
     """
     from faircal.report.machine import audit_record

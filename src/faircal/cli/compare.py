@@ -32,7 +32,7 @@ _GATES = ("worse", "noninferior")
     },
     tables={
         "Files": {
-            "RUN_A, RUN_B": "Read: results.csv, intervals.csv, replicates.parquet, run.json.",
+            "RUN_A, RUN_B": "Read: results.csv, replicates.parquet, run.json.",
         },
     },
     exits={

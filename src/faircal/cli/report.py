@@ -32,7 +32,7 @@ from faircal.cli.results import REPORT_FILES, TABLE_FILES, all_files_option, sho
 def command(folder: Path, all_files: bool, as_json: bool) -> None:
     """Write the report of a benchmark or an audit again.
 
-    Reads the numbers in DIR (results.csv, intervals.csv, curves.parquet, run.json) and writes
+    Reads the numbers in DIR (results.csv, curves.parquet, run.json) and writes
     report.html from them, and tables/ and figures/: of a benchmark always, of an audit with
     --all-files, and without it those that are there are removed. Nothing is measured anew.
 

@@ -29,8 +29,7 @@ all_files_option = option(
 #: What benchmarks and audits leave in their folder, for the help of commands.
 REPORT_FILES = {
     "report.html": "For people: one file that opens anywhere, offline.",
-    "results.csv": "All numbers: a row for each value, by method, fold and group.",
-    "intervals.csv": "How sure they are: intervals that know who is in the pairs.",
+    "results.csv": "All numbers and how sure they are: a row for each value, fold and group.",
     "curves.parquet": "Scores counted in bins, which figures are drawn from.",
     "run.json": "Settings, versions, hash of the data, notes.",
 }

@@ -87,8 +87,8 @@ stream_option = option(
     "--stream",
     part=Part.WORK,
     is_flag=True,
-    help="Read the pairs part by part and count their scores in fine bins, in bounded memory. Done "
-    "by itself above 10,000,000 pairs.",
+    help="Read the pairs part by part; of many their scores are counted in fine bins, in bounded "
+    "memory. Done by itself above 10,000,000 pairs.",
 )
 
 
