@@ -44,7 +44,7 @@ if TYPE_CHECKING:
             "DIR/report.html": "What changed, and since when.",
             "DIR/monitor.json": "The same for machines.",
             "DIR/monitor.csv": "The numbers, a row for each.",
-            "--state FILE": "Counts between calls, and which files were seen; nobody's data.",
+            "--state FILE": "Counts between calls, and which files were counted; nobody's data.",
         },
     },
     exits={
@@ -118,7 +118,7 @@ def command(
     a detector, other people, another share of genuine pairs. Then collect labelled pairs of those
     who come now, and run 'faircal fit' and 'faircal threshold' on them.
 
-    With --state a nightly job adds the day's file to what was seen before, and false alarms stay at
+    With --state a nightly job adds the day's file to what was counted before, and false alarms stay at
     the rate that was set, however long it runs.
     """
     from faircal.production.monitoring.run import monitor

@@ -36,7 +36,7 @@ _PREFIX = "population"
 
 @dataclass(frozen=True, eq=False)
 class About:
-    """What is known of a model; parts that nobody has told are None.
+    """What is known of a model; parts that nobody has given are None.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class About:
     population : Population, optional
         The images and scores that it was calibrated on, counted: what monitoring compares with.
     operating_point : OperatingPoint, optional
-        Where to decide, and how that was found.
+        Where to decide, and how that was determined.
     """
 
     provenance: Provenance | None = None

@@ -24,7 +24,7 @@ class OperatingPoint:
     ----------
     threshold : float
     on : {"score", "probability"}
-        Which value: what the model ranks by, or P(genuine) as it is told, at whatever share.
+        Which value: what the model ranks by, or P(genuine) as users are given it, at whatever share.
     source : str
         In a few words how it came about: ``faircal threshold``, ``told``, ``default``.
     fpr, confidence : float, optional
@@ -33,7 +33,7 @@ class OperatingPoint:
     within : str
         Of what it is promised: ``global``, ``groups``, ``clusters``; empty where nothing is.
     data, data_sha256 : str
-        What it was found on.
+        What it was determined on.
     measured : tuple of dict
         The rates that were measured there: ``name``, ``people``, ``imposters``, ``fpr``,
         ``fpr_low``, ``fpr_high``, ``genuine``, ``fnr``, ``fnr_low``, ``fnr_high``; None where it is
@@ -89,8 +89,8 @@ class OperatingPoint:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> OperatingPoint:
         """Undo `as_json`."""
-        known = {field.name for field in fields(cls)}
-        if not isinstance(value, Mapping) or not known.issuperset(value):
+        names = {field.name for field in fields(cls)}
+        if not isinstance(value, Mapping) or not names.issuperset(value):
             raise DataError("operating point: expected what 'faircal threshold' writes")
         rows = value.get("measured", ())
         if not isinstance(rows, list | tuple) or not all(map(_is_row, rows)):
@@ -115,5 +115,5 @@ def above(measured: Iterable[Mapping[str, Any]], rate: float) -> tuple[str, ...]
     return tuple(str(row["name"]) for row in rows if row["fpr_low"] > rate)
 
 
-#: Where nobody has told one: more likely genuine than not.
+#: Where none was given: more likely genuine than not.
 DEFAULT_POINT = OperatingPoint(0.5, "probability", "default")

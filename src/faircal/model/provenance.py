@@ -34,8 +34,8 @@ class Provenance:
 
     Examples
     --------
-    >>> told = Provenance(data="faces", counts={"pairs": 100, "people": None})
-    >>> Provenance.from_json(told.as_json()) == told
+    >>> provenance = Provenance(data="faces", counts={"pairs": 100, "people": None})
+    >>> Provenance.from_json(provenance.as_json()) == provenance
     True
     """
 
@@ -57,8 +57,8 @@ class Provenance:
     @classmethod
     def from_json(cls, value: Any) -> Provenance:
         """Undo `as_json`; what is of another kind is an error, as a file may say anything."""
-        known = {field.name for field in fields(cls)}
-        if not isinstance(value, Mapping) or not known.issuperset(value):
+        names = {field.name for field in fields(cls)}
+        if not isinstance(value, Mapping) or not names.issuperset(value):
             raise DataError("provenance: expected what 'faircal fit' writes")
         wrong = [name for name, each in value.items() if not _CHECKS[name](each)]
         if wrong:
@@ -84,7 +84,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "feature": _is_text,
     "counts": lambda value: (
         isinstance(value, Mapping)
-        and all(found is None or _is_count(found) for found in value.values())
+        and all(count is None or _is_count(count) for count in value.values())
     ),
     "groups": lambda value: isinstance(value, Mapping) and all(map(_is_counts, value.values())),
     "simulated": lambda value: isinstance(value, bool),

@@ -1,4 +1,4 @@
-"""Telling a model where it is from: data, intended use, limits."""
+"""What a model was made of and what for: data, intended use, limits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def describe(
     settings: Mapping[str, Any] | None = None,
     progress: Progress = silent,
 ) -> About:
-    """Tell a fitted model what it was made of and what for; `save` then writes it, too.
+    """Have a fitted model keep what it was made of and what for; `save` then writes it, too.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def describe(
     Returns
     -------
     About
-        What was told. The same model, data and words give the same: there is no time in it.
+        What the model keeps. The same model, data and words give the same: no time is in it.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def describe(
         raise ParameterError("intended_use and limits: expected a text, and a list of texts")
     if isinstance(model, FairCalClassifier):
         if not isinstance(data, ClassifierRows):
-            raise ParameterError("expected the Labelled rows that the classifier was fitted on")
+            raise ParameterError("expected the ClassifierRows that the classifier was fitted on")
         model._check_fitted()
         facts, simulated = _of_rows(data), False
         own_limits = limits_of_rows(facts, data)

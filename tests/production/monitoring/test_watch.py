@@ -211,7 +211,7 @@ def test_scores_alone_are_watched_too(use):
     watch = Watch.of(use.model)
     watch.add(PairsInUse(seen.score, seen.probability))
     assert alarms(watch) == ["scores"]
-    assert "not told" in watch.verdict().findings[0].words
+    assert "unknown" in watch.verdict().findings[0].words
 
 
 @pytest.mark.parametrize(

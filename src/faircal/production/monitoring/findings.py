@@ -159,7 +159,7 @@ def _why_nothing(name: Name, watch: Watch) -> str:
     if name != "scores" and not len(watch.population.centers):
         return "the model was calibrated on scores only: nothing is known of images"
     if watch.pairs >= 500:
-        return "clusters of the images in use were not told"
+        return "where the images in use lie is unknown"
     return f"{watch.pairs} pairs so far: not enough; the first look is at 500"
 
 
@@ -227,7 +227,7 @@ def _at_labels(window: CountedWindow) -> _Look:
     }
     words = (
         f"log-odds of pairs in doubt are off by {fitted.intercept:+.2f} ± {errors[0]:.2f}, and "
-        f"{fitted.slope:.2f} ± {errors[1]:.2f} times those told fit best (1 is right); "
+        f"{fitted.slope:.2f} ± {errors[1]:.2f} times those shown fit best (1 is right); "
         f"{share:.2%} of labels are genuine" + (f". {remedy}" if remedy else "")
     )
     return _Look(*compared, True, words, details)
