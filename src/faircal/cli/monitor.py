@@ -118,8 +118,8 @@ def command(
     a detector, other people, another share of genuine pairs. Then collect labelled pairs of those
     who come now, and run 'faircal fit' and 'faircal threshold' on them.
 
-    With --state a nightly job adds the day's file to what was counted before, and false alarms stay at
-    the rate that was set, however long it runs.
+    With --state a nightly job adds the day's file to what was counted before, and false alarms stay
+    at the rate that was set, however long it runs.
     """
     from faircal.production.monitoring.run import monitor
 

@@ -24,7 +24,7 @@ class OperatingPoint:
     ----------
     threshold : float
     on : {"score", "probability"}
-        Which value: what the model ranks by, or P(genuine) as users are given it, at whatever share.
+        Which value: what the model ranks by, or P(genuine) at whatever share users are given it.
     source : str
         In a few words how it came about: ``faircal threshold``, ``told``, ``default``.
     fpr, confidence : float, optional
