@@ -37,7 +37,6 @@ from faircal.production.serving.page.form import (
     LOOK,
     MOST_TEXT,
     SIDES,
-    Declined,
     FormErrors,
     PageForm,
     compare,
@@ -57,22 +56,21 @@ _STATIC = {
 #: Forms of the largest size that are read or answered at a time.
 _FORMS = 4
 
-_NO_KEY = Declined(
-    401, "A key is needed", "Fill in your API key on the page, and ask for the card there."
-)
-_ELSEWHERE = Declined(
-    403,
-    "This form was sent from another site",
-    "Open this page itself, fill in its form, and send that.",
-)
-#: Titles for codes of the service's refusals.
-_REFUSALS = {
+#: Titles for codes of refusals; the message stands below, for people as for machines.
+_TITLES = {
     "too_large": "The files are too large",
     "rate": "Too many requests",
     "busy": "Much is going on",
     "slow": "That took too long",
     "host": "Not under this name",
+    "origin": "This form was sent from another site",
+    "no_form": "This is not the page's form",
+    "broken_form": "The form did not arrive whole",
+    "no_key": "A key is needed",
+    "no_file": "There is no such file",
 }
+_NO_KEY = Refused(401, "no_key", "fill in your API key on the page, and ask for the card there")
+_NO_FILE = Refused(404, "no_file", "go back to the page")
 
 
 def page_router(service: Service, access: Access | None = None) -> APIRouter:
@@ -100,9 +98,7 @@ def page_router(service: Service, access: Access | None = None) -> APIRouter:
             async with bodies.body(request, most_bytes) as body:
                 return await pages.asked(request, await read_form(request, body), gate)
         except Refused as refused:
-            return pages.declined(_declined(refused))
-        except Declined as why:
-            return pages.declined(why)
+            return pages.declined(refused)
 
     @router.get("/card")
     def card(request: Request) -> Response:
@@ -118,7 +114,7 @@ def page_router(service: Service, access: Access | None = None) -> APIRouter:
     def static(name: str) -> Response:
         # Names are looked up in a table, never joined to a path: nothing else can be read.
         if name not in _STATIC:
-            return pages.declined(Declined(404, "There is no such file", "Go back to the page."))
+            return pages.declined(_NO_FILE)
         headers = {
             # Its address has a hash of it: another version is another address.
             "Cache-Control": "public, max-age=31536000, immutable",
@@ -132,12 +128,6 @@ def page_router(service: Service, access: Access | None = None) -> APIRouter:
 def _has_key(service: Service, request: Request) -> bool:
     """Tell whether a key is not needed, or came with the request and is valid."""
     return not service.has_keys or service.who(request.headers.get("x-api-key")) is not None
-
-
-def _declined(refused: Refused) -> Declined:
-    """Return what people are told where the service refuses a request."""
-    title = _REFUSALS.get(refused.code, "This can't be answered")
-    return Declined(refused.status, title, sentence(refused.message))
 
 
 def _admit(gate: Access, request: Request, filled: PageForm) -> str:
@@ -249,9 +239,11 @@ class _Pages:
         inline = {name: _hashes(page, name) for name in ("style", "script")}
         return HTMLResponse(page, headers=_policy(**inline))
 
-    def declined(self, why: Declined) -> Response:
+    def declined(self, refused: Refused) -> Response:
         """Return a page that says why there is nothing else."""
-        return self._render("declined.html", why.status, title=why.title, words=why.words)
+        title = _TITLES.get(refused.code, "This can't be answered")
+        words = sentence(refused.message)
+        return self._render("declined.html", refused.status, title=title, words=words)
 
     def _render(self, name: str, status: int, **context: Any) -> Response:
         text = self._environment.get_template(name).render(context)
@@ -307,11 +299,11 @@ def _check_origin(headers: Headers) -> None:
     There is no cookie to abuse; but who runs the service without keys on his own machine has a
     browser that other sites speak to, too. What is not a browser sends neither header.
     """
-    site = headers.get("sec-fetch-site")
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None:
-        if site not in ("same-origin", "none"):
-            raise _ELSEWHERE
-        return
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
-        raise _ELSEWHERE
+        elsewhere = site not in ("same-origin", "none")
+    else:
+        host = headers.get("host", "").lower()
+        elsewhere = origin is not None and urlsplit(origin).netloc.lower() != host
+    if elsewhere:
+        raise Refused(403, "origin", "open this page itself, fill in its form, and send that")

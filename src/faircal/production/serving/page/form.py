@@ -13,6 +13,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from faircal._base.errors import DataError, ParameterError, StorageError, StorageFullError
+from faircal.production.serving.bodies import Refused
 from faircal.production.serving.service import Service
 from faircal.production.serving.store.records import LONGEST_ID, MOST_DIMENSIONS
 from faircal.production.serving.verification import ModelInUse, Vector, Verification
@@ -122,14 +123,6 @@ COMPARE, LOOK, CARD = "compare", "look", "card"
 MOST_TEXT = 2_000_000
 
 
-class Declined(Exception):  # noqa: N818 - an answer, rather than an error of ours
-    """A request that is not looked into; a page says why in words."""
-
-    def __init__(self, status: int, title: str, words: str) -> None:
-        super().__init__(title)
-        self.status, self.title, self.words = status, title, words
-
-
 class FormErrors(Exception):  # noqa: N818 - found in what people fill in, and shown to them
     """What is wrong, by field; ``""`` is the pair as such."""
 
@@ -183,7 +176,7 @@ class PageForm:
 async def read_form(request: Request, body: bytearray) -> PageForm:
     """Read the form in a body; no part of it is spooled to a file."""
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-        raise Declined(415, "This is not the page's form", "Use the form of the page.")
+        raise Refused(415, "no_form", "use the form of the page")
 
     async def at_once() -> AsyncGenerator[bytes, None]:
         yield bytes(body)
@@ -192,9 +185,8 @@ async def read_form(request: Request, body: bytearray) -> PageForm:
     try:
         form = await _InMemory(request.headers, at_once(), **limits).parse()
     except (MultiPartException, KeyError, ValueError):
-        raise Declined(
-            400, "The form did not arrive whole", "Go back, choose the faces again and send it."
-        ) from None
+        message = "go back, choose the faces again and send it"
+        raise Refused(400, "broken_form", message) from None
     try:
         texts = {name: value for name, value in form.items() if isinstance(value, str)}
         files = {
