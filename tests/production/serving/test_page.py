@@ -23,9 +23,7 @@ from faircal.production.scoring.judging import Judge
 from faircal.production.serving.access import KeyRing
 from faircal.production.serving.page import page_router
 from faircal.production.serving.page.answer import (
-    among,
     answer,
-    evidence,
     one_in,
     probability,
     rule,
@@ -555,31 +553,53 @@ class Known:
         self.model = type("Model", (), {"about_": About(population=found)})
 
 
-def test_where_a_pair_lies_is_counted_by_hand():
-    found = population([1, 2, 3, 4], [40, 29, 20, 10])
+@pytest.fixture
+def shown(serve, fitted, monkeypatch):
+    """Return a function that gives the page's words on a pair, of a model of some population."""
+    client, service = serve()
+
+    def show(people=None, **more):
+        monkeypatch.setattr(service.in_use.model, "about_", About(population=people))
+        monkeypatch.setattr(service, "verify", lambda *_, **__: verified(**more))
+        return plain(post(client, filled(fitted[1]["same"])))
+
+    return show
+
+
+def test_where_a_pair_lies_is_counted_by_hand(shown):
     # 0.6 lies in the third bin: 1 + 2 + 3 of 10 genuine ones, 20 + 10 of 99 imposters.
-    assert among(0.6, found) == [
+    words = shown(population([1, 2, 3, 4], [40, 29, 20, 10]), similarity=0.6)
+    for line in (
         "Of its 10 calibration pairs of one person, about 60 in 100 are as alike as this, or less.",
         "Of its 99 calibration pairs of two people, about 30 in 100 are as alike as this, or more.",
-    ]
-    assert among(2.0, population([1, 0], [1, 0])) == [
+    ):
+        assert line in words
+    words = shown(population([1, 0], [1, 0]), similarity=2.0)
+    for line in (
         "Of its 1 calibration pairs of one person, all are as alike as this, or less.",
         "None of its 1 calibration pairs of two people are as alike as this, or more.",
-    ]
-    assert "knows no" in among(0.5, population([0, 0], [1, 1]))[0]
+    ):
+        assert line in words
+    assert "knows no calibration pairs of one" in shown(population([0, 0], [1, 1]))
 
 
-def test_evidence_says_no_more_than_could_be_counted():
-    few = answer(verified(log_likelihood_ratio=12.0), Known(population([9, 9], [150, 150])))
-    assert "Moderately strong" in few.evidence
-    assert "more than 100 times" in few.evidence
-    assert "its 300 calibration pairs of two people are too few" in few.beyond
-    many = answer(verified(log_likelihood_ratio=2.0), Known(population([9, 9], [150, 150])))
-    assert "about 7.4 times" in many.evidence
-    assert many.beyond == ""
-    against = answer(verified(log_likelihood_ratio=-12.0), Known(population([30, 30], [1, 1])))
-    assert "more than 20 times" in against.evidence
-    assert "60 calibration pairs of one person" in against.beyond
+def test_evidence_says_no_more_than_could_be_counted(shown):
+    few = shown(population([9, 9], [150, 150]), log_likelihood_ratio=12.0)
+    assert (
+        "Moderately strong evidence that it is one person: a pair like this is more than 100 times "
+        "likelier among pairs of one person than among pairs of two people." in few
+    )
+    assert "its 300 calibration pairs of two people are too few" in few
+    many = shown(population([9, 9], [150, 150]), log_likelihood_ratio=2.0)
+    assert "Weak evidence" in many
+    assert "about 7.4 times" in many
+    assert "too few" not in many
+    against = shown(population([30, 30], [1, 1]), log_likelihood_ratio=-12.0)
+    assert "Moderate evidence that they are two people" in against
+    assert "more than 20 times likelier among pairs of two people than among" in against
+    assert "60 calibration pairs of one person" in against
+    assert "No evidence either way" in shown(log_likelihood_ratio=0.0)
+    assert "more than a million times" in shown(log_likelihood_ratio=2000.0)
 
 
 def test_a_threshold_is_drawn_where_it_is_on_the_axis():
@@ -608,21 +628,15 @@ def test_groups_where_a_promise_does_not_hold_are_named():
     assert rule(replace(point, measured=many)).endswith("g6, g7 and 3 more")
 
 
-def test_clusters_and_scores_in_words(serve, fitted, monkeypatch):
-    client, service = serve()
-
-    def page(**more):
-        monkeypatch.setattr(service, "verify", lambda *_, **__: verified(**more))
-        return plain(post(client, filled(fitted[1]["same"])))
-
-    assert "Clusters 0 and 2" in page()  # as the API has them
-    assert "Score (cosine) 0.5000" in page()
-    assert "Log-likelihood ratio −2.00 nats (−0.87 in powers of ten)" in page(
+def test_clusters_and_scores_in_words(shown):
+    assert "Clusters 0 and 2" in shown()  # as the API has them
+    assert "Score (cosine) 0.5000" in shown()
+    assert "Log-likelihood ratio −2.00 nats (−0.87 in powers of ten)" in shown(
         log_likelihood_ratio=-2.0
     )
-    assert "Clusters both in 4" in page(clusters=(4, 4))
-    assert "Score (what the model ranks by) 0.7000" in page(score=0.7)
-    assert "Clusters" not in page(clusters=None)
+    assert "Clusters both in 4" in shown(clusters=(4, 4))
+    assert "Score (what the model ranks by) 0.7000" in shown(score=0.7)
+    assert "Clusters" not in shown(clusters=None)
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-9, 0.004, 0.0096, 0.5, 0.9951, 1 - 1e-9, 1.0])
@@ -645,6 +659,5 @@ def test_shares_as_people_write_them():
 def test_words_of_shares():
     assert one_in(1 / 3) == "1 pair in 3"
     assert one_in(0.75) == "75 % of pairs"
-    assert evidence(0.0).startswith("No evidence")
     point = OperatingPoint(0.3, fpr=1e-4, within="groups")
     assert rule(point).endswith("at most 0.01 % of pairs of two people are")

@@ -29,6 +29,7 @@ from faircal.production.serving.page.answer import (
     rule,
     sentence,
     share_in_words,
+    times,
 )
 from faircal.production.serving.page.form import (
     CARD,
@@ -168,7 +169,7 @@ class _Pages:
         )
         self._environment.filters |= {
             each.__name__: each
-            for each in (sentence, one_in, rule, share_in_words, decimals, probability)
+            for each in (sentence, one_in, rule, share_in_words, decimals, times, probability)
         }
         self._environment.globals |= {"version": __version__, "static": _address, "sides": SIDES}
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from faircal._base.errors import StorageError
 from faircal.model import OperatingPoint, Population
@@ -99,53 +98,22 @@ def times(ratio: float) -> str:
     return f"{round(ratio / step) * step:,}"
 
 
-def evidence(log_likelihood_ratio: float, most: float = math.inf) -> str:
-    """Say what a log-likelihood ratio (nats) means; beyond `most` to one only that it is more.
-
-    Examples
-    --------
-    >>> evidence(math.log(250))
-    'Moderately strong evidence that it is one person: a pair like this is about 250 times likelier
-    among pairs of one person than among pairs of two.'
-    >>> evidence(-20.0, most=700)
-    'Moderately strong evidence that they are two people: a pair like this is more than 700 times
-    likelier among pairs of two people than among pairs of one.'
-    >>> evidence(0.1)
-    'No evidence either way: a pair like this is about as likely among pairs of one person as among
-    pairs of two.'
-    """
-    one, two, who = "pairs of one person", "pairs of two", "it is one person"
-    if log_likelihood_ratio < 0:
-        one, two, who = "pairs of two people", "pairs of one", "they are two people"
-    ratio = math.exp(min(abs(log_likelihood_ratio), 700))
-    shown = min(ratio, most)
-    name = next((name for least, name in _STRENGTH if shown >= least), "")
-    if not name:
-        return (
-            "No evidence either way: a pair like this is about as likely among pairs of one "
-            "person as among pairs of two."
-        )
-    often = times(shown)
-    if not often.startswith("more"):
-        often = f"{'about' if shown == ratio else 'more than'} {often}"
-    return (
-        f"{name.capitalize()} evidence that {who}: a pair like this is {often} times likelier "
-        f"among {one} than among {two}."
-    )
-
-
 #: Groups that are named in a sentence.
 _MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said of one pair; the template says the rest, and draws it."""
+    """The numbers behind what the template says of one pair, and draws.
+
+    `among` are, of the genuine and of the imposter calibration pairs, how many there are, and how
+    many are as far or further on the wrong side of this one.
+    """
 
     result: Verification
-    evidence: str
-    beyond: str
-    among: list[str]
+    #: Pairs of the kind that the evidence speaks against; None where the model has none.
+    against: int | None
+    among: list[tuple[int, int]]
     histogram: Markup | None
 
     @property
@@ -153,29 +121,40 @@ class Answer:
         """The likelihood ratio as a power of ten."""
         return self.result.log_likelihood_ratio / math.log(10)
 
+    @property
+    def ratio(self) -> float:
+        """The likelihood ratio, or one to it, whichever is larger."""
+        return math.exp(min(abs(self.result.log_likelihood_ratio), 700))
+
+    @property
+    def shown(self) -> float:
+        """As much of `ratio` as the calibration pairs can show by counting.
+
+        A share under 3 / n can't be told from none (the rule of three).
+        """
+        return self.ratio if self.against is None else min(self.ratio, max(self.against / 3, 2.0))
+
+    @property
+    def strength(self) -> str:
+        """What evidence of this ratio is called; empty where it is none."""
+        return next((name for least, name in _STRENGTH if self.shown >= least), "")
+
 
 def answer(result: Verification, judge: Judge) -> Answer:
-    """Put what is said of a pair into words."""
-    population, ratio = judge.model.about_.population, result.log_likelihood_ratio
+    """Return the numbers behind the answer to a pair."""
+    population = judge.model.about_.population
     if population is None:
-        return Answer(result, evidence(ratio), "", [], None)
-    # The pairs of the kind that the evidence speaks against: what they could show by counting is
-    # bounded, as a share under 3 / n can't be told from none (the rule of three).
-    against = population.imposter_counts if ratio > 0 else population.genuine_counts
-    pairs, kind = int(against.sum()), "two people" if ratio > 0 else "one person"
-    most = max(pairs / 3, 2.0)
-    beyond = ""
-    if abs(ratio) > math.log(most):
-        beyond = (
-            f"How much likelier, its {pairs:,} calibration pairs of {kind} are too few to tell."
-        )
-    return Answer(
-        result,
-        evidence(ratio, most),
-        beyond,
-        among(result.similarity, population),
-        _histogram(result, population),
-    )
+        return Answer(result, None, [], None)
+    genuine, imposter = population.genuine_counts, population.imposter_counts
+    # Bins are taken entire: the one that the pair falls into counts as beyond it, on both sides.
+    at = int(np.searchsorted(population.score_edges, result.similarity, side="right")) - 1
+    at = min(max(at, 0), len(imposter) - 1)
+    among = [
+        (int(genuine.sum()), int(genuine[: at + 1].sum())),
+        (int(imposter.sum()), int(imposter[at:].sum())),
+    ]
+    against = among[1][0] if result.log_likelihood_ratio > 0 else among[0][0]
+    return Answer(result, against, among, _histogram(result, population))
 
 
 def rule(point: OperatingPoint) -> str:
@@ -218,38 +197,6 @@ def probability(value: float) -> str:
     if 1 - 1 / MOST < value < 1:
         return f"over {1 - 1 / MOST:.4f}"
     return f"{value:.4f}"
-
-
-def among(similarity: float, population: Population) -> list[str]:
-    """Say where a similarity lies among the calibration pairs: the histogram in words.
-
-    Bins are taken whole, and the one that it falls into counts as being beyond it, on both sides.
-    """
-    at = int(np.searchsorted(population.score_edges, similarity, side="right")) - 1
-    at = min(max(at, 0), len(population.imposter_counts) - 1)
-    return [
-        _tail(
-            population.genuine_counts,
-            slice(None, at + 1),
-            "one person",
-            "as alike as this, or less",
-        ),
-        _tail(
-            population.imposter_counts, slice(at, None), "two people", "as alike as this, or more"
-        ),
-    ]
-
-
-def _tail(counts: NDArray[np.int64], part: slice, who: str, what: str) -> str:
-    total, beyond = int(counts.sum()), int(counts[part].sum())
-    if not total:
-        return f"The model knows no calibration pairs of {who}."
-    if not beyond:
-        return f"None of its {total:,} calibration pairs of {who} are {what}."
-    share = share_in_words(beyond / total)
-    if beyond == total:
-        share = "all"
-    return f"Of its {total:,} calibration pairs of {who}, {share} are {what}."
 
 
 def _histogram(result: Verification, population: Population) -> Markup:
