@@ -320,7 +320,7 @@ def test_hundreds_of_groups_do_not_flood_the_terminal(rows, run_here):
     done = run_here(["classify", "audit", "s.csv", "--attribute", "site", "--out", "a"])
     assert done.code == 0, done.err
     few = "300 of 300 groups have not enough data: g000, g001, g002, g003, g004, g005 and 294 more"
-    assert f"note: {few}\n" in done.err
+    assert few in " ".join(done.out.split())
     assert f"{few}." in done.out
     assert "Over groups" not in done.out  # it has no number
     assert len((done.out + done.err).splitlines()) < 30

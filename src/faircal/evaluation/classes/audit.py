@@ -50,8 +50,6 @@ BY_ROWS = (
     "by row (which rows belong together is not known, so they are taken as independent: too narrow "
     "where several come from one person, patient or machine)"
 )
-#: Up to so many small groups are noted one by one; of more, so many are named.
-_SINGLY, _NAMED = 3, 6
 
 
 class ClassDifference(NamedTuple):
@@ -397,7 +395,8 @@ def write_class_audit(folder: Path, audit: ClassAudit, run: Mapping[str, Any]) -
     >>> row.method, row.reference, row.metric, row.difference
     ('b', 'a', 'accuracy', 0.0)
     """
-    record = {**_record(audit), **run, "notes": [*run.get("notes", ()), *_notes(audit)]}
+    record = _record(audit)
+    record |= {**run, "notes": [*run.get("notes", ()), *record["notes"]]}
     target = output_folder(folder)
     with staged(target) as draft:
         write_results(draft, audit.rows)
@@ -416,46 +415,26 @@ def read_class_differences(folder: str | Path) -> list[ClassDifference]:
 def _record(audit: ClassAudit) -> dict[str, Any]:
     """Return what ``run.json`` says of the rows."""
     data, identified = audit.data, audit.data.identified
-    per_class = np.bincount(data.codes, minlength=len(data.classes)).tolist()
-    shares = {"rows": data.count(), "unknown_rows": _unknown_rows(data)}
+    unknown = data.count() - sum(data.count(name) for name in data.group_names)
     units = None if data.identity is None else {name: of.people for name, of in identified.items()}
+    notes = []
+    if audit.groups and unknown:
+        notes.append(
+            f"{unknown} of {data.count()} rows ({100 * unknown / data.count():.1f} %) have an "
+            f"unknown {audit.attribute or 'group'}: they count globally and in no group"
+        )
     return {
         "kind": KIND,
         "dataset": audit.dataset,
         "classes": list(data.classes),
-        "class_rows": dict(zip(data.classes, per_class, strict=True)),
         "methods": {method: {} for method in audit.methods},
         "rows": data.count(),
         "attributes": [audit.attribute] if audit.attribute else [],
-        "groups": {audit.attribute: shares} if audit.attribute else {},
         "units": units and units.pop(GLOBAL),
-        "group_rows": {name: data.count(name) for name in audit.groups},
         "group_units": units,
         "interval_kind": audit.interval_kind,
         "level": LEVEL,
         "settings": {},
+        "notes": notes,
         "versions": versions(),
     }
-
-
-def _unknown_rows(data: ClassRows) -> int:
-    return data.count() - sum(data.count(name) for name in data.group_names)
-
-
-def _notes(audit: ClassAudit) -> list[str]:
-    """Say what a reader has to know of the rows: unknown groups, groups that are too small."""
-    lines, rows, unknown = [], audit.data.count(), _unknown_rows(audit.data)
-    if audit.groups and unknown:
-        lines.append(
-            f"{unknown} of {rows} rows ({100 * unknown / rows:.1f} %) have an unknown "
-            f"{audit.attribute or 'group'}: they count globally and in no group"
-        )
-    small = {name: why for name in audit.groups if (why := audit.data.withheld[name])}
-    if len(small) <= _SINGLY:
-        return [*lines, *(f"{name}: {why}" for name, why in small.items())]
-    more = f" and {len(small) - _NAMED:,} more" if len(small) > _NAMED else ""
-    lines.append(
-        f"{len(small):,} of {len(audit.groups):,} groups have not enough data: "
-        f"{', '.join(list(small)[:_NAMED])}{more}"
-    )
-    return lines

@@ -14,18 +14,18 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from faircal._base.errors import DataError, ModelFileError, NotFittedError
 from faircal._base.jobs import Progress, silent
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_whole, short
 from faircal.calibrators.classes import ClassCalibrator, make_class_calibrator
 from faircal.compute.clustering import Clustering, kmeans
 from faircal.data.class_probabilities import as_probabilities_matrix, as_units
 from faircal.methods.classifier.inputs import (
     Floats,
-    chosen_columns,
     class_codes,
     class_probabilities,
     column_classes,
@@ -33,6 +33,7 @@ from faircal.methods.classifier.inputs import (
     cross_fitted,
     different,
     feature_matrix,
+    same_columns,
     two_columns,
 )
 from faircal.methods.classifier.maps import SetMaps, Shrinkage, check_shrinkage
@@ -159,6 +160,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Classes.
         """
         self._check_parameters()
+        raw = X
         X, labels = self._checked(X, y)
         classes = different(labels)
         check_classification_targets(labels)
@@ -179,7 +181,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator_ = fitted
         self.feature_names_: tuple[str, ...] = ()  # X is checked where it comes in
         checked = as_probabilities_matrix(given)
-        return self._calibrate_on(checked, labels, self._features_of(X), classes)
+        return self._calibrate_on(checked, labels, self._features_of(raw, X), classes)
 
     def predict_proba(self, X: Any) -> Float64:
         """Return calibrated class probabilities, shape (n, n_classes)."""
@@ -189,9 +191,9 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "this FairCalClassifier was fitted on probabilities and has no estimator; "
                 "call calibrate(probabilities, features=…)"
             )
-        X = self._checked(X)
-        given = class_probabilities(self.estimator_, X, self.classes_)
-        return self.calibrate(given, features=self._features_of(X))
+        checked = self._checked(X)
+        given = class_probabilities(self.estimator_, checked, self.classes_)
+        return self.calibrate(given, features=self._features_of(X, checked))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the likeliest class of each row, shape (n,)."""
@@ -287,9 +289,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows that there have to be.
         """
         self._check_fitted()
-        named = features
-        if self.feature_names_ and column_names(features) not in ((), self.feature_names_):
-            named = chosen_columns(features, self.feature_names_)
+        named = same_columns(features, self.feature_names_)
         scaled = self._scaled(feature_matrix(named, n, len(self.center_)))
         return Clustering(self._centers, 0.0, 0).assign(scaled)
 
@@ -377,12 +377,16 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         found /= scale
         return np.asarray(found, dtype=np.float32)
 
-    def _features_of(self, X: Any) -> Any:
+    def _features_of(self, given: Any, X: Any) -> Any:
+        """Return what is clustered of X, which had names as it was `given`."""
         if self.features is None:
             return X
         if callable(self.features):
             return self.features(self.estimator_, X)
-        return chosen_columns(X, self.features, getattr(self, "feature_names_in_", ()))
+        try:
+            return _safe_indexing(given, list(self.features), axis=1)
+        except (TypeError, ValueError, IndexError, KeyError) as error:
+            raise DataError(f"features: {short(error)}") from error
 
     def _checked(self, X: Any, *y: Any) -> Any:
         """Check X, and y where it is given; the user's own estimator is to check X itself."""

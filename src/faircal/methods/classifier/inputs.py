@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array
 
-from faircal._base.errors import DataError, ParameterError
+from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean, short
 from faircal.data.class_probabilities import as_probabilities_matrix
 
@@ -120,28 +118,17 @@ def column_names(features: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def chosen_columns(X: Any, columns: Any, names: Sequence[str] = ()) -> Any:
-    """Return the columns of X that are named or numbered; `names` are those of an array's columns.
-
-    Examples
-    --------
-    >>> chosen_columns(np.arange(6).reshape(2, 3), ["c", "a"], ["a", "b", "c"])
-    array([[2, 0],
-           [5, 3]])
-    """
-    if issparse(X):
-        return X  # refused with the others
-    known = column_names(X) or tuple(names)
-    if not np.iterable(columns):
-        raise ParameterError(f"features: expected None, columns or a function, found {columns!r}")
-    table, places = np.asarray(X), []
-    for column in columns:
-        place = known.index(column) if column in known else column
-        if not isinstance(place, Integral) or not -table.shape[1] <= place < table.shape[1]:
-            hint = did_you_mean(str(column), known) if known else f"there are {table.shape[1]}"
-            raise DataError(f"features: no column {column!r} in X; {hint}")
-        places.append(int(place))
-    return table[:, places]
+def same_columns(features: Any, names: tuple[str, ...]) -> Any:
+    """Return the columns `names` of a data frame, in their order; an array is as it is."""
+    given = column_names(features)
+    if not names or not given or given == names:
+        return features
+    for name in names:
+        if name not in given:
+            raise DataError(
+                f"features: no column '{name}', as in calibration; {did_you_mean(name, given)}"
+            )
+    return features[list(names)]
 
 
 def cross_fitted(
