@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from faircal.evaluation.classes import ClassDifference
 from faircal.evaluation.curves import ScoreSource
@@ -19,6 +19,7 @@ from faircal.report.tables import ColumnSpec, mark_best, method_table
 from faircal.report.wording import better_way, digits_of, listing, metric_title, unit_of
 
 Verdict = Literal["better", "worse", "no clear difference"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 #: The methods that others are compared with, where they were run, and what each is in a sentence.
 REFERENCES = {"uncalibrated": "no calibration", "global": "one map for everyone"}
