@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from faircal.metrics.intervals import LEVEL
@@ -68,7 +68,7 @@ def class_summary(store: ResultsFolder, attribute: str) -> Summary:
             "smallest": min(of_groups, key=of_groups.__getitem__, default=""),
         },
     }
-    filters = {
+    filters: dict[str, Callable[..., Any]] = {
         "listing": listing,
         "percent": percent,
         "points": percentage_points,
