@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -362,16 +362,14 @@ class Dataset:
 
 
 def _images_of(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:
-    counts = {f"embeddings '{name}'": len(matrix) for name, matrix in matrices.items()}
-    if attributes is not None:
-        images = build_images(as_table(attributes, "attributes"), "attributes")
-        check_counts(images, counts, "attributes")
-    elif counts:
-        first, count = next(iter(counts.items()))
-        images = Images(pa.array(np.arange(count)))
-        check_counts(images, counts, first)
-    else:
+    if attributes is None and not matrices:
         raise DataError("embeddings are missing: give embeddings, or attributes by image")
+    if attributes is not None:
+        images, where = build_images(as_table(attributes, "attributes"), "attributes"), "attributes"
+    else:
+        first = next(iter(matrices.values()))
+        images, where = Images(pa.array(np.arange(len(first)))), first.where
+    check_counts(images, matrices.values(), where)
     return images
 
 
@@ -422,13 +420,13 @@ def check_range(score_range: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def check_counts(images: Images, rows: Mapping[str, int], where: str) -> None:
+def check_counts(images: Images, matrices: Iterable[Embeddings], where: str) -> None:
     """Raise unless every embedding matrix has a row for each image."""
-    for what, count in rows.items():
-        if count != len(images):
+    for matrix in matrices:
+        if len(matrix) != len(images):
             raise DataError(
-                f"{what}: expected {len(images)} rows, one per row of {where}, found {count}; "
-                "save embeddings and images in the same order"
+                f"{matrix.where}: expected {len(images)} rows, one per row of {where}, found "
+                f"{len(matrix)}; save embeddings and images in the same order"
             )
 
 
@@ -453,21 +451,17 @@ def join_scores(
     return {name: Feature(matrix, scores) for name, matrix in matrices.items()}
 
 
-def check_vectors(data: Dataset, files: Mapping[str, str] | None = None) -> None:
-    """Raise when an image that a pair uses has a NaN, infinite or zero vector.
-
-    `files` says where each feature's embeddings come from.
-    """
+def check_vectors(data: Dataset) -> None:
+    """Raise when an image that a pair uses has a NaN, infinite or zero vector."""
     used = data.used_images()
-    for name, feature in data.features.items():
+    for feature in data.features.values():
         if feature.embeddings is None:
             continue
         bad = feature.embeddings.unusable[used]
         if bad.any():
             row = int(used[np.flatnonzero(bad)[0]])
-            where = (files or {}).get(name, f"{data.where}, embeddings '{name}'")
             raise DataError(
-                f"{where}, row {row + 1} (image {data.images.ids[row]}): "
+                f"{feature.embeddings.where}, row {row + 1} (image {data.images.ids[row]}): "
                 f"NaN, infinite or zero vector ({int(bad.sum())} such images in use); "
                 "embed these images again or drop their pairs"
             )

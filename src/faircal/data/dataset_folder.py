@@ -108,11 +108,11 @@ def _read_folder(
     index = Index(images.ids)
     pairs_table = _known_pairs(read_table(pairs_file), index, str(pairs_file), on_fault)
     pairs, scores = build_pairs(pairs_table, index, str(pairs_file), score_range)
-    joined = join_scores({name: m for name, (_, m) in matrices.items()}, scores, str(pairs_file))
+    joined = join_scores(matrices, scores, str(pairs_file))
     name = str(about.get("name", folder.resolve().name))
     data = Dataset.assemble(name, images, pairs, joined, score_range, about, str(folder), seed)
     if on_fault is None:
-        check_vectors(data, {feature: str(file) for feature, (file, _) in matrices.items()})
+        check_vectors(data)
     return data
 
 
@@ -120,12 +120,12 @@ def _read_folder(
 class ImageFolder:
     """A dataset folder without its pairs.
 
-    `embeddings` has each feature's file beside its embeddings, `about` is what ``dataset.json``
-    says, and `fold` that of the person in each image, for those who build pairs.
+    `about` is what ``dataset.json`` says, and `fold` that of the person in each image, for those
+    who build pairs.
     """
 
     images: Images
-    embeddings: Mapping[str, tuple[Path, Embeddings]]
+    embeddings: Mapping[str, Embeddings]
     fold: pa.ChunkedArray | None
     about: dict[str, Any]
 
@@ -143,7 +143,7 @@ def read_images(
     require_columns(table, ("image_id",), str(file))
     images = _with_default(build_images(table, str(file)), about, folder)
     matrices = _read_embeddings(folder, features, normalize, device)
-    check_counts(images, {str(path): len(m) for path, m in matrices.values()}, file.name)
+    check_counts(images, matrices.values(), file.name)
     fold = table["fold"] if "fold" in table.column_names else None
     return ImageFolder(images, matrices, fold, about)
 
@@ -215,8 +215,8 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 def _read_embeddings(
     folder: Path, features: Sequence[str] | None, normalize: bool, device: str
-) -> dict[str, tuple[Path, Embeddings]]:
-    """Return each feature's file and embeddings; empty where the folder has none."""
+) -> dict[str, Embeddings]:
+    """Return the embeddings of each feature; empty where the folder has none."""
     single, several = folder / "embeddings.npy", folder / "embeddings"
     files: dict[str, Path] = {}
     if several.is_dir():
@@ -230,9 +230,8 @@ def _read_embeddings(
     files = files or ({DEFAULT_FEATURE: single} if single.exists() else {})
     chosen = choose(files, features, str(folder), "embeddings") if files else []
     return {
-        name: (path, Embeddings.of(open_npy(path), str(path), normalize, device))
+        name: Embeddings.of(open_npy(files[name]), str(files[name]), normalize, device)
         for name in chosen
-        for path in [files[name]]
     }
 
 

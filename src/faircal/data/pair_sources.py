@@ -40,8 +40,6 @@ class FolderParts:
         Where the pairs are, for messages.
     limits : (float, float) or None
         Where ready-made scores must lie; None: anywhere.
-    files : mapping from feature to str
-        Where the embeddings are, for messages.
     """
 
     images: Images
@@ -51,7 +49,6 @@ class FolderParts:
     table: str
     limits: Range | None
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -67,13 +64,12 @@ class FolderParts:
         read = read_images(folder, features, normalize, device)
         return cls(
             read.images,
-            {name: matrix for name, (_, matrix) in read.embeddings.items()},
+            read.embeddings,
             str(read.about.get("name", folder.resolve().name)),
             str(folder),
             table,
             limits,
             read.about,
-            {name: str(file) for name, (file, _) in read.embeddings.items()},
         )
 
     @property
@@ -112,7 +108,7 @@ class FolderParts:
             seed=None,
         )
         if self._has_unusable:
-            check_vectors(data, self.files)
+            check_vectors(data)
         return data
 
     @cached_property

@@ -391,7 +391,12 @@ def _folder_stream(
     require_columns(table.schema, ("left", "right"), where)
     scores = np.empty(0) if source.score_columns(table.schema.names) else None
     join_scores(source.embeddings, scores, where)  # one of them, clearly
-    read = (table.path, images, folder / "dataset.json", *map(Path, source.files.values()))
+    read = (
+        table.path,
+        images,
+        folder / "dataset.json",
+        *(Path(held.where) for held in source.embeddings.values()),
+    )
     return PairStream(source, table, tuple(path for path in read if path.exists()), batch)
 
 

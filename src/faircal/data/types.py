@@ -33,11 +33,14 @@ class Embeddings:
         Whether vectors are scaled to unit length when they are used (`rows`).
     device : str
         Where heavy work on them is done: ``cpu``, or ``cuda`` with the extra torch.
+    where : str
+        The file they are from, or what else they are called in messages.
     """
 
     vectors: NDArray[Any]
     normalize: bool = True
     device: str = "cpu"
+    where: str = "embeddings"
 
     @classmethod
     def of(
@@ -65,7 +68,7 @@ class Embeddings:
             with np.errstate(over="ignore"):  # becomes infinite, and is reported as such
                 array = array.astype(np.float32)
         engine(device)  # one that is not there is an error now, not later
-        return cls(array, normalize, device)
+        return cls(array, normalize, device, where)
 
     def __len__(self) -> int:
         return len(self.vectors)

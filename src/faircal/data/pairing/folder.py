@@ -125,12 +125,11 @@ def _people(
     if identity is None or not identity.names:
         raise DataError(f"{data}: the images have no identity; add the column to make pairs")
     people = identity.codes.astype(np.int64)
-    for path, embeddings in gallery.embeddings.values():
-        if embeddings.unusable.any():
-            notes.append(
-                f"{int(embeddings.unusable.sum()):,} images have no usable vector in {path}"
-            )
-            people[embeddings.unusable] = -1
+    for embeddings in gallery.embeddings.values():
+        bad = embeddings.unusable
+        if bad.any():
+            notes.append(f"{int(bad.sum()):,} images have no usable vector in {embeddings.where}")
+            people[bad] = -1
     if given is None:
         return people, None, notes
     empty = np.asarray(given.is_null())
@@ -148,7 +147,7 @@ def _people(
 
 def _vectors(gallery: ImageFolder, data: Path) -> Any:
     check_one_feature(gallery.embeddings, data)
-    for _, embeddings in gallery.embeddings.values():
+    for embeddings in gallery.embeddings.values():
         return embeddings.rows(np.arange(len(embeddings)))
     return None
 
