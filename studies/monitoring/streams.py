@@ -90,7 +90,7 @@ class Stream:
 
     def begin(self, fitted: Fitted, rng: np.random.Generator, rate: float) -> Begun:
         """Watch the quiet time before the change."""
-        watch = Watch.of(fitted.model, false_alarms=rate, in_order=self.in_order)
+        watch = Watch(fitted.model, false_alarms=rate, in_order=self.in_order)
         people = rng.permutation(fitted.others)[: self.use or SIZES[fitted.world.preset].use]
         for start in range(0, self.quiet, _BATCH):
             self._feed(watch, fitted, people, min(_BATCH, self.quiet - start), "none", rng)

@@ -29,7 +29,7 @@ def test_quiet_runs_are_quiet(use):
     """20 runs at a rate of 0.2: four alarms at most on average, and far fewer in fact."""
     loud = 0
     for seed in range(20):
-        watch = Watch.of(use.model, false_alarms=0.2)
+        watch = Watch(use.model, false_alarms=0.2)
         seen, _ = use.draw(6000, np.random.default_rng(seed))
         watch.add(seen)
         loud += watch.verdict().due
@@ -39,7 +39,7 @@ def test_quiet_runs_are_quiet(use):
 @pytest.mark.parametrize("known", ["people", "nobody"])
 def test_another_share_of_genuine_pairs_is_no_alarm(use, known):
     weights = np.where(use.genuine, 0.01, 1.0)
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(use.draw(20_000, np.random.default_rng(0), weights, known=known)[0])
     verdict = watch.verdict()
     assert not verdict.due
@@ -48,7 +48,7 @@ def test_another_share_of_genuine_pairs_is_no_alarm(use, known):
 
 
 def test_higher_imposter_scores_are_found(use):
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(use.draw(20_000, np.random.default_rng(0), higher=0.05)[0])
     assert alarms(watch) == ["scores"]
     found = watch.verdict().findings[1]
@@ -58,7 +58,7 @@ def test_higher_imposter_scores_are_found(use):
 
 def test_another_mix_of_people_is_found_in_the_clusters(use):
     weights = np.where(use.group == 1, 2.5, 1.0)
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(use.draw(20_000, np.random.default_rng(0), weights)[0])
     assert "clusters" in alarms(watch)
 
@@ -66,14 +66,14 @@ def test_another_mix_of_people_is_found_in_the_clusters(use):
 def test_strange_images_are_found(use):
     seen, _ = use.draw(20_000, np.random.default_rng(0))
     strange = np.random.default_rng(1).random(20_000) < 0.1
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(replace(seen, left_outside=seen.left_outside | strange))
     assert alarms(watch) == ["outside"]
 
 
 def test_a_change_after_a_long_quiet_time_is_found_as_soon(use):
     rng = np.random.default_rng(2)
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     for _ in range(15):
         watch.add(use.draw(20_000, rng)[0])
     assert not watch.verdict().due
@@ -84,7 +84,7 @@ def test_a_change_after_a_long_quiet_time_is_found_as_soon(use):
 
 def test_alarms_stay(use):
     rng = np.random.default_rng(3)
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(use.draw(10_000, rng, higher=0.2)[0])
     first = watch.verdict().findings[1]
     watch.add(use.draw(10_000, rng)[0])
@@ -97,8 +97,8 @@ def test_alarms_stay(use):
 def test_it_goes_on_after_a_restart_as_if_nothing_had_been(use, in_order):
     rng = np.random.default_rng(4)
     parts = [use.draw(n, rng) for n in (1, 700, 3, 4200, 333, 2000)]
-    straight = Watch.of(use.model, in_order=in_order)
-    restarted = Watch.of(use.model, in_order=in_order)
+    straight = Watch(use.model, in_order=in_order)
+    restarted = Watch(use.model, in_order=in_order)
     for seen, genuine in parts:
         for watch in (straight, restarted):
             watch.get_state()  # counts what waits
@@ -117,7 +117,7 @@ def test_it_goes_on_after_a_restart_as_if_nothing_had_been(use, in_order):
 
 def test_pairs_one_by_one_are_counted_like_a_batch(use):
     seen, _ = use.draw(2000, np.random.default_rng(5))
-    batch, single = (Watch.of(use.model, in_order=False) for _ in range(2))
+    batch, single = (Watch(use.model, in_order=False) for _ in range(2))
     batch.add(seen)
     for row in range(2000):
         single.add(cut(seen, slice(row, row + 1)))
@@ -125,7 +125,7 @@ def test_pairs_one_by_one_are_counted_like_a_batch(use):
 
 
 def test_the_state_is_small_and_has_nothing_by_pair(use):
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(use.draw(100_000, np.random.default_rng(6))[0])
     arrays = [v for v in watch.get_state().values() if isinstance(v, np.ndarray)]
     assert sum(array.nbytes for array in arrays) < 1_500_000
@@ -136,7 +136,7 @@ def test_a_sorted_batch_is_no_change(use):
     rng = np.random.default_rng(7)
     seen, genuine = use.draw(12_000, rng)
     order = np.lexsort((seen.left_cluster, genuine))
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(cut(seen, order))
     assert not watch.verdict().due
 
@@ -145,13 +145,13 @@ def test_tables_in_no_order_are_looked_at_once(use):
     rng = np.random.default_rng(8)
     seen, genuine = use.draw(12_000, rng)
     order = np.lexsort((seen.left_cluster, genuine))
-    watch = Watch.of(use.model, in_order=False)
+    watch = Watch(use.model, in_order=False)
     for start in range(0, 12_000, 1000):
         watch.add(cut(seen, order[start : start + 1000]))
     verdict = watch.verdict()
     assert not verdict.due
     assert verdict.findings[0].details["window_pairs"] == 12_000
-    loud = Watch.of(use.model, in_order=False)
+    loud = Watch(use.model, in_order=False)
     loud.add(use.draw(12_000, rng, higher=0.05)[0])
     assert alarms(loud) == ["scores"]
 
@@ -159,7 +159,7 @@ def test_tables_in_no_order_are_looked_at_once(use):
 def test_a_handful_of_people_tells_nothing(use):
     seen, _ = use.draw(5000, np.random.default_rng(9))
     same = np.zeros(5000, np.int64)
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(replace(seen, score=seen.score * 0 + 0.9, left_person=same, right_person=same))
     found = watch.verdict().findings[1]
     assert not found.alarm
@@ -175,12 +175,12 @@ def test_a_handful_of_people_tells_nothing(use):
 )
 def test_feedback_tells_probabilities_that_do_not_hold(use, spoil, name, words):
     seen, genuine = use.draw(4000, np.random.default_rng(10))
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.feedback(seen.probability, genuine, seen.left_person)
     quiet = watch.verdict()
     assert not quiet.due
     assert quiet.feedback == 4000
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.feedback(spoil(seen.probability), genuine, seen.left_person)
     assert alarms(watch) == [name]
     assert words in watch.verdict().findings[3].words
@@ -189,13 +189,13 @@ def test_feedback_tells_probabilities_that_do_not_hold(use, spoil, name, words):
 def test_labels_that_come_sorted_are_no_alarm(use):
     seen, genuine = use.draw(4000, np.random.default_rng(12))
     order = np.argsort(genuine, kind="stable")
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.feedback(seen.probability[order], genuine[order])
     assert not watch.verdict().due
 
 
 def test_little_is_not_enough(use):
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     verdict = watch.verdict()
     assert [found.enough for found in verdict.findings] == [False] * 4
     assert "Not enough" in verdict.words
@@ -208,7 +208,7 @@ def test_little_is_not_enough(use):
 
 def test_scores_alone_are_watched_too(use):
     seen, _ = use.draw(20_000, np.random.default_rng(11), higher=0.2)
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(PairsInUse(seen.score, seen.probability))
     assert alarms(watch) == ["scores"]
     assert "unknown" in watch.verdict().findings[0].words
@@ -225,7 +225,7 @@ def test_scores_alone_are_watched_too(use):
     ],
 )
 def test_pairs_that_cannot_be_are_refused(use, change, words):
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     with pytest.raises(DataError, match=words):
         watch.add(replace(cut(use.seen, slice(0, 1)), **change))
     assert watch.verdict().pairs == 0
@@ -236,21 +236,21 @@ def test_pairs_that_cannot_be_are_refused(use, change, words):
 )
 def test_labels_that_cannot_be_are_refused(use, probability, genuine):
     with pytest.raises(DataError):
-        Watch.of(use.model).feedback(probability, genuine)
+        Watch(use.model).feedback(probability, genuine)
 
 
 def test_settings_that_cannot_be_are_refused(use):
     for rate in (0.0, 1.0, "0.1", True):
         with pytest.raises(ParameterError, match="false_alarms"):
-            Watch.of(use.model, false_alarms=rate)
+            Watch(use.model, false_alarms=rate)
     unknown = faircal.Baseline()
     unknown.about_ = About()
     with pytest.raises(DataError, match="survey"):
-        Watch.of(unknown)
+        Watch(unknown)
 
 
 def test_a_state_of_another_watch_is_refused(use):
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(cut(use.seen, slice(0, 1200)))
     state = watch.get_state()
     spoilt = [
@@ -269,7 +269,7 @@ def test_numbers_of_a_changed_stream_are_what_they_were(use):
     rng = np.random.default_rng(20)
     weights = np.where(use.group == 1, 1.3, 1.0) * np.where(use.genuine, 0.5, 1.0)
     seen, genuine = use.draw(9000, rng, weights, higher=0.02)
-    watch = Watch.of(use.model)
+    watch = Watch(use.model)
     watch.add(replace(seen, left_outside=seen.left_outside | (rng.random(9000) < 0.05)))
     odds = seen.probability**1.3
     watch.feedback(odds / (odds + (1 - seen.probability) ** 1.3), genuine, seen.left_person)

@@ -163,7 +163,7 @@ def monitor(
     _check_new(sources, kept)
     if state is None and len(sources) == 1 and not (ordered or sources[0].timed):
         # Nothing comes before or after: all of it at once is surest.
-        kept.watch = Watch.of(fitted, false_alarms=kept.watch.false_alarms, in_order=False)
+        kept.watch = Watch(fitted, false_alarms=kept.watch.false_alarms, in_order=False)
     counted = _count(sources, kept, ordered, progress)
     verdict = kept.watch.verdict()
     caveats = {finding.details.get("caveat") for finding in verdict.findings}
@@ -229,7 +229,7 @@ def _begin(
     if state is not None and state.exists():
         return model, MonitorState.load(state, model, digest, false_alarms)
     rate = FALSE_ALARMS if false_alarms is None else false_alarms
-    return model, MonitorState(Watch.of(model, false_alarms=rate), digest)
+    return model, MonitorState(Watch(model, false_alarms=rate), digest)
 
 
 def _check_new(sources: Sequence[WatchedSource], kept: MonitorState) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError, ParameterError
 from faircal.methods import Method
-from faircal.model import Population
 from faircal.production.monitoring import calibration
 from faircal.production.monitoring.comparing import Reference, UseWindow
 from faircal.production.monitoring.counts import BUCKETS, Layout, code_pairs
@@ -42,10 +41,15 @@ class Watch:
 
     Parameters
     ----------
-    population : Population
-        What pairs are compared with.
+    model : Method
+        Whose population was counted (`faircal.survey`): pairs are compared with that.
     false_alarms : float
     in_order : bool
+
+    Raises
+    ------
+    DataError
+        Where the model does not know its population.
 
     Examples
     --------
@@ -54,7 +58,7 @@ class Watch:
     >>> cal, test = faircal.simulate("small", seed=0, people=1000).split(test_fold=5)
     >>> model = faircal.Baseline().fit(cal)
     >>> population = survey(model, cal)
-    >>> watch = Watch.of(model)
+    >>> watch = Watch(model)
     >>> said = model.apply(test)
     >>> watch.add(PairsInUse(said.score, said.probability))
     >>> watch.verdict().due
@@ -65,12 +69,13 @@ class Watch:
     ['scores']
     """
 
-    def __init__(
-        self,
-        population: Population,
-        false_alarms: float = 0.01,
-        in_order: bool = True,
-    ) -> None:
+    def __init__(self, model: Method, *, false_alarms: float = 0.01, in_order: bool = True) -> None:
+        population = model.about_.population
+        if population is None or not population.watchable:
+            raise DataError(
+                f"the model ({model.name}) does not know its calibration population: nothing can "
+                "be compared with it; fit it again with 'faircal fit', or call faircal.survey"
+            )
         rate = false_alarms
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < 1:
             raise ParameterError(f"false_alarms: expected a rate between 0 and 1, found {rate!r}")
@@ -82,23 +87,6 @@ class Watch:
         self._labels = WindowLadder(calibration.SIZE, labels)
         #: By name of what is watched, the look that counts.
         self._windows: dict[str, CountedWindow] = {}
-
-    @classmethod
-    def of(
-        cls,
-        model: Method,
-        *,
-        false_alarms: float = 0.01,
-        in_order: bool = True,
-    ) -> Watch:
-        """Begin to watch `model`, whose population was counted (`faircal.survey`).
-
-        Raises
-        ------
-        DataError
-            Where it was not.
-        """
-        return cls(_population_of(model), false_alarms, in_order)
 
     @property
     def pairs(self) -> int:
@@ -238,36 +226,23 @@ class Watch:
         DataError
             Where the state is not of a watch of this model.
         """
-        population = _population_of(model)
-        try:
-            return cls._restored(population, state)
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise DataError(
-                "monitoring state: expected what a watch of this model keeps; begin a new watch"
-            ) from error
-
-    @classmethod
-    def _restored(cls, population: Population, state: Mapping[str, Any]) -> Watch:
-        if int(state["version"]) != _VERSION:
-            raise ValueError("another version")
-        watch = cls(population, float(state["false_alarms"]), bool(state["in_order"]))
-        for name in ("pairs", "labels"):
-            ladder: WindowLadder = getattr(watch, f"_{name}")
-            kept = unprefixed(name, state)
-            setattr(watch, f"_{name}", WindowLadder.restore(ladder.size, ladder.block, kept))
-        for name in NAMES:
-            looked_at = unprefixed(f"window.{name}", state)
-            if looked_at:
-                size = watch._labels.size if name == "calibration" else watch._pairs.size
-                watch._windows[name] = CountedWindow.restore(looked_at, size)
-        return watch
-
-
-def _population_of(model: Method) -> Population:
-    population = model.about_.population
-    if population is None or not population.watchable:
-        raise DataError(
-            f"the model ({model.name}) does not know its calibration population: nothing can be "
-            "compared with it; fit it again with 'faircal fit', or call faircal.survey"
+        refused = DataError(
+            "monitoring state: expected what a watch of this model keeps; begin a new watch"
         )
-    return population
+        if state.get("version") != _VERSION:
+            raise refused
+        try:
+            rate, in_order = float(state["false_alarms"]), bool(state["in_order"])
+            watch = cls(model, false_alarms=rate, in_order=in_order)
+            for name in ("pairs", "labels"):
+                ladder: WindowLadder = getattr(watch, f"_{name}")
+                kept = unprefixed(name, state)
+                setattr(watch, f"_{name}", WindowLadder.restore(ladder.size, ladder.block, kept))
+            for name in NAMES:
+                looked_at = unprefixed(f"window.{name}", state)
+                if looked_at:
+                    size = watch._labels.size if name == "calibration" else watch._pairs.size
+                    watch._windows[name] = CountedWindow.restore(looked_at, size)
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise refused from error
+        return watch

@@ -77,7 +77,7 @@ class LiveMonitor:
         if model.about_.population is None:
             return None
         try:
-            return Watch.of(model, false_alarms=self._false_alarms)
+            return Watch(model, false_alarms=self._false_alarms)
         except FairCalError as error:
             _log.warning("pairs are not monitored: %s", error)
             return None
