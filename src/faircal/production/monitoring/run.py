@@ -217,19 +217,15 @@ def _begin(
     path: Path, state: Path | None, false_alarms: float | None
 ) -> tuple[Method, MonitorState]:
     """Read the model, and begin to watch it, or go on from a state."""
-    model = load_method(path)
-    population = model.about_.population
-    if population is None or not population.watchable:
-        raise DataError(
-            f"{path}: does not say what its calibration population was like, as models of earlier "
-            "versions don't; fit it again ('faircal fit'; in Python call faircal.survey before "
-            "save)"
-        )
-    digest = file_digest(path)
+    model, digest = load_method(path), file_digest(path)
+    rate = FALSE_ALARMS if false_alarms is None else false_alarms
+    try:
+        watch = Watch(model, false_alarms=rate)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
     if state is not None and state.exists():
         return model, MonitorState.load(state, model, digest, false_alarms)
-    rate = FALSE_ALARMS if false_alarms is None else false_alarms
-    return model, MonitorState(Watch(model, false_alarms=rate), digest)
+    return model, MonitorState(watch, digest)
 
 
 def _check_new(sources: Sequence[WatchedSource], kept: MonitorState) -> None:
