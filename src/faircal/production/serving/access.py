@@ -235,7 +235,8 @@ def _key(line: dict[str, Any]) -> Key:
     return Key(name, scopes, sha256.lower(), str(line.get("created", "")))
 
 
-#: Callers that are remembered; the one that was quiet longest is forgotten first.
+#: Callers that are remembered, or many addresses would fill the memory; the one that was quiet
+#: longest is forgotten first.
 _MOST_CALLERS = 10_000
 
 
@@ -306,7 +307,7 @@ class Access:
                 "expected an API key that is known here; send 'Authorization: Bearer KEY'",
                 WWW_Authenticate="Bearer",
             )
-        request.scope["faircal.key"] = key.name
+        request.scope["faircal.key"] = key.name  # for the log, also where the scope is refused
         if scope is not None and not key.may(scope):
             raise Refused(
                 403, "scope", f"this key is not good for this; use one with the scope {scope}"

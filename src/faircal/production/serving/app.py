@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from faircal.production.serving.metrics import Metrics
+    from faircal.production.serving.routes import Metrics
 
 #: For `database`: keep nothing.
 NONE = "none"
@@ -152,6 +152,7 @@ class RequestGate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Of our own making: one that came with the request could be anything, in our log.
         start, request_id = time.perf_counter(), secrets.token_hex(8)
         status = 0
 

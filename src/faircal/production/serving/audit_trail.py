@@ -278,6 +278,7 @@ class TrailWriter(Generic[T]):
                     self._idle.clear()
 
     def _write_group(self) -> None:
+        # They are taken out once they are written, and not before.
         group = [self._waiting[i] for i in range(min(len(self._waiting), _GROUP))]
         try:
             self._save([record for record, _ in group])

@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +22,6 @@ from faircal.production.scoring.judging import Judged
 from faircal.production.serving.access import Key, KeyRing
 from faircal.production.serving.audit_trail import Recorder
 from faircal.production.serving.live_monitor import LiveMonitor
-from faircal.production.serving.metrics import ServiceCounts
 from faircal.production.serving.store import Store, open_store
 from faircal.production.serving.store.records import Decision
 from faircal.production.serving.verification import (
@@ -53,6 +52,9 @@ _MOST_DAYS = 36_525
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 #: Templates that identification judges: the most similar ones, at least so many.
 _JUDGED = 1000
+
+#: Bins of equal width that probabilities are counted in.
+BINS = 10
 
 _LEFT, _RIGHT = np.array([0]), np.array([1])
 _log = logging.getLogger("faircal.production.serving")
@@ -132,6 +134,57 @@ class ServiceSettings:
     def point(self) -> OperatingPoint | None:
         """The operating point that is told; None: the model's own."""
         return None if self.threshold is None else OperatingPoint(self.threshold, self.on)
+
+
+def _counted(name: str, words: str) -> int:
+    """Return a field of `ServiceCounts` that Prometheus has under this name."""
+    counted: int = field(default=0, metadata={"name": f"faircal_{name}", "words": words})
+    return counted
+
+
+@dataclass
+class ServiceCounts:
+    """Whole numbers; pairs of verifications only, unless their names say otherwise."""
+
+    #: Of the API and of the page's form, whatever was answered.
+    requests: int = 0
+    #: Pairs that were taken for genuine, and by probability, in bins of equal width.
+    same: int = 0
+    probabilities: list[int] = field(default_factory=lambda: [0] * BINS)
+    pairs: int = _counted("pairs", "Pairs judged.")
+    batches: int = _counted("batches", "Batches judged.")
+    identify: int = _counted("identifications", "Identifications.")
+    enrol: int = _counted("enrolments", "Templates enrolled since the start.")
+    delete: int = _counted("deletions", "Templates deleted since the start.")
+    feedback: int = _counted("feedback", "Labels told afterwards.")
+    swaps: int = _counted("model_swaps", "Models taken while running.")
+    refused_swaps: int = _counted("model_swaps_refused", "Model files that were not taken.")
+    outside: int = _counted("pairs_out_of_population", "Pairs with an image outside.")
+    placed: int = _counted("pairs_placed", "Pairs of which it is known whether they are outside.")
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def add(self, **more: int) -> None:
+        """Add to numbers by name."""
+        with self._lock:
+            for name, value in more.items():
+                setattr(self, name, getattr(self, name) + value)
+
+    def count(self, verdicts: Verdicts) -> None:
+        """Count the pairs of a request."""
+        judged = verdicts.judged
+        place = np.minimum((judged.probability * BINS).astype(np.int64), BINS - 1)
+        by_bin = np.bincount(place, minlength=BINS).tolist()
+        with self._lock:
+            self.batches += verdicts.images is not None
+            self.pairs += len(verdicts)
+            self.same += int(judged.same.sum())
+            if judged.places is not None:
+                outside = judged.places.outside
+                self.placed += len(verdicts)
+                self.outside += int((outside[verdicts.left] | outside[verdicts.right]).sum())
+            self.probabilities = [a + b for a, b in zip(self.probabilities, by_bin, strict=True)]
 
 
 class Identification(NamedTuple):

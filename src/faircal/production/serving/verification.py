@@ -274,9 +274,10 @@ def image_numbers(vectors: NDArray[Any]) -> NDArray[np.int64]:
     first[:, : start.shape[1]] = start
     numbers = np.zeros(len(vectors), dtype=np.uint64)
     for part in first.view(np.uint64).T:
+        # 2⁶⁴ / golden ratio: spreads bits that are close together (Fibonacci hashing).
         numbers = (numbers ^ part) * np.uint64(0x9E3779B97F4A7C15)
         numbers ^= numbers >> np.uint64(29)
-    return (numbers >> np.uint64(2)).astype(np.int64)
+    return (numbers >> np.uint64(2)).astype(np.int64)  # never −1, which is nobody
 
 
 @dataclass(frozen=True)
@@ -323,6 +324,7 @@ def posteriors(
     >>> likely.round(3), round(nobody, 3)
     (array([0.909, 0.   ]), 0.091)
     """
+    # In logarithms: likelihood ratios of a certain pair overflow.
     each = np.log(enrolled_prior / max(enrolled, 1)) + log_ratios
     none = np.log1p(-enrolled_prior)
     total = logsumexp([none, *each])

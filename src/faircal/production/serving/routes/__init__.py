@@ -1,29 +1,31 @@
-"""What all routes share: access, readers of bodies, and threads for what takes time."""
+"""What all routes share: access, readers of bodies, threads for what takes time, metrics."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from starlette.responses import Response
 
-from faircal._base.errors import FairCalError
+from faircal._base.errors import FairCalError, StorageError
 from faircal.production.serving.access import Access
 from faircal.production.serving.bodies import JSON, LARGE, BodyReader, Refused, answer_to, kind_of
 from faircal.production.serving.bodies import parse as parse_json
 from faircal.production.serving.fields import PictureBytes, TemplateRef, check_length
-from faircal.production.serving.metrics import Metrics
+from faircal.production.serving.service import BINS, Service
 from faircal.production.serving.store import Store
 from faircal.production.serving.verification import ModelInUse, Vector
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-
-    from faircal.production.serving.service import Service
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -138,3 +140,97 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
         dict(headers or {}),
         media_type="application/json",
     )
+
+
+#: Seconds.
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Metrics:
+    """Requests as they end, and what the service has counted when somebody asks."""
+
+    def __init__(self, service: Service) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "faircal_requests",
+            "Requests answered.",
+            ["method", "route", "status"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "faircal_request_seconds",
+            "Time to answer.",
+            ["route"],
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self._registry.register(_CountsCollector(service))
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return all of it as Prometheus reads it."""
+        return generate_latest(self._registry)
+
+
+class _CountsCollector:
+    """Turns the service's counters into metrics when they are asked for."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def describe(self) -> list[Metric]:
+        """Return nothing: names are not checked against others, as none is taken."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all of them."""
+        service, counts = self._service, self._service.counts
+        for each in fields(counts):
+            if each.metadata:
+                value = getattr(counts, each.name)
+                yield CounterMetricFamily(each.metadata["name"], each.metadata["words"], value)
+        failures = service.recorder.failures
+        yield CounterMetricFamily("faircal_store_errors", "Failed writes of the trail.", failures)
+        by_decision = {"same": counts.same, "different": counts.pairs - counts.same}
+        yield _counter("decisions", "By decision.", "decision", by_decision)
+        words = "Pairs by probability; le is the upper end of the bin."
+        by_bin = {f"{(k + 1) / BINS:g}": value for k, value in enumerate(counts.probabilities)}
+        yield _counter("probability", words, "le", by_bin)
+        yield from self._gauges()
+
+    def _gauges(self) -> Iterator[Metric]:
+        service, counts = self._service, self._service.counts
+        yield _gauge("trail_waiting", "Decisions not written yet.", {(): len(service.recorder)})
+        yield _gauge("started_seconds", "When it started.", {(): service.started})
+        share = counts.outside / counts.placed if counts.placed else 0.0
+        yield _gauge("out_of_population_share", "Of the pairs placed.", {(): share})
+        verdict = service.monitor.verdict
+        words = "1 where monitoring says so; by finding, too. Absent until it has looked."
+        values: dict[tuple[str, ...], float] = {}
+        if verdict is not None:
+            values = {("any",): verdict.due}
+            values |= {(each.name,): each.alarm for each in verdict.findings}
+        yield _gauge("recalibration_due", words, values, "finding")
+        with suppress(StorageError):  # away: readiness tells
+            if service.store is not None:
+                yield _gauge("templates", "Templates enrolled.", {(): service.store.count()})
+        about = (service.in_use.digest, service.in_use.model.name)
+        yield _gauge("model", "The model in use.", {about: 1}, "sha256", "method")
+
+
+def _counter(name: str, words: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(f"faircal_{name}", words, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
+
+
+def _gauge(name: str, words: str, values: Mapping[tuple[str, ...], float], *labels: str) -> Metric:
+    family = GaugeMetricFamily(f"faircal_{name}", words, labels=labels)
+    for key, value in values.items():
+        family.add_metric(key, float(value))
+    return family

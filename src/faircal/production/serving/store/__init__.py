@@ -234,6 +234,7 @@ class Store(ABC):
                     f"vector: expected {other[0]} numbers, as the enrolled templates have; "
                     f"found {checked.size}"
                 )
+            # In one transaction: whatever happens, somebody who was enrolled stays so.
             gone = replace and self._remove(run, name)
             added = run(
                 "INSERT INTO faircal.templates (id, embedding, dimension, enrolled_at) "

@@ -226,6 +226,8 @@ class SqliteStore(Store):
     def _writing(self, patient: bool = False) -> Iterator[Transaction]:  # noqa: ARG002
         with self._lock, self._in_our_words():
             self._here()
+            # At once, not at the first write: two that have read and then want to write would
+            # wait for each other.
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield Transaction(self._writer, _in_sqlite)
