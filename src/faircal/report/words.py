@@ -13,7 +13,7 @@ from typing import Any
 from faircal.evaluation.compare import REFERENCE
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, TRIALS, least_people
-from faircal.metrics.results import GLOBAL, Result, ResultKey
+from faircal.metrics.results import GLOBAL, Condition, Result, ResultKey
 from faircal.report.cells import TableValue
 from faircal.report.changes import changes
 from faircal.report.findings import (
@@ -174,6 +174,28 @@ def _limits(
         "cautions": {group: words for group, words in warnings.items() if words},
         "shares": store.run.get("groups", {}).get(attribute, {}),
         "probabilities": any(row.metric == "ks" for row in store.results.rows),
+        "tied": list(_tied(store, attribute, points)),
         # Without imposters no threshold was chosen, whatever was asked for.
         "chosen": any(p.condition and p.rates["fpr"].overall.trials != 0 for p in points),
     }
+
+
+def _tied(
+    store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]
+) -> Iterator[tuple[float, float, float]]:
+    """Give each rate that no threshold comes near, since scores are alike, with its neighbours.
+
+    Rates there are interpolated between two scores that many pairs have.
+    """
+    for point in points:
+        wanted = Condition.of(point.condition).wanted("fpr")
+        curves = store.curves
+        of = (point.feature, attribute)
+        source = next((s for s in curves.sources if (s.feature, s.attribute) == of), None)
+        if wanted is None or math.isnan(point.threshold) or source is None:
+            continue
+        overall = curves.get(source=source)
+        above = float(overall.fpr[overall.fpr <= wanted].max(initial=0.0))
+        below = float(overall.fpr[overall.fpr > wanted].min(initial=1.0))
+        if below - above > wanted / 2 and (below - above) * overall.n_imposter >= 3:
+            yield wanted, above, below
