@@ -74,9 +74,9 @@ def test_reliability_is_counted_from_the_curves(store, figures):
 def test_classes_are_drawn_by_name_and_of_many_the_worst(store, figures):
     assert set(figures["reliability-classes"].table["group"].to_pylist()) == {"cat", "dog", "owl"}
     source = ClassResults(store, "place").sources("class")["uncalibrated"]
-    one = ClassDiagram(store.curves, source, only=("owl",))
+    one = ClassDiagram(store.curves, source, without=("cat", "dog"))
     assert one.groups == ["owl"]
-    assert "Drawn are the 1 of 3 classes with the highest KS." in one.caption
+    assert one.caption.endswith("Not drawn, not enough data or a lower KS: cat and dog.")
 
 
 def test_differences_are_filled_where_they_are_clear(two):
@@ -153,8 +153,7 @@ def test_of_many_groups_few_lines_are_drawn(tmp_path):
     figures = class_figures(ResultsFolder.read(tmp_path), "place")
     (figure,) = [figure for figure in figures if figure.key == "reliability"]
     assert set(figure.table["group"].to_pylist()) == {f"g{i}" for i in range(8)}
-    assert "not enough data: s0, s1, s2, s3, s4, s5 and 4 more." in figure.caption
-    assert figure.caption.endswith("Drawn are the 8 of 12 groups with the highest KS.")
+    assert "or a lower KS: g10, g11, g8, g9, s0, s1 and 8 more." in figure.caption
 
 
 def test_no_groups_no_group_figures(by_hand):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import GLOBAL
@@ -83,24 +83,21 @@ def _figures(results: ClassResults) -> Iterator[Anything]:
         drawn = results.worst(metric, _MOST_DOTS)
         only = tuple(group for group in results.reportable if group in drawn)
         yield GroupDots(*where, only=only, key=slug("groups", metric, of))
-    only = tuple(results.worst("top_ks", _MOST_LINES))
-    yield from _diagrams(TopLabelDiagram, results, of, without=tuple(results.small), only=only)
-    only = tuple(results.worst("class_ks", _MOST_LINES, by_class=True))
-    yield from _diagrams(ClassDiagram, results, of, CLASS, only=only)
+    yield from _diagrams(TopLabelDiagram, results, of)
+    yield from _diagrams(ClassDiagram, results, of, CLASS)
 
 
 def _diagrams(
-    kind: type[TopLabelDiagram],
-    results: ClassResults,
-    of: str,
-    attribute: str | None = None,
-    **more: Any,
+    kind: type[TopLabelDiagram], results: ClassResults, of: str, attribute: str = ""
 ) -> Iterator[Anything]:
-    """Give a panel for each method."""
-    sources = results.sources(attribute)
+    """Give a panel for each method, with the groups or classes of the highest KS where many."""
+    sources = results.sources(attribute or None)
     methods = {title: v.method for title, v in results.methods.items() if v.method in sources}
+    metric, names = ("class_ks", results.classes) if attribute else ("top_ks", results.groups)
+    drawn = results.worst(metric, _MOST_LINES, by_class=bool(attribute))
+    without = [name for name in names if name not in drawn]
     yield from panels(
-        [kind(results.store.curves, sources[name], **more) for name in methods.values()],
+        [kind(results.store.curves, sources[m], without=without) for m in methods.values()],
         list(methods),
         key=slug(kind._key, of),
         title=kind._about,
@@ -240,11 +237,9 @@ class TopLabelDiagram(ReliabilityDiagram):
 
     Parameters
     ----------
-    curves, source, n_bins
+    curves, source, without, n_bins
         As of `ReliabilityDiagram`; counted is the probability of the most probable class, as
         genuine where that is the true one.
-    only : sequence of str
-        The groups that are drawn, where they are too many; all unless told.
 
     Examples
     --------
@@ -257,10 +252,7 @@ class TopLabelDiagram(ReliabilityDiagram):
     'Confidence and accuracy by group. Largest distance from the diagonal: all rows 10 %.'
     """
 
-    only: Sequence[str] = field(default=(), kw_only=True)
-
     _key, _about = "reliability", "Confidence and accuracy by group"
-    _what: ClassVar[str] = "groups"
     _columns: ClassVar[tuple[str, str, str]] = ("rows", "confidence", "right")
     _axes: ClassVar[tuple[str, str]] = ("mean confidence (%)", "right (%)")
     #: How to read it; what bins are made of, and what stands across and up.
@@ -274,31 +266,18 @@ class TopLabelDiagram(ReliabilityDiagram):
     def _title(self) -> str:
         return self._about
 
-    @cached_property
-    def _there(self) -> list[str]:
-        """Those that could be drawn."""
-        there = self.curves.groups(self.source)
-        return [name for name in there if name not in self.without]
-
-    @cached_property
-    def groups(self) -> list[str]:
-        """Those that are drawn; all rows as one where there are none."""
-        return [name for name in self._there if not self.only or name in self.only] or [GLOBAL]
-
     @property
     def caption(self) -> str:
         """How to read it, and what is not drawn."""
+        lost = [group for group in self.groups if group not in self.lines]
         text = (
             f"{self._reading.format(self.n_bins)} Bins with fewer than {LEAST} rows are not drawn."
         )
-        lost = [group for group in self.groups if group not in self.lines]
-        for names, why in ((lost, "for want of rows"), (self.without, "not enough data")):
+        for names, why in (
+            (lost, "for want of rows"),
+            (self.without, "not enough data or a lower KS"),
+        ):
             text += left_out([listing(names)], why) if names else ""
-        if len(self.groups) < len(self._there):
-            text += (
-                f" Drawn are the {len(self.groups)} of {len(self._there)} {self._what} with the "
-                "highest KS."
-            )
         return text
 
     def _numbers(self) -> str:
@@ -312,7 +291,6 @@ class ClassDiagram(TopLabelDiagram):
     """How often each class is the true one among rows of about the same probability of it."""
 
     _key, _about = "reliability-classes", "Probability and frequency by class"
-    _what: ClassVar[str] = "classes"
     _columns: ClassVar[tuple[str, str, str]] = ("rows", "probability", "share")
     _axes: ClassVar[tuple[str, str]] = ("mean probability (%)", "of the class (%)")
     _reading: ClassVar[str] = (
